@@ -1,0 +1,68 @@
+# Each target sets up what it needs (a virtual environment in .venv) and then runs. A second run skips the set-up.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint format docs bench bench-full clean
+.DELETE_ON_ERROR:
+# The stamps are made by pattern; make must not delete them as intermediate files.
+.SECONDARY:
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.has-progress  ## train on handwritten digits and compare (under a minute)
+	@$(BIN)/python examples/digits_demo.py
+
+test: $(VENV)/.has-test  ## run the tests, without the slow ones
+	@$(BIN)/python -m pytest -m "not slow and not cluster"
+
+test-slow: $(VENV)/.has-test  ## run the slow tests
+	@$(BIN)/python -m pytest -m "slow or cluster"
+
+lint: $(VENV)/.has-dev  ## ruff (rules and format) and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(VENV)/.has-dev  ## let ruff fix and format the code
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+docs: $(VENV)/.has-docs  ## build docs/_build/html (warnings are errors) and run the examples in its pages
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@$(BIN)/python -m sphinx -q -b doctest docs docs/_build/doctest
+	@echo "docs/_build/html/index.html is ready; its examples ran:"
+	@tail -n 7 docs/_build/doctest/output.txt
+
+bench: $(VENV)/.has-dev  ## run the benchmarks
+	@$(BIN)/python -m benchmarks
+
+bench-full: $(VENV)/.has-dev  ## run the benchmarks, with the long ones
+	@$(BIN)/python -m benchmarks --full
+
+clean:  ## remove the environment, caches and built files
+	rm -rf $(VENV) docs/_build docs/generated dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests examples benchmarks -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# --- set-up -----------------------------------------------------------------------------------------------------------
+
+# One stamp per extra of pyproject.toml: made again when the metadata or the tested versions change.
+$(VENV)/.has-%: pyproject.toml constraints.txt | $(VENV)/.made
+	@echo "Installing polytrain[$*] into $(VENV) ..."
+	@$(PIP) install -c constraints.txt -e ".[$*]"
+	@touch $@
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	    echo "polytrain needs Python 3.11 or newer, but '$(PYTHON)' is:" >&2; \
+	    $(PYTHON) --version 2>/dev/null >&2 || echo "  not found" >&2; \
+	    echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; \
+	    exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { \
+	    echo "Making the virtual environment $(VENV) ..."; \
+	    $(PYTHON) -m venv --clear $(VENV); }
+	@touch $@

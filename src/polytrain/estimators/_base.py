@@ -1,0 +1,112 @@
+"""What classifier and regressor share: from checked rows to learned trains, and from trains to scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from polytrain.estimators._parameters import given_starts
+from polytrain.learning.prediction import evaluate_trains
+from polytrain.learning.trainer import TrainPlan, TrainResult, learn_train
+from polytrain.progress import SweepProgress
+from polytrain.scaling import FeatureScale, plain_columns
+from polytrain.tensor import TensorTrain
+
+__all__ = ["COMPUTE_DTYPES", "BinaryProblem", "TrainModel"]
+
+COMPUTE_DTYPES = (np.float64, np.float32)
+
+#: Rows to use (None for all), target, weights.
+BinaryProblem = tuple[NDArray | None, NDArray, NDArray]
+
+
+def _learn_problem(
+    plan: TrainPlan, columns: NDArray, problem: BinaryProblem, seed: int, start: Any, report: Any = None
+) -> TrainResult:
+    rows, target, weights = problem
+    if rows is not None:
+        columns, target, weights = np.ascontiguousarray(columns[:, rows]), target[rows], weights[rows]
+    return learn_train(plan, columns, target, weights, seed, start, report)
+
+
+class TrainModel(BaseEstimator):
+    """Base of the estimators. Subclasses define their parameters and turn ``y`` into problems."""
+
+    def _columns(self, X: NDArray) -> NDArray:
+        """Rows (N, d) as the learning code wants them: scaled columns (d, N)."""
+        return plain_columns(X) if self.scale_ is None else self.scale_.columns(X)
+
+    def _learn(self, plan: TrainPlan, X: NDArray, problems: list[BinaryProblem]) -> None:
+        """Learn one train per problem and store what came of it."""
+        self.scale_ = FeatureScale.fit(X) if self.scale == "minmax" else None
+        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(problems))
+        starts = self._starts(plan, len(problems))
+        jobs = list(zip(problems, seeds, starts, strict=True))
+        results: list[TrainResult] = []
+        with SweepProgress(len(problems), plan.max_sweeps, int(self.verbose)) as progress:
+            try:
+                for result in self._run(plan, self._columns(X), jobs, progress):
+                    results.append(result)
+                    progress.train_done(len(result.history))
+            except FloatingPointError as error:
+                raise ValueError(
+                    f"{error}: products of {X.shape[1]} features of size up to {np.abs(X).max():.3g} overflow. "
+                    "Scale the features to [-1, 1], for example with scale='minmax'."
+                ) from error
+        self.plan_ = plan
+        self.trains_ = [TensorTrain(result.cores) for result in results]
+        self.history_ = [{"train": t, **record} for t, result in enumerate(results) for record in result.history]
+        self.n_iter_ = max(len(result.history) for result in results)
+        reasons = {result.stop_reason for result in results}
+        self.stop_reason_ = reasons.pop() if len(reasons) == 1 else "max_sweeps"
+        self.n_parameters_ = sum(train.n_parameters for train in self.trains_)
+
+    def _starts(self, plan: TrainPlan, n_trains: int) -> Sequence[Any]:
+        """Cores to start from, one entry per train; None where the plan's start is to be used."""
+        if self.warm_start and hasattr(self, "trains_"):
+            dims, fitted = plan.dims, self.trains_
+            if len(fitted) != n_trains or fitted[0].dims != dims:
+                raise ValueError(
+                    f"warm_start=True, but the last fit has {len(fitted)} trains of dimensions {fitted[0].dims} and "
+                    f"this one needs {n_trains} of dimensions {dims}. Keep classes, features and degree, "
+                    "or set warm_start=False."
+                )
+            return [train.cores for train in fitted]
+        if plan.init == "given":
+            return given_starts(self.init, n_trains, plan.dims)
+        return [None] * n_trains
+
+    def _run(
+        self, plan: TrainPlan, columns: NDArray, jobs: list[tuple[BinaryProblem, int, Any]], progress: SweepProgress
+    ) -> Iterator[TrainResult]:
+        """Learn the trains, in order, in this process or in parallel."""
+        if min(effective_n_jobs(self.n_jobs), len(jobs)) == 1:
+            for index, (problem, seed, start) in enumerate(jobs):
+
+                def report(record: dict, index: int = index) -> None:
+                    progress.sweep_done(index, record)
+
+                yield _learn_problem(plan, columns, problem, seed, start, report)
+            return
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        results = parallel(
+            delayed(_learn_problem)(plan, columns, problem, seed, start) for problem, seed, start in jobs
+        )
+        for index, result in enumerate(results):
+            for record in result.history:
+                progress.sweep_done(index, record)
+            yield result
+
+    def _scores(self, X: Any) -> NDArray:
+        """Scores of all trains, shape (n_trains, N), for unchecked rows."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=COMPUTE_DTYPES, reset=False)
+        return evaluate_trains([train.cores for train in self.trains_], self._columns(X), self.plan_.basis)

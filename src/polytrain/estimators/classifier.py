@@ -1,0 +1,305 @@
+"""Tensor-train polynomial classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from polytrain.decision import Decision, get_decision
+from polytrain.estimators._base import COMPUTE_DTYPES, BinaryProblem, TrainModel
+from polytrain.estimators._parameters import check_weights, make_plan
+from polytrain.tensor import TensorTrain
+
+__all__ = ["TensorTrainClassifier"]
+
+
+def _has_probabilities(model: TensorTrainClassifier) -> bool:
+    if model.loss == "logistic":
+        return True
+    raise AttributeError(
+        f"predict_proba needs scores that are log-odds: it is there for loss='logistic', not for loss={model.loss!r}. "
+        "Use loss='logistic', or wrap the model in sklearn.calibration.CalibratedClassifierCV."
+    )
+
+
+class TensorTrainClassifier(ClassifierMixin, TrainModel):
+    """Polynomial classifier whose coefficients are kept as a tensor train.
+
+    Every class (or pair of classes, or bit of a class code) gets a polynomial in all features whose
+    ``(degree + 1) ** n_features`` coefficients are never formed: they are the product of small cores, learned one at a
+    time by sweeps over closed-form problems.
+
+    Parameters
+    ----------
+    loss : {"logistic", "squared"}, default="logistic"
+        "logistic" is the paper's TTLR and gives probabilities, "squared" is TTLS.
+    degree : int or sequence of int, default=2
+        Largest power of each feature; a sequence gives one degree per feature.
+    rank : int or sequence of int, default=8
+        Size of the bonds between neighbouring cores: how much of one side of the features the other side can know. A
+        sequence gives one rank per bond. Ranks are cut to what the dimensions allow.
+    alpha : float, default=1e-3
+        Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
+        the weighted mean of the loss (the paper's gamma).
+    basis : {"power", "chebyshev", "legendre"}, default="power"
+        Functions of each feature. All span the same polynomials; the latter two are better conditioned for high
+        degrees, and regularisation measures their coefficients instead of those of the powers.
+    scale : {"minmax"} or None, default="minmax"
+        "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it when predicting. None
+        leaves features as they are (the paper's behaviour); they should then be of size one at most.
+    init : {"linear", "random"}, TensorTrain, or list of TensorTrain, default="linear"
+        Where the sweeps start: at the linear model, at random cores (the paper), or at given trains, one per train to
+        be learned, in terms of the scaled features and ``basis``.
+    decision : {"one-vs-rest", "one-vs-one", "binary-code"}, default="one-vs-rest"
+        How more than two classes become binary problems: one train per class (largest score), one per pair of classes
+        (majority vote), or one per bit of the class index (nearest code word).
+    solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
+        How a core problem is solved: exactly from moments, by preconditioned conjugate gradients, by L-BFGS, or by the
+        cheaper of the first two.
+    max_sweeps : int, default=8
+        Largest number of one-way sweeps. 0 keeps the start.
+    tol : float, default=1e-3
+        Sweeps stop once the objective changes by at most this part of its value over a sweep.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" makes all classes weigh the same in total.
+    warm_start : bool, default=False
+        Start from the trains of the last fit.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of the start.
+    n_jobs : int or None, default=None
+        Number of processes over which the trains are spread.
+    verbose : int, default=0
+        1 shows a progress bar (tqdm, or one log line per sweep where it is not installed), 2 log lines.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    trains_ : list of TensorTrain
+        The learned polynomials, in terms of scaled features and ``basis``.
+    history_ : list of dict
+        One record per train and sweep: train, sweep, loss, objective, decrease, ranks, seconds.
+    n_iter_ : int
+        Sweeps of the train that took most.
+    stop_reason_ : str
+        "tolerance" if all trains met ``tol``, else "max_sweeps".
+    n_parameters_ : int
+        Stored coefficients.
+    scale_ : FeatureScale or None
+        Range of the features in the training rows.
+    plan_ : TrainPlan
+        What was learned: checked degrees, ranks and settings.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where ``X`` had string column names.
+
+    See Also
+    --------
+    TensorTrainClassifierCV : Chooses ``alpha`` by cross-validation.
+    TensorTrainRegressor : The same model for numbers.
+
+    References
+    ----------
+    Z. Chen, K. Batselier, J. A. K. Suykens and N. Wong, "Parallelized Tensor Train Learning of Polynomial
+    Classifiers", IEEE Transactions on Neural Networks and Learning Systems, 2018.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polytrain import TensorTrainClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TensorTrainClassifier(degree=2, rank=4, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.95)
+    True
+    >>> model.trains_[0].ranks
+    (1, 3, 4, 3, 1)
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str = "logistic",
+        degree: int | Sequence[int] = 2,
+        rank: int | Sequence[int] = 8,
+        alpha: float = 1e-3,
+        basis: str = "power",
+        scale: str | None = "minmax",
+        init: str | TensorTrain | Sequence[TensorTrain] = "linear",
+        decision: str = "one-vs-rest",
+        solver: str = "auto",
+        max_sweeps: int = 8,
+        tol: float = 1e-3,
+        class_weight: Mapping | str | None = None,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.degree = degree
+        self.rank = rank
+        self.alpha = alpha
+        self.basis = basis
+        self.scale = scale
+        self.init = init
+        self.decision = decision
+        self.solver = solver
+        self.max_sweeps = max_sweeps
+        self.tol = tol
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> TensorTrainClassifier:
+        """Learn from rows and labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features. float32 computes in float32 and accumulates in float64.
+        y : array-like of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights. A weight of zero is the same as leaving the row out.
+
+        Returns
+        -------
+        TensorTrainClassifier
+            The fitted estimator.
+        """
+        X, y, weights = self._validate(X, y, sample_weight)
+        return self._fit(X, y, weights, self.alpha)
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[NDArray, NDArray, NDArray]:
+        X, y = validate_data(self, X, y, dtype=COMPUTE_DTYPES)
+        check_classification_targets(y)
+        return X, y, check_weights(sample_weight, len(X))
+
+    def _fit(self, X: NDArray, y: NDArray, weights: NDArray, alpha: Any) -> TensorTrainClassifier:
+        """Fit checked rows with this regularisation."""
+        if not weights.all():
+            X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
+        plan = make_plan(self.get_params(deep=False), self.loss, alpha, X.shape[1])
+        decision = get_decision(self.decision)
+        classes, labels = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y holds only one class ({classes[0]!r}) in the rows of positive weight; "
+                "a classifier needs at least two classes."
+            )
+        weights = weights * self._class_weights(classes, labels, weights)[labels]
+        self._learn(plan, X, _problems(decision, labels, weights, len(classes)))
+        self.classes_ = classes
+        return self
+
+    def _class_weights(self, classes: NDArray, labels: NDArray, weights: NDArray) -> NDArray:
+        """Weight of every class, shape (m,)."""
+        if self.class_weight is None:
+            return np.ones(len(classes))
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            totals = np.bincount(labels, weights)
+            return totals.sum() / (len(classes) * totals)
+        if not isinstance(self.class_weight, Mapping):
+            raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {self.class_weight!r}.")
+        known = classes.tolist()
+        missing = [label for label in self.class_weight if label not in known]
+        if missing:
+            raise ValueError(f"class_weight names classes that y does not have: {missing}; y has {known}.")
+        given = np.array([float(self.class_weight.get(label, 1.0)) for label in known])
+        if not (np.isfinite(given).all() and (given > 0).all()):
+            raise ValueError(f"class_weight must be positive finite numbers, got {self.class_weight!r}.")
+        return given
+
+    def decision_function(self, X: ArrayLike) -> NDArray:
+        """Return confidence scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; values outside the training range are clipped to it (with ``scale="minmax"``).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes the polynomial's value, positive for ``classes_[1]``. For more, a number per class whose
+            largest entry is the decision: the scores ("one-vs-rest"), or votes or minus Hamming distances with the
+            tie-break added as a fraction.
+        """
+        scores = self._scores(X)
+        if len(self.classes_) == 2:
+            return scores[0]
+        return get_decision(self.decision).decide(scores, len(self.classes_))
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Return the label of every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        decided = self.decision_function(X)
+        index = (decided > 0).astype(np.intp) if decided.ndim == 1 else decided.argmax(axis=1)
+        return self.classes_[index]
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: ArrayLike) -> NDArray:
+        """Return the logarithm of the probability of every class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Log-probabilities.
+        """
+        scores = self._scores(X)
+        if len(self.classes_) == 2:
+            return -np.logaddexp(0.0, np.stack([scores[0], -scores[0]], axis=1))
+        return get_decision(self.decision).log_probabilities(scores, len(self.classes_))
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: ArrayLike) -> NDArray:
+        """Return the probability of every class; there for ``loss="logistic"``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities; every row sums to 1.
+        """
+        if hasattr(self, "classes_") and len(self.classes_) == 2:
+            positive = expit(self._scores(X)[0])
+            return np.stack([1.0 - positive, positive], axis=1)
+        return np.exp(self.predict_log_proba(X))
+
+
+def _problems(decision: Decision, labels: NDArray, weights: NDArray, n_classes: int) -> list[BinaryProblem]:
+    """Binary problems of a code matrix; two classes are one problem, with the second class positive."""
+    if n_classes == 2:
+        return [(None, 2.0 * labels - 1.0, weights)]
+    targets = decision.code(n_classes)[:, labels]
+    return [(None if target.all() else np.flatnonzero(target), target, weights) for target in targets]

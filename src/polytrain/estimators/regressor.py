@@ -1,0 +1,164 @@
+"""Tensor-train polynomial regressor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from polytrain.estimators._base import COMPUTE_DTYPES, TrainModel
+from polytrain.estimators._parameters import check_weights, make_plan
+from polytrain.tensor import TensorTrain
+
+__all__ = ["TensorTrainRegressor"]
+
+
+class TensorTrainRegressor(RegressorMixin, TrainModel):
+    """Polynomial regressor whose coefficients are kept as a tensor train, with the squared loss.
+
+    The target's weighted mean is subtracted before and added after learning (``intercept_``), so that regularisation
+    pulls predictions towards the mean and not towards zero.
+
+    Parameters
+    ----------
+    degree : int or sequence of int, default=2
+        Largest power of each feature; a sequence gives one degree per feature.
+    rank : int or sequence of int, default=8
+        Size of the bonds between neighbouring cores. A sequence gives one rank per bond. Ranks are cut to what the
+        dimensions allow.
+    alpha : float, default=1e-3
+        Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
+        the weighted mean of the squared error.
+    basis : {"power", "chebyshev", "legendre"}, default="power"
+        Functions of each feature.
+    scale : {"minmax"} or None, default="minmax"
+        "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it when predicting.
+    init : {"linear", "random"} or TensorTrain, default="linear"
+        Where the sweeps start.
+    solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
+        How a core problem is solved.
+    max_sweeps : int, default=8
+        Largest number of one-way sweeps. 0 keeps the start.
+    tol : float, default=1e-3
+        Sweeps stop once the objective changes by at most this part of its value over a sweep.
+    warm_start : bool, default=False
+        Start from the train of the last fit.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of the start.
+    verbose : int, default=0
+        1 shows a progress bar (tqdm, or one log line per sweep where it is not installed), 2 log lines.
+
+    Attributes
+    ----------
+    trains_ : list of TensorTrain
+        The learned polynomial, one entry, in terms of scaled features and ``basis``, without ``intercept_``.
+    intercept_ : float
+        Weighted mean of the target.
+    history_ : list of dict
+        One record per sweep: train, sweep, loss, objective, decrease, ranks, seconds.
+    n_iter_ : int
+        Number of sweeps.
+    stop_reason_ : str
+        "tolerance" or "max_sweeps".
+    n_parameters_ : int
+        Stored coefficients.
+    scale_ : FeatureScale or None
+        Range of the features in the training rows.
+    plan_ : TrainPlan
+        What was learned: checked degrees, ranks and settings.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where ``X`` had string column names.
+
+    See Also
+    --------
+    TensorTrainClassifier : The same model for classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polytrain import TensorTrainRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(200, 3))
+    >>> y = 1 + X[:, 0] * X[:, 1] ** 2 - X[:, 2]
+    >>> model = TensorTrainRegressor(degree=2, rank=3, alpha=1e-8, random_state=0).fit(X, y)
+    >>> bool(np.abs(model.predict(X) - y).max() < 1e-4)
+    True
+    """
+
+    n_jobs = None  # a regressor has one train
+
+    def __init__(
+        self,
+        *,
+        degree: int | Sequence[int] = 2,
+        rank: int | Sequence[int] = 8,
+        alpha: float = 1e-3,
+        basis: str = "power",
+        scale: str | None = "minmax",
+        init: str | TensorTrain | Sequence[NDArray] = "linear",
+        solver: str = "auto",
+        max_sweeps: int = 8,
+        tol: float = 1e-3,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.degree = degree
+        self.rank = rank
+        self.alpha = alpha
+        self.basis = basis
+        self.scale = scale
+        self.init = init
+        self.solver = solver
+        self.max_sweeps = max_sweeps
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> TensorTrainRegressor:
+        """Learn from rows and targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features. float32 computes in float32 and accumulates in float64.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights. A weight of zero is the same as leaving the row out.
+
+        Returns
+        -------
+        TensorTrainRegressor
+            The fitted estimator.
+        """
+        X, y = validate_data(self, X, y, dtype=COMPUTE_DTYPES, y_numeric=True)
+        weights = check_weights(sample_weight, len(X))
+        if not weights.all():
+            X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
+        plan = make_plan(self.get_params(deep=False), "squared", self.alpha, X.shape[1])
+        target = np.asarray(y, dtype=np.float64)
+        intercept = float(np.average(target, weights=weights))
+        self._learn(plan, X, [(None, target - intercept, weights)])
+        self.intercept_ = intercept
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Return the polynomial's value on every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; values outside the training range are clipped to it (with ``scale="minmax"``).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predictions.
+        """
+        return self._scores(X)[0] + self.intercept_

@@ -1,0 +1,252 @@
+"""One core update: minimise the regularised objective over one core, all others fixed.
+
+With the scores s = C g linear in the core g and an orthogonal gauge, the problem is
+
+    minimise over g:  mean_j w_j loss(y_j, s_j) + alpha / 2 |g|^2,
+
+convex in a r n r unknowns. All solvers are Newton's method; they differ in how the Newton system is solved (exactly from
+moments, or by preconditioned conjugate gradients), and for a quadratic loss one step is the answer. ``lbfgs`` hands
+value and gradient to SciPy instead. No solver ever returns a core with a higher objective than the one it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.optimize import minimize
+
+from polytrain.learning.engines.protocol import CoreRows
+
+__all__ = ["SOLVERS", "CoreSolver", "solve_linear"]
+
+# Newton stops after a step that promised less than this part of the objective: the error left is of second order.
+_NEWTON_TOL = 1e-4
+_MAX_NEWTON = 12
+# Armijo's condition and the number of halvings before a step is taken to be at rounding level.
+_ARMIJO, _MAX_HALVINGS = 1e-4, 30
+# CG stops when a step brought less than this part of what the update has brought so far. The sweeps come by again.
+_CG_TOL, _MAX_CG = 0.03, 12
+_LBFGS_ITERATIONS = 200
+# Products that a CG update takes as a rule, residual and preconditioner included.
+_USUAL_CG = 6
+
+Direction = Callable[[NDArray], NDArray]
+
+
+def _exact_direction(rows: CoreRows, shape: tuple[int, ...], alpha: float) -> Direction:
+    """Factor the Hessian; the returned function solves ``hessian @ step = -gradient``."""
+    hessian = rows.gram()
+    hessian[np.diag_indices_from(hessian)] += alpha
+    try:
+        factor = cho_factor(hessian, lower=True, check_finite=False)
+    except LinAlgError:
+        # Singular up to rounding (tiny alpha, or columns that depend on each other): the solution of least norm.
+        values, vectors = eigh(hessian, check_finite=False)
+        keep = values > np.finfo(float).eps * len(values) * max(values[-1], 0.0)
+        inverse = np.zeros_like(values)
+        inverse[keep] = 1.0 / values[keep]
+        return lambda gradient: -(vectors @ (inverse * (vectors.T @ gradient.ravel()))).reshape(shape)
+    return lambda gradient: -cho_solve(factor, gradient.ravel(), check_finite=False).reshape(shape)
+
+
+class _KroneckerHessian:
+    """F1 x F2 x F3 + alpha, nearly the Hessian, diagonalised through three small eigendecompositions."""
+
+    def __init__(self, rows: CoreRows, alpha: float) -> None:
+        spectra, self._bases = zip(*(np.linalg.eigh(factor) for factor in rows.factors()), strict=True)
+        spectrum = np.einsum("a,i,b->aib", *(np.maximum(values, 0.0) for values in spectra)) + alpha
+        # Directions that no row has: keep the inverse bounded where alpha is zero.
+        floor = max(np.finfo(float).eps * float(spectrum.max()), np.finfo(float).tiny)
+        self._spectrum = np.maximum(spectrum, floor)
+
+    def _turn(self, core: NDArray, bases: Iterable[NDArray]) -> NDArray:
+        """Multiply every axis of the core with its matrix."""
+        for matrix in bases:  # each product moves the first axis to the end, so three of them restore the order
+            core = np.tensordot(core, matrix, axes=(0, 1))
+        return core
+
+    def solve(self, core: NDArray) -> NDArray:
+        """Apply the inverse."""
+        inner = self._turn(core, (basis.T for basis in self._bases)) / self._spectrum
+        return self._turn(inner, self._bases)
+
+    def whiten(self, gradient: NDArray) -> NDArray:
+        """Apply the transpose of ``color``."""
+        return self._turn(gradient, (basis.T for basis in self._bases)) / np.sqrt(self._spectrum)
+
+    def color(self, white: NDArray) -> NDArray:
+        """Coordinates in which the Hessian is nearly the identity -> core."""
+        return self._turn(white / np.sqrt(self._spectrum), self._bases)
+
+
+def _cg_direction(rows: CoreRows, shape: tuple[int, ...], alpha: float) -> Direction:
+    """Solve ``hessian @ step = -gradient`` loosely by preconditioned conjugate gradients, started at zero."""
+    precondition = _KroneckerHessian(rows, alpha).solve
+
+    def solve(gradient: NDArray) -> NDArray:
+        residual = -gradient
+        step = np.zeros(shape)
+        conjugate = search = precondition(residual)
+        angle = np.vdot(residual, conjugate)
+        total = 0.0
+        past: list[tuple[NDArray, NDArray, float]] = []
+        for _ in range(_MAX_CG):
+            if angle <= 0.0:
+                break
+            image = rows.product(search) + alpha * search
+            curvature = np.vdot(search, image)
+            if curvature <= 0.0:
+                break
+            length = angle / curvature
+            step += length * search
+            gain = 0.5 * length * angle
+            total += gain
+            if gain < _CG_TOL * total:
+                break
+            past.append((residual, conjugate, angle))
+            residual = residual - length * image
+            # Residuals are orthogonal in exact arithmetic and lose it fast in floating point. Restoring it costs
+            # nothing beside a product with all rows, and keeps results from depending on the order of the rows.
+            for old_residual, old_conjugate, old_angle in past:
+                residual -= (np.vdot(residual, old_conjugate) / old_angle) * old_residual
+            conjugate = precondition(residual)
+            previous, angle = angle, np.vdot(residual, conjugate)
+            search = conjugate + (angle / previous) * search
+        return step
+
+    return solve
+
+
+def _objective(rows: CoreRows, core: NDArray, alpha: float) -> float:
+    return rows.mean_loss() + 0.5 * alpha * float(np.vdot(core, core))
+
+
+def _quadratic_update(rows: CoreRows, core: NDArray, alpha: float, direction: Direction, refine: bool) -> NDArray:
+    """Take the one Newton step that a quadratic loss needs; ``refine`` corrects its rounding through the operator."""
+    for _ in range(2 if refine else 1):
+        core = core + direction(rows.gradient() + alpha * core)
+        rows.score(core)
+    return core
+
+
+def _line_search(rows: CoreRows, core: NDArray, step: NDArray, slope: float, alpha: float, objective: float) -> float:
+    """Backtrack from 1 until Armijo's condition holds; 0 if rounding hides any decrease."""
+    inner, square = float(np.vdot(core, step)), float(np.vdot(step, step))
+    norm = float(np.vdot(core, core))
+    length = 1.0
+    for _ in range(_MAX_HALVINGS):
+        value = rows.probe(length) + 0.5 * alpha * (norm + 2.0 * length * inner + length**2 * square)
+        if value <= objective + _ARMIJO * length * slope:
+            return length
+        length *= 0.5
+    return 0.0
+
+
+def _newton_update(
+    rows: CoreRows,
+    core: NDArray,
+    alpha: float,
+    make_direction: Callable[[CoreRows, tuple[int, ...], float], Direction],
+    tol: float = _NEWTON_TOL,
+    max_steps: int = _MAX_NEWTON,
+) -> NDArray:
+    """Newton's method with backtracking, from the present core."""
+    for _ in range(max_steps):
+        objective = _objective(rows, core, alpha)
+        gradient = rows.gradient() + alpha * core
+        step = make_direction(rows, core.shape, alpha)(gradient)
+        slope = float(np.vdot(gradient, step))
+        if not slope < 0.0:
+            break
+        rows.aim(step)
+        length = _line_search(rows, core, step, slope, alpha, objective)
+        if length == 0.0:
+            break
+        core = core + length * step
+        rows.advance(length)
+        if -0.5 * slope <= tol * objective and length == 1.0:
+            break
+    return core
+
+
+def _lbfgs_update(rows: CoreRows, core: NDArray, alpha: float) -> NDArray:
+    """Limited-memory BFGS on value and gradient, the paper's quasi-Newton suggestion.
+
+    It runs on the displacement from the present core, in coordinates in which the Hessian is nearly the identity:
+    the raw problem is scaled so badly that a quasi-Newton method stalls on it.
+    """
+    nearly = _KroneckerHessian(rows, alpha)
+
+    def value_and_gradient(white: NDArray) -> tuple[float, NDArray]:
+        trial = core + nearly.color(white.reshape(core.shape))
+        rows.score(trial)
+        return _objective(rows, trial, alpha), nearly.whiten(rows.gradient() + alpha * trial).ravel()
+
+    before, slope = value_and_gradient(np.zeros(core.size))
+    options = {"maxiter": _LBFGS_ITERATIONS, "ftol": 1e-14, "gtol": 1e-9 * float(np.abs(slope).max())}
+    result = minimize(value_and_gradient, np.zeros(core.size), jac=True, method="L-BFGS-B", options=options)
+    solution = core + nearly.color(result.x.reshape(core.shape)) if result.fun <= before else core
+    rows.score(solution)
+    return solution
+
+
+@dataclass(frozen=True)
+class CoreSolver:
+    """A way to solve core problems, chosen by name.
+
+    ``cg`` takes the exact route for cores that conjugate gradients do not suit, ``auto`` also where it costs less.
+    """
+
+    name: str
+    quadratic: bool
+
+    def update(self, rows: CoreRows, core: NDArray, alpha: float) -> NDArray:
+        """Return the core that minimises the objective (nearly, for ``cg`` and ``lbfgs``); scores follow."""
+        if self.name == "lbfgs":
+            return _lbfgs_update(rows, core, alpha)
+        exact = self.name == "exact" or not _suits_cg(core.shape, rows.n_rows)
+        if self.name == "auto":
+            exact = exact or _prefers_exact(core.shape)
+        make_direction = _exact_direction if exact else _cg_direction
+        if self.quadratic:
+            direction = make_direction(rows, core.shape, alpha)
+            return _quadratic_update(rows, core, alpha, direction, refine=exact)
+        return _newton_update(rows, core, alpha, make_direction)
+
+
+SOLVERS = ("auto", "exact", "cg", "lbfgs")
+
+
+def _suits_cg(shape: tuple[int, ...], n_rows: int) -> bool:
+    """Whether conjugate gradients make sense for a core of this shape.
+
+    With no more rows than unknowns the Hessian is far from a Kronecker product: a few steps leave most of the decrease
+    behind, and where they end depends on rounding. Below some 64 unknowns the exact route costs next to nothing.
+    """
+    a, n, b = shape
+    return 64 < a * n * b < n_rows
+
+
+def _prefers_exact(shape: tuple[int, ...]) -> bool:
+    """Compare the work per row of one exact update with that of one CG update of a core of this shape.
+
+    The number of rows must not enter: repeating a row and doubling its weight shall lead to the same solver.
+    """
+    a, n, b = shape
+    pairs_left, pairs_right = a * (a + 1) // 2, b * (b + 1) // 2
+    exact = 2 * (2 * n - 1) * pairs_left * pairs_right
+    per_product = 4 * (a * n * b + 4 * n * min(a, b))
+    return exact <= _USUAL_CG * per_product
+
+
+def solve_linear(rows: CoreRows, n_features: int, alpha: float, quadratic: bool) -> NDArray:
+    """Solve the regularised linear model to rounding. Returns (1, d + 1, 1): bias, then weights."""
+    model = np.zeros((1, n_features + 1, 1))
+    rows.score(model)
+    if quadratic:
+        return _quadratic_update(rows, model, alpha, _exact_direction(rows, model.shape, alpha), refine=True)
+    return _newton_update(rows, model, alpha, _exact_direction, tol=1e-14, max_steps=100)

@@ -1,0 +1,65 @@
+"""What the sweep and the core solvers may ask of the rows.
+
+Conventions
+-----------
+Weights are divided by their sum once, so every quantity below is a weighted mean over rows and no method needs to know
+N. ``scores`` means the scores of the last core that was passed to ``score`` or reached by ``advance``; gradient, Gram
+matrix and products are taken there. Regularisation is not the rows' business.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from numpy.typing import NDArray
+
+__all__ = ["CoreRows", "Engine"]
+
+
+class CoreRows(Protocol):
+    """The rows as one core problem sees them: scores are ``C @ vec(core)``."""
+
+    n_rows: int
+
+    def score(self, core: NDArray) -> None:
+        """Make these the present scores: C vec(core)."""
+
+    def mean_loss(self) -> float:
+        """Weighted mean of the loss at the present scores."""
+
+    def gradient(self) -> NDArray:
+        """C' (weights * slope), shaped like the core."""
+
+    def gram(self) -> NDArray:
+        """C' diag(weights * curvature) C, the exact Hessian of the mean loss."""
+
+    def product(self, step: NDArray) -> NDArray:
+        """C' diag(weights * curvature) C vec(step), shaped like the core."""
+
+    def factors(self) -> tuple[NDArray, NDArray, NDArray]:
+        """Three small matrices (left, basis, right) whose Kronecker product is nearly ``gram()``."""
+
+    def aim(self, step: NDArray) -> None:
+        """Prepare a line search along this step: the scores move along C vec(step)."""
+
+    def probe(self, length: float) -> float:
+        """Mean loss at ``length`` along the aimed step."""
+
+    def advance(self, length: float) -> None:
+        """Move the present scores by ``length`` along the aimed step."""
+
+
+class Engine(CoreRows, Protocol):
+    """Rows with the environments of a train, standing at one core."""
+
+    def linear(self) -> CoreRows:
+        """Return the core problem of the linear model, with a core of shape (1, d + 1, 1): bias, then weights."""
+
+    def place(self, cores: list[NDArray]) -> None:
+        """Build the right environments of a right-orthogonal train and stand at its first core."""
+
+    def move_right(self, core: NDArray) -> None:
+        """Absorb the (left-orthogonal) core stood at into the left environment and stand at the next one."""
+
+    def move_left(self, core: NDArray) -> None:
+        """Absorb the (right-orthogonal) core stood at into the right environment and stand at the one before."""

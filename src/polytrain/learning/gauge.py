@@ -1,0 +1,112 @@
+"""Orthogonal gauges: the part of sweeping that touches cores only, never rows.
+
+Cores are float64 here whatever the compute dtype is. A train whose cores right of k are right-orthogonal and left of k
+left-orthogonal has <A, A> = |G_k|^2, so Tikhonov regularisation is a plain ridge on the core that is being solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["fit_ranks", "orthonormal_factor", "shift_left", "shift_right"]
+
+# Directions this much weaker than the strongest carry rounding noise rather than information.
+_NOISE = 1e-11
+
+
+def orthonormal_factor(matrix: NDArray, n_columns: int, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
+    """Factor ``matrix = Q @ R`` with exactly ``n_columns`` orthonormal columns in Q.
+
+    Columns that the matrix does not determine (it is rank deficient, or has fewer columns than asked for) are filled
+    with random orthonormal directions that R multiplies by zero. A plain QR would fill them with normalised rounding
+    noise, and results would then depend on the order of the rows.
+
+    Shapes: matrix (m, c) with m >= n_columns >= c -> Q (m, n_columns), R (n_columns, c).
+    """
+    basis, factor = _compact_factor(matrix)
+    rank = basis.shape[1]
+    factor = np.vstack([factor, np.zeros((n_columns - rank, matrix.shape[1]))])
+    if rank < n_columns:
+        fill = rng.standard_normal((len(matrix), n_columns - rank))
+        for _ in range(2):  # twice is enough for orthogonality to rounding
+            fill -= basis @ (basis.T @ fill)
+            fill = _positive_qr(fill)[0]
+        basis = np.hstack([basis, fill])
+    return basis, factor
+
+
+def _positive_qr(matrix: NDArray) -> tuple[NDArray, NDArray]:
+    """QR factorisation with a positive diagonal in R.
+
+    It is unique, hence continuous in the matrix. Signs, or the order of pivots, could flip on rounding; and random
+    directions are drawn in the coordinates that Q defines.
+    """
+    basis, factor = np.linalg.qr(matrix)
+    signs = np.where(np.diagonal(factor) < 0, -1.0, 1.0)
+    return basis * signs, signs[:, None] * factor
+
+
+def _compact_factor(matrix: NDArray) -> tuple[NDArray, NDArray]:
+    """Factor ``matrix = Q @ R`` with as many orthonormal columns in Q as the matrix determines."""
+    basis, factor = _positive_qr(matrix)
+    sizes = np.diagonal(factor)
+    if len(sizes) < matrix.shape[1] or not (sizes > _NOISE * np.linalg.norm(matrix)).all():
+        basis = _gram_schmidt(matrix)
+        factor = basis.T @ matrix
+    return basis, factor
+
+
+def _gram_schmidt(matrix: NDArray) -> NDArray:
+    """Orthonormal basis of the columns in their order, leaving out those that bring nothing but rounding noise."""
+    floor = _NOISE * np.linalg.norm(matrix)
+    basis = np.zeros((len(matrix), 0))
+    for column in matrix.T:
+        rest = column - basis @ (basis.T @ column)
+        rest -= basis @ (basis.T @ rest)
+        size = np.linalg.norm(rest)
+        if size > floor:
+            basis = np.hstack([basis, rest[:, None] / size])
+    return basis
+
+
+def shift_right(core: NDArray, following: NDArray, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
+    """Make ``core`` left-orthogonal and move its remainder into the following core."""
+    a, n, b = core.shape
+    basis, factor = orthonormal_factor(core.reshape(a * n, b), b, rng)
+    return basis.reshape(a, n, b), np.tensordot(factor, following, axes=1)
+
+
+def shift_left(core: NDArray, preceding: NDArray, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
+    """Make ``core`` right-orthogonal and move its remainder into the preceding core."""
+    a, n, b = core.shape
+    basis, factor = orthonormal_factor(core.reshape(a, n * b).T, a, rng)
+    return np.ascontiguousarray(basis.T).reshape(a, n, b), np.tensordot(preceding, factor.T, axes=1)
+
+
+def fit_ranks(cores: Sequence[NDArray], ranks: Sequence[int], rng: np.random.Generator) -> list[NDArray]:
+    """Write a train with the given ranks, right-orthogonal from the second core on.
+
+    Where a bond is wider than asked for it is cut (truncated SVD); where it is narrower it is filled with random
+    orthonormal directions that the train does not use yet. Filling changes nothing about the represented tensor, but
+    it gives the next core update something to work with: a slot of zeros would stay zero for ever.
+    """
+    cores = [np.array(core, dtype=np.float64) for core in cores]
+    for k in range(len(cores) - 1):  # left-orthogonal first, so that the cuts below are optimal one by one
+        a, n, b = cores[k].shape
+        basis, factor = _compact_factor(cores[k].reshape(a * n, b))
+        cores[k] = basis.reshape(a, n, basis.shape[1])
+        cores[k + 1] = np.tensordot(factor, cores[k + 1], axes=1)
+    for k in range(len(cores) - 1, 0, -1):
+        a, n, b = cores[k].shape
+        matrix = cores[k].reshape(a, n * b)
+        if a > ranks[k]:
+            u, s, vt = np.linalg.svd(matrix, full_matrices=False)
+            cores[k - 1] = np.tensordot(cores[k - 1], u[:, : ranks[k]], axes=1)
+            matrix = s[: ranks[k], None] * vt[: ranks[k]]
+        basis, factor = orthonormal_factor(matrix.T, ranks[k], rng)
+        cores[k] = np.ascontiguousarray(basis.T).reshape(ranks[k], n, b)
+        cores[k - 1] = np.tensordot(cores[k - 1], factor.T, axes=1)
+    return cores

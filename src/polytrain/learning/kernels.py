@@ -1,0 +1,136 @@
+"""The arithmetic of one block of rows around one core.
+
+Conventions
+-----------
+Rows are the LAST axis, so every elementwise product runs over contiguous memory: ``left`` is (a, N), ``values`` (i, N),
+``right`` (b, N), a core (a, i, b). ``values[0]`` is always the constant 1 and is never multiplied with. Environments and
+values have the compute dtype (float32 or float64); what is summed over rows is returned in that dtype for one block and
+accumulated in float64 by the caller.
+
+The row vector c of the paper, c[(a, i, b)] = left[a] values[i] right[b], is never formed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.basis import Basis
+
+__all__ = ["adjoint", "extend_left", "extend_right", "gram_from_moments", "moments", "pair_index", "scores"]
+
+
+def _combine(parts: NDArray, values: NDArray) -> NDArray:
+    """Sum over i of values[i] * parts[i], in place. Shapes: parts (i, c, N), values (i, N) -> (c, N)."""
+    total = parts[0]
+    for i in range(1, len(values)):
+        part = parts[i]
+        part *= values[i]
+        total += part
+    return total
+
+
+def extend_left(left: NDArray, values: NDArray, core: NDArray) -> NDArray:
+    """Absorb one feature into the left environment.
+
+    new[b, j] = sum over a, i of left[a, j] * values[i, j] * core[a, i, b]
+
+    Shapes: left (a, N), values (i, N), core (a, i, b) -> (b, N).
+    """
+    a, n, b = core.shape
+    stacked = core.transpose(1, 2, 0).reshape(n * b, a)
+    return _combine((stacked @ left).reshape(n, b, -1), values)
+
+
+def extend_right(right: NDArray, values: NDArray, core: NDArray) -> NDArray:
+    """Absorb one feature into the right environment.
+
+    new[a, j] = sum over i, b of core[a, i, b] * values[i, j] * right[b, j]
+
+    Shapes: right (b, N), values (i, N), core (a, i, b) -> (a, N).
+    """
+    a, n, b = core.shape
+    stacked = core.transpose(1, 0, 2).reshape(n * a, b)
+    return _combine((stacked @ right).reshape(n, a, -1), values)
+
+
+def scores(left: NDArray, values: NDArray, right: NDArray, core: NDArray) -> NDArray:
+    """C @ vec(core): every row's score, linear in the core.
+
+    Shapes: left (a, N), values (i, N), right (b, N), core (a, i, b) -> (N,).
+    """
+    if len(left) <= len(right):
+        return np.einsum("aj,aj->j", left, extend_right(right, values, core))
+    return np.einsum("bj,bj->j", extend_left(left, values, core), right)
+
+
+def adjoint(left: NDArray, values: NDArray, right: NDArray, rows: NDArray) -> NDArray:
+    """C.T @ rows, shaped like the core.
+
+    Shapes: left (a, N), values (i, N), right (b, N), rows (N,) -> (a, i, b).
+    """
+    n, small, large = len(values), left, right
+    swapped = len(left) > len(right)
+    if swapped:
+        small, large = right, left
+    weighted = np.empty((n, *small.shape), dtype=small.dtype)
+    np.multiply(small, rows, out=weighted[0])
+    for i in range(1, n):
+        np.multiply(weighted[0], values[i], out=weighted[i])
+    sums = (weighted.reshape(n * len(small), -1) @ large.T).reshape(n, len(small), len(large))
+    return sums.transpose(2, 0, 1) if swapped else sums.transpose(1, 0, 2)
+
+
+def pair_index(size: int) -> NDArray:
+    """Return a symmetric (size, size) table: where the pair (a, a') stands in the list of distinct pairs.
+
+    >>> pair_index(3)
+    array([[0, 1, 2],
+           [1, 3, 4],
+           [2, 4, 5]])
+    """
+    table = np.zeros((size, size), dtype=np.intp)
+    upper = np.triu_indices(size)
+    table[upper] = np.arange(len(upper[0]))
+    return np.maximum(table, table.T)
+
+
+def _pair_products(rows: NDArray, out: NDArray) -> None:
+    """Write rows[a] * rows[a'] for a <= a' into ``out`` in the order of ``pair_index``."""
+    start = 0
+    for a in range(len(rows)):
+        stop = start + len(rows) - a
+        np.multiply(rows[a], rows[a:], out=out[start:stop])
+        start = stop
+
+
+def moments(left: NDArray, powers: NDArray, right: NDArray, weights: NDArray) -> NDArray:
+    """Sum over rows of weight * (pairs of left) x (basis functions up to degree 2(n - 1)) x (pairs of right).
+
+    These few sums hold the whole of C.T diag(weights) C: pairs are symmetric, and a product of two basis functions is
+    a combination of 2n - 1 functions of the same family. One GEMM per block of rows.
+
+    Shapes: left (a, N), powers (2n - 1, N), right (b, N), weights (N,) -> (2n - 1, a(a+1)/2, b(b+1)/2).
+    """
+    n_powers, n_rows = powers.shape
+    n_left, n_right = len(left) * (len(left) + 1) // 2, len(right) * (len(right) + 1) // 2
+    spread = np.empty((n_powers, n_left, n_rows), dtype=left.dtype)
+    _pair_products(left, spread[0])
+    for e in range(1, n_powers):
+        np.multiply(spread[0], powers[e], out=spread[e])
+    weighted = np.empty((n_right, n_rows), dtype=left.dtype)
+    _pair_products(right, weighted)
+    weighted *= weights
+    return (spread.reshape(n_powers * n_left, n_rows) @ weighted.T).reshape(n_powers, n_left, n_right)
+
+
+def gram_from_moments(sums: NDArray, shape: tuple[int, int, int], basis: Basis) -> NDArray:
+    """Scatter the moments into C.T diag(weights) C.
+
+    Shapes: sums (2n - 1, a(a+1)/2, b(b+1)/2), shape = (a, n, b) -> (a n b, a n b).
+    """
+    a, n, b = shape
+    table = basis.product_table(n)
+    products = np.tensordot(table, sums, axes=(2, 0))  # (n, n, left pairs, right pairs)
+    pairs = products[:, :, pair_index(a)[:, :, None, None], pair_index(b)[None, None]]  # (n, n, a, a, b, b)
+    return pairs.transpose(2, 0, 4, 3, 1, 5).reshape(a * n * b, a * n * b)

@@ -1,0 +1,110 @@
+"""The order of core updates, and when to stop. Nothing here sees a row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.learning.core_solvers import CoreSolver
+from polytrain.learning.engines.protocol import Engine
+from polytrain.learning.gauge import shift_left, shift_right
+
+__all__ = ["SweepState", "sweep_train"]
+
+
+@dataclass(frozen=True)
+class SweepState:
+    """Where a train stands after a sweep; sweep 0 is the start.
+
+    Attributes
+    ----------
+    sweep : int
+        Number of one-way sweeps done.
+    loss, objective : float
+        Weighted mean loss, and loss + alpha / 2 <A, A>.
+    cores : tuple of ndarray
+        The train, in orthogonal gauge around ``position``.
+    position : int
+        The core that is not orthogonal: the last one after a left-to-right sweep, else the first.
+    seconds : float
+        Duration of this sweep.
+    stop_reason : str or None
+        None while sweeping goes on; "tolerance" or "max_sweeps" in the last state.
+    """
+
+    sweep: int
+    loss: float
+    objective: float
+    cores: tuple[NDArray, ...]
+    position: int
+    seconds: float
+    stop_reason: str | None
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Ranks of all bonds, with the border ranks 1."""
+        return (*(core.shape[0] for core in self.cores), 1)
+
+
+def sweep_train(
+    engine: Engine,
+    cores: list[NDArray],
+    *,
+    alpha: float,
+    solver: CoreSolver,
+    max_sweeps: int,
+    tol: float,
+    rng: np.random.Generator,
+) -> Iterator[SweepState]:
+    """Sweep over the cores, left to right and back in turn, and report after each one-way sweep.
+
+    A sweep updates every core but the one it ends at; that one is the first of the sweep back. It stops once the
+    objective changed by at most ``tol`` relative to its value over a sweep (the paper's rule), or after ``max_sweeps``.
+
+    Parameters
+    ----------
+    cores : list of ndarray
+        Right-orthogonal from the second core on. The list is not modified.
+    """
+    cores = list(cores)
+    last = len(cores) - 1
+    engine.place(cores)
+    position = 0
+
+    def state(sweep: int, seconds: float, previous: float | None) -> SweepState:
+        engine.score(cores[position])  # line searches moved the scores step by step: begin afresh, without drift
+        loss = engine.mean_loss()
+        objective = loss + 0.5 * alpha * float(np.vdot(cores[position], cores[position]))
+        if not np.isfinite(objective):
+            raise FloatingPointError(f"the objective became {objective} in sweep {sweep}")
+        reason = None
+        if previous is not None and abs(previous - objective) <= tol * abs(previous):
+            reason = "tolerance"
+        elif sweep >= max_sweeps:
+            reason = "max_sweeps"
+        return SweepState(sweep, loss, objective, tuple(cores), position, seconds, reason)
+
+    current = state(0, 0.0, None)
+    yield current
+    while current.stop_reason is None:
+        started = time.perf_counter()
+        if last == 0:
+            cores[0] = solver.update(engine, cores[0], alpha)
+        elif position == 0:
+            for k in range(last):
+                core = solver.update(engine, cores[k], alpha)
+                cores[k], cores[k + 1] = shift_right(core, cores[k + 1], rng)
+                engine.move_right(cores[k])
+            position = last
+        else:
+            for k in range(last, 0, -1):
+                core = solver.update(engine, cores[k], alpha)
+                cores[k], cores[k - 1] = shift_left(core, cores[k - 1], rng)
+                engine.move_left(cores[k])
+            position = 0
+        current = state(current.sweep + 1, time.perf_counter() - started, current.objective)
+        yield current

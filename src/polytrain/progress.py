@@ -1,0 +1,77 @@
+"""Show a fit's sweeps as they happen: a bar where tqdm is installed, log lines otherwise."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from types import TracebackType
+from typing import Any
+
+__all__ = ["SweepProgress", "logger"]
+
+logger = logging.getLogger("polytrain")
+
+
+class SweepProgress:
+    """Consumer of sweep records.
+
+    Parameters
+    ----------
+    n_trains, max_sweeps : int
+        What there is to do at most.
+    verbose : int
+        0 shows nothing, 1 a bar (log lines without tqdm), 2 or more log lines.
+    """
+
+    def __init__(self, n_trains: int, max_sweeps: int, verbose: int) -> None:
+        self._n_trains, self._max_sweeps, self._verbose = n_trains, max_sweeps, verbose
+        self._bar: Any = None
+        self._handler: logging.Handler | None = None
+        self._level = logging.NOTSET
+
+    def __enter__(self) -> SweepProgress:
+        if self._verbose == 1:
+            try:
+                from tqdm.auto import tqdm
+            except ImportError:
+                pass
+            else:
+                self._bar = tqdm(total=self._n_trains * self._max_sweeps, unit="sweep", desc="training")
+        if self._verbose and self._bar is None:
+            self._level = logger.level
+            logger.setLevel(logging.INFO)
+            if not logger.hasHandlers():  # nobody configured logging, yet the user asked to see something
+                self._handler = logging.StreamHandler(sys.stderr)
+                logger.addHandler(self._handler)
+        return self
+
+    def sweep_done(self, train: int, record: dict) -> None:
+        """Take note of one sweep of one train."""
+        if self._bar is not None:
+            self._bar.set_postfix_str(f"train {train + 1}/{self._n_trains}, objective {record['objective']:.3g}")
+            self._bar.update()
+        elif self._verbose:
+            logger.info(
+                "train %d of %d, sweep %d: objective %.6g, loss %.6g, %.2f s",
+                train + 1,
+                self._n_trains,
+                record["sweep"],
+                record["objective"],
+                record["loss"],
+                record["seconds"],
+            )
+
+    def train_done(self, n_sweeps: int) -> None:
+        """Take note that a train needs no further sweeps."""
+        if self._bar is not None:
+            self._bar.update(self._max_sweeps - n_sweeps)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        elif self._verbose:
+            logger.setLevel(self._level)
+            if self._handler is not None:
+                logger.removeHandler(self._handler)

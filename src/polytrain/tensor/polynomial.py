@@ -1,0 +1,451 @@
+"""Polynomials in several variables as lists of terms."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from polytrain.basis import Basis, get_basis
+from polytrain.tensor.checks import check_real, check_size, check_truncation
+from polytrain.tensor.notation import default_names, format_terms, parse_terms
+from polytrain.tensor.terms import cores_from_terms, terms_from_cores
+from polytrain.tensor.train import TensorTrain
+
+__all__ = ["Polynomial"]
+
+# Numbers in the table of monomials of one block of rows: 8 MB of float64.
+_BLOCK_SIZE = 2**20
+
+
+class Polynomial:
+    """A polynomial as terms: exponents and a coefficient each.
+
+    Terms are kept and printed by total degree, lowest first; among equal degrees, those with the larger exponent of
+    the first variable come first, then of the second, and so on.
+
+    Parameters
+    ----------
+    terms : mapping of tuple of d int to float
+        Exponents of the variables -> coefficient.
+    n_variables : int, optional
+        Number of variables ``d``. Needed only if there is no term and no ``degrees`` to count them by.
+    degrees : sequence of d int, optional
+        Highest exponent allowed for each variable (the pure-power degrees), which sets the dimensions of the tensor
+        of coefficients. Those that occur, by default.
+
+    Attributes
+    ----------
+    terms : dict
+        Exponents -> coefficient, without zero coefficients, in the order of printing.
+    n_variables : int
+        Number of variables.
+    n_terms : int
+        Number of terms.
+    degrees : tuple of d int
+        Highest exponent of each variable.
+
+    Examples
+    --------
+    >>> from polytrain.tensor import Polynomial
+    >>> polynomial = Polynomial({(1, 0, 0): 4, (3, 0, 0): 1, (1, 1, 1): -2, (0, 1, 2): -7})
+    >>> print(polynomial)
+    4*x1 + x1^3 - 2*x1*x2*x3 - 7*x2*x3^2
+    >>> polynomial.degrees
+    (3, 1, 2)
+    >>> polynomial([1.0, 1.0, 1.0])
+    -4.0
+    >>> polynomial.to_train()
+    TensorTrain(dims=(4, 2, 3), ranks=(1, 3, 3, 1), n_parameters=39)
+    """
+
+    # Lets `numpy_scalar * polynomial` reach __rmul__, instead of NumPy taking the polynomial for a scalar object.
+    __array_ufunc__ = None
+
+    def __init__(
+        self,
+        terms: Mapping[tuple[int, ...], float],
+        n_variables: int | None = None,
+        degrees: Sequence[int] | None = None,
+    ) -> None:
+        if n_variables is None:
+            n_variables = len(degrees) if degrees is not None else len(next(iter(terms), ()))
+        if n_variables < 1:
+            raise ValueError("the number of variables is unknown or zero; give n_variables or degrees.")
+        if degrees is not None and len(degrees) != n_variables:
+            raise ValueError(f"degrees must have {n_variables} numbers, one per variable, got {len(degrees)}.")
+        exponents = _check_exponents(terms, n_variables)
+        coefficients = np.array(list(terms.values()), dtype=np.float64)
+        if not np.isfinite(coefficients).all():
+            bad = int(np.flatnonzero(~np.isfinite(coefficients))[0])
+            raise ValueError(f"the coefficient of {list(terms)[bad]} must be finite, got {coefficients[bad]}.")
+        occurring = exponents.max(axis=0, initial=0)
+        if degrees is None:
+            degrees = occurring.tolist()
+        for k, (degree, least) in enumerate(zip(degrees, occurring.tolist(), strict=True)):
+            if operator.index(degree) < least:
+                raise ValueError(f"degrees[{k}] must be at least {least}, which a term has, got {degree}.")
+        self._store(exponents, coefficients, tuple(map(operator.index, degrees)))
+
+    def _store(self, exponents: NDArray, coefficients: NDArray, degrees: tuple[int, ...]) -> None:
+        """Sort the terms, add like ones up and drop zeros."""
+        # lexsort takes the most important key last.
+        order = np.lexsort((*(-exponents.T[::-1]), exponents.sum(axis=1)))
+        exponents, coefficients = exponents[order], coefficients[order]
+        if len(exponents) > 1:
+            fresh = np.concatenate(([True], (exponents[1:] != exponents[:-1]).any(axis=1)))
+            exponents, coefficients = exponents[fresh], np.add.reduceat(coefficients, np.flatnonzero(fresh))
+        keep = coefficients != 0
+        self._exponents, self._coefficients = exponents[keep], coefficients[keep]
+        self._degrees = degrees
+
+    @classmethod
+    def _from_arrays(cls, exponents: NDArray, coefficients: NDArray, degrees: Iterable[int]) -> Polynomial:
+        """Build from arrays (T, d) and (T,), in which a term may occur several times."""
+        new = cls.__new__(cls)
+        new._store(exponents, coefficients, tuple(degrees))
+        return new
+
+    @classmethod
+    def from_dense(cls, tensor: ArrayLike) -> Polynomial:
+        """Read the polynomial whose coefficients are the entries of a tensor.
+
+        Parameters
+        ----------
+        tensor : array-like of shape (n_1, ..., n_d)
+            Entry ``(i_1, ..., i_d)``, counted from 0, is the coefficient of ``x1^i_1 * ... * xd^i_d``.
+
+        Returns
+        -------
+        Polynomial
+
+        Examples
+        --------
+        >>> print(Polynomial.from_dense([[1, -1, 9], [3, 7, 0], [-1, 0, 0]]))
+        1 + 3*x1 - x2 - x1^2 + 7*x1*x2 + 9*x2^2
+        """
+        array = np.asarray(tensor)
+        if array.ndim == 0 or array.size == 0:
+            raise ValueError(f"tensor must have at least one dimension and no empty one, got shape {array.shape}.")
+        check_real(array, "tensor")
+        if not np.isfinite(array).all():
+            raise ValueError("tensor contains NaN or infinity; a polynomial needs finite coefficients.")
+        index = np.nonzero(array)
+        return cls._from_arrays(np.column_stack(index), array[index].astype(np.float64), (n - 1 for n in array.shape))
+
+    @classmethod
+    def from_train(
+        cls, train: TensorTrain, tol: float = 0.0, max_size: int = 10**6, basis: str | Basis = "power"
+    ) -> Polynomial:
+        """Read the terms of a train, without forming the dense tensor.
+
+        Parameters
+        ----------
+        train : TensorTrain
+            The coefficients.
+        tol : float, default=0.0
+            Leave out coefficients of at most this magnitude. The larger it is, the fewer branches are searched: a few
+            large terms are found in trains whose dense tensor could never be formed.
+        max_size : int, default=10**6
+            Refuse to follow more terms than this at once.
+        basis : str or Basis, default="power"
+            Which functions of each variable the entries of the train belong to; they are rewritten in powers.
+
+        Returns
+        -------
+        Polynomial
+
+        Examples
+        --------
+        >>> train = TensorTrain.rank_one([[1, 1], [1, 0, 2]])
+        >>> print(Polynomial.from_train(train))
+        1 + x1 + 2*x2^2 + 2*x1*x2^2
+        >>> print(Polynomial.from_train(train, tol=1.5))
+        2*x2^2 + 2*x1*x2^2
+        >>> print(Polynomial.from_train(train, basis="chebyshev"))
+        -1 - x1 + 4*x2^2 + 4*x1*x2^2
+        """
+        check_truncation(tol, None)
+        family = get_basis(basis)
+        cores = []
+        for k, core in enumerate(train.cores):
+            if not np.isfinite(core).all():
+                raise ValueError(f"core {k} contains NaN or infinity; a polynomial needs finite coefficients.")
+            to_power = family.to_power_matrix(core.shape[1])
+            cores.append(np.einsum("aib,ij->ajb", core.astype(np.float64, copy=False), to_power))
+        exponents, coefficients = terms_from_cores(cores, tol, max_size)
+        return cls._from_arrays(exponents, coefficients, (n - 1 for n in train.dims))
+
+    @classmethod
+    def parse(cls, text: str, names: Sequence[str] | None = None) -> Polynomial:
+        """Read a sum of terms such as ``2*x1^3*x2``.
+
+        Parameters
+        ----------
+        text : str
+            The polynomial, written out: no parentheses. ``**`` also works for ``^``.
+        names : sequence of str, optional
+            Names of the variables. By default they are x1, x2, ..., up to the largest index in the text.
+
+        Returns
+        -------
+        Polynomial
+
+        Examples
+        --------
+        >>> Polynomial.parse("1 - 2*x2 + x1*x2").to_dense()
+        array([[ 1., -2.],
+               [ 0.,  1.]])
+        >>> Polynomial.parse("width^2*height", names=["width", "height"]).terms
+        {(2, 1): 1.0}
+        """
+        if names is not None:
+            names = _check_names(names, len(names))
+        terms, n_variables = parse_terms(text, names)
+        return cls(terms, n_variables=n_variables)
+
+    @property
+    def terms(self) -> dict[tuple[int, ...], float]:
+        """Exponents -> coefficient, in the order of printing."""
+        return {
+            tuple(exponents): coefficient
+            for exponents, coefficient in zip(self._exponents.tolist(), self._coefficients.tolist(), strict=True)
+        }
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self._degrees)
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        """Highest exponent of each variable."""
+        return self._degrees
+
+    @property
+    def n_terms(self) -> int:
+        """Number of terms, none of which is zero."""
+        return len(self._coefficients)
+
+    def to_dense(self, max_size: int = 10**7) -> NDArray:
+        """Form the tensor of coefficients.
+
+        Parameters
+        ----------
+        max_size : int, default=10**7
+            Refuse to form a tensor with more entries than this.
+
+        Returns
+        -------
+        ndarray of shape (degrees[0] + 1, ..., degrees[d - 1] + 1)
+
+        Examples
+        --------
+        >>> Polynomial({(0, 1): 2.0}, degrees=(1, 2)).to_dense()
+        array([[0., 2., 0.],
+               [0., 0., 0.]])
+        """
+        dims = tuple(degree + 1 for degree in self._degrees)
+        check_size(dims, max_size)
+        dense = np.zeros(dims)
+        dense[tuple(self._exponents.T)] = self._coefficients
+        return dense
+
+    def to_train(self, tol: float | None = 0.0, max_rank: int | None = None, max_size: int = 10**8) -> TensorTrain:
+        """Write the coefficients as a train, without forming the dense tensor.
+
+        Parameters
+        ----------
+        tol : float or None, default=0.0
+            Allowed norm of the error, relative to the norm of the coefficients; 0 drops only what is at the level of
+            rounding. With None the train is not rounded, and every coefficient stays exactly as it is; its ranks are
+            then the smallest that would do for any values of these coefficients.
+        max_rank : int, optional
+            Largest rank. It wins over ``tol``.
+        max_size : int, default=10**8
+            Refuse to build a train of more numbers than this, before rounding.
+
+        Returns
+        -------
+        TensorTrain
+
+        Examples
+        --------
+        >>> linear = Polynomial.parse("1 + x1 + x2 + x3 + x4")
+        >>> linear.to_train().ranks
+        (1, 2, 2, 2, 1)
+        >>> product = Polynomial.parse("1 + x1 + x2 + x1*x2")
+        >>> product.to_train(tol=None).ranks, product.to_train().ranks
+        ((1, 2, 1), (1, 1, 1))
+        """
+        if tol is not None or max_rank is not None:
+            check_truncation(tol or 0.0, max_rank)
+        dims = [degree + 1 for degree in self._degrees]
+        if not self.n_terms:
+            return TensorTrain.zeros(dims)
+        train = TensorTrain(cores_from_terms(self._exponents, self._coefficients, dims, max_size))
+        return train if tol is None and max_rank is None else train.round(tol or 0.0, max_rank)
+
+    def __call__(self, X: ArrayLike) -> float | NDArray:
+        """Evaluate at one point (d,) -> float, or at the rows of X (N, d) -> (N,)."""
+        X = np.asarray(X)
+        if X.ndim not in (1, 2) or X.shape[-1] != self.n_variables:
+            raise ValueError(f"X must have shape (N, {self.n_variables}) or ({self.n_variables},), got {X.shape}.")
+        check_real(X, "X")
+        rows = np.atleast_2d(X).astype(np.float64, copy=False)
+        result = np.empty(len(rows))
+        block = max(_BLOCK_SIZE // max(self.n_terms, 1), 16)
+        for start in range(0, len(rows), block):
+            result[start : start + block] = self._coefficients @ self._monomials(rows[start : start + block].T)
+        return float(result[0]) if X.ndim == 1 else result
+
+    def _monomials(self, columns: NDArray) -> NDArray:
+        """Values of all monomials: columns (d, N) -> (T, N)."""
+        monomials = np.ones((self.n_terms, columns.shape[1]))
+        for column, exponents in zip(columns, self._exponents.T, strict=True):
+            # Most terms have few variables, so only those with this one are touched.
+            affected = np.flatnonzero(exponents)
+            powers, which = np.unique(exponents[affected], return_inverse=True)
+            monomials[affected] *= (column ** powers[:, None])[which]
+        return monomials
+
+    def __add__(self, other: object) -> Polynomial:
+        if isinstance(other, Real):
+            other = Polynomial({(0,) * self.n_variables: float(other)})
+        if not isinstance(other, Polynomial):
+            return NotImplemented
+        self._check_same_variables(other)
+        return Polynomial._from_arrays(
+            np.concatenate((self._exponents, other._exponents)),
+            np.concatenate((self._coefficients, other._coefficients)),
+            map(max, self._degrees, other._degrees),
+        )
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Polynomial:
+        return Polynomial._from_arrays(self._exponents, -self._coefficients, self._degrees)
+
+    def __sub__(self, other: object) -> Polynomial:
+        if not isinstance(other, Polynomial | Real):
+            return NotImplemented
+        return self + (-other)
+
+    def __rsub__(self, other: object) -> Polynomial:
+        return -self + other
+
+    def __mul__(self, other: object) -> Polynomial:
+        if isinstance(other, Real):
+            return Polynomial._from_arrays(self._exponents, self._coefficients * float(other), self._degrees)
+        if not isinstance(other, Polynomial):
+            return NotImplemented
+        self._check_same_variables(other)
+        exponents = self._exponents[:, None, :] + other._exponents
+        return Polynomial._from_arrays(
+            exponents.reshape(-1, self.n_variables),
+            np.outer(self._coefficients, other._coefficients).ravel(),
+            map(operator.add, self._degrees, other._degrees),
+        )
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Polynomial):
+            return NotImplemented
+        return (
+            self.n_variables == other.n_variables
+            and np.array_equal(self._exponents, other._exponents)
+            and np.array_equal(self._coefficients, other._coefficients)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.n_variables, self._exponents.tobytes(), self._coefficients.tobytes()))
+
+    def allclose(self, other: Polynomial, rtol: float = 1e-8, atol: float = 0.0) -> bool:
+        """Tell whether two polynomials have nearly the same coefficients; ``==`` asks for exactly the same.
+
+        Parameters
+        ----------
+        other : Polynomial
+            A polynomial in the same number of variables. The declared ``degrees`` do not matter.
+        rtol : float, default=1e-8
+            Allowed norm of the difference of the coefficients, relative to the larger of the two norms.
+        atol : float, default=0.0
+            Allowed norm of the difference, added to the former.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> third = Polynomial({(1,): 1 / 3})
+        >>> third.allclose(Polynomial({(1,): 0.3333333333}), rtol=1e-6)
+        True
+        """
+        norms = [np.linalg.norm(polynomial._coefficients) for polynomial in (self - other, self, other)]
+        return bool(norms[0] <= atol + rtol * max(norms[1:]))
+
+    def to_string(self, names: Sequence[str] | None = None, precision: int | None = 6) -> str:
+        """Print the polynomial.
+
+        Parameters
+        ----------
+        names : sequence of d str, optional
+            Names of the variables; x1, x2, ... by default.
+        precision : int or None, default=6
+            Significant digits of the coefficients. With None, as many as are needed to read the same number back.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> Polynomial({(1, 2): -1.0, (1, 0): 2 / 3}).to_string(names=["width", "height"], precision=3)
+        '0.667*width - width*height^2'
+        """
+        names = default_names(self.n_variables) if names is None else _check_names(names, self.n_variables)
+        return format_terms(self.terms.items(), names, precision, max_terms=None)
+
+    def __str__(self) -> str:
+        return self.to_string()
+
+    def __repr__(self) -> str:
+        text = format_terms(self.terms.items(), default_names(self.n_variables), precision=6, max_terms=8)
+        return f"Polynomial({text!r}, n_variables={self.n_variables})"
+
+    def _check_same_variables(self, other: Polynomial) -> None:
+        if self.n_variables != other.n_variables:
+            raise ValueError(
+                f"the polynomials must have the same number of variables, got {self.n_variables} and "
+                f"{other.n_variables}."
+            )
+
+
+def _check_exponents(terms: Iterable[tuple[int, ...]], n_variables: int) -> NDArray:
+    """Return the exponents as an array (T, d)."""
+    rows = []
+    for exponents in terms:
+        try:
+            row = [operator.index(exponent) for exponent in exponents]
+        except TypeError:
+            row = [-1]
+        if len(row) != n_variables or min(row) < 0:
+            raise ValueError(
+                f"every term must have {n_variables} exponents, integers of at least 0, got {exponents!r}."
+            )
+        rows.append(row)
+    return np.array(rows, dtype=np.int64).reshape(len(rows), n_variables)
+
+
+def _check_names(names: Sequence[str], n_variables: int) -> tuple[str, ...]:
+    """Return the names of the variables as a tuple."""
+    if len(names) != n_variables:
+        raise ValueError(f"names must have {n_variables} strings, one per variable, got {len(names)}.")
+    if len(set(names)) < len(names) or "" in names:
+        raise ValueError(f"names must be different and not empty, got {list(names)}.")
+    return tuple(names)

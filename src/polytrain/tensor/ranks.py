@@ -1,0 +1,89 @@
+"""Which ranks a train of given dimensions can have."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import cast
+
+import numpy as np
+
+from polytrain.tensor.checks import check_dims, check_positive_integer
+
+__all__ = ["clip_ranks", "rank_bounds"]
+
+
+def rank_bounds(dims: Sequence[int]) -> tuple[int, ...]:
+    """Return the largest rank that each inner bond of a train ever needs.
+
+    Bond ``k`` joins the first ``k`` features with the others, so that its rank is at most the smaller side of that
+    unfolding: ``min(n_1 * ... * n_k, n_{k+1} * ... * n_d)``.
+
+    Parameters
+    ----------
+    dims : sequence of d int
+        Number of basis functions of every feature.
+
+    Returns
+    -------
+    tuple of d - 1 int
+        One bound for each inner bond.
+
+    Examples
+    --------
+    >>> from polytrain.tensor import rank_bounds
+    >>> rank_bounds((4, 2, 3))
+    (4, 3)
+    """
+    dims = check_dims(dims)
+    from_left = accumulate(dims[:-1], operator.mul)
+    from_right = tuple(accumulate(dims[:0:-1], operator.mul))[::-1]
+    return tuple(map(min, from_left, from_right))
+
+
+def clip_ranks(dims: Sequence[int], rank: int | Sequence[int]) -> tuple[int, ...]:
+    """Cut the wanted ranks to those that a train can have.
+
+    A rank above ``rank_bounds`` only adds slots that can never carry anything. Neither can a bond that is wider than
+    its neighbour times the dimension between them, so the result also has ``r_k <= r_{k-1} n_k`` and
+    ``r_{k-1} <= n_k r_k`` everywhere.
+
+    Parameters
+    ----------
+    dims : sequence of d int
+        Number of basis functions of every feature.
+    rank : int or sequence of d - 1 int
+        Wanted rank of all inner bonds, or of each of them.
+
+    Returns
+    -------
+    tuple of d + 1 int
+        Ranks with the two boundary ones, which are 1.
+
+    Examples
+    --------
+    >>> from polytrain.tensor import clip_ranks
+    >>> clip_ranks((2, 2, 2, 2, 2), 8)
+    (1, 2, 4, 4, 2, 1)
+    >>> clip_ranks((4, 2, 3), [1, 3])
+    (1, 1, 2, 1)
+    """
+    dims = check_dims(dims)
+    if np.ndim(rank) > 0:
+        rank = list(cast(Sequence[int], rank))
+        if len(rank) != len(dims) - 1:
+            raise ValueError(
+                f"rank must be an integer, or {len(dims) - 1} of them for the inner bonds of {len(dims)} features, "
+                f"got {len(rank)}."
+            )
+        wanted = [check_positive_integer(value, f"rank[{bond}]") for bond, value in enumerate(rank)]
+    else:
+        wanted = [check_positive_integer(rank, "rank")] * (len(dims) - 1)
+    ranks = [1, *wanted, 1]
+    for k, n in enumerate(dims):
+        ranks[k + 1] = min(ranks[k + 1], ranks[k] * n)
+    # One pass back is enough: a rank that is cut here is a multiple of its right neighbour, which it still supports.
+    for k in reversed(range(len(dims))):
+        ranks[k] = min(ranks[k], dims[k] * ranks[k + 1])
+    return tuple(ranks)

@@ -1,0 +1,139 @@
+"""Sparse terms <-> cores, without the dense tensor in between.
+
+Conventions
+-----------
+``T`` terms are an integer array ``exponents`` (T, d) and an array ``coefficients`` (T,). Cut after feature ``k``, a
+term is a prefix ``(i_1, ..., i_k)`` followed by a suffix ``(i_{k+1}, ..., i_d)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
+
+__all__ = ["cores_from_terms", "terms_from_cores"]
+
+
+def cores_from_terms(exponents: NDArray, coefficients: NDArray, dims: Sequence[int], max_size: int) -> list[NDArray]:
+    """Write T >= 1 distinct terms as cores that hold nothing but zeros, ones and the coefficients.
+
+    At each bond the terms are the edges of a graph between the prefixes and the suffixes. A prefix that becomes a
+    state of the bond carries all its edges on; a suffix that becomes a state collects all its edges, weights included.
+    So every vertex cover of the graph is a set of states, and the smallest one gives the smallest rank that holds for
+    all values of the coefficients (Ren, Li, Jiang and Shuai, J. Chem. Phys. 153, 084118, 2020, for operators).
+    """
+    order = len(dims)
+    suffixes = _number_suffixes(exponents, dims)
+    # Term `term[j]` stands for all terms that share its state and its suffix.
+    term = np.arange(len(exponents))
+    state = np.zeros(len(term), dtype=np.int64)
+    weight = coefficients
+    n_states = 1
+    size = 0
+    cores = []
+    for k in range(order - 1):
+        exponent = exponents[term, k]
+        prefixes, row = np.unique(state * dims[k] + exponent, return_inverse=True)
+        _, first, column = np.unique(suffixes[k + 1, term], return_index=True, return_inverse=True)
+        row_cover, column_cover = _smallest_vertex_cover(row, column, (len(prefixes), len(first)))
+        n_rows, n_columns = int(np.count_nonzero(row_cover)), int(np.count_nonzero(column_cover))
+        row_state = np.cumsum(row_cover) - 1
+        column_state = np.cumsum(column_cover) - 1 + n_rows
+
+        size += n_states * dims[k] * (n_rows + n_columns)
+        _check_core_size(size, k, n_rows + n_columns, max_size)
+        core = np.zeros((n_states, dims[k], n_rows + n_columns))
+        collected = column_cover[column]
+        passed = ~collected
+        core[state[collected], exponent[collected], column_state[column[collected]]] = weight[collected]
+        core[state[passed], exponent[passed], row_state[row[passed]]] = 1.0
+        cores.append(core)
+
+        term = np.concatenate((term[passed], term[first[column_cover]]))
+        state = np.concatenate((row_state[row[passed]], column_state[column_cover]))
+        weight = np.concatenate((weight[passed], np.ones(n_columns)))
+        n_states = n_rows + n_columns
+    _check_core_size(size + n_states * dims[-1], order - 1, 1, max_size)
+    last = np.zeros((n_states, dims[-1], 1))
+    last[state, exponents[term, -1], 0] = weight
+    return [*cores, last]
+
+
+def _number_suffixes(exponents: NDArray, dims: Sequence[int]) -> NDArray:
+    """Number the distinct suffixes at every bond: (T, d) -> (d + 1, T), equal numbers for equal suffixes."""
+    n_terms, order = exponents.shape
+    numbers = np.zeros((order + 1, n_terms), dtype=np.int64)
+    for k in reversed(range(order)):
+        _, numbers[k] = np.unique(numbers[k + 1] * dims[k] + exponents[:, k], return_inverse=True)
+    return numbers
+
+
+def _smallest_vertex_cover(row: NDArray, column: NDArray, shape: tuple[int, int]) -> tuple[NDArray, NDArray]:
+    """Mark as few rows and columns as possible such that every edge has a marked end (Koenig's theorem).
+
+    Shapes: row (E,), column (E,) -> booleans (n_rows,), (n_columns,).
+    """
+    graph = csr_array((np.ones(len(row), dtype=np.int8), (row, column)), shape=shape)
+    matched_column = maximum_bipartite_matching(graph, perm_type="column")
+    matched_row = np.full(shape[1], -1)
+    matched = np.flatnonzero(matched_column >= 0)
+    matched_row[matched_column[matched]] = matched
+    # Reach what alternating paths reach from the unmatched rows: to any column, and back along the matching only.
+    reached = matched_column < 0
+    while True:
+        reached_columns = np.zeros(shape[1], dtype=bool)
+        reached_columns[column[reached[row]]] = True
+        # No reached column is unmatched: the path to it would make the matching larger.
+        extended = reached.copy()
+        extended[matched_row[reached_columns]] = True
+        if np.array_equal(extended, reached):
+            return ~reached, reached_columns
+        reached = extended
+
+
+def _check_core_size(size: int, k: int, rank: int, max_size: int) -> None:
+    """Refuse to build cores of more than ``max_size`` numbers in all."""
+    if size > max_size:
+        raise ValueError(
+            f"the train needs rank {rank} after variable {k + 1} and more than max_size={max_size} numbers. Drop small "
+            "terms, order the variables so that those which occur together are neighbours, or raise max_size."
+        )
+
+
+def terms_from_cores(cores: Sequence[NDArray], tol: float, max_size: int) -> tuple[NDArray, NDArray]:
+    """List the entries of a train that are larger than ``tol`` in magnitude.
+
+    The tree of prefixes is walked level by level. With right-orthogonal cores the norm of a prefix's row vector is the
+    norm of all entries below it, so a branch is left as soon as that is not above ``tol``. For ``tol=0`` the cores are
+    taken as they are: orthogonalising would turn exact zeros into rounding errors.
+
+    Shapes: -> exponents (T, d), coefficients (T,).
+    """
+    exponent = 0
+    if tol > 0:
+        cores, exponent = orthogonalize_cores(cores, 0)
+    vectors = np.ones((1, 1))
+    prefixes = np.zeros((1, 0), dtype=np.int64)
+    for k, core in enumerate(cores):
+        children = np.tensordot(vectors, core, axes=1)
+        if k == 0:
+            children = scale_exponent(children, exponent)
+        # Magnitudes for tol=0: a norm would square tiny numbers away.
+        alive = np.abs(children).max(axis=2) > 0
+        if tol > 0:
+            alive &= np.linalg.norm(children, axis=2) > tol
+        parent, index = np.nonzero(alive)
+        if len(parent) > max_size:
+            raise ValueError(
+                f"more than max_size={max_size} terms are left after variable {k + 1} of {len(cores)}. Raise tol to "
+                "keep only large coefficients, or raise max_size."
+            )
+        prefixes = np.column_stack((prefixes[parent], index))
+        vectors = children[parent, index]
+    return prefixes, vectors[:, 0]
