@@ -144,7 +144,7 @@ class LegendreBasis(Basis):
     name = "legendre"
 
     def recurrence(self, degree: int) -> tuple[float, float]:
-        """k P_k = (2k - 1) x P_{k-1} - (k - 1) P_{k-2}."""
+        """Bonnet's rule: k P_k = (2k - 1) x P_{k-1} - (k - 1) P_{k-2}."""
         return (2 * degree - 1) / degree, (degree - 1) / degree
 
     def _to_power(self, coefficients: NDArray) -> NDArray:

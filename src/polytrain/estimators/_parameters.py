@@ -31,7 +31,7 @@ def check_count(name: str, value: Any, least: int) -> int:
 
 def check_nonnegative(name: str, value: Any) -> float:
     """Return ``value`` as a finite float that is not negative."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 <= value < np.inf:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
         raise ValueError(f"{name} must be a finite number that is not negative, got {value!r}.")
     return float(value)
 

@@ -137,14 +137,14 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         TensorTrainRegressor
             The fitted estimator.
         """
-        X, y = validate_data(self, X, y, dtype=COMPUTE_DTYPES, y_numeric=True)
-        weights = check_weights(sample_weight, len(X))
+        rows, target = validate_data(self, X, y, dtype=COMPUTE_DTYPES, y_numeric=True)
+        target = target.astype(np.float64, copy=False)
+        weights = check_weights(sample_weight, len(rows))
         if not weights.all():
-            X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
-        plan = make_plan(self.get_params(deep=False), "squared", self.alpha, X.shape[1])
-        target = np.asarray(y, dtype=np.float64)
+            rows, target, weights = rows[weights > 0], target[weights > 0], weights[weights > 0]
+        plan = make_plan(self.get_params(deep=False), "squared", self.alpha, rows.shape[1])
         intercept = float(np.average(target, weights=weights))
-        self._learn(plan, X, [(None, target - intercept, weights)])
+        self._learn(plan, rows, [(None, target - intercept, weights)])
         self.intercept_ = intercept
         return self
 

@@ -4,15 +4,17 @@ With the scores s = C g linear in the core g and an orthogonal gauge, the proble
 
     minimise over g:  mean_j w_j loss(y_j, s_j) + alpha / 2 |g|^2,
 
-convex in a r n r unknowns. All solvers are Newton's method; they differ in how the Newton system is solved (exactly from
-moments, or by preconditioned conjugate gradients), and for a quadratic loss one step is the answer. ``lbfgs`` hands
-value and gradient to SciPy instead. No solver ever returns a core with a higher objective than the one it was given.
+convex in the entries of one core. All solvers are Newton's method; they differ in how the Newton system is solved
+(exactly from moments, or by preconditioned conjugate gradients), and for a quadratic loss one step is the answer.
+``lbfgs`` hands value and gradient to SciPy instead. No solver ever returns a core with a higher objective than
+the one it was given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,7 +189,7 @@ def _lbfgs_update(rows: CoreRows, core: NDArray, alpha: float) -> NDArray:
         return _objective(rows, trial, alpha), nearly.whiten(rows.gradient() + alpha * trial).ravel()
 
     before, slope = value_and_gradient(np.zeros(core.size))
-    options = {"maxiter": _LBFGS_ITERATIONS, "ftol": 1e-14, "gtol": 1e-9 * float(np.abs(slope).max())}
+    options: Any = {"maxiter": _LBFGS_ITERATIONS, "ftol": 1e-14, "gtol": 1e-9 * float(np.abs(slope).max())}
     result = minimize(value_and_gradient, np.zeros(core.size), jac=True, method="L-BFGS-B", options=options)
     solution = core + nearly.color(result.x.reshape(core.shape)) if result.fun <= before else core
     rows.score(solution)

@@ -2,10 +2,10 @@
 
 Conventions
 -----------
-Rows are the LAST axis, so every elementwise product runs over contiguous memory: ``left`` is (a, N), ``values`` (i, N),
-``right`` (b, N), a core (a, i, b). ``values[0]`` is always the constant 1 and is never multiplied with. Environments and
-values have the compute dtype (float32 or float64); what is summed over rows is returned in that dtype for one block and
-accumulated in float64 by the caller.
+Rows are the LAST axis, so every elementwise product runs over contiguous memory: ``left`` is (a, N), ``values``
+(i, N), ``right`` (b, N), a core (a, i, b). ``values[0]`` is always the constant 1 and is never multiplied with.
+Environments and values have the compute dtype (float32 or float64); what is summed over rows is returned in that dtype
+for one block and accumulated in float64 by the caller.
 
 The row vector c of the paper, c[(a, i, b)] = left[a] values[i] right[b], is never formed.
 """

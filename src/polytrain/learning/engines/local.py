@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from polytrain.learning import kernels
 from polytrain.learning.losses import Loss
 
 __all__ = ["LinearRows", "LocalEngine"]
+
+Kernel = Callable[[NDArray, NDArray, NDArray], NDArray]
 
 # Rows per block: the arrays of one block should fit the second-level cache of a usual core.
 _BLOCK_BYTES = 1 << 19
@@ -147,7 +149,7 @@ class LocalEngine(_Scores):
         self._bonds[self._site] = self._extend(core, kernels.extend_right, right, core.shape[0])
         self._site -= 1
 
-    def _extend(self, core: NDArray, kernel, environment: NDArray, rank: int) -> NDArray:  # noqa: ANN001
+    def _extend(self, core: NDArray, kernel: Kernel, environment: NDArray, rank: int) -> NDArray:
         core = core.astype(self._dtype, copy=False)
         extended = np.empty((rank, self.n_rows), dtype=self._dtype)
         for rows, values in self._blocks(core.size, self._dims[self._site]):

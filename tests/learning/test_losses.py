@@ -1,0 +1,50 @@
+"""Losses: values, derivatives, and safety for scores of any size."""
+
+import numpy as np
+import pytest
+
+from polytrain.learning.losses import LogisticLoss, SquaredLoss, get_loss
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic"])
+def test_derivatives_match_central_differences(name):
+    loss = get_loss(name)
+    rng = np.random.default_rng(0)
+    target = np.where(rng.random(50) < 0.5, -1.0, 1.0)
+    score = rng.normal(0, 3, 50)
+    slope, curvature = loss.derivatives(target, score)
+    h = 1e-4
+    up, here, down = (loss.value(target, score + shift) for shift in (h, 0.0, -h))
+    np.testing.assert_allclose(slope, (up - down) / (2 * h), atol=1e-7)
+    np.testing.assert_allclose(curvature, (up - 2 * here + down) / h**2, atol=1e-6)
+
+
+def test_logistic_derivatives_are_the_papers():
+    score = np.linspace(-5, 5, 11)
+    sigma = 1 / (1 + np.exp(-score))
+    for label in (-1.0, 1.0):
+        slope, curvature = LogisticLoss().derivatives(np.full(11, label), score)
+        np.testing.assert_allclose(slope, sigma - (label + 1) / 2, atol=1e-15)
+        np.testing.assert_allclose(curvature, sigma * (1 - sigma), atol=1e-15)
+
+
+def test_logistic_loss_stays_finite_for_huge_scores():
+    score = np.array([1e308, -1e308, 800.0, -800.0])
+    for label in (-1.0, 1.0):
+        target = np.full(4, label)
+        value = LogisticLoss().value(target, score)
+        slope, curvature = LogisticLoss().derivatives(target, score)
+        assert np.isfinite(value).all()
+        assert np.isfinite(slope).all()
+        assert (curvature >= 0).all()
+        np.testing.assert_array_equal(value, np.where(target * score > 0, 0.0, np.abs(score)))
+
+
+def test_names():
+    assert isinstance(get_loss("squared"), SquaredLoss)
+    assert get_loss("squared").quadratic
+    assert not get_loss("logistic").quadratic
+    loss = SquaredLoss()
+    assert get_loss(loss) is loss
+    with pytest.raises(ValueError, match=r"loss must be one of \['logistic', 'squared'\], got 'hinge'"):
+        get_loss("hinge")

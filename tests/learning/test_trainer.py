@@ -1,0 +1,119 @@
+"""Learning one train from start to record."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from reference import dense_tensor, make_problem, objective
+
+from polytrain.learning.trainer import TrainPlan, learn_train
+from polytrain.tensor import clip_ranks
+
+DIMS = (3, 3, 3)
+PLAN = TrainPlan(
+    loss="logistic",
+    basis="power",
+    dims=DIMS,
+    ranks=clip_ranks(DIMS, 2),
+    alpha=1e-3,
+    init="linear",
+    solver="auto",
+    max_sweeps=3,
+    tol=0.0,
+)
+
+
+def _learn(plan=PLAN, seed=0, weights_factor=1.0, **options):
+    problem = make_problem(2, DIMS, 2, 60, plan.loss, plan.basis)
+    return problem, learn_train(plan, problem.columns, problem.target, problem.weights * weights_factor, seed, **options)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_history_has_one_record_per_sweep_that_ends_at_the_returned_cores(loss):
+    plan = replace(PLAN, loss=loss)
+    problem, result = _learn(plan)
+    assert [record["sweep"] for record in result.history] == [1, 2, 3]
+    assert result.stop_reason == "max_sweeps"
+    final = result.history[-1]
+    assert final["objective"] == pytest.approx(objective(result.cores, problem, plan.alpha), rel=1e-11)
+    square = np.sum(dense_tensor(result.cores) ** 2)
+    assert final["loss"] == pytest.approx(final["objective"] - plan.alpha / 2 * square, rel=1e-10)
+    for before, after in zip(result.history, result.history[1:], strict=False):
+        assert after["decrease"] == pytest.approx(before["objective"] - after["objective"], abs=1e-15)
+    assert all(record["decrease"] >= -1e-12 and record["seconds"] >= 0 for record in result.history)
+    assert all(record["ranks"] == plan.ranks for record in result.history)
+
+
+def test_first_decrease_is_measured_from_the_start():
+    problem, started = _learn(replace(PLAN, max_sweeps=0))
+    assert started.history == []
+    _, result = _learn()
+    first = result.history[0]
+    start = objective(started.cores, problem, PLAN.alpha)
+    assert first["decrease"] == pytest.approx(start - first["objective"], rel=1e-9)
+
+
+def test_report_sees_every_record():
+    seen = []
+    _, result = _learn(report=seen.append)
+    assert seen == result.history
+
+
+def test_same_seed_same_cores_and_other_seed_other_cores():
+    _, first = _learn(seed=3)
+    _, second = _learn(seed=3)
+    _, third = _learn(seed=4)
+    for core, same, other in zip(first.cores, second.cores, third.cores, strict=True):
+        np.testing.assert_array_equal(core, same)
+        assert not np.array_equal(core, other)
+
+
+def test_only_the_ratios_of_weights_matter():
+    _, first = _learn()
+    _, second = _learn(weights_factor=1e6)
+    for core, other in zip(first.cores, second.cores, strict=True):
+        np.testing.assert_allclose(core, other, atol=1e-8)
+
+
+def test_cores_are_contiguous_float64():
+    _, result = _learn()
+    assert all(core.flags.c_contiguous and core.dtype == np.float64 for core in result.cores)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_given_start_is_adapted_to_the_plans_ranks(rank):
+    _, result = _learn(replace(PLAN, max_sweeps=2))
+    plan = replace(PLAN, ranks=clip_ranks(DIMS, rank), max_sweeps=0)
+    problem, started = _learn(plan, start=result.cores)
+    assert (*(core.shape[0] for core in started.cores), 1) == plan.ranks
+    if rank >= 2:
+        np.testing.assert_allclose(dense_tensor(started.cores), dense_tensor(result.cores), atol=1e-12)
+        assert objective(started.cores, problem, PLAN.alpha) == pytest.approx(result.history[-1]["objective"])
+
+
+def test_random_init_does_not_start_at_the_linear_model():
+    _, linear = _learn(replace(PLAN, max_sweeps=0))
+    _, random = _learn(replace(PLAN, max_sweeps=0, init="random"))
+    products = [dense_tensor(result.cores)[1:, 1:, 1:] for result in (linear, random)]
+    assert np.abs(products[0]).max() < 1e-12
+    assert np.abs(products[1]).max() > 1e-3
+
+
+def test_start_does_not_depend_on_number_or_order_of_rows():
+    """The random directions, not only the function, must be the same for repeated and permuted rows."""
+    problem = make_problem(2, DIMS, 2, 60, "squared")
+    plan = replace(PLAN, loss="squared", ranks=clip_ranks(DIMS, 3), max_sweeps=0)
+    plain = learn_train(plan, problem.columns, problem.target, problem.weights, 0)
+    order = np.random.default_rng(0).permutation(np.tile(np.arange(60), 2))
+    again = learn_train(plan, problem.columns[:, order], problem.target[order], problem.weights[order], 0)
+    for core, other in zip(plain.cores, again.cores, strict=True):
+        np.testing.assert_allclose(core, other, atol=1e-11)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_float32_columns_give_nearly_the_float64_result(loss):
+    plan = replace(PLAN, loss=loss)
+    problem, double = _learn(plan)
+    single = learn_train(plan, problem.columns.astype(np.float32), problem.target, problem.weights, 0)
+    assert single.history[-1]["objective"] == pytest.approx(double.history[-1]["objective"], rel=1e-5)
+    np.testing.assert_allclose(dense_tensor(single.cores), dense_tensor(double.cores), atol=2e-3)
