@@ -8,6 +8,7 @@ Fortran order with the three factors the other way round.
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -19,8 +20,9 @@ from polytrain.learning.losses import get_loss
 from polytrain.tensor import clip_ranks
 
 
+@cache
 def basis_vector(basis, x, n):
-    """Values of the first n functions at one number."""
+    """Values of the first n functions at one number. Remembered, because the same rows come again and again."""
     if basis == "power":
         return np.array([x**i for i in range(n)])
     family = {"chebyshev": chebyshev.chebval, "legendre": legendre.legval}[basis]

@@ -59,6 +59,8 @@ def _logistic_minimiser(problem, cores, k, alpha):
         gradient = explicit.T @ (problem.weights * loss_slopes("logistic", problem.target, scores)) + regular @ core
         curvatures = problem.weights * loss_curvatures("logistic", problem.target, scores)
         step = -np.linalg.solve(explicit.T @ (curvatures[:, None] * explicit) + regular, gradient)
+        if np.abs(gradient).max() < 1e-14:
+            break
         length = 1.0
         while value(core + length * step) > value(core) and length > 1e-6:
             length /= 2
@@ -171,10 +173,7 @@ def test_gradient_and_hessian_match_central_differences_of_the_objective(basis, 
     gradient = np.array([(value(unit) - value(-unit)) / (2 * h) for unit in units])
     np.testing.assert_allclose((engine.gradient() + ALPHA * cores[1]).ravel(), gradient, atol=1e-7)
     hessian = np.array(
-        [
-            [(value(u + v) - value(u - v) - value(v - u) + value(-u - v)) / (4 * h * h) for v in units]
-            for u in units
-        ]
+        [[(value(u + v) - value(u - v) - value(v - u) + value(-u - v)) / (4 * h * h) for v in units] for u in units]
     )
     np.testing.assert_allclose(engine.gram() + ALPHA * np.eye(len(units)), hessian, atol=1e-6)
 

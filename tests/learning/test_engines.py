@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from reference import (
     Problem,
+    basis_vector,
     c_matrix,
     dense_tensor,
+    left_vector,
     loss_curvatures,
     loss_slopes,
     loss_values,
     make_problem,
+    right_vector,
 )
 
 from polytrain.learning.gauge import fit_ranks, shift_left, shift_right
@@ -74,8 +77,6 @@ def _check_site(engine, problem, cores, k, tol):
 
 
 def _environments(cores, k, problem):
-    from reference import basis_vector, left_vector, right_vector
-
     rows = problem.columns.astype(np.float64).T
     left = np.array([left_vector(cores, k, row, problem.basis) for row in rows]).T
     values = np.array([basis_vector(problem.basis, row[k], cores[k].shape[1]) for row in rows]).T

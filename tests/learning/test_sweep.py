@@ -1,5 +1,7 @@
 """Sweeps: the gauge and the objective at every core update, monotony, stopping."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from reference import (
@@ -84,7 +86,8 @@ def _sweep(problem, rank=5, start="linear", solver="exact", watch=None, max_swee
 @pytest.mark.parametrize("start", ["linear", "random"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(
-    ("dims", "rank"), [((4,), 1), ((2, 2, 2), 1), ((2, 4, 3), (2, 3)), ((3, 2, 2, 3), 4), ((2, 2, 2, 2, 2), (2, 4, 3, 2))]
+    ("dims", "rank"),
+    [((4,), 1), ((2, 2, 2), 1), ((2, 4, 3), (2, 3)), ((3, 2, 2, 3), 4), ((2, 2, 2, 2, 2), (2, 4, 3, 2))],
 )
 def test_gauge_and_objective_at_every_core_update(dims, rank, loss, start):
     """Orthogonality, <A, A> = |G_k|^2, D_k = I, and the engine's objective equal to the dense one: before and after."""
@@ -123,8 +126,10 @@ def test_gauge_and_objective_at_every_core_update(dims, rank, loss, start):
 def test_objective_never_rises(loss, solver, basis, start, dtype):
     """Neither over a sweep nor over any single core update."""
     slack = 1e-10 if dtype == np.float64 else 1e-5
+    # L-BFGS takes hundreds of passes over the rows where the others take a few, so it gets a smaller train.
+    dims = (3, 3, 3) if solver == "lbfgs" else (3, 3, 3, 3, 3)
     for seed, n_rows in ((0, 200), (1, 60)):
-        problem = make_problem(seed, (3, 3, 3, 3, 3), 5, n_rows, loss, basis).with_dtype(dtype)
+        problem = make_problem(seed, dims, 5, n_rows, loss, basis).with_dtype(dtype)
         trace = []
 
         def watch(engine, cores, trace=trace):
@@ -132,11 +137,11 @@ def test_objective_never_rises(loss, solver, basis, start, dtype):
             engine.score(core)
             trace.append(engine.mean_loss() + ALPHA / 2 * np.sum(core**2))
 
-        states = _sweep(problem, 5, start, solver, watch=watch)
-        assert len(trace) == 2 * 4 * (len(states) - 1)
-        assert all(after <= before * (1 + slack) for before, after in zip(trace, trace[1:], strict=False))
+        states = _sweep(problem, 5, start, solver, watch=watch, max_sweeps=3)
+        assert len(trace) == 2 * (len(dims) - 1) * (len(states) - 1)
+        assert all(after <= before * (1 + slack) for before, after in pairwise(trace))
         objectives = [state.objective for state in states]
-        assert all(after <= before * (1 + slack) for before, after in zip(objectives, objectives[1:], strict=False))
+        assert all(after <= before * (1 + slack) for before, after in pairwise(objectives))
         assert objectives[-1] < objectives[0]
 
 
@@ -161,10 +166,7 @@ def test_stops_by_the_papers_rule():
     problem = make_problem(6, (3, 3, 3, 3), 3, 50, "squared")
     tol = 1e-3
     states = _sweep(problem, 3, "random", max_sweeps=100, tol=tol)
-    changes = [
-        abs(before.objective - after.objective) / before.objective
-        for before, after in zip(states, states[1:], strict=False)
-    ]
+    changes = [abs(before.objective - after.objective) / before.objective for before, after in pairwise(states)]
     assert states[-1].stop_reason == "tolerance"
     assert changes[-1] <= tol
     assert all(change > tol for change in changes[:-1])
@@ -184,8 +186,8 @@ def test_the_given_cores_are_not_modified():
 def test_an_objective_that_is_not_finite_is_refused():
     problem = make_problem(6, (3, 3, 3), 3, 50, "squared")
     problem.columns[0] = 1e200
-    engine, _, rng = _prepare(make_problem(6, (3, 3, 3), 3, 50, "squared"), 3, "random")
+    rng = np.random.default_rng(0)
     cores = random_start(problem.dims, (1, 3, 3, 1), rng)
     engine = problem.engine()
-    with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="objective became (inf|nan)"):
+    with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match=r"objective became (inf|nan)"):
         next(sweep_train(engine, cores, alpha=ALPHA, solver=CoreSolver("exact", True), max_sweeps=1, tol=0.0, rng=rng))

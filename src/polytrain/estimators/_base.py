@@ -12,13 +12,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
+from polytrain.basis import get_basis
 from polytrain.estimators._parameters import given_starts
-from polytrain.learning.prediction import evaluate_trains
 from polytrain.learning.trainer import TrainPlan, TrainResult, learn_train
 from polytrain.progress import SweepProgress
 from polytrain.scaling import FeatureScale, plain_columns
 from polytrain.tensor import TensorTrain
+from polytrain.tensor.contract import TrainStack
 
 __all__ = ["COMPUTE_DTYPES", "BinaryProblem", "TrainModel"]
 
@@ -109,4 +111,7 @@ class TrainModel(BaseEstimator):
         """Scores of all trains, shape (n_trains, N), for unchecked rows."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=COMPUTE_DTYPES, reset=False)
-        return evaluate_trains([train.cores for train in self.trains_], self._columns(X), self.plan_.basis)
+        stack = TrainStack([train.cores for train in self.trains_], get_basis(self.plan_.basis), X.dtype)
+        with threadpool_limits(1):
+            scores = stack.evaluate(X, self._columns)
+        return scores.astype(np.float64, copy=False)

@@ -16,18 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.basis import Basis
+from polytrain.tensor.contract import khatri_rao
 
-__all__ = ["adjoint", "extend_left", "extend_right", "gram_from_moments", "moments", "pair_index", "scores"]
-
-
-def _combine(parts: NDArray, values: NDArray) -> NDArray:
-    """Sum over i of values[i] * parts[i], in place. Shapes: parts (i, c, N), values (i, N) -> (c, N)."""
-    total = parts[0]
-    for i in range(1, len(values)):
-        part = parts[i]
-        part *= values[i]
-        total += part
-    return total
+__all__ = [
+    "adjoint",
+    "extend_left",
+    "extend_right",
+    "gram_from_moments",
+    "moments",
+    "normal_product",
+    "pair_index",
+    "scores",
+]
 
 
 def extend_left(left: NDArray, values: NDArray, core: NDArray) -> NDArray:
@@ -38,8 +38,7 @@ def extend_left(left: NDArray, values: NDArray, core: NDArray) -> NDArray:
     Shapes: left (a, N), values (i, N), core (a, i, b) -> (b, N).
     """
     a, n, b = core.shape
-    stacked = core.transpose(1, 2, 0).reshape(n * b, a)
-    return _combine((stacked @ left).reshape(n, b, -1), values)
+    return core.transpose(2, 1, 0).reshape(b, n * a) @ khatri_rao(left, values)
 
 
 def extend_right(right: NDArray, values: NDArray, core: NDArray) -> NDArray:
@@ -50,8 +49,7 @@ def extend_right(right: NDArray, values: NDArray, core: NDArray) -> NDArray:
     Shapes: right (b, N), values (i, N), core (a, i, b) -> (a, N).
     """
     a, n, b = core.shape
-    stacked = core.transpose(1, 0, 2).reshape(n * a, b)
-    return _combine((stacked @ right).reshape(n, a, -1), values)
+    return core.reshape(a, n * b) @ khatri_rao(right, values)
 
 
 def scores(left: NDArray, values: NDArray, right: NDArray, core: NDArray) -> NDArray:
@@ -59,8 +57,6 @@ def scores(left: NDArray, values: NDArray, right: NDArray, core: NDArray) -> NDA
 
     Shapes: left (a, N), values (i, N), right (b, N), core (a, i, b) -> (N,).
     """
-    if len(left) <= len(right):
-        return np.einsum("aj,aj->j", left, extend_right(right, values, core))
     return np.einsum("bj,bj->j", extend_left(left, values, core), right)
 
 
@@ -69,16 +65,22 @@ def adjoint(left: NDArray, values: NDArray, right: NDArray, rows: NDArray) -> ND
 
     Shapes: left (a, N), values (i, N), right (b, N), rows (N,) -> (a, i, b).
     """
-    n, small, large = len(values), left, right
-    swapped = len(left) > len(right)
-    if swapped:
-        small, large = right, left
-    weighted = np.empty((n, *small.shape), dtype=small.dtype)
-    np.multiply(small, rows, out=weighted[0])
-    for i in range(1, n):
-        np.multiply(weighted[0], values[i], out=weighted[i])
-    sums = (weighted.reshape(n * len(small), -1) @ large.T).reshape(n, len(small), len(large))
-    return sums.transpose(2, 0, 1) if swapped else sums.transpose(1, 0, 2)
+    sums = khatri_rao(left, values) @ (right * rows).T
+    return sums.reshape(len(values), len(left), len(right)).transpose(1, 0, 2)
+
+
+def normal_product(left: NDArray, values: NDArray, right: NDArray, weights: NDArray, core: NDArray) -> NDArray:
+    """C.T @ diag(weights) @ C @ vec(core), shaped like the core: ``scores`` and ``adjoint`` in one go.
+
+    Shapes: left (a, N), values (i, N), right (b, N), weights (N,), core (a, i, b) -> (a, i, b).
+    """
+    a, n, b = core.shape
+    spread = khatri_rao(left, values)
+    images = core.transpose(2, 1, 0).reshape(b, n * a) @ spread
+    rows = np.einsum("bj,bj->j", images, right)
+    rows *= weights
+    np.multiply(right, rows, out=images)
+    return (spread @ images.T).reshape(n, a, b).transpose(1, 0, 2)
 
 
 def pair_index(size: int) -> NDArray:

@@ -5,18 +5,31 @@ Rows of data are the last axis, so that every elementwise product runs over cont
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from polytrain.basis import Basis
 from polytrain.tensor.decompose import scale_exponent, split_exponent
 
-__all__ = ["add_cores", "contract_cores", "evaluate_cores", "form_tensor", "inner_product"]
+__all__ = ["TrainStack", "add_cores", "contract_cores", "form_tensor", "inner_product", "khatri_rao"]
 
-# Numbers in the widest intermediate array of one block of rows: 4 MB of float64, which stays in cache.
-_BLOCK_SIZE = 2**19
+# Rows per block: enough to make the overhead of a call small, few enough for the block's arrays to stay in cache.
+_BLOCK_ROWS = 2048
+
+
+def khatri_rao(side: NDArray, values: NDArray) -> NDArray:
+    """Multiply every basis value with every channel of an environment, row by row.
+
+    Shapes: side (a, N), values (i, N) with values[0] = 1 -> (i * a, N).
+    """
+    n, n_rows = values.shape
+    product = np.empty((n, len(side), n_rows), dtype=side.dtype)
+    product[0] = side
+    for i in range(1, n):
+        np.multiply(side, values[i], out=product[i])
+    return product.reshape(n * len(side), n_rows)
 
 
 def contract_cores(cores: Sequence[NDArray], values: Iterable[NDArray]) -> NDArray:
@@ -26,32 +39,61 @@ def contract_cores(cores: Sequence[NDArray], values: Iterable[NDArray]) -> NDArr
     """
     left = np.ones((1, 1), dtype=cores[0].dtype)
     for core, vectors in zip(cores, values, strict=True):
-        left = _extend_left(left, vectors, core)
+        left_rank, n, right_rank = core.shape
+        pairs = (left[:, None, :] * vectors).reshape(left_rank * n, vectors.shape[1])
+        left = core.reshape(left_rank * n, right_rank).T @ pairs
     return left[0]
 
 
-def _extend_left(left: NDArray, values: NDArray, core: NDArray) -> NDArray:
-    """Absorb one dimension into the left environment.
+class TrainStack:
+    """Trains of equal dimensions, laid out so that all of them are evaluated together.
 
-    new[b, j] = sum over a, i of left[a, j] * values[i, j] * core[a, i, b]
-
-    Shapes: left (a, N), values (i, N), core (a, i, b) -> (b, N).
+    Parameters
+    ----------
+    trains : sequence of sequences of ndarray
+        Cores of each train. Ranks may differ; they are padded with zeros.
+    basis : Basis
+        Which functions of each feature the coefficients belong to.
+    dtype : dtype
+        What to compute in.
     """
-    left_rank, n, right_rank = core.shape
-    pairs = (left[:, None, :] * values).reshape(left_rank * n, values.shape[1])
-    return core.reshape(left_rank * n, right_rank).T @ pairs
 
+    def __init__(self, trains: Sequence[Sequence[NDArray]], basis: Basis, dtype: DTypeLike) -> None:
+        self._basis, self._dtype, self._n_trains = basis, np.dtype(dtype), len(trains)
+        self._dims = [core.shape[1] for core in trains[0]]
+        # Core k of every train as a matrix (right rank, basis * left rank): it multiplies a Khatri-Rao product.
+        self._matrices = []
+        for cores in zip(*trains, strict=True):
+            left_rank, right_rank = (max(core.shape[axis] for core in cores) for axis in (0, 2))
+            stacked = np.zeros((len(trains), right_rank, cores[0].shape[1], left_rank), dtype=self._dtype)
+            for padded, core in zip(stacked, cores, strict=True):
+                padded[: core.shape[2], :, : core.shape[0]] = core.transpose(2, 1, 0)
+            self._matrices.append(stacked.reshape(len(trains), right_rank, -1))
 
-def evaluate_cores(cores: Sequence[NDArray], X: NDArray, basis: Basis) -> NDArray:
-    """Evaluate the polynomial with these coefficients, block after block of the rows of X (N, d) -> (N,)."""
-    result = np.empty(len(X), dtype=np.result_type(X.dtype, cores[0].dtype))
-    width = max(core.shape[0] * core.shape[1] + core.shape[2] for core in cores)
-    block = min(max(_BLOCK_SIZE // width, 64), 4096)
-    for start in range(0, len(X), block):
-        columns = np.ascontiguousarray(X[start : start + block].T)
-        values = (basis.values(column, core.shape[1]) for column, core in zip(columns, cores, strict=True))
-        result[start : start + block] = contract_cores(cores, values)
-    return result
+    def evaluate(self, X: NDArray, to_columns: Callable[[NDArray], NDArray] | None = None) -> NDArray:
+        """Evaluate all trains on rows X (N, d), block after block -> (n_trains, N).
+
+        ``to_columns`` turns a block of rows into contiguous columns (d, rows); by default it only transposes.
+        """
+        result = np.empty((self._n_trains, len(X)), dtype=self._dtype)
+        for start in range(0, len(X), _BLOCK_ROWS):
+            block = X[start : start + _BLOCK_ROWS]
+            columns = np.ascontiguousarray(block.T) if to_columns is None else to_columns(block)
+            result[:, start : start + _BLOCK_ROWS] = self._evaluate_block(columns.astype(self._dtype, copy=False))
+        return result
+
+    def _evaluate_block(self, columns: NDArray) -> NDArray:
+        """Shapes: columns (d, rows) -> (n_trains, rows)."""
+        state = np.ones((self._n_trains, 1, columns.shape[1]), dtype=self._dtype)
+        for column, n, matrices in zip(columns, self._dims, self._matrices, strict=True):
+            m, rank, n_rows = state.shape
+            values = self._basis.values(column, n)
+            spread = np.empty((m, n, rank, n_rows), dtype=self._dtype)
+            spread[:, 0] = state
+            for i in range(1, n):
+                np.multiply(state, values[i], out=spread[:, i])
+            state = matrices @ spread.reshape(m, n * rank, n_rows)
+        return state[:, 0]
 
 
 def form_tensor(cores: Sequence[NDArray]) -> NDArray:

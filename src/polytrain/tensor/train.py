@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from polytrain.basis import Basis, get_basis
 from polytrain.tensor.checks import check_cores, check_dims, check_real, check_size, check_truncation
-from polytrain.tensor.contract import add_cores, contract_cores, evaluate_cores, form_tensor, inner_product
+from polytrain.tensor.contract import TrainStack, add_cores, contract_cores, form_tensor, inner_product
 from polytrain.tensor.decompose import orthogonalize_cores, round_cores, scale_exponent, tt_svd
 from polytrain.tensor.ranks import clip_ranks
 
@@ -320,7 +320,7 @@ class TensorTrain:
         check_real(X, "X")
         if X.dtype != np.float32:
             X = X.astype(np.float64, copy=False)
-        return evaluate_cores(self._cores, X, family)
+        return TrainStack([self._cores], family, np.result_type(X.dtype, self.dtype)).evaluate(X)[0]
 
     def __add__(self, other: object) -> TensorTrain:
         if not isinstance(other, TensorTrain):

@@ -15,9 +15,10 @@ __all__ = ["LinearRows", "LocalEngine"]
 
 Kernel = Callable[[NDArray, NDArray, NDArray], NDArray]
 
-# Rows per block: the arrays of one block should fit the second-level cache of a usual core.
-_BLOCK_BYTES = 1 << 19
-_MIN_BLOCK, _MAX_BLOCK = 128, 4096
+# Rows per block: few enough for the arrays of one block to stay in a core's share of the cache, enough to make the
+# overhead of a call small beside its work (measured by ``python -m benchmarks.core_update``).
+_BLOCK_BYTES = 1 << 21
+_MIN_BLOCK, _MAX_BLOCK = 256, 4096
 
 
 class _Scores:
@@ -73,7 +74,7 @@ class LinearRows(_Scores):
     def _blocks(self) -> Iterator[tuple[slice, NDArray]]:
         """Rows in blocks, each with its values (d + 1, rows)."""
         n_features, n_rows = self._columns.shape
-        size = max(_MIN_BLOCK, min(_MAX_BLOCK, 8 * _BLOCK_BYTES // (8 * (n_features + 1))))
+        size = max(_MIN_BLOCK, min(_MAX_BLOCK, _BLOCK_BYTES // (8 * (n_features + 1))))
         for start in range(0, n_rows, size):
             rows = slice(start, min(start + size, n_rows))
             values = np.empty((n_features + 1, rows.stop - rows.start))
@@ -152,7 +153,7 @@ class LocalEngine(_Scores):
     def _extend(self, core: NDArray, kernel: Kernel, environment: NDArray, rank: int) -> NDArray:
         core = core.astype(self._dtype, copy=False)
         extended = np.empty((rank, self.n_rows), dtype=self._dtype)
-        for rows, values in self._blocks(core.size, self._dims[self._site]):
+        for rows, values in self._blocks(self._row_items(), self._dims[self._site]):
             extended[:, rows] = kernel(environment[:, rows], values, core)
         return extended
 
@@ -169,11 +170,16 @@ class LocalEngine(_Scores):
         """Left environment, basis size and right environment of the present core."""
         return self._bonds[self._site], self._dims[self._site], self._bonds[self._site + 1]
 
+    def _row_items(self) -> int:
+        """Numbers that a contraction with the present core handles per row."""
+        left, n, right = self._around()
+        return (n + 1) * (len(left) + len(right))
+
     def _forward(self, core: NDArray) -> NDArray:
         left, n, right = self._around()
         core = core.astype(self._dtype, copy=False)
         scores = np.empty(self.n_rows)
-        for rows, values in self._blocks(core.size, n):
+        for rows, values in self._blocks(self._row_items(), n):
             scores[rows] = kernels.scores(left[:, rows], values, right[:, rows], core)
         return scores
 
@@ -181,7 +187,7 @@ class LocalEngine(_Scores):
         slope, _ = self._weighted()
         left, n, right = self._around()
         total = np.zeros((len(left), n, len(right)))
-        for rows, values in self._blocks(n * (len(left) + len(right)), n):
+        for rows, values in self._blocks(self._row_items(), n):
             total += kernels.adjoint(left[:, rows], values, right[:, rows], slope[rows])
         return total
 
@@ -190,9 +196,8 @@ class LocalEngine(_Scores):
         left, n, right = self._around()
         step = step.astype(self._dtype, copy=False)
         total = np.zeros(step.shape)
-        for rows, values in self._blocks(n * (len(left) + len(right)), n):
-            part = left[:, rows], values, right[:, rows]
-            total += kernels.adjoint(*part, curvature[rows] * kernels.scores(*part, step))
+        for rows, values in self._blocks(self._row_items(), n):
+            total += kernels.normal_product(left[:, rows], values, right[:, rows], curvature[rows], step)
         return total
 
     def gram(self) -> NDArray:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from reference import dense_scores, make_problem
 
-from polytrain.learning.prediction import evaluate_trains
+from polytrain.basis import get_basis
+from polytrain.tensor.contract import TrainStack
 
 
 @pytest.mark.parametrize("basis", ["power", "chebyshev", "legendre"])
@@ -12,7 +13,8 @@ from polytrain.learning.prediction import evaluate_trains
 def test_trains_of_different_ranks_match_the_dense_scores(dims, basis):
     problems = [make_problem(seed, dims, rank, 25) for seed, rank in enumerate((1, 2, 3))]
     columns = problems[0].columns
-    actual = evaluate_trains([problem.cores for problem in problems], columns, basis)
+    stack = TrainStack([problem.cores for problem in problems], get_basis(basis), np.float64)
+    actual = stack.evaluate(columns.T)
     expected = [dense_scores(problem.cores, columns, basis) for problem in problems]
     assert actual.shape == (3, 25)
     np.testing.assert_allclose(actual, expected, atol=1e-12)
@@ -20,14 +22,14 @@ def test_trains_of_different_ranks_match_the_dense_scores(dims, basis):
 
 def test_rows_beyond_one_block_and_no_dependence_on_neighbours():
     problem = make_problem(0, (3, 3), 2, 5000)
-    together = evaluate_trains([problem.cores], problem.columns, "power")
-    picked = [0, 1023, 1024, 4095, 4096, 4999]
+    together = TrainStack([problem.cores], get_basis("power"), np.float64).evaluate(problem.columns.T)
+    picked = [0, 2047, 2048, 4095, 4096, 4999]
     expected = dense_scores(problem.cores, problem.columns[:, picked], "power")
     np.testing.assert_allclose(together[0, picked], expected, atol=1e-13)
 
 
-def test_float32_columns_return_float64():
+def test_computes_in_the_dtype_asked_for():
     problem = make_problem(0, (3, 3), 2, 30)
-    result = evaluate_trains([problem.cores], problem.columns.astype(np.float32), "power")
-    assert result.dtype == np.float64
+    result = TrainStack([problem.cores], get_basis("power"), np.float32).evaluate(problem.columns.T)
+    assert result.dtype == np.float32
     np.testing.assert_allclose(result[0], dense_scores(problem.cores, problem.columns, "power"), atol=1e-5)

@@ -1,0 +1,328 @@
+"""Bad input: an error that names the thing, its value and the remedy, or it simply works."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+
+QUICK = {"rank": 2, "max_sweeps": 2, "random_state": 0}
+MODELS = pytest.mark.parametrize(
+    "model",
+    [
+        TensorTrainClassifier(**QUICK),
+        TensorTrainClassifier(loss="squared", **QUICK),
+        TensorTrainRegressor(**QUICK),
+        TensorTrainClassifierCV(alphas=[1e-2], cv=2, **QUICK),
+    ],
+    ids=["logistic", "squared", "regressor", "cv"],
+)
+PLAIN_MODELS = pytest.mark.parametrize("kind", [TensorTrainClassifier, TensorTrainRegressor])
+
+
+def _data(n_rows=40, n_features=3, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n_rows, n_features))
+    return X, np.where(X[:, 0] + 0.5 * X[:, 1] * X[:, 0] > 0, 1, 0)
+
+
+def _outputs(model, X):
+    yield model.predict(X)
+    for method in ("decision_function", "predict_proba"):
+        if hasattr(model, method):
+            yield getattr(model, method)(X)
+
+
+def _all_finite(model, X):
+    return all(np.isfinite(output).all() for output in _outputs(model, X)) and all(
+        np.isfinite(core).all() for train in model.trains_ for core in train.cores
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- errors
+
+
+@MODELS
+@pytest.mark.parametrize(("value", "message"), [(np.nan, "contains NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
+def test_nan_and_infinity_in_x(model, value, message):
+    X, y = _data()
+    bad = X.copy()
+    bad[3, 1] = value
+    with pytest.raises(ValueError, match=message):
+        model.fit(bad, y)
+    model.fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        model.predict(bad)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_nan_and_infinity_in_a_regression_target(value):
+    X, y = _data()
+    y = y.astype(float)
+    y[2] = value
+    with pytest.raises(ValueError, match=r"y contains (NaN|infinity)"):
+        TensorTrainRegressor(**QUICK).fit(X, y)
+
+
+@MODELS
+def test_wrong_shapes(model):
+    X, y = _data()
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        model.fit(X[:, 0], y)
+    with pytest.raises(ValueError, match="dim 3"):
+        model.fit(X[None], y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X, y[:-1])
+    with pytest.raises(ValueError, match="1d array"):
+        model.fit(X, np.stack([y, y, 1 - y], axis=1))
+    with pytest.raises(ValueError, match="0 sample"):
+        model.fit(X[:0], y[:0])
+    with pytest.raises(ValueError, match="0 feature"):
+        model.fit(X[:, :0], y)
+    model.fit(X, y)
+    with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features"):
+        model.predict(X[:, :2])
+
+
+def test_one_class():
+    X, _ = _data()
+    with pytest.raises(ValueError, match=r"only one class \(.*7.*\).*at least two classes"):
+        TensorTrainClassifier(**QUICK).fit(X, np.full(len(X), 7))
+    labels = np.where(np.arange(len(X)) < 5, "a", "b")
+    with pytest.raises(ValueError, match=r"only one class .*positive weight"):
+        TensorTrainClassifier(**QUICK).fit(X, labels, np.where(labels == "a", 0.0, 1.0))
+
+
+def test_numbers_are_no_labels():
+    X, _ = _data()
+    with pytest.raises(ValueError, match="Unknown label type"):
+        TensorTrainClassifier(**QUICK).fit(X, X[:, 0])
+
+
+@MODELS
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.zeros(40), "sample_weight is zero for every row"),
+        (np.r_[-1.0, np.ones(39)], "sample_weight must not be negative, got a least weight of -1.0"),
+        (np.r_[np.nan, np.ones(39)], "sample_weight contains NaN or infinity"),
+        (np.r_[np.inf, np.ones(39)], "sample_weight contains NaN or infinity"),
+        (np.ones(39), r"sample_weight.shape == \(39,\), expected \(40,\)"),
+        (np.ones((40, 2)), r"sample_weight.shape == \(40, 2\), expected \(40,\)"),
+        (0.0, "sample_weight is zero for every row"),
+    ],
+)
+def test_bad_weights(model, weights, message):
+    X, y = _data()
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("loss", "hinge"),
+        ("loss", 3),
+        ("loss", None),
+        ("basis", "fourier"),
+        ("basis", None),
+        ("scale", "standard"),
+        ("scale", True),
+        ("init", "zeros"),
+        ("init", None),
+        ("decision", "one-vs-all"),
+        ("decision", None),
+        ("solver", "newton"),
+        ("solver", None),
+        ("class_weight", "equal"),
+    ],
+)
+def test_unknown_options_of_the_classifier(name, value):
+    X, y = _data()
+    with pytest.raises(ValueError, match=f"{name} must be .*got {value!r}"):
+        TensorTrainClassifier(**{**QUICK, name: value}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("basis", "fourier"), ("scale", "standard"), ("init", "zeros"), ("solver", "newton")]
+)
+def test_unknown_options_of_the_regressor(name, value):
+    X, y = _data()
+    with pytest.raises(ValueError, match=f"{name} must be one of .*got {value!r}"):
+        TensorTrainRegressor(**{**QUICK, name: value}).fit(X, y)
+
+
+@PLAIN_MODELS
+@pytest.mark.parametrize("name", ["rank", "degree"])
+@pytest.mark.parametrize("value", [0, -1, True, 2.5, "3", None, np.nan])
+def test_bad_rank_and_degree(kind, name, value):
+    X, y = _data()
+    with pytest.raises(ValueError, match=f"{name} must be a positive integer, got {value!r}"):
+        kind(**{name: value}).fit(X, y)
+
+
+@PLAIN_MODELS
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("rank", [2], "rank has 1 entries but 3 features have 2 bonds between them; give one rank per bond"),
+        ("rank", (2, 2, 2), "rank has 3 entries but 3 features have 2 bonds"),
+        ("rank", [2, 0], r"rank\[1\] must be a positive integer, got 0"),
+        ("rank", [2.0, 2], r"rank\[0\] must be a positive integer, got 2.0"),
+        ("degree", [2, 2], "degree has 2 entries but X has 3 features; give one degree per feature"),
+        ("degree", np.array([2, 2, 2, 2]), "degree has 4 entries"),
+        ("degree", [2, True, 1], r"degree\[1\] must be a positive integer, got True"),
+        ("degree", [], "degree has 0 entries"),
+    ],
+)
+def test_bad_sequences(kind, name, value, message):
+    X, y = _data()
+    with pytest.raises(ValueError, match=message):
+        kind(**{name: value}).fit(X, y)
+
+
+@PLAIN_MODELS
+@pytest.mark.parametrize("name", ["alpha", "tol"])
+@pytest.mark.parametrize("value", [-1e-3, np.nan, np.inf, "small", None, True])
+def test_bad_alpha_and_tol(kind, name, value):
+    X, y = _data()
+    with pytest.raises(ValueError, match=f"{name} must be a finite number that is not negative, got {value!r}"):
+        kind(**{name: value}).fit(X, y)
+
+
+@PLAIN_MODELS
+@pytest.mark.parametrize("value", [-1, 1.5, "many", None, True])
+def test_bad_max_sweeps(kind, value):
+    X, y = _data()
+    with pytest.raises(ValueError, match=f"max_sweeps must be an integer of at least 0, got {value!r}"):
+        kind(max_sweeps=value).fit(X, y)
+
+
+def test_bad_class_weights():
+    X, y = _data()
+    with pytest.raises(ValueError, match=r"class_weight names classes that y does not have: \[2\]; y has \[0, 1\]"):
+        TensorTrainClassifier(class_weight={0: 1.0, 2: 1.0}).fit(X, y)
+    for value in (-1.0, 0.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="class_weight must be positive finite numbers"):
+            TensorTrainClassifier(class_weight={0: value}).fit(X, y)
+
+
+@PLAIN_MODELS
+@pytest.mark.parametrize("init", ["linear", "random"])
+def test_huge_features_without_scaling_are_refused_with_the_remedy(kind, init):
+    X, y = _data()
+    X[:, 1] *= 1e200
+    with pytest.raises(ValueError, match=r"overflow.*scale='minmax'"):
+        kind(scale=None, init=init, **QUICK).fit(X, y)
+
+
+# ---------------------------------------------------------------------------------------------------- works
+
+
+@MODELS
+def test_constant_columns_work_and_change_nothing(model):
+    X, y = _data()
+    wide = np.insert(X, 1, 5.0, axis=1)
+    model.fit(wide, y)
+    assert _all_finite(model, wide)
+    shifted = wide.copy()
+    shifted[:, 1] = -80.0
+    np.testing.assert_array_equal(model.predict(shifted), model.predict(wide))
+
+
+@MODELS
+def test_all_columns_constant_works(model):
+    _, y = _data()
+    X = np.ones((len(y), 2))
+    model.fit(X, y)
+    assert _all_finite(model, X)
+    assert len(np.unique(model.predict(X))) == 1
+
+
+@MODELS
+def test_more_features_than_rows_works(model):
+    X, y = _data(n_rows=12, n_features=30)
+    model.fit(X, y)
+    assert _all_finite(model, X)
+    assert model.score(X, y) > 0.9
+
+
+@MODELS
+@pytest.mark.parametrize("solver", ["exact", "cg", "lbfgs"])
+def test_no_regularisation_works(model, solver):
+    X, y = _data(n_rows=30, n_features=4)
+    options = {"alphas": [0.0]} if isinstance(model, TensorTrainClassifierCV) else {"alpha": 0.0}
+    model = type(model)(**{**model.get_params(), **options, "solver": solver, "rank": 6})
+    assert _all_finite(model.fit(X, y), X)
+
+
+@MODELS
+@pytest.mark.parametrize("size", [1e30, 1e-30, 1e300])
+def test_a_column_of_any_size_works(model, size):
+    X, y = _data()
+    expected = model.fit(X, y).predict(X)
+    moved = X * [size, 1.0, 1.0]
+    np.testing.assert_allclose(model.fit(moved, y).predict(moved), expected, atol=1e-6)
+
+
+@MODELS
+def test_a_column_that_is_1e30_everywhere_works(model):
+    X, y = _data()
+    X[:, 2] = 1e30
+    assert _all_finite(model.fit(X, y), X)
+
+
+@MODELS
+def test_a_column_of_plus_and_minus_1e308_works(model):
+    X, y = _data()
+    X[:, 2] = np.where(X[:, 2] > 0, 1e308, -1e308)
+    assert _all_finite(model.fit(X, y), X)
+
+
+def test_predicting_the_largest_floats_of_both_signs_works():
+    X, y = _data()
+    model = TensorTrainClassifier(**QUICK).fit(X, y)
+    largest = np.finfo(float).max
+    far = np.array([[largest] * 3, [-largest] * 3])
+    ends = np.array([X.max(axis=0), X.min(axis=0)])
+    np.testing.assert_array_equal(model.decision_function(far), model.decision_function(ends))
+
+
+def test_float32_columns_of_the_largest_size_work():
+    X, y = _data()
+    X = X.astype(np.float32)
+    X[:, 1] = np.where(X[:, 1] > 0, 3e38, -3e38)
+    assert _all_finite(TensorTrainClassifier(**QUICK).fit(X, y), X)
+
+
+@pytest.mark.parametrize("weights", [np.r_[1e-300, np.ones(39)], np.full(40, 1e308), np.full(40, 1e-308)])
+def test_weights_of_any_size_work(weights):
+    X, y = _data()
+    for model in (TensorTrainClassifier(**QUICK), TensorTrainRegressor(**QUICK)):
+        assert _all_finite(model.fit(X, y, weights), X)
+
+
+def test_two_rows_work():
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1])
+    for model in (TensorTrainClassifier(), TensorTrainClassifier(loss="squared")):
+        np.testing.assert_array_equal(model.fit(X, y).predict(X), y)
+
+
+def test_separable_classes_without_regularisation_stay_finite():
+    X = np.linspace(-1, 1, 20)[:, None]
+    y = (X[:, 0] > 0).astype(int)
+    model = TensorTrainClassifier(alpha=0.0, degree=3, max_sweeps=20, tol=0.0).fit(X, y)
+    assert _all_finite(model, X)
+    assert model.score(X, y) == 1.0
+
+
+def test_integers_and_lists_work():
+    X = [[0, 1, 5], [1, 0, 4], [2, 2, 3], [3, 1, 2], [4, 4, 1], [5, 0, 0]]
+    y = ["a", "a", "a", "b", "b", "b"]
+    assert TensorTrainClassifier(**QUICK).fit(X, y).score(X, y) == 1.0
+
+
+def test_predicting_before_fitting():
+    X, _ = _data()
+    for model in (TensorTrainClassifier(), TensorTrainRegressor(), TensorTrainClassifierCV()):
+        with pytest.raises(NotFittedError):
+            model.predict(X)

@@ -1,0 +1,70 @@
+"""Progress: a bar with tqdm, log lines without, and no trace left behind."""
+
+import logging
+import sys
+
+import pytest
+
+from polytrain.progress import SweepProgress, logger
+
+
+def _record(sweep):
+    return {"sweep": sweep, "objective": 0.5 / sweep, "loss": 0.25 / sweep, "seconds": 0.125}
+
+
+def _run(verbose, n_trains=2, sweeps=2, max_sweeps=3):
+    with SweepProgress(n_trains, max_sweeps, verbose) as progress:
+        for train in range(n_trains):
+            for sweep in range(1, sweeps + 1):
+                progress.sweep_done(train, _record(sweep))
+            progress.train_done(sweeps)
+
+
+def test_silent_by_default(capsys, caplog):
+    _run(0)
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+    assert caplog.records == []
+
+
+def test_bar_on_stderr_that_ends_full(capsys, caplog):
+    pytest.importorskip("tqdm")
+    _run(1)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "training" in captured.err
+    assert "6/6" in captured.err  # sweeps that were not needed count as done
+    assert "train 2/2" in captured.err
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(("verbose", "hide_tqdm"), [(1, True), (2, False), (2, True)])
+def test_one_log_line_per_sweep(monkeypatch, caplog, verbose, hide_tqdm):
+    if hide_tqdm:
+        monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    _run(verbose)
+    assert [record.name for record in caplog.records] == ["polytrain"] * 4
+    assert all(record.levelno == logging.INFO for record in caplog.records)
+    assert caplog.messages[0] == "train 1 of 2, sweep 1: objective 0.5, loss 0.25, 0.12 s"
+    assert caplog.messages[3].startswith("train 2 of 2, sweep 2: objective 0.25")
+
+
+def test_lines_reach_stderr_where_logging_is_not_configured(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setattr(logger, "propagate", False)
+    assert not logger.hasHandlers()
+    _run(1)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 4
+    assert not logger.hasHandlers()
+
+
+def test_logger_is_left_as_it_was(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    level, handlers = logger.level, list(logger.handlers)
+    with pytest.raises(RuntimeError), SweepProgress(1, 1, 1) as progress:  # noqa: PT012
+        progress.sweep_done(0, _record(1))
+        raise RuntimeError
+    assert logger.level == level
+    assert logger.handlers == handlers
