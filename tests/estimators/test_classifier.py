@@ -483,9 +483,14 @@ def test_stop_reasons(iris):
 
 def test_n_iter_counts_the_longest_train_and_one_unfinished_train_decides_the_reason(iris):
     X, y = iris
-    model = TensorTrainClassifier(tol=1e-2, max_sweeps=3, rank=3, random_state=0).fit(X, y)
-    sweeps = [max(record["sweep"] for record in model.history_ if record["train"] == train) for train in range(3)]
-    assert model.n_iter_ == max(sweeps)
+    outcomes = {}
+    for max_sweeps in (2, 8):
+        model = TensorTrainClassifier(tol=0.02, max_sweeps=max_sweeps, rank=3, random_state=0).fit(X, y)
+        last = {record["train"]: record for record in model.history_}
+        changes = [record["decrease"] / (record["objective"] + record["decrease"]) for record in last.values()]
+        outcomes[max_sweeps] = model.stop_reason_, [change <= 0.02 for change in changes]
+        assert model.n_iter_ == max(record["sweep"] for record in last.values())
+    assert outcomes == {2: ("max_sweeps", [True, False, True]), 8: ("tolerance", [True, True, True])}
 
 
 def test_verbose_shows_a_bar(iris, capsys):

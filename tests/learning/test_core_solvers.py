@@ -161,7 +161,7 @@ def test_no_regularisation_and_fewer_rows_than_unknowns(loss, solver):
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("basis", BASES)
 def test_gradient_and_hessian_match_central_differences_of_the_objective(basis, loss):
-    problem = make_problem(6, (2, 3, 2), 2, 30, loss, basis)
+    problem = make_problem(6, (2, 3, 2), 2, 12, loss, basis)
     engine, cores = _stand_at(problem, 2, 1)
     shape = cores[1].shape
     h = 1e-4

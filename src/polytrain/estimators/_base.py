@@ -113,5 +113,5 @@ class TrainModel(BaseEstimator):
         X = validate_data(self, X, dtype=COMPUTE_DTYPES, reset=False)
         stack = TrainStack([train.cores for train in self.trains_], get_basis(self.plan_.basis), X.dtype)
         with threadpool_limits(1):
-            scores = stack.evaluate(X, self._columns)
+            scores = stack.evaluate(X, self._columns, effective_n_jobs(self.n_jobs))
         return scores.astype(np.float64, copy=False)

@@ -97,12 +97,12 @@ def pair_index(size: int) -> NDArray:
     return np.maximum(table, table.T)
 
 
-def _pair_products(rows: NDArray, out: NDArray) -> None:
-    """Write rows[a] * rows[a'] for a <= a' into ``out`` in the order of ``pair_index``."""
+def _pair_products(one: NDArray, other: NDArray, out: NDArray) -> None:
+    """Write one[a] * other[a'] for a <= a' into ``out`` in the order of ``pair_index``."""
     start = 0
-    for a in range(len(rows)):
-        stop = start + len(rows) - a
-        np.multiply(rows[a], rows[a:], out=out[start:stop])
+    for a in range(len(one)):
+        stop = start + len(one) - a
+        np.multiply(one[a], other[a:], out=out[start:stop])
         start = stop
 
 
@@ -116,13 +116,14 @@ def moments(left: NDArray, powers: NDArray, right: NDArray, weights: NDArray) ->
     """
     n_powers, n_rows = powers.shape
     n_left, n_right = len(left) * (len(left) + 1) // 2, len(right) * (len(right) + 1) // 2
+    if n_left > n_right:  # the basis functions go to the side with fewer pairs
+        return moments(right, powers, left, weights).transpose(0, 2, 1)
     spread = np.empty((n_powers, n_left, n_rows), dtype=left.dtype)
-    _pair_products(left, spread[0])
+    _pair_products(left, left, spread[0])
     for e in range(1, n_powers):
         np.multiply(spread[0], powers[e], out=spread[e])
     weighted = np.empty((n_right, n_rows), dtype=left.dtype)
-    _pair_products(right, weighted)
-    weighted *= weights
+    _pair_products(right * weights, right, weighted)
     return (spread.reshape(n_powers * n_left, n_rows) @ weighted.T).reshape(n_powers, n_left, n_right)
 
 

@@ -6,6 +6,7 @@ Rows of data are the last axis, so that every elementwise product runs over cont
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -45,6 +46,11 @@ def contract_cores(cores: Sequence[NDArray], values: Iterable[NDArray]) -> NDArr
     return left[0]
 
 
+def _transpose(rows: NDArray) -> NDArray:
+    """Rows (N, d) -> contiguous columns (d, N)."""
+    return np.ascontiguousarray(rows.T)
+
+
 class TrainStack:
     """Trains of equal dimensions, laid out so that all of them are evaluated together.
 
@@ -70,16 +76,26 @@ class TrainStack:
                 padded[: core.shape[2], :, : core.shape[0]] = core.transpose(2, 1, 0)
             self._matrices.append(stacked.reshape(len(trains), right_rank, -1))
 
-    def evaluate(self, X: NDArray, to_columns: Callable[[NDArray], NDArray] | None = None) -> NDArray:
+    def evaluate(
+        self, X: NDArray, to_columns: Callable[[NDArray], NDArray] = _transpose, n_threads: int = 1
+    ) -> NDArray:
         """Evaluate all trains on rows X (N, d), block after block -> (n_trains, N).
 
-        ``to_columns`` turns a block of rows into contiguous columns (d, rows); by default it only transposes.
+        ``to_columns`` turns a block of rows into contiguous columns (d, rows).
         """
         result = np.empty((self._n_trains, len(X)), dtype=self._dtype)
-        for start in range(0, len(X), _BLOCK_ROWS):
-            block = X[start : start + _BLOCK_ROWS]
-            columns = np.ascontiguousarray(block.T) if to_columns is None else to_columns(block)
-            result[:, start : start + _BLOCK_ROWS] = self._evaluate_block(columns.astype(self._dtype, copy=False))
+
+        def evaluate_block(start: int) -> None:
+            rows = slice(start, start + _BLOCK_ROWS)
+            result[:, rows] = self._evaluate_block(to_columns(X[rows]).astype(self._dtype, copy=False))
+
+        starts = range(0, len(X), _BLOCK_ROWS)
+        if min(n_threads, len(starts)) <= 1:
+            for start in starts:
+                evaluate_block(start)
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                list(pool.map(evaluate_block, starts))  # the list makes an error in a thread surface here
         return result
 
     def _evaluate_block(self, columns: NDArray) -> NDArray:
