@@ -146,7 +146,9 @@ class Report:
     def finish(self) -> None:
         """Print the figures with their targets and write everything as JSON."""
         if self._figures:
-            print("\nFigures" + (" (quick run: smaller than the targets ask for)" if self.quick else ""))
+            print(
+                "\nFigures" + (" (quick run: fewer repeats or smaller than the targets ask for)" if self.quick else "")
+            )
             print(format_table([figure.row() for figure in self._figures]))
         RESULTS.mkdir(exist_ok=True)
         path = RESULTS / f"{self.file_stem}.json"

@@ -12,7 +12,7 @@ the one it was given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,24 +65,27 @@ class _KroneckerHessian:
         floor = max(np.finfo(float).eps * float(spectrum.max()), np.finfo(float).tiny)
         self._spectrum = np.maximum(spectrum, floor)
 
-    def _turn(self, core: NDArray, bases: Iterable[NDArray]) -> NDArray:
+    @staticmethod
+    def _turn(core: NDArray, left: NDArray, middle: NDArray, right: NDArray) -> NDArray:
         """Multiply every axis of the core with its matrix."""
-        for matrix in bases:  # each product moves the first axis to the end, so three of them restore the order
-            core = np.tensordot(core, matrix, axes=(0, 1))
-        return core
+        turned = (left @ core.reshape(len(left), -1)).reshape(core.shape)
+        return (middle @ turned) @ right.T
+
+    def _to_eigenbasis(self, core: NDArray) -> NDArray:
+        left, middle, right = self._bases
+        return self._turn(core, left.T, middle.T, right.T)
 
     def solve(self, core: NDArray) -> NDArray:
         """Apply the inverse."""
-        inner = self._turn(core, (basis.T for basis in self._bases)) / self._spectrum
-        return self._turn(inner, self._bases)
+        return self._turn(self._to_eigenbasis(core) / self._spectrum, *self._bases)
 
     def whiten(self, gradient: NDArray) -> NDArray:
         """Apply the transpose of ``color``."""
-        return self._turn(gradient, (basis.T for basis in self._bases)) / np.sqrt(self._spectrum)
+        return self._to_eigenbasis(gradient) / np.sqrt(self._spectrum)
 
     def color(self, white: NDArray) -> NDArray:
         """Coordinates in which the Hessian is nearly the identity -> core."""
-        return self._turn(white / np.sqrt(self._spectrum), self._bases)
+        return self._turn(white / np.sqrt(self._spectrum), *self._bases)
 
 
 def _cg_direction(rows: CoreRows, shape: tuple[int, ...], alpha: float) -> Direction:

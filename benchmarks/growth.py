@@ -1,0 +1,103 @@
+"""How the fit time of one train grows with rows, features and rank.
+
+    python -m benchmarks.growth [--quick]
+
+Synthetic rows, squared loss, two one-way sweeps without a stopping rule, one thread. Exponents are slopes of a
+straight line through all points in log-log; those of the larger half of the points are shown beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.plots import have_matplotlib, plot_growth
+from benchmarks.report import Report, make_parser
+from benchmarks.timing import best_of
+from polytrain.learning.trainer import TrainPlan, learn_train
+from polytrain.tensor import clip_ranks
+
+#: What varies -> its values (quick, full), everything else, and the allowed exponent.
+RUNS = {
+    "N": ((10_000, 20_000, 40_000, 80_000), (10_000, 30_000, 100_000, 300_000, 1_000_000), {"d": 20, "r": 8, "n": 2}),
+    "d": ((10, 20, 40, 80), (10, 20, 40, 80, 160), {"N": 20_000, "r": 8, "n": 3}),
+    "r": ((8, 12, 16, 24), (8, 12, 16, 24, 32, 48, 64), {"N": 20_000, "d": 20, "n": 3, "solver": "cg"}),
+}
+ALLOWED = {"N": 1.05, "d": 1.05, "r": 2.3}
+LABELS = {"N": "rows N", "d": "features d", "r": "rank r (solver cg)"}
+
+
+def make_rows(N: int, d: int) -> tuple[NDArray, NDArray]:
+    """Columns (d, N) in [-1, 1] and a target with products of features in it."""
+    rng = np.random.default_rng(0)
+    columns = rng.random((d, N))
+    columns *= 2
+    columns -= 1
+    target = np.sign(columns[0] * columns[1] + columns[2] * columns[d - 1] + 0.5 * columns[d // 2])
+    return columns, target
+
+
+def fit(rows: tuple[NDArray, NDArray], r: int, n: int, solver: str) -> None:
+    columns, target = rows
+    dims = (n,) * len(columns)
+    plan = TrainPlan(
+        loss="squared",
+        basis="power",
+        dims=dims,
+        ranks=clip_ranks(dims, r),
+        alpha=1e-3,
+        init="linear",
+        solver=solver,
+        max_sweeps=2,
+        tol=0.0,
+    )
+    learn_train(plan, columns, target, np.ones(len(target)), 0)
+
+
+def slope(xs: Sequence[float], times: Sequence[float]) -> float:
+    return float(np.polyfit(np.log(xs), np.log(times), 1)[0])
+
+
+def measure(varied: str, values: Sequence[int], fixed: dict, repeats: int) -> list[float]:
+    """Least seconds for every value."""
+    settings = [{"solver": "auto", **fixed, varied: value} for value in values]
+    data = {(s["N"], s["d"]): make_rows(s["N"], s["d"]) for s in settings}
+    fits = {
+        str(s[varied]): partial(fit, data[s["N"], s["d"]], r=s["r"], n=s["n"], solver=s["solver"]) for s in settings
+    }
+    fits[str(values[0])]()  # warm up once, with the smallest
+    return list(best_of(fits, repeats, warm=False).values())
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = make_parser(__doc__)
+    parser.add_argument("--only", choices=list(RUNS), nargs="+", default=list(RUNS), help="what varies")
+    arguments = parser.parse_args(argv)
+    report = Report("growth", arguments.quick)
+    panels = []
+    for varied in arguments.only:
+        quick, full, fixed = RUNS[varied]
+        values = quick if arguments.quick else full
+        times = measure(varied, values, fixed, 2 if arguments.quick else 3)
+        half = len(values) // 2
+        exponent, upper = slope(values, times), slope(values[half:], times[half:])
+        rows = [
+            {varied: x, "fit s": t, "s per unit": t / x ** (1 if varied != "r" else 2)}
+            for x, t in zip(values, times, strict=True)
+        ]
+        report.table(
+            f"fit time against {LABELS[varied]}; " + ", ".join(f"{key} = {value}" for key, value in fixed.items()), rows
+        )
+        report.figure(f"exponent of {varied}", exponent, at_most=ALLOWED[varied])
+        report.figure(f"exponent of {varied}, larger half of the points", upper)
+        panels.append((LABELS[varied], values, times, exponent, ALLOWED[varied]))
+    if have_matplotlib():
+        plot_growth(report.plot_path(), panels)
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""polytrain's own classifier, with the face of a rival."""
+
+from __future__ import annotations
+
+from numpy.typing import NDArray
+
+from polytrain import TensorTrainClassifier
+
+
+class Train:
+    """Squared loss, degree 2, linear start."""
+
+    def __init__(self, rank: int = 16, alpha: float = 1e-4, max_sweeps: int = 4, n_jobs: int | None = None) -> None:
+        self.name = f"polytrain, rank {rank}"
+        self._model = TensorTrainClassifier(
+            loss="squared",
+            degree=2,
+            rank=rank,
+            alpha=alpha,
+            max_sweeps=max_sweeps,
+            tol=0.0,
+            random_state=0,
+            n_jobs=n_jobs,
+        )
+
+    @staticmethod
+    def candidates() -> list[dict]:
+        return [{"alpha": alpha} for alpha in (1e-5, 3e-5, 1e-4, 3e-4)]
+
+    def fit(self, X: NDArray, y: NDArray) -> Train:
+        self._model.fit(X, y)
+        return self
+
+    def predict(self, X: NDArray) -> NDArray:
+        return self._model.predict(X)
