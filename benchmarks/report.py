@@ -68,13 +68,21 @@ def _word(value: object) -> str:
     return "" if value is None else str(value)
 
 
+def _is_number(word: str) -> bool:
+    try:
+        float(word.replace(",", "") or 0)
+    except ValueError:
+        return False
+    return True
+
+
 def format_table(rows: Sequence[Mapping[str, object]]) -> str:
     """Rows with the same keys as aligned text; columns of numbers are aligned to the right."""
     names = list(rows[0])
     columns = []
     for name in names:
         words = [name, *(_word(row[name]) for row in rows)]
-        numeric = all(isinstance(row[name], int | float | None) for row in rows)
+        numeric = all(_is_number(word) for word in words[1:])
         width = max(map(len, words))
         columns.append([word.rjust(width) if numeric else word.ljust(width) for word in words])
     lines = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
@@ -100,9 +108,10 @@ class Figure:
 
     def row(self) -> dict[str, object]:
         sign = ">=" if self.at_least else "<="
+        close = self.target is not None and abs(self.value - self.target) < 0.01 * abs(self.target)
         return {
             "figure": self.name,
-            "value": float(self.value),
+            "value": f"{self.value:.7g}" if close else float(self.value),
             "unit": self.unit,
             "target": "" if self.target is None else f"{sign} {self.target:g}",
             "met": "" if self.met is None else _word(self.met),

@@ -22,7 +22,7 @@ from polytrain.scaling import FeatureScale, plain_columns
 from polytrain.tensor import TensorTrain
 from polytrain.tensor.contract import TrainStack
 
-__all__ = ["COMPUTE_DTYPES", "BinaryProblem", "TrainModel"]
+__all__ = ["BinaryProblem", "TrainModel", "validate_rows"]
 
 COMPUTE_DTYPES = (np.float64, np.float32)
 
@@ -37,6 +37,12 @@ def _learn_problem(
     if rows is not None:
         columns, target, weights = np.ascontiguousarray(columns[:, rows]), target[rows], weights[rows]
     return learn_train(plan, columns, target, weights, seed, start, report)
+
+
+def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
+    """Run scikit-learn's checks, without a warning where its sums over a finite column overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return validate_data(model, *data, dtype=COMPUTE_DTYPES, **checks)
 
 
 class TrainModel(BaseEstimator):
@@ -75,11 +81,11 @@ class TrainModel(BaseEstimator):
         """Cores to start from, one entry per train; None where the plan's start is to be used."""
         if self.warm_start and hasattr(self, "trains_"):
             dims, fitted = plan.dims, self.trains_
-            if len(fitted) != n_trains or fitted[0].dims != dims:
+            if len(fitted) != n_trains or fitted[0].dims != dims or self.plan_.basis != plan.basis:
                 raise ValueError(
-                    f"warm_start=True, but the last fit has {len(fitted)} trains of dimensions {fitted[0].dims} and "
-                    f"this one needs {n_trains} of dimensions {dims}. Keep classes, features and degree, "
-                    "or set warm_start=False."
+                    f"warm_start=True, but the last fit has {len(fitted)} trains of dimensions {fitted[0].dims} in the "
+                    f"{self.plan_.basis} basis and this one needs {n_trains} of dimensions {dims} in the {plan.basis} "
+                    "basis. Keep classes, features, degree and basis, or set warm_start=False."
                 )
             return [train.cores for train in fitted]
         if plan.init == "given":
@@ -110,7 +116,7 @@ class TrainModel(BaseEstimator):
     def _scores(self, X: Any) -> NDArray:
         """Scores of all trains, shape (n_trains, N), for unchecked rows."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=COMPUTE_DTYPES, reset=False)
+        X = validate_rows(self, X, reset=False)
         stack = TrainStack([train.cores for train in self.trains_], get_basis(self.plan_.basis), X.dtype)
         with threadpool_limits(1):
             scores = stack.evaluate(X, self._columns, effective_n_jobs(self.n_jobs))

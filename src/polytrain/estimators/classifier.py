@@ -11,10 +11,9 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from polytrain.decision import Decision, get_decision
-from polytrain.estimators._base import COMPUTE_DTYPES, BinaryProblem, TrainModel
+from polytrain.estimators._base import BinaryProblem, TrainModel, validate_rows
 from polytrain.estimators._parameters import check_weights, make_plan
 from polytrain.tensor import TensorTrain
 
@@ -83,6 +82,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
+    decision_ : Decision
+        How the trains' scores become classes.
     trains_ : list of TensorTrain
         The learned polynomials, in terms of scaled features and ``basis``.
     history_ : list of dict
@@ -182,7 +183,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         return self._fit(X, y, weights, self.alpha)
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[NDArray, NDArray, NDArray]:
-        X, y = validate_data(self, X, y, dtype=COMPUTE_DTYPES)
+        X, y = validate_rows(self, X, y)
         check_classification_targets(y)
         return X, y, check_weights(sample_weight, len(X))
 
@@ -198,9 +199,18 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
                 f"y holds only one class ({classes[0]!r}) in the rows of positive weight; "
                 "a classifier needs at least two classes."
             )
+        if self.warm_start and hasattr(self, "classes_"):
+            same = np.array_equal(self.classes_, classes) and self.decision_.name == decision.name
+            if not same:
+                raise ValueError(
+                    f"warm_start=True, but the last fit had classes {self.classes_.tolist()} and decision "
+                    f"{self.decision_.name!r}, this one has {classes.tolist()} and {decision.name!r}. "
+                    "Keep classes and decision, or set warm_start=False."
+                )
         weights = weights * self._class_weights(classes, labels, weights)[labels]
         self._learn(plan, X, _problems(decision, labels, weights, len(classes)))
-        self.classes_ = classes
+        self.classes_: NDArray = classes
+        self.decision_: Decision = decision
         return self
 
     def _class_weights(self, classes: NDArray, labels: NDArray, weights: NDArray) -> NDArray:
@@ -239,7 +249,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         scores = self._scores(X)
         if len(self.classes_) == 2:
             return scores[0]
-        return get_decision(self.decision).decide(scores, len(self.classes_))
+        return self.decision_.decide(scores, len(self.classes_))
 
     def predict(self, X: ArrayLike) -> NDArray:
         """Return the label of every row.
@@ -275,7 +285,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         scores = self._scores(X)
         if len(self.classes_) == 2:
             return -np.logaddexp(0.0, np.stack([scores[0], -scores[0]], axis=1))
-        return get_decision(self.decision).log_probabilities(scores, len(self.classes_))
+        return self.decision_.log_probabilities(scores, len(self.classes_))
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: ArrayLike) -> NDArray:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
 
-from polytrain.estimators._base import COMPUTE_DTYPES, TrainModel
+from polytrain.estimators._base import TrainModel, validate_rows
 from polytrain.estimators._parameters import check_weights, make_plan
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainRegressor"]
+
+_LARGEST_TARGET = 1e150
 
 
 class TensorTrainRegressor(RegressorMixin, TrainModel):
@@ -137,11 +138,16 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         TensorTrainRegressor
             The fitted estimator.
         """
-        rows, target = validate_data(self, X, y, dtype=COMPUTE_DTYPES, y_numeric=True)
+        rows, target = validate_rows(self, X, y, y_numeric=True)
         target = target.astype(np.float64, copy=False)
         weights = check_weights(sample_weight, len(rows))
         if not weights.all():
             rows, target, weights = rows[weights > 0], target[weights > 0], weights[weights > 0]
+        if np.abs(target).max() > _LARGEST_TARGET:
+            raise ValueError(
+                f"y holds values of size up to {np.abs(target).max():.3g}, whose squares overflow. "
+                "Divide y by a constant before fitting."
+            )
         plan = make_plan(self.get_params(deep=False), "squared", self.alpha, rows.shape[1])
         intercept = float(np.average(target, weights=weights))
         self._learn(plan, rows, [(None, target - intercept, weights)])

@@ -1,0 +1,159 @@
+"""MNIST without a network: deskewed, 40 principal components; error and time against other learners.
+
+    python -m benchmarks.mnist [--quick] [--only NAME ...]
+
+Settings are chosen by validation on training rows only: each model's few candidates are fitted on a part of the
+training rows and judged on another part, then the best one is fitted on all training rows. The test set is looked at
+once per model. Fit times of trains are given for one process and for one process per core; rivals run as they are
+(SVC on one core; the others use BLAS or OpenMP threads where they can).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.digits_data import DataMissing, Split, mnist_features
+from benchmarks.peers.boosting import Boosting
+from benchmarks.peers.mlp import NeuralNetwork
+from benchmarks.peers.nystroem import NystroemRidge
+from benchmarks.peers.polynomial_logistic import PolynomialLogistic
+from benchmarks.peers.polynomial_ridge import PolynomialRidge
+from benchmarks.peers.svc_poly import PolynomialSVC
+from benchmarks.peers.svc_rbf import GaussianSVC
+from benchmarks.peers.train import Train
+from benchmarks.plots import have_matplotlib, plot_error_time
+from benchmarks.report import Report, make_parser
+from benchmarks.timing import best_of, seconds
+
+RIVALS = {
+    "svc_poly": PolynomialSVC,
+    "svc_rbf": GaussianSVC,
+    "polynomial_ridge": PolynomialRidge,
+    "polynomial_logistic": PolynomialLogistic,
+    "nystroem": NystroemRidge,
+    "boosting": Boosting,
+    "mlp": NeuralNetwork,
+}
+QUICK_RIVALS = ("svc_poly", "svc_rbf", "polynomial_ridge")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large a run is."""
+
+    train_rows: int
+    choose_rows: int
+    validation_rows: int
+    ranks: tuple[int, ...]
+    headline_ranks: tuple[int, ...]
+
+
+QUICK = Sizes(10_000, 4_000, 4_000, (4, 8, 16), (8, 16))
+FULL = Sizes(60_000, 20_000, 10_000, (4, 8, 12, 16, 24, 32), (16, 24, 32))
+
+
+def error(model: object, X: NDArray, y: NDArray) -> float:
+    """Per cent of wrong labels."""
+    return 100 * float(np.mean(model.predict(X) != y))
+
+
+def choose(make: Callable, candidates: list[dict], X: NDArray, y: NDArray, sizes: Sizes) -> tuple[dict, float]:
+    """The candidate with the least validation error, and that error; only training rows are seen."""
+    if len(candidates) == 1:
+        return candidates[0], float("nan")
+    order = np.random.default_rng(0).permutation(len(X))
+    fitted, judged = order[: sizes.choose_rows], order[-sizes.validation_rows :]
+    errors = [error(make(**settings).fit(X[fitted], y[fitted]), X[judged], y[judged]) for settings in candidates]
+    best = int(np.argmin(errors))
+    return candidates[best], errors[best]
+
+
+def measure(model: object, data: Split, **extra: object) -> dict:
+    """Fit once on all training rows, predict the test rows three times."""
+    X_train, y_train, X_test, y_test = data
+    fit = seconds(lambda: model.fit(X_train, y_train))
+    predict = best_of({"predict": lambda: model.predict(X_test)}, 3, threads=None, warm=False)["predict"]
+    return {
+        "model": model.name,
+        **extra,
+        "test error %": error(model, X_test, y_test),
+        "fit s": fit,
+        "predict s": predict,
+    }
+
+
+def measure_trains(data: Split, sizes: Sizes, report: Report) -> tuple[list[dict], dict]:
+    """The curve over ranks with all cores, and the headline model in one process."""
+    X, y = data[:2]
+    jobs = os.cpu_count()
+    grid = [{**settings, "rank": rank} for rank in sizes.headline_ranks for settings in Train.candidates()]
+    best, validation = choose(lambda **settings: Train(n_jobs=jobs, **settings), grid, X, y, sizes)
+    report.note(f"trains: chosen {best}, validation error {validation:.2f} %")
+    curve = [
+        {
+            "rank": rank,
+            **measure(
+                Train(rank, best["alpha"], n_jobs=jobs), data, settings=f"alpha={best['alpha']:g}, {jobs} processes"
+            ),
+        }
+        for rank in sizes.ranks
+    ]
+    report.table(f"trains over ranks, {jobs} processes, {len(X)} rows", curve)
+    alone = measure(Train(best["rank"], best["alpha"]), data, settings=f"alpha={best['alpha']:g}, one process")
+    together = next(row for row in curve if row["rank"] == best["rank"])
+    return curve, {"alone": alone, "together": together, "rank": best["rank"]}
+
+
+def measure_rival(name: str, data: Split, sizes: Sizes, report: Report) -> dict:
+    rival = RIVALS[name]
+    settings, validation = choose(rival, rival.candidates(), *data[:2], sizes)
+    report.note(f"{name}: chosen {settings}, validation error {validation:.2f} %")
+    return measure(rival(**settings), data, settings=", ".join(f"{key}={value:g}" for key, value in settings.items()))
+
+
+def judge(report: Report, ours: dict, svc: dict) -> None:
+    """The figures against SVC with the polynomial kernel."""
+    alone, together, label = ours["alone"], ours["together"], f"rank {ours['rank']}"
+    report.figure(f"test error, {label}", alone["test error %"], "%", at_most=svc["test error %"])
+    report.figure(f"fit time / SVC poly, {label}, one process", alone["fit s"] / svc["fit s"], "x", at_most=0.5)
+    report.figure(f"fit time / SVC poly, {label}, all cores", together["fit s"] / svc["fit s"], "x", at_most=0.5)
+    report.figure(f"SVC poly / {label}, prediction time", svc["predict s"] / alone["predict s"], "x", at_least=50.0)
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = make_parser(__doc__)
+    parser.add_argument("--only", nargs="+", choices=list(RIVALS), help="rivals to run")
+    arguments = parser.parse_args(argv)
+    try:
+        X_train, y_train, X_test, y_test = mnist_features()
+    except DataMissing as missing:
+        print(f"mnist: skipped, {missing}")
+        return
+    report = Report("mnist", arguments.quick)
+    sizes = QUICK if arguments.quick else FULL
+    rows = np.random.default_rng(0).permutation(len(X_train))[: sizes.train_rows]
+    data = X_train[rows], y_train[rows], X_test, y_test
+
+    curve, ours = measure_trains(data, sizes, report)
+    names = arguments.only or (QUICK_RIVALS if arguments.quick else tuple(RIVALS))
+    rivals = {name: measure_rival(name, data, sizes, report) for name in names}
+    listed = [ours["alone"], ours["together"], *rivals.values()]
+    report.table(
+        f"{len(rows)} training and {len(X_test)} test rows",
+        [{key: row[key] for key in ours["alone"]} for row in listed],
+    )
+    if "svc_poly" in rivals:
+        judge(report, ours, rivals["svc_poly"])
+    if have_matplotlib():
+        title = f"MNIST, deskewed, 40 principal components, {len(rows)} rows"
+        plot_error_time(report.plot_path(), curve, list(rivals.values()), title)
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()
