@@ -1,4 +1,4 @@
-"""Adult, official split: settings chosen by 3-fold cross-validation on the training rows, then one look at the test rows.
+"""Adult, official split: settings chosen by 3-fold cross-validation on the training rows, then one look at the test.
 
 POLYTRAIN_DATA=FOLDER python -m benchmarks.adult
 """

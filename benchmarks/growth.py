@@ -84,8 +84,9 @@ def main(argv: list[str] | None = None) -> None:
         times = measure(varied, values, fixed, 2 if arguments.quick else 3)
         half = len(values) // 2
         exponent, upper = slope(values, times), slope(values[half:], times[half:])
+        power = "^2" if varied == "r" else ""
         rows = [
-            {varied: x, "fit s": t, "s per unit": t / x ** (1 if varied != "r" else 2)}
+            {varied: x, "fit s": t, f"us / {varied}{power}": 1e6 * t / x ** (2 if power else 1)}
             for x, t in zip(values, times, strict=True)
         ]
         report.table(

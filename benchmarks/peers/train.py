@@ -25,7 +25,7 @@ class Train:
 
     @staticmethod
     def candidates() -> list[dict]:
-        return [{"alpha": alpha} for alpha in (1e-5, 3e-5, 1e-4, 3e-4)]
+        return [{"alpha": alpha} for alpha in (3e-5, 1e-4, 3e-4, 1e-3)]
 
     def fit(self, X: NDArray, y: NDArray) -> Train:
         self._model.fit(X, y)
