@@ -98,20 +98,16 @@ def read_files(
     ``parse(file, content)`` raises ``DataFileError`` with the reason where the content is not what it should be.
     """
     home = get_data_home(data_home)
-    paths = {file: _find(home, source, file) for file in files}
-    missing = [file for file, path in paths.items() if path is None]
-    if missing:
-        url = (base_url or source.base_url).rstrip("/")
-        if not download:
-            raise DataNotFoundError(_where_to_put(missing, source, home, url, "downloading is switched off"))
-        for file in missing:
-            paths[file] = _download(file, source, home, url, parse, progress)
+    url = (base_url or source.base_url).rstrip("/")
+    found = [_find(home, source, file) for file in files]
+    missing = [file for file, path in zip(files, found, strict=True) if path is None]
+    if missing and not download:
+        raise DataNotFoundError(_where_to_put(missing, source, home, url, "downloading is switched off"))
     parsed = []
-    for file, path in paths.items():
-        if path is None:  # cannot be: a missing file was downloaded or raised
-            raise DataNotFoundError(file.name)
+    for file, place in zip(files, found, strict=True):
+        path = place or _download(file, source, home, url, parse, progress)
         try:
-            parsed.append(check_content(file, read_content(path), parse))
+            parsed.append(check_content(file, read_content(path, compressed=path.suffix == ".gz"), parse))
         except DataFileError as error:
             raise DataFileError(
                 f"{path} is refused: {error} Replace it by the standard file, or delete it to have it downloaded."
@@ -119,13 +115,13 @@ def read_files(
     return parsed
 
 
-def read_content(path: Path) -> bytes:
-    """Return the decompressed content of a plain or gzip file; which of the two it is, its first bytes say."""
+def read_content(path: Path, *, compressed: bool) -> bytes:
+    """Return the content of a file, decompressed with gzip where it is ``compressed``."""
     raw = path.read_bytes()
-    if not raw.startswith(b"\x1f\x8b"):
-        if path.suffix == ".gz":
-            raise DataFileError(f"it is not a gzip file (it starts with {raw[:2]!r}).")
+    if not compressed:
         return raw
+    if not raw.startswith(b"\x1f\x8b"):
+        raise DataFileError(f"it is not a gzip file (it starts with {raw[:2]!r}).")
     try:
         return gzip.decompress(raw)
     except EOFError:
@@ -174,7 +170,7 @@ def _download(
     def fetch_and_check(address: str, temporary: str, manager: Any) -> None:
         # pooch moves the temporary file into place only after this returns, and tries again when it raises.
         transfer(address, temporary, manager)
-        check_content(file, read_content(Path(temporary)), parse)
+        check_content(file, read_content(Path(temporary), compressed=True), parse)
 
     name = f"{file.name}.gz"
     store = pooch.create(
