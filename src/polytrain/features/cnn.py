@@ -61,8 +61,8 @@ class DigitCNN(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
 
     # Not a parameter: the net fixes it.
     image_shape = (SIDE, SIDE)
-    # The patches and maps of a block, some 0.2 MB per image, should stay near the processor.
-    _block_rows = 128
+    # Large enough for GEMMs that are worth two threads; the patches and maps of a block take some 50 MB.
+    _block_rows = 256
 
     def __init__(self, n_features: int = 20, *, weights: str | os.PathLike[str] | None = None) -> None:
         self.n_features = n_features
