@@ -14,7 +14,7 @@ from polytrain.features.fourier import LowFrequencyDFT
 __all__ = ["FEATURE_KINDS", "make_digit_features"]
 
 FEATURE_KINDS = ("cnn", "pca", "kernel-pca", "dft")
-# Deskewed digits on 28x28 pixels lie about 10 apart, so this kernel falls to 1/e between two of them.
+# Two deskewed digits on 28x28 pixels lie 6 to 11 apart (MNIST and USPS), where this kernel is 0.7 to 0.3.
 KERNEL_GAMMA = 0.01
 
 
