@@ -45,7 +45,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     rank : int or sequence of int, default=8
         Size of the bonds between neighbouring cores: how much of one side of the features the other side can know. A
         sequence gives one rank per bond. Ranks are cut to what the dimensions allow.
-    alpha : float, default=1e-3
+    alpha : float, default=1e-4
         Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
         the weighted mean of the loss (the paper's gamma).
     basis : {"power", "chebyshev", "legendre"}, default="power"
@@ -63,7 +63,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
         How a core problem is solved: exactly from moments, by preconditioned conjugate gradients, by L-BFGS, or by the
         cheaper of the first two.
-    max_sweeps : int, default=8
+    max_sweeps : int, default=4
         Largest number of one-way sweeps. 0 keeps the start.
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
@@ -131,13 +131,13 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         loss: str = "logistic",
         degree: int | Sequence[int] = 2,
         rank: int | Sequence[int] = 8,
-        alpha: float = 1e-3,
+        alpha: float = 1e-4,
         basis: str = "power",
         scale: str | None = "minmax",
         init: str | TensorTrain | Sequence[TensorTrain] = "linear",
         decision: str = "one-vs-rest",
         solver: str = "auto",
-        max_sweeps: int = 8,
+        max_sweeps: int = 4,
         tol: float = 1e-3,
         class_weight: Mapping | str | None = None,
         warm_start: bool = False,

@@ -79,7 +79,7 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
         init: str | TensorTrain | Sequence[TensorTrain] = "linear",
         decision: str = "one-vs-rest",
         solver: str = "auto",
-        max_sweeps: int = 8,
+        max_sweeps: int = 4,
         tol: float = 1e-3,
         class_weight: Mapping | str | None = None,
         warm_start: bool = False,

@@ -30,7 +30,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     rank : int or sequence of int, default=8
         Size of the bonds between neighbouring cores. A sequence gives one rank per bond. Ranks are cut to what the
         dimensions allow.
-    alpha : float, default=1e-3
+    alpha : float, default=1e-2
         Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
         the weighted mean of the squared error.
     basis : {"power", "chebyshev", "legendre"}, default="power"
@@ -41,7 +41,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Where the sweeps start.
     solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
         How a core problem is solved.
-    max_sweeps : int, default=8
+    max_sweeps : int, default=4
         Largest number of one-way sweeps. 0 keeps the start.
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
@@ -97,12 +97,12 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         *,
         degree: int | Sequence[int] = 2,
         rank: int | Sequence[int] = 8,
-        alpha: float = 1e-3,
+        alpha: float = 1e-2,
         basis: str = "power",
         scale: str | None = "minmax",
         init: str | TensorTrain | Sequence[NDArray] = "linear",
         solver: str = "auto",
-        max_sweeps: int = 8,
+        max_sweeps: int = 4,
         tol: float = 1e-3,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
