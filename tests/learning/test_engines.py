@@ -67,6 +67,11 @@ def _check_site(engine, problem, cores, k, tol):
     curvatures = problem.weights * loss_curvatures(problem.loss, problem.target, scores)
     close(engine.gradient(), (explicit.T @ weighted_slopes).reshape(core.shape))
     close(engine.gram(), explicit.T @ (curvatures[:, None] * explicit))
+    scores = scores - 0.75 * explicit @ step.ravel()
+    engine.probe(-0.75)
+    engine.advance(-0.75)  # where it probed last
+    close(engine.mean_loss(), problem.weights @ loss_values(problem.loss, problem.target, scores))
+    curvatures = problem.weights * loss_curvatures(problem.loss, problem.target, scores)
 
     # The factors are weighted second moments; only their Kronecker product has a meaning, so compare that.
     sides = _environments(cores, k, problem)

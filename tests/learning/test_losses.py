@@ -28,6 +28,13 @@ def test_logistic_derivatives_are_the_papers():
         np.testing.assert_allclose(curvature, sigma * (1 - sigma), atol=1e-15)
 
 
+def test_logistic_loss_is_log_of_one_plus_exp():
+    score = np.concatenate([np.linspace(-40, 40, 81), [1e-12, -1e-12]])
+    for label in (-1.0, 1.0):
+        value = LogisticLoss().value(np.full(83, label), score)
+        np.testing.assert_allclose(value, np.logaddexp(0.0, -label * score), rtol=1e-14)
+
+
 def test_logistic_loss_stays_finite_for_huge_scores():
     score = np.array([1e308, -1e308, 800.0, -800.0])
     for label in (-1.0, 1.0):

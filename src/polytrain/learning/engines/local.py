@@ -30,26 +30,35 @@ class _Scores:
         self._scores = np.zeros(self.n_rows)
         self._ray = np.zeros(self.n_rows)
         self._derivatives: tuple[NDArray, NDArray] | None = None
+        self._mean_loss: float | None = None
+        self._probed: tuple[float, float] | None = None  # length and loss of the last probe
 
     def _forward(self, core: NDArray) -> NDArray:
         raise NotImplementedError
 
     def score(self, core: NDArray) -> None:
         self._scores = self._forward(core)
-        self._derivatives = None
+        self._derivatives = self._mean_loss = self._probed = None
 
     def mean_loss(self) -> float:
-        return float(self._weights @ self._loss.value(self._target, self._scores))
+        if self._mean_loss is None:
+            self._mean_loss = float(self._weights @ self._loss.value(self._target, self._scores))
+        return self._mean_loss
 
     def aim(self, step: NDArray) -> None:
         self._ray = self._forward(step)
+        self._probed = None
 
     def probe(self, length: float) -> float:
-        return float(self._weights @ self._loss.value(self._target, self._scores + length * self._ray))
+        loss = float(self._weights @ self._loss.value(self._target, self._scores + length * self._ray))
+        self._probed = length, loss
+        return loss
 
     def advance(self, length: float) -> None:
         self._scores += length * self._ray
-        self._derivatives = None
+        # A line search ends where it probed last: that loss need not be computed again.
+        self._mean_loss = self._probed[1] if self._probed and self._probed[0] == length else None
+        self._derivatives = self._probed = None
 
     def _weighted(self) -> tuple[NDArray, NDArray]:
         """Weighted slope and curvature at the present scores, in the compute dtype."""
