@@ -17,8 +17,8 @@ Kernel = Callable[[NDArray, NDArray, NDArray], NDArray]
 
 # Rows per block: few enough for the arrays of one block to stay in a core's share of the cache, enough to make the
 # overhead of a call small beside its work (measured by ``python -m benchmarks.core_update``).
-_BLOCK_BYTES = 1 << 21
-_MIN_BLOCK, _MAX_BLOCK = 256, 4096
+_BLOCK_BYTES = 1 << 22
+_MIN_BLOCK, _MAX_BLOCK = 256, 8192
 
 
 class _Scores:
