@@ -23,6 +23,7 @@ __all__ = [
     "extend_left",
     "extend_right",
     "gram_from_moments",
+    "moment_items",
     "moments",
     "normal_product",
     "pair_index",
@@ -106,23 +107,33 @@ def _pair_products(one: NDArray, other: NDArray, out: NDArray) -> None:
         start = stop
 
 
-def moments(left: NDArray, powers: NDArray, right: NDArray, weights: NDArray) -> NDArray:
+def moment_items(a: int, n: int, b: int) -> int:
+    """Numbers per row that ``moments`` handles for a core of this shape."""
+    fewer, more = sorted((a * (a + 1) // 2, b * (b + 1) // 2))
+    return (2 * n - 1) * fewer + more
+
+
+def moments(left: NDArray, powers: NDArray, right: NDArray, weights: NDArray, work: NDArray | None = None) -> NDArray:
     """Sum over rows of weight * (pairs of left) x (basis functions up to degree 2(n - 1)) x (pairs of right).
 
     These few sums hold the whole of C.T diag(weights) C: pairs are symmetric, and a product of two basis functions is
     a combination of 2n - 1 functions of the same family. One GEMM per block of rows.
 
-    Shapes: left (a, N), powers (2n - 1, N), right (b, N), weights (N,) -> (2n - 1, a(a+1)/2, b(b+1)/2).
+    Shapes: left (a, N), powers (2n - 1, N), right (b, N), weights (N,) -> (2n - 1, a(a+1)/2, b(b+1)/2). ``work`` is a
+    flat array of at least ``moment_items(a, n, b) * N`` numbers; fresh memory for every block would cost a third more.
     """
     n_powers, n_rows = powers.shape
     n_left, n_right = len(left) * (len(left) + 1) // 2, len(right) * (len(right) + 1) // 2
     if n_left > n_right:  # the basis functions go to the side with fewer pairs
-        return moments(right, powers, left, weights).transpose(0, 2, 1)
-    spread = np.empty((n_powers, n_left, n_rows), dtype=left.dtype)
+        return moments(right, powers, left, weights, work).transpose(0, 2, 1)
+    if work is None:
+        work = np.empty((n_powers * n_left + n_right) * n_rows, dtype=left.dtype)
+    cut = n_powers * n_left * n_rows
+    spread = work[:cut].reshape(n_powers, n_left, n_rows)
+    weighted = work[cut : cut + n_right * n_rows].reshape(n_right, n_rows)
     _pair_products(left, left, spread[0])
     for e in range(1, n_powers):
         np.multiply(spread[0], powers[e], out=spread[e])
-    weighted = np.empty((n_right, n_rows), dtype=left.dtype)
     _pair_products(right * weights, right, weighted)
     return (spread.reshape(n_powers * n_left, n_rows) @ weighted.T).reshape(n_powers, n_left, n_right)
 

@@ -166,10 +166,13 @@ class LocalEngine(_Scores):
             extended[:, rows] = kernel(environment[:, rows], values, core)
         return extended
 
+    def _block_size(self, row_items: int) -> int:
+        size = _BLOCK_BYTES // (self._dtype.itemsize * row_items)
+        return min(self.n_rows, max(_MIN_BLOCK, min(_MAX_BLOCK, size)))
+
     def _blocks(self, row_items: int, n_values: int) -> Iterator[tuple[slice, NDArray]]:
         """Rows in blocks, each with its first ``n_values`` basis values; ``row_items`` numbers are handled per row."""
-        size = _BLOCK_BYTES // (self._dtype.itemsize * row_items)
-        size = max(_MIN_BLOCK, min(_MAX_BLOCK, size))
+        size = self._block_size(row_items)
         column = self._columns[self._site]
         for start in range(0, self.n_rows, size):
             rows = slice(start, min(start + size, self.n_rows))
@@ -214,8 +217,10 @@ class LocalEngine(_Scores):
         left, n, right = self._around()
         n_left, n_right = (len(side) * (len(side) + 1) // 2 for side in (left, right))
         sums = np.zeros((2 * n - 1, n_left, n_right))
-        for rows, powers in self._blocks((2 * n - 1) * n_left + n_right, 2 * n - 1):
-            sums += kernels.moments(left[:, rows], powers, right[:, rows], curvature[rows])
+        items = kernels.moment_items(len(left), n, len(right))
+        work = np.empty(items * self._block_size(items), dtype=self._dtype)
+        for rows, powers in self._blocks(items, 2 * n - 1):
+            sums += kernels.moments(left[:, rows], powers, right[:, rows], curvature[rows], work)
         return kernels.gram_from_moments(sums, (len(left), n, len(right)), self._basis)
 
     def factors(self) -> tuple[NDArray, NDArray, NDArray]:
