@@ -22,7 +22,7 @@ __all__ = ["Basis", "ChebyshevBasis", "LegendreBasis", "PowerBasis", "get_basis"
 class Basis:
     """A family of polynomials, one of each degree, given by its three-term recurrence.
 
-    A new family states ``name``, ``recurrence`` and the two conversions to and from powers; everything else follows.
+    A new family states ``name``, ``recurrence``, its product and its conversion to powers; everything else follows.
     """
 
     name: str
@@ -35,8 +35,8 @@ class Basis:
         """Coefficients of one polynomial in this family -> its coefficients of powers."""
         raise NotImplementedError
 
-    def _from_power(self, coefficients: NDArray) -> NDArray:
-        """Coefficients of powers -> coefficients in this family."""
+    def _multiply(self, one: NDArray, other: NDArray) -> NDArray:
+        """Product of two polynomials given by their coefficients in this family."""
         raise NotImplementedError
 
     def values(self, x: NDArray, n: int, out: NDArray | None = None) -> NDArray:
@@ -83,11 +83,10 @@ class Basis:
     def product_table(self, n: int) -> NDArray:
         """Return ``T`` of shape (n, n, 2n - 1) with ``phi_i phi_j = sum over e of T[i, j, e] phi_e``."""
         table = np.zeros((n, n, 2 * n - 1))
-        to_power = self.to_power_matrix(n)
+        units = np.eye(n)
         for i in range(n):
             for j in range(n):
-                product = polynomial.polymul(to_power[i], to_power[j])
-                coefficients = self._from_power(product)
+                coefficients = self._multiply(units[i, : i + 1], units[j, : j + 1])
                 table[i, j, : len(coefficients)] = coefficients
         table.setflags(write=False)
         return table
@@ -118,8 +117,8 @@ class PowerBasis(Basis):
     def _to_power(self, coefficients: NDArray) -> NDArray:
         return coefficients
 
-    def _from_power(self, coefficients: NDArray) -> NDArray:
-        return coefficients
+    def _multiply(self, one: NDArray, other: NDArray) -> NDArray:
+        return polynomial.polymul(one, other)
 
 
 class ChebyshevBasis(Basis):
@@ -134,8 +133,8 @@ class ChebyshevBasis(Basis):
     def _to_power(self, coefficients: NDArray) -> NDArray:
         return chebyshev.cheb2poly(coefficients)
 
-    def _from_power(self, coefficients: NDArray) -> NDArray:
-        return chebyshev.poly2cheb(coefficients)
+    def _multiply(self, one: NDArray, other: NDArray) -> NDArray:
+        return chebyshev.chebmul(one, other)
 
 
 class LegendreBasis(Basis):
@@ -150,8 +149,8 @@ class LegendreBasis(Basis):
     def _to_power(self, coefficients: NDArray) -> NDArray:
         return legendre.leg2poly(coefficients)
 
-    def _from_power(self, coefficients: NDArray) -> NDArray:
-        return legendre.poly2leg(coefficients)
+    def _multiply(self, one: NDArray, other: NDArray) -> NDArray:
+        return legendre.legmul(one, other)
 
 
 _BASES: dict[str, Basis] = {basis.name: basis for basis in (PowerBasis(), ChebyshevBasis(), LegendreBasis())}

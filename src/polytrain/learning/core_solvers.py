@@ -33,6 +33,8 @@ _ARMIJO, _MAX_HALVINGS = 1e-4, 30
 # CG stops when a step brought less than this part of what the update has brought so far. The sweeps come by again.
 _CG_TOL, _MAX_CG = 0.03, 12
 _LBFGS_ITERATIONS = 200
+# A relative rise of the objective that rounding explains.
+_ROUNDING = 1e-12
 # Products that a CG update takes as a rule, residual and preconditioner included.
 _USUAL_CG = 6
 
@@ -133,8 +135,15 @@ def _objective(rows: CoreRows, core: NDArray, alpha: float) -> float:
 def _quadratic_update(rows: CoreRows, core: NDArray, alpha: float, direction: Direction, refine: bool) -> NDArray:
     """Take the one Newton step that a quadratic loss needs; ``refine`` corrects its rounding through the operator."""
     for _ in range(2 if refine else 1):
-        core = core + direction(rows.gradient() + alpha * core)
-        rows.score(core)
+        before = _objective(rows, core, alpha)
+        moved = core + direction(rows.gradient() + alpha * core)
+        rows.score(moved)
+        if not _objective(rows, moved, alpha) <= before * (
+            1.0 + _ROUNDING
+        ):  # so ill-conditioned that the step is wrong
+            rows.score(core)
+            break
+        core = moved
     return core
 
 
@@ -213,7 +222,7 @@ class CoreSolver:
         """Return the core that minimises the objective (nearly, for ``cg`` and ``lbfgs``); scores follow."""
         if self.name == "lbfgs":
             return _lbfgs_update(rows, core, alpha)
-        exact = self.name == "exact" or not _suits_cg(core.shape, rows.n_rows)
+        exact = self.name == "exact" or not _suits_cg(core.shape, rows.n_distinct)
         if self.name == "auto":
             exact = exact or _prefers_exact(core.shape)
         make_direction = _exact_direction if exact else _cg_direction
@@ -226,26 +235,27 @@ class CoreSolver:
 SOLVERS = ("auto", "exact", "cg", "lbfgs")
 
 
-def _suits_cg(shape: tuple[int, ...], n_rows: int) -> bool:
+def _suits_cg(shape: tuple[int, ...], n_distinct: int) -> bool:
     """Whether conjugate gradients make sense for a core of this shape.
 
-    With no more rows than unknowns the Hessian is far from a Kronecker product: a few steps leave most of the decrease
-    behind, and where they end depends on rounding. Below some 64 unknowns the exact route costs next to nothing.
+    With no more different rows than unknowns the Hessian is far from a Kronecker product: a few steps leave most of the
+    decrease behind, and where they end depends on rounding.
     """
     a, n, b = shape
-    return 64 < a * n * b < n_rows
+    return a * n * b < n_distinct
 
 
 def _prefers_exact(shape: tuple[int, ...]) -> bool:
     """Compare the work per row of one exact update with that of one CG update of a core of this shape.
 
-    The number of rows must not enter: repeating a row and doubling its weight shall lead to the same solver.
+    The number of rows must not enter: repeating a row and doubling its weight shall lead to the same solver. Below some
+    64 unknowns the exact route costs next to nothing.
     """
     a, n, b = shape
     pairs_left, pairs_right = a * (a + 1) // 2, b * (b + 1) // 2
     exact = 2 * (2 * n - 1) * pairs_left * pairs_right
     per_product = 4 * (a * n * b + 4 * n * min(a, b))
-    return exact <= _USUAL_CG * per_product
+    return a * n * b <= 64 or exact <= _USUAL_CG * per_product
 
 
 def solve_linear(rows: CoreRows, n_features: int, alpha: float, quadratic: bool) -> NDArray:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 __all__ = ["fit_ranks", "orthonormal_factor", "shift_left", "shift_right"]
 
 # Directions this much weaker than the strongest carry rounding noise rather than information.
-_NOISE = 1e-11
+_NOISE = 1e-14
 
 
 def orthonormal_factor(matrix: NDArray, n_columns: int, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
@@ -94,18 +94,20 @@ def fit_ranks(cores: Sequence[NDArray], ranks: Sequence[int], rng: np.random.Gen
     it gives the next core update something to work with: a slot of zeros would stay zero for ever.
     """
     cores = [np.array(core, dtype=np.float64) for core in cores]
-    for k in range(len(cores) - 1):  # left-orthogonal first, so that the cuts below are optimal one by one
+    # Left-orthogonal first: then the weights of the channels behind each core are those of the tensor itself, whatever
+    # the gauge was, so that the cuts below are optimal and only what carries nothing is taken for noise.
+    for k in range(len(cores) - 1):
         a, n, b = cores[k].shape
-        basis, factor = _compact_factor(cores[k].reshape(a * n, b))
+        basis, factor = _positive_qr(cores[k].reshape(a * n, b))
         cores[k] = basis.reshape(a, n, basis.shape[1])
         cores[k + 1] = np.tensordot(factor, cores[k + 1], axes=1)
     for k in range(len(cores) - 1, 0, -1):
         a, n, b = cores[k].shape
         matrix = cores[k].reshape(a, n * b)
         if a > ranks[k]:
-            u, s, vt = np.linalg.svd(matrix, full_matrices=False)
-            cores[k - 1] = np.tensordot(cores[k - 1], u[:, : ranks[k]], axes=1)
-            matrix = s[: ranks[k], None] * vt[: ranks[k]]
+            directions, weights, rows = np.linalg.svd(matrix, full_matrices=False)
+            cores[k - 1] = np.tensordot(cores[k - 1], directions[:, : ranks[k]], axes=1)
+            matrix = weights[: ranks[k], None] * rows[: ranks[k]]
         basis, factor = orthonormal_factor(matrix.T, ranks[k], rng)
         cores[k] = np.ascontiguousarray(basis.T).reshape(ranks[k], n, b)
         cores[k - 1] = np.tensordot(cores[k - 1], factor.T, axes=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from polytrain.learning.engines.protocol import Engine
 from polytrain.learning.gauge import shift_left, shift_right
 
 __all__ = ["SweepState", "sweep_train"]
+
+# A relative rise of the objective over a sweep that rounding explains, also in float32.
+_ROUNDING = 1e-5
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class SweepState:
     seconds : float
         Duration of this sweep.
     stop_reason : str or None
-        None while sweeping goes on; "tolerance" or "max_sweeps" in the last state.
+        None while sweeping goes on; "tolerance", "max_sweeps" or "rounding" in the last state.
     """
 
     sweep: int
@@ -64,6 +67,7 @@ def sweep_train(
 
     A sweep updates every core but the one it ends at; that one is the first of the sweep back. It stops once the
     objective changed by at most ``tol`` relative to its value over a sweep (the paper's rule), or after ``max_sweeps``.
+    Should a sweep raise the objective by more than rounding explains, it is undone and the reason is "rounding".
 
     Parameters
     ----------
@@ -106,5 +110,9 @@ def sweep_train(
                 cores[k], cores[k - 1] = shift_left(core, cores[k - 1], rng)
                 engine.move_left(cores[k])
             position = 0
-        current = state(current.sweep + 1, time.perf_counter() - started, current.objective)
+        previous = current
+        current = state(previous.sweep + 1, time.perf_counter() - started, previous.objective)
+        if current.objective > previous.objective * (1.0 + _ROUNDING):
+            # Only badly scaled features get here. Keep the better train and say why it ends.
+            current = replace(previous, sweep=current.sweep, seconds=current.seconds, stop_reason="rounding")
         yield current

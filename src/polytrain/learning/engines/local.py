@@ -70,6 +70,16 @@ class _Scores:
         return self._derivatives
 
 
+def count_distinct(columns: NDArray) -> int:
+    """Number of different rows among columns (d, N), counted by one random combination of the features."""
+    keys = np.zeros(columns.shape[1])
+    for column, factor in zip(columns, np.random.default_rng(0).standard_normal(len(columns)), strict=True):
+        keys += factor * column.astype(
+            np.float64, copy=False
+        )  # the same operations for every row: equal rows stay equal
+    return len(np.unique(keys))
+
+
 class LinearRows(_Scores):
     """The linear model as a core problem: one core of shape (1, d + 1, 1) on the values 1, x_1, ..., x_d.
 
@@ -79,6 +89,7 @@ class LinearRows(_Scores):
     def __init__(self, columns: NDArray, target: NDArray, weights: NDArray, loss: Loss) -> None:
         super().__init__(target, weights, loss, np.dtype(np.float64))
         self._columns = columns
+        self.n_distinct = self.n_rows  # the linear model is always solved exactly
 
     def _blocks(self) -> Iterator[tuple[slice, NDArray]]:
         """Rows in blocks, each with its values (d + 1, rows)."""
@@ -137,6 +148,7 @@ class LocalEngine(_Scores):
     ) -> None:
         super().__init__(target, weights, loss, columns.dtype)
         self._columns, self._basis, self._dims = columns, basis, dims
+        self.n_distinct = count_distinct(columns)
         border = np.ones((1, self.n_rows), dtype=columns.dtype)
         self._bonds: list[NDArray] = [border] * (len(dims) + 1)
         self._site = 0

@@ -19,7 +19,8 @@ __all__ = ["CoreRows", "Engine"]
 class CoreRows(Protocol):
     """The rows as one core problem sees them: scores are ``C @ vec(core)``."""
 
-    n_rows: int
+    #: How many rows differ from each other: unlike their number, it does not change when rows are repeated.
+    n_distinct: int
 
     def score(self, core: NDArray) -> None:
         """Make these the present scores: C vec(core)."""
