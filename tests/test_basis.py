@@ -71,3 +71,12 @@ def test_names():
         assert get_basis(get_basis(name)) is get_basis(name)
     with pytest.raises(ValueError, match=r"basis must be one of .*'chebyshev'.*, got 'fourier'"):
         get_basis("fourier")
+
+
+@pytest.mark.parametrize("name", ["chebyshev", "legendre"])
+@pytest.mark.parametrize("n", [25, 40])
+def test_product_table_stays_exact_at_high_degree(name, n):
+    basis = get_basis(name)
+    values = basis.values(np.linspace(-1, 1, 101), 2 * n - 1)
+    products = values[:n, None] * values[None, :n]
+    np.testing.assert_allclose(np.tensordot(basis.product_table(n), values, axes=1), products, atol=1e-12)

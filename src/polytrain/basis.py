@@ -16,7 +16,7 @@ import numpy as np
 from numpy.polynomial import chebyshev, legendre, polynomial
 from numpy.typing import NDArray
 
-__all__ = ["Basis", "ChebyshevBasis", "LegendreBasis", "PowerBasis", "get_basis"]
+__all__ = ["BASES", "Basis", "ChebyshevBasis", "LegendreBasis", "PowerBasis", "get_basis"]
 
 
 class Basis:
@@ -154,6 +154,9 @@ class LegendreBasis(Basis):
 
 
 _BASES: dict[str, Basis] = {basis.name: basis for basis in (PowerBasis(), ChebyshevBasis(), LegendreBasis())}
+
+
+BASES = tuple(_BASES)
 
 
 def get_basis(name: str | Basis) -> Basis:

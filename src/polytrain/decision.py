@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-__all__ = ["BinaryCode", "Decision", "OneVsOne", "OneVsRest", "get_decision"]
+__all__ = ["DECISIONS", "BinaryCode", "Decision", "OneVsOne", "OneVsRest", "get_decision"]
 
 
 class Decision:
@@ -147,6 +147,7 @@ class BinaryCode(Decision):
 
 
 _DECISIONS: dict[str, Decision] = {decision.name: decision for decision in (OneVsRest(), OneVsOne(), BinaryCode())}
+DECISIONS = tuple(_DECISIONS)
 
 
 def get_decision(name: str) -> Decision:

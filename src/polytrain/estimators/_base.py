@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from polytrain.basis import get_basis
 from polytrain.estimators._parameters import given_starts
+from polytrain.learning.threads import one_blas_thread
 from polytrain.learning.trainer import TrainPlan, TrainResult, learn_train
 from polytrain.progress import SweepProgress
 from polytrain.scaling import FeatureScale, plain_columns
@@ -45,37 +45,55 @@ def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
         return validate_data(model, *data, dtype=COMPUTE_DTYPES, **checks)
 
 
+def _rescaled(record: dict, target_size: float) -> dict:
+    """Bring the squared losses of a record from divided targets back to the original units."""
+    if target_size == 1.0:
+        return record
+    losses = {key: record[key] * target_size * target_size for key in ("loss", "objective", "decrease")}
+    return {**record, **losses}
+
+
 class TrainModel(BaseEstimator):
     """Base of the estimators. Subclasses define their parameters and turn ``y`` into problems."""
 
-    def _columns(self, X: NDArray) -> NDArray:
-        """Rows (N, d) as the learning code wants them: scaled columns (d, N)."""
-        return plain_columns(X) if self.scale_ is None else self.scale_.columns(X)
+    def _learn(self, plan: TrainPlan, X: NDArray, problems: list[BinaryProblem], target_size: float = 1.0) -> None:
+        """Learn one train per problem and, once all is done, store what came of it.
 
-    def _learn(self, plan: TrainPlan, X: NDArray, problems: list[BinaryProblem]) -> None:
-        """Learn one train per problem and store what came of it."""
-        self.scale_ = FeatureScale.fit(X) if self.scale == "minmax" else None
+        ``target_size`` is what the targets were divided by; trains and losses are stored in the original units.
+        """
+        scale = FeatureScale.fit(X) if self.scale == "minmax" else None
+        columns = plain_columns(X) if scale is None else scale.columns(X)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(problems))
-        starts = self._starts(plan, len(problems))
+        starts = [
+            None if cores is None else [cores[0] / target_size, *cores[1:]]
+            for cores in self._starts(plan, len(problems))
+        ]
         jobs = list(zip(problems, seeds, starts, strict=True))
         results: list[TrainResult] = []
         with SweepProgress(len(problems), plan.max_sweeps, int(self.verbose)) as progress:
             try:
-                for result in self._run(plan, self._columns(X), jobs, progress):
+                for result in self._run(plan, columns, jobs, progress):
                     results.append(result)
                     progress.train_done(len(result.history))
-            except FloatingPointError as error:
+            except (FloatingPointError, np.linalg.LinAlgError) as error:
                 raise ValueError(
                     f"{error}: products of {X.shape[1]} features of size up to {np.abs(X).max():.3g} overflow. "
                     "Scale the features to [-1, 1], for example with scale='minmax'."
                 ) from error
-        self.plan_ = plan
-        self.trains_ = [TensorTrain(result.cores) for result in results]
-        self.history_ = [{"train": t, **record} for t, result in enumerate(results) for record in result.history]
+        self.plan_, self.scale_ = plan, scale
+        self.trains_ = [TensorTrain([target_size * result.cores[0], *result.cores[1:]]) for result in results]
+        self.history_ = [
+            {"train": index, **_rescaled(record, target_size)}
+            for index, result in enumerate(results)
+            for record in result.history
+        ]
         self.n_iter_ = max(len(result.history) for result in results)
         reasons = {result.stop_reason for result in results}
-        self.stop_reason_ = reasons.pop() if len(reasons) == 1 else "max_sweeps"
+        self.stop_reason_ = reasons.pop() if len(reasons) == 1 else max(reasons - {"tolerance"})
         self.n_parameters_ = sum(train.n_parameters for train in self.trains_)
+        # The trains as they were learned: in the original units they might overflow float32.
+        self._stack = TrainStack([result.cores for result in results], get_basis(plan.basis), np.float64)
+        self._target_size = target_size
 
     def _starts(self, plan: TrainPlan, n_trains: int) -> Sequence[Any]:
         """Cores to start from, one entry per train; None where the plan's start is to be used."""
@@ -115,9 +133,9 @@ class TrainModel(BaseEstimator):
 
     def _scores(self, X: Any) -> NDArray:
         """Scores of all trains, shape (n_trains, N), for unchecked rows."""
-        check_is_fitted(self)
+        check_is_fitted(self, "trains_")
         X = validate_rows(self, X, reset=False)
-        stack = TrainStack([train.cores for train in self.trains_], get_basis(self.plan_.basis), X.dtype)
-        with threadpool_limits(1):
-            scores = stack.evaluate(X, self._columns, effective_n_jobs(self.n_jobs))
-        return scores.astype(np.float64, copy=False)
+        columns = plain_columns if self.scale_ is None else self.scale_.columns
+        with one_blas_thread():
+            scores = self._stack.astype(X.dtype).evaluate(X, columns, effective_n_jobs(self.n_jobs))
+        return scores.astype(np.float64, copy=False) * self._target_size

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.basis import get_basis
+from polytrain.basis import BASES
 from polytrain.learning.core_solvers import SOLVERS
 from polytrain.learning.losses import get_loss
 from polytrain.learning.trainer import TrainPlan
 from polytrain.tensor import TensorTrain, clip_ranks
 
-__all__ = ["check_count", "check_nonnegative", "check_weights", "given_starts", "make_plan"]
+__all__ = ["check_choice", "check_count", "check_nonnegative", "check_weights", "given_starts", "make_plan"]
 
 _INITS = ("linear", "random")
 _SCALES = ("minmax", None)
@@ -64,7 +64,8 @@ def _check_ranks(rank: Any, dims: tuple[int, ...]) -> tuple[int, ...]:
     return clip_ranks(dims, [check_count(f"rank[{k}]", value, 1) for k, value in enumerate(rank)])
 
 
-def _check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Refuse a value that is not one of the named choices."""
     if isinstance(value, str | type(None)) and value in choices:
         return
     raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
@@ -73,15 +74,19 @@ def _check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 def make_plan(parameters: dict[str, Any], loss: str, alpha: Any, n_features: int) -> TrainPlan:
     """Check an estimator's parameters against the data's width and say what is to be learned."""
     dims = _check_degrees(parameters["degree"], n_features)
-    _check_choice("solver", parameters["solver"], SOLVERS)
-    _check_choice("scale", parameters["scale"], _SCALES)
+    check_choice("solver", parameters["solver"], SOLVERS)
+    check_choice("scale", parameters["scale"], _SCALES)
+    check_choice("basis", parameters["basis"], BASES)
+    check_count(
+        "verbose", int(parameters["verbose"]) if isinstance(parameters["verbose"], bool) else parameters["verbose"], 0
+    )
     if isinstance(parameters["init"], str):
-        _check_choice("init", parameters["init"], _INITS)
+        check_choice("init", parameters["init"], _INITS)
     if not isinstance(loss, str):
         raise ValueError(f"loss must be a name such as 'logistic' or 'squared', got {loss!r}.")
     return TrainPlan(
         loss=get_loss(loss).name,
-        basis=get_basis(parameters["basis"]).name,
+        basis=parameters["basis"],
         dims=dims,
         ranks=_check_ranks(parameters["rank"], dims),
         alpha=check_nonnegative("alpha", alpha),
@@ -105,6 +110,9 @@ def given_starts(init: Any, n_trains: int, dims: tuple[int, ...]) -> list[Sequen
         raise ValueError(f"init must be one of {list(_INITS)}, a TensorTrain or a list of them, got {init!r}.")
     if len(init) != n_trains:
         raise ValueError(f"init has {len(init)} trains but this fit learns {n_trains}; give one train for each.")
+    for index, train in enumerate(init):
+        if not isinstance(train, TensorTrain) and not _is_sequence(train):
+            raise ValueError(f"init[{index}] must be a TensorTrain or a list of cores, got {train!r}.")
     trains = [train if isinstance(train, TensorTrain) else TensorTrain(train) for train in init]
     for index, train in enumerate(trains):
         if train.dims != dims:
@@ -121,7 +129,10 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray:
     """Return weights as float64 of shape (N,): finite, not negative, not all zero."""
     if sample_weight is None:
         return np.ones(n_rows)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be numbers, one per row: {error}.") from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):

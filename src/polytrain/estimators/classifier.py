@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import update_wrapper
+from types import MethodType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from polytrain.decision import Decision, get_decision
+from polytrain.decision import DECISIONS, Decision, get_decision
 from polytrain.estimators._base import BinaryProblem, TrainModel, validate_rows
-from polytrain.estimators._parameters import check_weights, make_plan
+from polytrain.estimators._parameters import check_choice, check_weights, make_plan
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainClassifier"]
 
 
-def _has_probabilities(model: TensorTrainClassifier) -> bool:
-    if model.loss == "logistic":
-        return True
-    raise AttributeError(
-        f"predict_proba needs scores that are log-odds: it is there for loss='logistic', not for loss={model.loss!r}. "
-        "Use loss='logistic', or wrap the model in sklearn.calibration.CalibratedClassifierCV."
-    )
+class _NeedsLogOdds:
+    """A method that is there only where scores are log-odds; elsewhere the AttributeError says what to do.
+
+    scikit-learn's ``available_if`` would keep the reason in the error's cause, where few look.
+    """
+
+    def __init__(self, function: Callable) -> None:
+        self._function = function
+        update_wrapper(self, function)  # type: ignore[arg-type]
+
+    def __get__(self, model: TensorTrainClassifier | None, owner: type | None = None) -> Any:
+        if model is None:
+            return self._function
+        loss = model.plan_.loss if hasattr(model, "plan_") else model.loss
+        if loss != "logistic":
+            raise AttributeError(
+                f"{type(model).__name__} has no {self._function.__name__} with loss={loss!r}: its scores are not "
+                "log-odds. Use loss='logistic', or wrap the model in sklearn.calibration.CalibratedClassifierCV."
+            )
+        return MethodType(self._function, model)
 
 
 class TensorTrainClassifier(ClassifierMixin, TrainModel):
@@ -91,7 +105,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     n_iter_ : int
         Sweeps of the train that took most.
     stop_reason_ : str
-        "tolerance" if all trains met ``tol``, else "max_sweeps".
+        "tolerance" if all trains met ``tol``, else "max_sweeps", or "rounding" if a sweep had to be undone.
     n_parameters_ : int
         Stored coefficients.
     scale_ : FeatureScale or None
@@ -192,6 +206,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         if not weights.all():
             X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
         plan = make_plan(self.get_params(deep=False), self.loss, alpha, X.shape[1])
+        check_choice("decision", self.decision, DECISIONS)
         decision = get_decision(self.decision)
         classes, labels = np.unique(y, return_inverse=True)
         if len(classes) < 2:
@@ -229,7 +244,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         given = np.array([float(self.class_weight.get(label, 1.0)) for label in known])
         if not (np.isfinite(given).all() and (given > 0).all()):
             raise ValueError(f"class_weight must be positive finite numbers, got {self.class_weight!r}.")
-        return given
+        return given / given.max()  # only ratios matter, and sums of huge weights must not overflow
 
     def decision_function(self, X: ArrayLike) -> NDArray:
         """Return confidence scores.
@@ -268,7 +283,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         index = (decided > 0).astype(np.intp) if decided.ndim == 1 else decided.argmax(axis=1)
         return self.classes_[index]
 
-    @available_if(_has_probabilities)
+    @_NeedsLogOdds
     def predict_log_proba(self, X: ArrayLike) -> NDArray:
         """Return the logarithm of the probability of every class.
 
@@ -287,7 +302,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             return -np.logaddexp(0.0, np.stack([scores[0], -scores[0]], axis=1))
         return self.decision_.log_probabilities(scores, len(self.classes_))
 
-    @available_if(_has_probabilities)
+    @_NeedsLogOdds
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Return the probability of every class; there for ``loss="logistic"``.
 
@@ -299,7 +314,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Probabilities; every row sums to 1.
+            Probabilities; every row sums to 1. With "one-vs-one" and "binary-code" the largest one need not belong to
+            the predicted class where the trains contradict each other: `predict` counts votes or bits.
         """
         if hasattr(self, "classes_") and len(self.classes_) == 2:
             positive = expit(self._scores(X)[0])

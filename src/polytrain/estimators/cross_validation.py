@@ -156,8 +156,13 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
     def _splits(self, X: NDArray, y: NDArray) -> list[tuple[NDArray, NDArray]]:
         cv = self.cv
         if isinstance(cv, int | np.integer):
-            smallest = np.unique(y, return_counts=True)[1].min()
-            cv = max(2, min(check_count("cv", cv, 2), int(smallest)))
+            classes, counts = np.unique(y, return_counts=True)
+            if counts.min() < 2:
+                raise ValueError(
+                    f"class {classes[counts.argmin()]!r} has only one row; cross-validation needs at least two rows of "
+                    "every class. Leave the class out, or pass your own splits as cv."
+                )
+            cv = min(check_count("cv", cv, 2), int(counts.min()))
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
             cv = StratifiedKFold(cv, shuffle=True, random_state=seed)
         return list(check_cv(cv, y, classifier=True).split(X, y))
@@ -175,6 +180,9 @@ def _path_errors(
     """Weighted error of every alpha on one fold."""
     model = clone(model)  # folds must not see each other's trains
     seen = np.unique(y[train][weights[train] > 0])
+    if isinstance(model.class_weight, Mapping):  # a fold may lack a class
+        known = seen.tolist()
+        model.set_params(class_weight={label: w for label, w in model.class_weight.items() if label in known})
     total = weights[test].sum()
     errors = []
     for alpha in alphas:

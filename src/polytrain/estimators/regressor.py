@@ -14,8 +14,6 @@ from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainRegressor"]
 
-_LARGEST_TARGET = 1e150
-
 
 class TensorTrainRegressor(RegressorMixin, TrainModel):
     """Polynomial regressor whose coefficients are kept as a tensor train, with the squared loss.
@@ -143,15 +141,14 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         weights = check_weights(sample_weight, len(rows))
         if not weights.all():
             rows, target, weights = rows[weights > 0], target[weights > 0], weights[weights > 0]
-        if np.abs(target).max() > _LARGEST_TARGET:
-            raise ValueError(
-                f"y holds values of size up to {np.abs(target).max():.3g}, whose squares overflow. "
-                "Divide y by a constant before fitting."
-            )
         plan = make_plan(self.get_params(deep=False), "squared", self.alpha, rows.shape[1])
-        intercept = float(np.average(target, weights=weights))
-        self._learn(plan, rows, [(None, target - intercept, weights)])
-        self.intercept_ = intercept
+        # The problem is homogeneous in the target: dividing it by its size changes nothing but the risk of overflow.
+        largest = float(np.abs(target).max()) or 1.0
+        mean = float(np.average(target / largest, weights=weights))
+        centred = target / largest - mean
+        spread = float(np.abs(centred).max()) or 1.0
+        self._learn(plan, rows, [(None, centred / spread, weights)], target_size=spread * largest)
+        self.intercept_ = mean * largest
         return self
 
     def predict(self, X: ArrayLike) -> NDArray:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from polytrain.basis import get_basis
 from polytrain.learning.core_solvers import CoreSolver
@@ -16,6 +15,7 @@ from polytrain.learning.gauge import fit_ranks
 from polytrain.learning.losses import get_loss
 from polytrain.learning.start import linear_start, random_start
 from polytrain.learning.sweep import SweepState, sweep_train
+from polytrain.learning.threads import one_blas_thread
 
 __all__ = ["TrainPlan", "TrainResult", "learn_train"]
 
@@ -85,9 +85,8 @@ def learn_train(
     target = np.asarray(target, dtype=np.float64)
     weights = np.asarray(weights, dtype=np.float64)
     history: list[dict] = []
-    # One BLAS thread: the blocks are too small to share, and results must not depend on how many trains run at once.
     # Overflow shows as an objective that is not finite, which the sweep refuses.
-    with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore"):
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         engine = LocalEngine(columns, target, weights / weights.sum(), loss, get_basis(plan.basis), plan.dims)
         if start is not None:
             cores = fit_ranks(start, plan.ranks, rng)

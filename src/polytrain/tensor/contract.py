@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -75,6 +76,15 @@ class TrainStack:
             for padded, core in zip(stacked, cores, strict=True):
                 padded[: core.shape[2], :, : core.shape[0]] = core.transpose(2, 1, 0)
             self._matrices.append(stacked.reshape(len(trains), right_rank, -1))
+
+    def astype(self, dtype: DTypeLike) -> TrainStack:
+        """Return a stack that computes in another dtype."""
+        if np.dtype(dtype) == self._dtype:
+            return self
+        other = copy(self)
+        other._dtype = np.dtype(dtype)
+        other._matrices = [matrices.astype(dtype) for matrices in self._matrices]
+        return other
 
     def evaluate(
         self, X: NDArray, to_columns: Callable[[NDArray], NDArray] = _transpose, n_threads: int = 1
