@@ -30,7 +30,6 @@ autodoc_typehints = "none"  # numpydoc sections state the types, with shapes
 numpydoc_show_class_members = False  # the class template lists them
 numpydoc_xref_param_type = False
 
-doctest_global_setup = "import numpy as np"
 doctest_test_doctest_blocks = ""  # only explicit doctest directives; pytest runs the examples in docstrings
 
 html_theme = "furo"
