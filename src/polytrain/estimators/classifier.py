@@ -18,7 +18,7 @@ from polytrain.estimators._base import BinaryProblem, TrainModel, validate_rows
 from polytrain.estimators._parameters import check_choice, check_weights, make_plan
 from polytrain.tensor import TensorTrain
 
-__all__ = ["TensorTrainClassifier"]
+__all__ = ["TensorTrainClassifier", "check_two_classes"]
 
 
 class _NeedsLogOdds:
@@ -209,11 +209,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         check_choice("decision", self.decision, DECISIONS)
         decision = get_decision(self.decision)
         classes, labels = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y holds only one class ({classes[0]!r}) in the rows of positive weight; "
-                "a classifier needs at least two classes."
-            )
+        check_two_classes(classes)
         if self.warm_start and hasattr(self, "classes_"):
             same = np.array_equal(self.classes_, classes) and self.decision_.name == decision.name
             if not same:
@@ -321,6 +317,15 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             positive = expit(self._scores(X)[0])
             return np.stack([1.0 - positive, positive], axis=1)
         return np.exp(self.predict_log_proba(X))
+
+
+def check_two_classes(classes: NDArray) -> None:
+    """Refuse to learn from a single class."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds only one class ({classes[0]!r}) in the rows of positive weight; "
+            "a classifier needs at least two classes."
+        )
 
 
 def _problems(decision: Decision, labels: NDArray, weights: NDArray, n_classes: int) -> list[BinaryProblem]:

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from polytrain.estimators._parameters import check_count, check_nonnegative
-from polytrain.estimators.classifier import TensorTrainClassifier
+from polytrain.estimators.classifier import TensorTrainClassifier, check_two_classes
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainClassifierCV"]
@@ -123,6 +123,7 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
             The fitted estimator.
         """
         X, y, weights = self._validate(X, y, sample_weight)
+        check_two_classes(np.unique(y[weights > 0]))
         alphas = self._check_alphas()
         model = self._plain_model()
         folds = Parallel(n_jobs=self.n_jobs)(
