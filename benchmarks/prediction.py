@@ -34,12 +34,14 @@ def main(argv: list[str] | None = None) -> None:
     rows = []
     for dtype in (np.float64, np.float32):
         batch = X.astype(dtype)
-        for label, threads in (("one thread", 1), ("all cores", None)):
-            best = best_of({"predict": lambda batch=batch: model.predict(batch)}, repeats, threads=threads)["predict"]
+        for label, n_jobs in (("one thread", 1), ("all cores", -1)):
+            model.set_params(n_jobs=n_jobs)
+            best = best_of({"predict": lambda batch=batch: model.predict(batch)}, repeats)["predict"]
             rows.append({"dtype": np.dtype(dtype).name, "threads": label, "seconds": best, "rows/s": n_rows / best})
     report.table(f"{n_rows} rows, {N_CLASSES} classes, d = {N_FEATURES}, rank {RANK}", rows)
 
     single = X[:1]
+    model.set_params(n_jobs=None)
     model.predict(single)
     times = 1e3 * np.array([seconds(lambda: model.predict(single)) for _ in range(200 if arguments.quick else 2000)])
     best, middle, late = float(times.min()), float(np.median(times)), float(np.quantile(times, 0.99))

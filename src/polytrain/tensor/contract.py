@@ -18,7 +18,7 @@ from polytrain.tensor.decompose import scale_exponent, split_exponent
 __all__ = ["TrainStack", "add_cores", "contract_cores", "form_tensor", "inner_product", "khatri_rao"]
 
 # Rows per block: enough to make the overhead of a call small, few enough for the block's arrays to stay in cache.
-_BLOCK_ROWS = 2048
+_BLOCK_ROWS = 1024
 
 
 def khatri_rao(side: NDArray, values: NDArray) -> NDArray:
