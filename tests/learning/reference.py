@@ -158,10 +158,9 @@ class Problem:
     dims: tuple
     cores: list
 
-    def engine(self):
-        return LocalEngine(
-            self.columns, self.target, self.weights, get_loss(self.loss), get_basis(self.basis), self.dims
-        )
+    def engine(self, n_threads=1):
+        loss, basis = get_loss(self.loss), get_basis(self.basis)
+        return LocalEngine(self.columns, self.target, self.weights, loss, basis, self.dims, n_threads)
 
     def with_dtype(self, dtype):
         return replace(self, columns=self.columns.astype(dtype))

@@ -6,6 +6,7 @@ from reference import c_matrix, left_vector, make_problem, right_vector
 
 from polytrain.basis import get_basis
 from polytrain.learning import kernels
+from polytrain.tensor.contract import khatri_rao
 
 SHAPES = [
     # dims, rank, site, rows
@@ -45,14 +46,17 @@ def test_kernels_match_reference(dims, rank, site, n_rows, basis, dtype):
 
     expected_left = np.array([left_vector(problem.cores, site + 1, row, basis) for row in problem.columns.T]).T
     expected_right = np.array([right_vector(problem.cores, site - 1, row, basis) for row in problem.columns.T]).T
-    _close(kernels.extend_left(left, values, cast), expected_left, dtype)
-    if site > 0:
-        _close(kernels.extend_right(right, values, cast), expected_right, dtype)
-    _close(kernels.scores(left, values, right, cast), explicit @ core.ravel(), dtype)
     rows = np.random.default_rng(0).standard_normal(n_rows).astype(dtype)
-    adjoint = kernels.adjoint(left, values, right, rows)
-    assert adjoint.shape == core.shape
-    _close(adjoint.ravel(), explicit.T @ rows.astype(np.float64), dtype)
+    for to_right, near, far, extended in ((True, left, right, expected_left), (False, right, left, expected_right)):
+        spread = khatri_rao(near, values)
+        images = kernels.unfold(cast, to_right) @ spread
+        if to_right or site > 0:
+            _close(images, extended, dtype)
+        _close((images * far).sum(axis=0), explicit @ core.ravel(), dtype)
+        adjoint = kernels.fold(spread @ (far * rows).T, core.shape[1], to_right)
+        assert adjoint.shape == core.shape
+        assert adjoint.dtype == dtype
+        _close(adjoint.ravel(), explicit.T @ rows.astype(np.float64), dtype)
 
     weights = np.random.default_rng(1).uniform(0, 1, n_rows).astype(dtype)
     powers = get_basis(basis).values(problem.columns[site].astype(dtype), 2 * dims[site] - 1)
@@ -67,28 +71,16 @@ def test_kernels_match_reference(dims, rank, site, n_rows, basis, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_kernels_keep_the_compute_dtype(dtype):
-    problem, (left, values, right) = _block((2, 3, 2), 2, 1, 10, "power", dtype)
-    core = problem.cores[1].astype(dtype)
+def test_moments_keep_the_compute_dtype(dtype):
+    problem, (left, _, right) = _block((2, 3, 2), 2, 1, 10, "power", dtype)
     powers = get_basis("power").values(problem.columns[1].astype(dtype), 5)
-    rows = np.ones(10, dtype=dtype)
-    results = (
-        kernels.extend_left(left, values, core),
-        kernels.extend_right(right, values, core),
-        kernels.scores(left, values, right, core),
-        kernels.adjoint(left, values, right, rows),
-        kernels.moments(left, powers, right, rows),
-    )
-    assert {result.dtype for result in results} == {np.dtype(dtype)}
+    assert kernels.moments(left, powers, right, np.ones(10, dtype=dtype)).dtype == dtype
 
 
-def test_scores_and_adjoint_are_transposes_of_each_other():
-    problem, (left, values, right) = _block((2, 3, 4), 4, 1, 50, "legendre")
-    rng = np.random.default_rng(3)
-    core, rows = rng.standard_normal(problem.cores[1].shape), rng.standard_normal(50)
-    forward = kernels.scores(left, values, right, core) @ rows
-    backward = np.vdot(kernels.adjoint(left, values, right, rows), core)
-    assert forward == pytest.approx(backward, rel=1e-12)
+@pytest.mark.parametrize("to_right", [True, False])
+def test_fold_is_the_inverse_of_the_transposed_unfold(to_right):
+    core = np.random.default_rng(0).standard_normal((2, 3, 5))
+    np.testing.assert_array_equal(kernels.fold(kernels.unfold(core, to_right).T, 3, to_right), core)
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])

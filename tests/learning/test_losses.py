@@ -12,9 +12,9 @@ def test_derivatives_match_central_differences(name):
     rng = np.random.default_rng(0)
     target = np.where(rng.random(50) < 0.5, -1.0, 1.0)
     score = rng.normal(0, 3, 50)
-    slope, curvature = loss.derivatives(target, score)
+    _, slope, curvature = loss.evaluate(target, score)
     h = 1e-4
-    up, here, down = (loss.value(target, score + shift) for shift in (h, 0.0, -h))
+    up, here, down = (loss.evaluate(target, score + shift)[0] for shift in (h, 0.0, -h))
     np.testing.assert_allclose(slope, (up - down) / (2 * h), atol=1e-7)
     np.testing.assert_allclose(curvature, (up - 2 * here + down) / h**2, atol=1e-6)
 
@@ -23,7 +23,7 @@ def test_logistic_derivatives_are_the_papers():
     score = np.linspace(-5, 5, 11)
     sigma = 1 / (1 + np.exp(-score))
     for label in (-1.0, 1.0):
-        slope, curvature = LogisticLoss().derivatives(np.full(11, label), score)
+        _, slope, curvature = LogisticLoss().evaluate(np.full(11, label), score)
         np.testing.assert_allclose(slope, sigma - (label + 1) / 2, atol=1e-15)
         np.testing.assert_allclose(curvature, sigma * (1 - sigma), atol=1e-15)
 
@@ -31,7 +31,7 @@ def test_logistic_derivatives_are_the_papers():
 def test_logistic_loss_is_log_of_one_plus_exp():
     score = np.concatenate([np.linspace(-40, 40, 81), [1e-12, -1e-12]])
     for label in (-1.0, 1.0):
-        value = LogisticLoss().value(np.full(83, label), score)
+        value = LogisticLoss().evaluate(np.full(83, label), score)[0]
         np.testing.assert_allclose(value, np.logaddexp(0.0, -label * score), rtol=1e-14)
 
 
@@ -39,12 +39,23 @@ def test_logistic_loss_stays_finite_for_huge_scores():
     score = np.array([1e308, -1e308, 800.0, -800.0])
     for label in (-1.0, 1.0):
         target = np.full(4, label)
-        value = LogisticLoss().value(target, score)
-        slope, curvature = LogisticLoss().derivatives(target, score)
+        value, slope, curvature = LogisticLoss().evaluate(target, score)
         assert np.isfinite(value).all()
         assert np.isfinite(slope).all()
         assert (curvature >= 0).all()
         np.testing.assert_array_equal(value, np.where(target * score > 0, 0.0, np.abs(score)))
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic"])
+def test_evaluate_returns_fresh_arrays_and_leaves_its_arguments(name):
+    target, score = np.array([1.0, -1.0, 1.0]), np.array([0.5, 2.0, -3.0])
+    kept = target.copy(), score.copy()
+    results = get_loss(name).evaluate(target, score)
+    for result in results:
+        result[:] = 7.0
+    np.testing.assert_array_equal(target, kept[0])
+    np.testing.assert_array_equal(score, kept[1])
+    assert all(result is not other for k, result in enumerate(results) for other in results[:k])
 
 
 def test_names():

@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.optimize import minimize
 
-from polytrain.learning.engines.protocol import CoreRows
+from polytrain.learning.engines.protocol import CoreRows, Engine
 
 __all__ = ["SOLVERS", "CoreSolver", "solve_linear"]
 
-# Newton stops after a step that promised less than this part of the objective: the error left is of second order.
-_NEWTON_TOL = 1e-4
+# Newton stops after a step that promised less than this part of the objective: the error left is of second order, and
+# the sweeps come by again. Solving every core to the end costs up to twice the time for the same final objective.
+_NEWTON_TOL = 1e-2
 _MAX_NEWTON = 12
 # Armijo's condition and the number of halvings before a step is taken to be at rounding level.
 _ARMIJO, _MAX_HALVINGS = 1e-4, 30
@@ -38,11 +39,24 @@ _ROUNDING = 1e-12
 # Products that a CG update takes as a rule, residual and preconditioner included.
 _USUAL_CG = 6
 
+# Solves ``hessian @ step = -gradient`` for the step and leaves the ray of the rows along it.
 Direction = Callable[[NDArray], NDArray]
 
 
 def _exact_direction(rows: CoreRows, shape: tuple[int, ...], alpha: float) -> Direction:
-    """Factor the Hessian; the returned function solves ``hessian @ step = -gradient``."""
+    """Solve by a factorisation of the Hessian, which serves every gradient."""
+    invert = _inverse(rows, alpha)
+
+    def solve(gradient: NDArray) -> NDArray:
+        step = -invert(gradient.ravel()).reshape(shape)
+        rows.aim(step)
+        return step
+
+    return solve
+
+
+def _inverse(rows: CoreRows, alpha: float) -> Callable[[NDArray], NDArray]:
+    """Factor the Hessian; the returned function multiplies a vector with its inverse."""
     hessian = rows.gram()
     hessian[np.diag_indices_from(hessian)] += alpha
     try:
@@ -53,16 +67,17 @@ def _exact_direction(rows: CoreRows, shape: tuple[int, ...], alpha: float) -> Di
         keep = values > np.finfo(float).eps * len(values) * max(values[-1], 0.0)
         inverse = np.zeros_like(values)
         inverse[keep] = 1.0 / values[keep]
-        return lambda gradient: -(vectors @ (inverse * (vectors.T @ gradient.ravel()))).reshape(shape)
-    return lambda gradient: -cho_solve(factor, gradient.ravel(), check_finite=False).reshape(shape)
+        return lambda vector: vectors @ (inverse * (vectors.T @ vector))
+    return lambda vector: cho_solve(factor, vector, check_finite=False)
 
 
 class _KroneckerHessian:
     """F1 x F2 x F3 + alpha, nearly the Hessian, diagonalised through three small eigendecompositions."""
 
-    def __init__(self, rows: CoreRows, alpha: float) -> None:
+    def __init__(self, rows: Engine, alpha: float) -> None:
         spectra, self._bases = zip(*(np.linalg.eigh(factor) for factor in rows.factors()), strict=True)
-        spectrum = np.einsum("a,i,b->aib", *(np.maximum(values, 0.0) for values in spectra)) + alpha
+        left, middle, right = (np.maximum(values, 0.0) for values in spectra)
+        spectrum = left[:, None, None] * (middle[:, None] * right) + alpha
         # Directions that no row has: keep the inverse bounded where alpha is zero.
         floor = max(np.finfo(float).eps * float(spectrum.max()), np.finfo(float).tiny)
         self._spectrum = np.maximum(spectrum, floor)
@@ -90,11 +105,12 @@ class _KroneckerHessian:
         return self._turn(white / np.sqrt(self._spectrum), *self._bases)
 
 
-def _cg_direction(rows: CoreRows, shape: tuple[int, ...], alpha: float) -> Direction:
-    """Solve ``hessian @ step = -gradient`` loosely by preconditioned conjugate gradients, started at zero."""
+def _cg_direction(rows: Engine, shape: tuple[int, ...], alpha: float) -> Direction:
+    """Solve loosely by preconditioned conjugate gradients, started at zero."""
     precondition = _KroneckerHessian(rows, alpha).solve
 
     def solve(gradient: NDArray) -> NDArray:
+        rows.clear_ray()
         residual = -gradient
         step = np.zeros(shape)
         conjugate = search = precondition(residual)
@@ -110,6 +126,7 @@ def _cg_direction(rows: CoreRows, shape: tuple[int, ...], alpha: float) -> Direc
                 break
             length = angle / curvature
             step += length * search
+            rows.walk(length)
             gain = 0.5 * length * angle
             total += gain
             if gain < _CG_TOL * total:
@@ -137,12 +154,10 @@ def _quadratic_update(rows: CoreRows, core: NDArray, alpha: float, direction: Di
     for _ in range(2 if refine else 1):
         before = _objective(rows, core, alpha)
         moved = core + direction(rows.gradient() + alpha * core)
-        rows.score(moved)
-        if not _objective(rows, moved, alpha) <= before * (
-            1.0 + _ROUNDING
-        ):  # so ill-conditioned that the step is wrong
-            rows.score(core)
+        after = rows.probe(1.0) + 0.5 * alpha * float(np.vdot(moved, moved))
+        if not after <= before * (1.0 + _ROUNDING):  # so ill-conditioned that the step is wrong
             break
+        rows.advance(1.0)
         core = moved
     return core
 
@@ -164,7 +179,7 @@ def _newton_update(
     rows: CoreRows,
     core: NDArray,
     alpha: float,
-    make_direction: Callable[[CoreRows, tuple[int, ...], float], Direction],
+    make_direction: Callable[[Any, tuple[int, ...], float], Direction],
     tol: float = _NEWTON_TOL,
     max_steps: int = _MAX_NEWTON,
 ) -> NDArray:
@@ -176,7 +191,6 @@ def _newton_update(
         slope = float(np.vdot(gradient, step))
         if not slope < 0.0:
             break
-        rows.aim(step)
         length = _line_search(rows, core, step, slope, alpha, objective)
         if length == 0.0:
             break
@@ -187,7 +201,7 @@ def _newton_update(
     return core
 
 
-def _lbfgs_update(rows: CoreRows, core: NDArray, alpha: float) -> NDArray:
+def _lbfgs_update(rows: Engine, core: NDArray, alpha: float) -> NDArray:
     """Limited-memory BFGS on value and gradient, the paper's quasi-Newton suggestion.
 
     It runs on the displacement from the present core, in coordinates in which the Hessian is nearly the identity:
@@ -218,14 +232,14 @@ class CoreSolver:
     name: str
     quadratic: bool
 
-    def update(self, rows: CoreRows, core: NDArray, alpha: float) -> NDArray:
+    def update(self, rows: Engine, core: NDArray, alpha: float) -> NDArray:
         """Return the core that minimises the objective (nearly, for ``cg`` and ``lbfgs``); scores follow."""
         if self.name == "lbfgs":
             return _lbfgs_update(rows, core, alpha)
         exact = self.name == "exact" or not _suits_cg(core.shape, rows.n_distinct)
         if self.name == "auto":
             exact = exact or _prefers_exact(core.shape)
-        make_direction = _exact_direction if exact else _cg_direction
+        make_direction: Any = _exact_direction if exact else _cg_direction
         if self.quadratic:
             direction = make_direction(rows, core.shape, alpha)
             return _quadratic_update(rows, core, alpha, direction, refine=exact)

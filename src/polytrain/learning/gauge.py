@@ -28,8 +28,8 @@ def orthonormal_factor(matrix: NDArray, n_columns: int, rng: np.random.Generator
     """
     basis, factor = _compact_factor(matrix)
     rank = basis.shape[1]
-    factor = np.vstack([factor, np.zeros((n_columns - rank, matrix.shape[1]))])
     if rank < n_columns:
+        factor = np.vstack([factor, np.zeros((n_columns - rank, matrix.shape[1]))])
         fill = rng.standard_normal((len(matrix), n_columns - rank))
         for _ in range(2):  # twice is enough for orthogonality to rounding
             fill -= basis @ (basis.T @ fill)
@@ -76,14 +76,15 @@ def shift_right(core: NDArray, following: NDArray, rng: np.random.Generator) -> 
     """Make ``core`` left-orthogonal and move its remainder into the following core."""
     a, n, b = core.shape
     basis, factor = orthonormal_factor(core.reshape(a * n, b), b, rng)
-    return basis.reshape(a, n, b), np.tensordot(factor, following, axes=1)
+    absorbed = factor @ following.reshape(b, -1)
+    return basis.reshape(a, n, b), absorbed.reshape(following.shape)
 
 
 def shift_left(core: NDArray, preceding: NDArray, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
     """Make ``core`` right-orthogonal and move its remainder into the preceding core."""
     a, n, b = core.shape
     basis, factor = orthonormal_factor(core.reshape(a, n * b).T, a, rng)
-    return np.ascontiguousarray(basis.T).reshape(a, n, b), np.tensordot(preceding, factor.T, axes=1)
+    return np.ascontiguousarray(basis.T).reshape(a, n, b), preceding @ factor.T
 
 
 def fit_ranks(cores: Sequence[NDArray], ranks: Sequence[int], rng: np.random.Generator) -> list[NDArray]:

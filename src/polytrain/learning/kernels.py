@@ -7,7 +7,8 @@ Rows are the LAST axis, so every elementwise product runs over contiguous memory
 Environments and values have the compute dtype (float32 or float64); what is summed over rows is returned in that dtype
 for one block and accumulated in float64 by the caller.
 
-The row vector c of the paper, c[(a, i, b)] = left[a] values[i] right[b], is never formed.
+The row vector c of the paper, c[(a, i, b)] = left[a] values[i] right[b], is never formed: scores are an unfolded core
+times a spread, summed against the far environment, and sums over rows are a spread times weighted far environments.
 """
 
 from __future__ import annotations
@@ -16,72 +17,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.basis import Basis
-from polytrain.tensor.contract import khatri_rao
 
 __all__ = [
-    "adjoint",
-    "extend_left",
-    "extend_right",
+    "fold",
     "gram_from_moments",
     "moment_items",
     "moments",
-    "normal_product",
     "pair_index",
-    "scores",
+    "unfold",
 ]
 
 
-def extend_left(left: NDArray, values: NDArray, core: NDArray) -> NDArray:
-    """Absorb one feature into the left environment.
+def unfold(core: NDArray, to_right: bool) -> NDArray:
+    """Write a core as the matrix that turns the spread of the near environment into images.
 
-    new[b, j] = sum over a, i of left[a, j] * values[i, j] * core[a, i, b]
+    The near environment is the left one on the way to the right, else the right one. Its spread, ``khatri_rao(near,
+    values)``, is (i * near, N).
 
-    Shapes: left (a, N), values (i, N), core (a, i, b) -> (b, N).
+    Shapes: core (a, i, b) -> (b, i * a) to the right, else (a, i * b).
     """
     a, n, b = core.shape
-    return core.transpose(2, 1, 0).reshape(b, n * a) @ khatri_rao(left, values)
+    return core.transpose(2, 1, 0).reshape(b, n * a) if to_right else core.reshape(a, n * b)
 
 
-def extend_right(right: NDArray, values: NDArray, core: NDArray) -> NDArray:
-    """Absorb one feature into the right environment.
+def fold(matrix: NDArray, n: int, to_right: bool) -> NDArray:
+    """Turn a matrix (i * near, far) back into the shape of a core: the inverse of the transposed ``unfold``.
 
-    new[a, j] = sum over i, b of core[a, i, b] * values[i, j] * right[b, j]
-
-    Shapes: right (b, N), values (i, N), core (a, i, b) -> (a, N).
+    Shapes: matrix (i * a, b) -> (a, i, b) to the right, else (i * b, a) -> (a, i, b).
     """
-    a, n, b = core.shape
-    return core.reshape(a, n * b) @ khatri_rao(right, values)
-
-
-def scores(left: NDArray, values: NDArray, right: NDArray, core: NDArray) -> NDArray:
-    """C @ vec(core): every row's score, linear in the core.
-
-    Shapes: left (a, N), values (i, N), right (b, N), core (a, i, b) -> (N,).
-    """
-    return np.einsum("bj,bj->j", extend_left(left, values, core), right)
-
-
-def adjoint(left: NDArray, values: NDArray, right: NDArray, rows: NDArray) -> NDArray:
-    """C.T @ rows, shaped like the core.
-
-    Shapes: left (a, N), values (i, N), right (b, N), rows (N,) -> (a, i, b).
-    """
-    sums = khatri_rao(left, values) @ (right * rows).T
-    return sums.reshape(len(values), len(left), len(right)).transpose(1, 0, 2)
-
-
-def normal_product(left: NDArray, values: NDArray, right: NDArray, weights: NDArray, core: NDArray) -> NDArray:
-    """C.T @ diag(weights) @ C @ vec(core), shaped like the core: ``scores`` and ``adjoint`` in one go.
-
-    Shapes: left (a, N), values (i, N), right (b, N), weights (N,), core (a, i, b) -> (a, i, b).
-    """
-    a, n, b = core.shape
-    spread = khatri_rao(left, values)
-    images = core.transpose(2, 1, 0).reshape(b, n * a) @ spread
-    rows = np.einsum("bj,bj->j", images, right)
-    rows *= weights
-    np.multiply(right, rows, out=images)
-    return (spread @ images.T).reshape(n, a, b).transpose(1, 0, 2)
+    parts = matrix.reshape(n, len(matrix) // n, matrix.shape[1])
+    return parts.transpose(1, 0, 2) if to_right else parts.transpose(2, 0, 1)
 
 
 def pair_index(size: int) -> NDArray:

@@ -1,6 +1,6 @@
 """Where the rows live. The sweep and the core solvers talk to rows only through the methods of an engine."""
 
-from polytrain.learning.engines.local import LinearRows, LocalEngine
+from polytrain.learning.engines.local import LocalEngine
 from polytrain.learning.engines.protocol import CoreRows, Engine
 
-__all__ = ["CoreRows", "Engine", "LinearRows", "LocalEngine"]
+__all__ = ["CoreRows", "Engine", "LocalEngine"]

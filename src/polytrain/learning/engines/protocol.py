@@ -4,7 +4,8 @@ Conventions
 -----------
 Weights are divided by their sum once, so every quantity below is a weighted mean over rows and no method needs to know
 N. ``scores`` means the scores of the last core that was passed to ``score`` or reached by ``advance``; gradient, Gram
-matrix and products are taken there. Regularisation is not the rows' business.
+matrix and products are taken there. The ray is a direction in the space of scores along which they may move.
+Regularisation is not the rows' business.
 """
 
 from __future__ import annotations
@@ -19,9 +20,6 @@ __all__ = ["CoreRows", "Engine"]
 class CoreRows(Protocol):
     """The rows as one core problem sees them: scores are ``C @ vec(core)``."""
 
-    #: How many rows differ from each other: unlike their number, it does not change when rows are repeated.
-    n_distinct: int
-
     def score(self, core: NDArray) -> None:
         """Make these the present scores: C vec(core)."""
 
@@ -34,24 +32,21 @@ class CoreRows(Protocol):
     def gram(self) -> NDArray:
         """C' diag(weights * curvature) C, the exact Hessian of the mean loss."""
 
-    def product(self, step: NDArray) -> NDArray:
-        """C' diag(weights * curvature) C vec(step), shaped like the core."""
-
-    def factors(self) -> tuple[NDArray, NDArray, NDArray]:
-        """Three small matrices (left, basis, right) whose Kronecker product is nearly ``gram()``."""
-
     def aim(self, step: NDArray) -> None:
-        """Prepare a line search along this step: the scores move along C vec(step)."""
+        """Lay the ray along this step: C vec(step)."""
 
     def probe(self, length: float) -> float:
-        """Mean loss at ``length`` along the aimed step."""
+        """Mean loss at ``length`` along the ray."""
 
     def advance(self, length: float) -> None:
-        """Move the present scores by ``length`` along the aimed step."""
+        """Move the present scores by ``length`` along the ray."""
 
 
 class Engine(CoreRows, Protocol):
     """Rows with the environments of a train, standing at one core."""
+
+    #: How many rows differ from each other: unlike their number, it does not change when rows are repeated.
+    n_distinct: int
 
     def linear(self) -> CoreRows:
         """Return the core problem of the linear model, with a core of shape (1, d + 1, 1): bias, then weights."""
@@ -64,3 +59,15 @@ class Engine(CoreRows, Protocol):
 
     def move_left(self, core: NDArray) -> None:
         """Absorb the (right-orthogonal) core stood at into the right environment and stand at the one before."""
+
+    def product(self, step: NDArray) -> NDArray:
+        """C' diag(weights * curvature) C vec(step), shaped like the core; the engine remembers C vec(step)."""
+
+    def clear_ray(self) -> None:
+        """Lay the ray at zero."""
+
+    def walk(self, length: float) -> None:
+        """Add ``length`` times the C vec(step) of the last product to the ray: no second pass over the rows."""
+
+    def factors(self) -> tuple[NDArray, NDArray, NDArray]:
+        """Three small matrices (left, basis, right) whose Kronecker product is nearly ``gram()``."""

@@ -1,0 +1,263 @@
+"""A block of rows, standing at one core of a train: whatever is summed over rows is summed here.
+
+Engines split the rows into blocks, ask every block the same question and add up the answers. A block keeps everything
+that belongs to its rows (environments, scores, the loss and its derivatives), so blocks can live in threads, on disk or
+on other machines. What a block returns is float64 and shaped like a core; what it keeps has the compute dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.basis import Basis
+from polytrain.learning import kernels
+from polytrain.learning.losses import Loss
+from polytrain.tensor.contract import khatri_rao
+
+__all__ = ["LinearBlock", "RowBlock", "TrainBlock"]
+
+# Bytes that one product of many columns or pairs works on: what stays in a core's share of the cache.
+_WORK_BYTES = 1 << 22
+_MIN_ROWS, _MAX_MOMENT_ROWS = 256, 1024
+# The spread of a block is formed once per core and kept if it is no larger than this, else once per question.
+_KEEP_BYTES = 1 << 22
+
+
+@dataclass(frozen=True)
+class _LossAt:
+    """Part of the mean loss at some scores, with the weighted slope and curvature of every row."""
+
+    scores: NDArray
+    value: float
+    slope: NDArray
+    curvature: NDArray
+
+
+class RowBlock:
+    """Present scores with their loss, and a ray along which they may move: the part that no core shape enters."""
+
+    def __init__(self, target: NDArray, weights: NDArray, loss: Loss, dtype: np.dtype) -> None:
+        self.n_rows = len(target)
+        self._target, self._weights, self._loss, self._dtype = target, weights, loss, dtype
+        self._ray = np.zeros(self.n_rows)
+        self._image = self._ray  # scores of the step that was multiplied last
+        self._here: _LossAt
+        self._probed: tuple[float, _LossAt] | None = None
+
+    def _forward(self, core: NDArray) -> NDArray:
+        """Scores of a core, float64."""
+        raise NotImplementedError
+
+    def _loss_at(self, scores: NDArray) -> _LossAt:
+        cost, slope, curvature = self._loss.evaluate(self._target, scores)
+        slope *= self._weights
+        curvature *= self._weights
+        value = float(self._weights @ cost)
+        return _LossAt(
+            scores, value, slope.astype(self._dtype, copy=False), curvature.astype(self._dtype, copy=False)
+        )
+
+    def score(self, core: NDArray) -> None:
+        self._here = self._loss_at(self._forward(core))
+        self._probed = None
+
+    def mean_loss(self) -> float:
+        return self._here.value
+
+    def clear_ray(self) -> None:
+        self._ray = np.zeros(self.n_rows)
+        self._probed = None
+
+    def walk(self, length: float) -> None:
+        self._ray += length * self._image
+        self._probed = None
+
+    def aim(self, step: NDArray) -> None:
+        self._ray = self._forward(step)
+        self._probed = None
+
+    def probe(self, length: float) -> float:
+        self._probed = length, self._loss_at(self._here.scores + length * self._ray)
+        return self._probed[1].value
+
+    def advance(self, length: float) -> None:
+        # A line search ends where it probed last: nothing need be computed again.
+        probed = self._probed
+        if probed is None or probed[0] != length:
+            probed = length, self._loss_at(self._here.scores + length * self._ray)
+        self._here, self._probed = probed[1], None
+
+
+class LinearBlock(RowBlock):
+    """The linear model as a core problem: one core of shape (1, d + 1, 1) on the values 1, x_1, ..., x_d.
+
+    It is always solved in float64: the start must equal the linear model to rounding.
+    """
+
+    def __init__(self, columns: NDArray, target: NDArray, weights: NDArray, loss: Loss) -> None:
+        super().__init__(target, weights, loss, np.dtype(np.float64))
+        self._columns = columns
+
+    def _parts(self) -> Iterator[tuple[slice, NDArray]]:
+        """Rows in parts, each with its values (d + 1, rows)."""
+        n_features, n_rows = self._columns.shape
+        size = max(_MIN_ROWS, _WORK_BYTES // (8 * (n_features + 1)))
+        for start in range(0, n_rows, size):
+            rows = slice(start, min(start + size, n_rows))
+            values = np.empty((n_features + 1, rows.stop - rows.start))
+            values[0] = 1
+            values[1:] = self._columns[:, rows]
+            yield rows, values
+
+    def _forward(self, core: NDArray) -> NDArray:
+        flat = core.ravel()
+        return np.concatenate([flat @ values for _, values in self._parts()])
+
+    def gradient(self) -> NDArray:
+        slope = self._here.slope
+        return sum(values @ slope[rows] for rows, values in self._parts()).reshape(1, -1, 1)
+
+    def gram(self) -> NDArray:
+        curvature = self._here.curvature
+        return sum((values * curvature[rows]) @ values.T for rows, values in self._parts())
+
+
+class TrainBlock(RowBlock):
+    """Rows of one binary problem, with the environments of the train that is being learned.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (d, N)
+        Features, scaled, one per row of the array. Its dtype is the compute dtype.
+    target, weights : ndarray of shape (N,), float64
+        Targets, and weights; those of all blocks together sum to 1.
+    loss : Loss
+    basis : Basis
+    dims : sequence of int
+        Basis functions per feature.
+
+    Notes
+    -----
+    ``_bonds[k]`` is the environment between cores k - 1 and k: the left one for bonds up to the present core, the right
+    one beyond it. A core never needs both, so each bond is stored once. The environment that the next move will
+    extend is the near one, the other the far one; the spread is the near one times all basis values, and it serves
+    gradient, products, scores and the move alike.
+    """
+
+    def __init__(
+        self, columns: NDArray, target: NDArray, weights: NDArray, loss: Loss, basis: Basis, dims: tuple[int, ...]
+    ) -> None:
+        super().__init__(target, weights, loss, columns.dtype)
+        self._columns, self._basis, self._dims = columns, basis, dims
+        self._bonds: list[NDArray] = [np.ones((1, self.n_rows), dtype=columns.dtype)] * (len(dims) + 1)
+        # Second moments of the environments: with constant curvature they live as long as the environments.
+        self._moments: list[NDArray | None] = [None] * (len(dims) + 1)
+        self._spread: NDArray | None = None
+        self._site, self._to_right = 0, True
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Shape of the core stood at."""
+        return len(self._bonds[self._site]), self._dims[self._site], len(self._bonds[self._site + 1])
+
+    def linear(self) -> LinearBlock:
+        return LinearBlock(self._columns, self._target, self._weights, self._loss)
+
+    def place(self, cores: list[NDArray]) -> None:
+        self._stand_at(len(cores) - 1, to_right=False)
+        for core in reversed(cores[1:]):
+            self.move_left(core)
+        self.score(cores[0])
+
+    def move_right(self, core: NDArray) -> None:
+        self._to_right = True
+        self._set_bond(self._site + 1, self._images(core))
+        self._stand_at(self._site + 1, to_right=True)
+
+    def move_left(self, core: NDArray) -> None:
+        self._to_right = False
+        self._set_bond(self._site, self._images(core))
+        self._stand_at(self._site - 1, to_right=False)
+
+    def _set_bond(self, index: int, environment: NDArray) -> None:
+        self._bonds[index], self._moments[index] = environment, None
+
+    def _stand_at(self, site: int, to_right: bool) -> None:
+        """Stand at a core; at either end of the train, the next move can only go back."""
+        self._site, self._spread = site, None
+        self._to_right = (to_right or site == 0) and site < len(self._dims) - 1
+
+    def _sides(self) -> tuple[NDArray, NDArray]:
+        """Near and far environment."""
+        left, right = self._bonds[self._site], self._bonds[self._site + 1]
+        return (left, right) if self._to_right else (right, left)
+
+    def _values(self, n: int) -> NDArray:
+        return self._basis.values(self._columns[self._site], n)
+
+    def _near_spread(self) -> NDArray:
+        """Near environment times basis values, (n * near rank, N)."""
+        if self._spread is not None:
+            return self._spread
+        near, _ = self._sides()
+        spread = khatri_rao(near, self._values(self._dims[self._site]))
+        if spread.nbytes <= _KEEP_BYTES:
+            self._spread = spread
+        return spread
+
+    def _images(self, core: NDArray) -> NDArray:
+        """Near environment contracted with the core, (far rank, N)."""
+        return kernels.unfold(core.astype(self._dtype, copy=False), self._to_right) @ self._near_spread()
+
+    def _forward(self, core: NDArray) -> NDArray:
+        _, far = self._sides()
+        return np.einsum("bj,bj->j", self._images(core), far).astype(np.float64, copy=False)
+
+    def _adjoint(self, spread: NDArray, weighted: NDArray) -> NDArray:
+        return kernels.fold(spread @ weighted.T, self._dims[self._site], self._to_right).astype(np.float64)
+
+    def gradient(self) -> NDArray:
+        _, far = self._sides()
+        return self._adjoint(self._near_spread(), far * self._here.slope)
+
+    def product(self, step: NDArray) -> NDArray:
+        _, far = self._sides()
+        spread = self._near_spread()
+        images = kernels.unfold(step.astype(self._dtype, copy=False), self._to_right) @ spread
+        self._image = np.einsum("bj,bj->j", images, far)
+        np.multiply(far, self._image * self._here.curvature, out=images)
+        return self._adjoint(spread, images)
+
+    def gram_moments(self) -> NDArray:
+        left, right = self._bonds[self._site], self._bonds[self._site + 1]
+        n = self._dims[self._site]
+        items = kernels.moment_items(len(left), n, len(right))
+        size = min(self.n_rows, _MAX_MOMENT_ROWS, max(_MIN_ROWS, _WORK_BYTES // (self._dtype.itemsize * items)))
+        work = np.empty(items * size, dtype=self._dtype)
+        powers, curvature = self._values(2 * n - 1), self._here.curvature
+        n_left, n_right = (len(side) * (len(side) + 1) // 2 for side in (left, right))
+        sums = np.zeros((2 * n - 1, n_left, n_right))
+        for start in range(0, self.n_rows, size):
+            rows = slice(start, start + size)
+            sums += kernels.moments(left[:, rows], powers[:, rows], right[:, rows], curvature[rows], work)
+        return sums
+
+    def factors(self) -> tuple[NDArray, NDArray, NDArray, float]:
+        """Second moments of left environment, basis values and right environment, and the total curvature."""
+        curvature = self._here.curvature
+        values = self._values(self._dims[self._site])
+        middle = (values * curvature) @ values.T
+        left, right = (self._second_moment(index) for index in (self._site, self._site + 1))
+        return left, middle.astype(np.float64), right, float(middle[0, 0])
+
+    def _second_moment(self, index: int) -> NDArray:
+        known = self._moments[index]
+        if known is None or not self._loss.quadratic:
+            side = self._bonds[index]
+            known = ((side * self._here.curvature) @ side.T).astype(np.float64)
+            self._moments[index] = known
+        return known
