@@ -13,6 +13,7 @@ from polytrain.basis import Basis
 from polytrain.learning import kernels
 from polytrain.learning.losses import Loss
 from polytrain.learning.rows import TrainBlock
+from polytrain.learning.sampling import count_distinct, inclusion_chances, row_keys, row_positions
 
 __all__ = ["LinearEngine", "LocalEngine"]
 
@@ -27,15 +28,6 @@ def row_ranges(n_rows: int) -> list[slice]:
     n_blocks = -(-n_rows // _BLOCK_ROWS)
     bounds = np.linspace(0, n_rows, n_blocks + 1).astype(int)
     return [slice(start, stop) for start, stop in zip(bounds[:-1], bounds[1:], strict=True)]
-
-
-def count_distinct(columns: NDArray) -> int:
-    """Number of different rows among columns (d, N), counted by one random combination of the features."""
-    keys = np.zeros(columns.shape[1])
-    for column, factor in zip(columns, np.random.default_rng(0).standard_normal(len(columns)), strict=True):
-        # The same operations for every row: equal rows stay equal.
-        keys += factor * column.astype(np.float64, copy=False)
-    return len(np.unique(keys))
 
 
 class _BlockSum:
@@ -119,8 +111,10 @@ class LocalEngine(_BlockSum):
         ]
         n_threads = min(n_threads, len(blocks))
         super().__init__(blocks, ThreadPoolExecutor(n_threads) if n_threads > 1 else None)
-        self._basis = basis
-        self.n_distinct = count_distinct(columns)
+        self._columns, self._target, self._weights = columns, target, weights
+        self._loss, self._basis, self._dims = loss, basis, dims
+        self._keys = row_keys(columns)
+        self.n_distinct = count_distinct(self._keys)
 
     def __enter__(self) -> LocalEngine:
         return self
@@ -128,6 +122,21 @@ class LocalEngine(_BlockSum):
     def __exit__(self, *error: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+
+    def part(self, part: float, seed: int) -> LocalEngine:
+        chances = inclusion_chances(part, self._keys, self._target)
+        rows = np.flatnonzero(row_positions(self._keys, seed) < chances)
+        weights = (self._weights / chances)[rows]
+        chosen = LocalEngine(
+            np.ascontiguousarray(self._columns[:, rows]),
+            self._target[rows],
+            weights / weights.sum(),
+            self._loss,
+            self._basis,
+            self._dims,
+        )
+        chosen._pool = self._pool  # one pool serves them all, and ends with the first engine
+        return chosen
 
     def linear(self) -> LinearEngine:
         return LinearEngine(self._ask("linear"), self._pool)
