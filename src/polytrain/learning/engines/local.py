@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from polytrain.basis import Basis
 from polytrain.learning import kernels
 from polytrain.learning.losses import Loss
-from polytrain.learning.rows import TrainBlock
+from polytrain.learning.rows import Scratch, TrainBlock
 from polytrain.learning.sampling import count_distinct, inclusion_chances, row_keys, row_positions
 
 __all__ = ["LinearEngine", "LocalEngine"]
@@ -33,14 +33,21 @@ def row_ranges(n_rows: int) -> list[slice]:
 class _BlockSum:
     """Asks all blocks the same question and adds up the answers."""
 
-    def __init__(self, blocks: Sequence[Any], pool: ThreadPoolExecutor | None) -> None:
-        self._blocks, self._pool = blocks, pool
+    def __init__(self, blocks: Sequence[Any], pool: ThreadPoolExecutor | None, n_threads: int) -> None:
+        self._blocks, self._pool, self._n_threads = blocks, pool, n_threads
         self.n_rows = sum(block.n_rows for block in blocks)
 
     def _ask(self, method: str, *arguments: Any) -> list[Any]:
+        """Answers in the order of the blocks. Handing over work takes time: one share per thread, the first one here."""
+
+        def ask_share(first: int) -> list[Any]:
+            return [getattr(block, method)(*arguments) for block in self._blocks[first :: self._n_threads]]
+
         if self._pool is None:
-            return [getattr(block, method)(*arguments) for block in self._blocks]
-        return list(self._pool.map(lambda block: getattr(block, method)(*arguments), self._blocks))
+            return ask_share(0)
+        others = [self._pool.submit(ask_share, first) for first in range(1, self._n_threads)]
+        shares = [ask_share(0), *(other.result() for other in others)]
+        return [shares[index % self._n_threads][index // self._n_threads] for index in range(len(self._blocks))]
 
     def _sum(self, method: str, *arguments: Any) -> Any:
         answers = self._ask(method, *arguments)
@@ -105,12 +112,13 @@ class LocalEngine(_BlockSum):
         dims: tuple[int, ...],
         n_threads: int = 1,
     ) -> None:
+        scratch, ranges = Scratch(), row_ranges(columns.shape[1])
         blocks = [
-            TrainBlock(columns[:, rows], target[rows], weights[rows], loss, basis, dims)
-            for rows in row_ranges(columns.shape[1])
+            TrainBlock(columns[:, rows], target[rows], weights[rows], loss, basis, dims, scratch, len(ranges) == 1)
+            for rows in ranges
         ]
         n_threads = min(n_threads, len(blocks))
-        super().__init__(blocks, ThreadPoolExecutor(n_threads) if n_threads > 1 else None)
+        super().__init__(blocks, ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None, n_threads)
         self._columns, self._target, self._weights = columns, target, weights
         self._loss, self._basis, self._dims = loss, basis, dims
         self._keys = row_keys(columns)
@@ -135,11 +143,12 @@ class LocalEngine(_BlockSum):
             self._basis,
             self._dims,
         )
-        chosen._pool = self._pool  # one pool serves them all, and ends with the first engine
+        if self._pool is not None:  # one pool serves them all, and ends with the first engine
+            chosen._pool, chosen._n_threads = self._pool, min(self._n_threads, len(chosen._blocks))
         return chosen
 
     def linear(self) -> LinearEngine:
-        return LinearEngine(self._ask("linear"), self._pool)
+        return LinearEngine(self._ask("linear"), self._pool, self._n_threads)
 
     def place(self, cores: list[NDArray]) -> None:
         self._ask("place", cores)
