@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,18 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polytrain.basis import get_basis
+from polytrain.estimators._elsewhere import COMPUTE_DTYPES, RowsElsewhere
 from polytrain.estimators._parameters import given_starts
+from polytrain.learning.engines.tasks import TaskEngine
+from polytrain.learning.losses import get_loss
 from polytrain.learning.threads import one_blas_thread
-from polytrain.learning.trainer import TrainPlan, TrainResult, learn_train
+from polytrain.learning.trainer import TrainPlan, TrainResult, learn_on, learn_train
 from polytrain.progress import SweepProgress
 from polytrain.scaling import FeatureScale, plain_columns
 from polytrain.tensor import TensorTrain
 from polytrain.tensor.contract import TrainStack
 
 __all__ = ["BinaryProblem", "TrainModel", "validate_rows"]
-
-COMPUTE_DTYPES = (np.float64, np.float32)
 
 #: Rows to use (None for all), target, weights.
 BinaryProblem = tuple[NDArray | None, NDArray, NDArray]
@@ -76,6 +78,34 @@ class TrainModel(BaseEstimator):
         """
         scale = FeatureScale.fit(X) if self.scale == "minmax" else None
         columns = plain_columns(X) if scale is None else scale.columns(X)
+        self._learn_all(plan, scale, problems, partial(self._run, plan, columns), target_size)
+
+    def _learn_elsewhere(
+        self, plan: TrainPlan, scale: FeatureScale | None, rows: RowsElsewhere, problems: list, target_size: float = 1.0
+    ) -> None:
+        """Do the same for rows elsewhere; problems are functions that return the parts of a problem."""
+        loss, basis = get_loss(plan.loss), get_basis(plan.basis)
+
+        def run(jobs: list, progress: SweepProgress) -> Iterator[TrainResult]:
+            for index, (parts, seed, start) in enumerate(jobs):
+                engine = TaskEngine(rows.runner, parts(), loss, basis, plan.dims)
+                yield learn_on(engine, plan, seed, start, partial(progress.sweep_done, index))
+
+        self._learn_all(plan, scale, problems, run, target_size)
+        self.n_features_in_ = len(plan.dims)
+        if rows.feature_names is not None:
+            self.feature_names_in_ = np.asarray(rows.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _learn_all(
+        self,
+        plan: TrainPlan,
+        scale: FeatureScale | None,
+        problems: list,
+        run: Callable[[list, SweepProgress], Iterator[TrainResult]],
+        target_size: float,
+    ) -> None:
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(problems))
         starts = [
             None if cores is None else [cores[0] / target_size, *cores[1:]]
@@ -85,12 +115,12 @@ class TrainModel(BaseEstimator):
         results: list[TrainResult] = []
         with SweepProgress(len(problems), plan.max_sweeps, int(self.verbose)) as progress:
             try:
-                for result in self._run(plan, columns, jobs, progress):
+                for result in run(jobs, progress):
                     results.append(result)
                     progress.train_done(len(result.history))
             except (FloatingPointError, np.linalg.LinAlgError) as error:
                 raise ValueError(
-                    f"{error}: products of {X.shape[1]} features of size up to {np.abs(X).max():.3g} overflow. "
+                    f"{error}: products of {len(plan.dims)} features that are not of size one overflow. "
                     "Scale the features to [-1, 1], for example with scale='minmax'."
                 ) from error
         self.plan_, self.scale_ = plan, scale
@@ -131,12 +161,8 @@ class TrainModel(BaseEstimator):
         # With many more cores than trains, the rows of each train are shared by all of them in turn.
         n_sharing = n_jobs if n_jobs >= 2 * len(jobs) and _may_share() else 1
         if n_sharing > 1 or min(n_jobs, len(jobs)) == 1:
-            for index, (problem, seed, start) in enumerate(jobs):
-
-                def report(record: dict, index: int = index) -> None:
-                    progress.sweep_done(index, record)
-
-                yield _learn_problem(plan, columns, problem, seed, start, n_sharing, report)
+            for index, job in enumerate(jobs):
+                yield _learn_problem(plan, columns, *job, n_sharing, partial(progress.sweep_done, index))
             return
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         results = parallel(

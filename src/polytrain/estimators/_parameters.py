@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -15,7 +17,15 @@ from polytrain.learning.losses import get_loss
 from polytrain.learning.trainer import TrainPlan
 from polytrain.tensor import TensorTrain, clip_ranks
 
-__all__ = ["check_choice", "check_count", "check_nonnegative", "check_weights", "given_starts", "make_plan"]
+__all__ = [
+    "check_bytes",
+    "check_choice",
+    "check_count",
+    "check_nonnegative",
+    "check_weights",
+    "given_starts",
+    "make_plan",
+]
 
 _INITS = ("linear", "random")
 _SCALES = ("minmax", None)
@@ -35,6 +45,26 @@ def check_nonnegative(name: str, value: Any) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
         raise ValueError(f"{name} must be a finite number that is not negative, got {value!r}.")
     return float(value)
+
+
+def check_bytes(name: str, value: Any) -> int:
+    """Return a number of bytes, given as one or as a text such as "2 GB"; None is half of the machine's memory."""
+    if value is None:
+        return _half_of_memory()
+    if isinstance(value, str):
+        parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]?)i?B\s*", value)
+        if parts:
+            return max(1, int(float(parts[1]) * 1024 ** " kMGT".index(parts[2] or " ")))
+    elif not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0:
+        return int(value)
+    raise ValueError(f"{name} must be a positive number of bytes or a text such as '2 GB', got {value!r}.")
+
+
+def _half_of_memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, ValueError, OSError):  # not every system tells
+        return 4 << 30
 
 
 def _is_sequence(value: Any) -> bool:
@@ -77,6 +107,7 @@ def make_plan(parameters: dict[str, Any], loss: str, alpha: Any, n_features: int
     dims = _check_degrees(parameters["degree"], n_features)
     check_choice("solver", parameters["solver"], SOLVERS)
     check_choice("scale", parameters["scale"], _SCALES)
+    check_bytes("max_memory", parameters["max_memory"])
     check_choice("sampling", parameters["sampling"], _SAMPLINGS)
     check_choice("basis", parameters["basis"], BASES)
     check_count(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from types import MethodType
 from typing import Any
 
@@ -15,7 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from polytrain.decision import DECISIONS, Decision, get_decision
 from polytrain.estimators._base import BinaryProblem, TrainModel, validate_rows
+from polytrain.estimators._elsewhere import RowsElsewhere, open_elsewhere
+from polytrain.estimators._lazy import lazy_on_dask
 from polytrain.estimators._parameters import check_choice, check_weights, make_plan
+from polytrain.scaling import FeatureScale
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainClassifier", "check_two_classes"]
@@ -85,6 +88,10 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         "auto" lets the first sweeps see an eighth, a quarter and a half of the rows where there are more than 16384
         different ones; the last sweep always sees all. None shows all rows to every sweep. Fits that start from given
         trains always see all.
+    max_memory : int or str, default=None
+        Bytes, or a text such as "2 GB", that the rows of a fit and what is computed from them may take in memory; what
+        does not fit waits on disk. It matters for sources of rows and for memory maps larger than it. None is half of
+        the machine's memory.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; "balanced" makes all classes weigh the same in total.
     warm_start : bool, default=False
@@ -145,6 +152,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     (1, 3, 4, 3, 1)
     """
 
+    classes_: NDArray
+    decision_: Decision
+
     def __init__(
         self,
         *,
@@ -160,6 +170,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         max_sweeps: int = 4,
         tol: float = 1e-3,
         sampling: str | None = "auto",
+        max_memory: int | str | None = None,
         class_weight: Mapping | str | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
@@ -178,21 +189,25 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         self.max_sweeps = max_sweeps
         self.tol = tol
         self.sampling = sampling
+        self.max_memory = max_memory
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> TensorTrainClassifier:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> TensorTrainClassifier:
         """Learn from rows and labels.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features. float32 computes in float32 and accumulates in float64.
+        X : array-like of shape (n_samples, n_features), Dask collection, or source of rows
+            Features. float32 computes in float32 and accumulates in float64. Dask arrays and data frames are fitted on
+            the current Dask client. A source yields blocks ``(X, y)`` again and again, see `polytrain.sources`.
         y : array-like of shape (n_samples,)
-            Labels of any type.
+            Labels of any type; None with a source.
         sample_weight : array-like of shape (n_samples,), optional
             Weights. A weight of zero is the same as leaving the row out.
 
@@ -201,8 +216,26 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         TensorTrainClassifier
             The fitted estimator.
         """
+        with open_elsewhere(X, y, sample_weight, self.max_memory) as rows:
+            if rows is not None:
+                return self._fit_elsewhere(rows)
         X, y, weights = self._validate(X, y, sample_weight)
         return self._fit(X, y, weights, self.alpha)
+
+    def _fit_elsewhere(self, rows: RowsElsewhere) -> TensorTrainClassifier:
+        """Fit rows that are not an array in memory."""
+        summary = rows.summary(classify=True)
+        plan = make_plan(self.get_params(deep=False), self.loss, self.alpha, len(summary.low))
+        classes = summary.labels
+        decision = self._check_decision(classes)
+        scale = FeatureScale(summary.low, summary.high) if self.scale == "minmax" else None
+        rows.scale(summary, scale, classify=True)
+        factors = self._class_weights(classes, summary.label_weights)
+        codes = decision.code(len(classes)) if len(classes) > 2 else np.array([[-1.0, 1.0]])
+        problems = [partial(rows.labelled, classes, factors, code) for code in codes]
+        self._learn_elsewhere(plan, scale, rows, problems)
+        self.classes_, self.decision_ = classes, decision
+        return self
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[NDArray, NDArray, NDArray]:
         X, y = validate_rows(self, X, y)
@@ -214,9 +247,17 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         if not weights.all():
             X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
         plan = make_plan(self.get_params(deep=False), self.loss, alpha, X.shape[1])
+        classes, labels = np.unique(y, return_inverse=True)
+        decision = self._check_decision(classes)
+        weights = weights * self._class_weights(classes, np.bincount(labels, weights))[labels]
+        self._learn(plan, X, _problems(decision, labels, weights, len(classes)))
+        self.classes_, self.decision_ = classes, decision
+        return self
+
+    def _check_decision(self, classes: NDArray) -> Decision:
+        """Return the decision; classes and decision must fit it, and the last fit where there is a warm start."""
         check_choice("decision", self.decision, DECISIONS)
         decision = get_decision(self.decision)
-        classes, labels = np.unique(y, return_inverse=True)
         check_two_classes(classes)
         if self.warm_start and hasattr(self, "classes_"):
             same = np.array_equal(self.classes_, classes) and self.decision_.name == decision.name
@@ -226,18 +267,13 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
                     f"{self.decision_.name!r}, this one has {classes.tolist()} and {decision.name!r}. "
                     "Keep classes and decision, or set warm_start=False."
                 )
-        weights = weights * self._class_weights(classes, labels, weights)[labels]
-        self._learn(plan, X, _problems(decision, labels, weights, len(classes)))
-        self.classes_: NDArray = classes
-        self.decision_: Decision = decision
-        return self
+        return decision
 
-    def _class_weights(self, classes: NDArray, labels: NDArray, weights: NDArray) -> NDArray:
-        """Weight of every class, shape (m,)."""
+    def _class_weights(self, classes: NDArray, totals: NDArray) -> NDArray:
+        """Weight of every class, shape (m,), given the total weights of their rows."""
         if self.class_weight is None:
             return np.ones(len(classes))
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            totals = np.bincount(labels, weights)
             return totals.sum() / (len(classes) * totals)
         if not isinstance(self.class_weight, Mapping):
             raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {self.class_weight!r}.")
@@ -250,6 +286,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             raise ValueError(f"class_weight must be positive finite numbers, got {self.class_weight!r}.")
         return given / given.max()  # only ratios matter, and sums of huge weights must not overflow
 
+    @lazy_on_dask
     def decision_function(self, X: ArrayLike) -> NDArray:
         """Return confidence scores.
 
@@ -270,6 +307,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             return scores[0]
         return self.decision_.decide(scores, len(self.classes_))
 
+    @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray:
         """Return the label of every row.
 
@@ -288,6 +326,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         return self.classes_[index]
 
     @_NeedsLogOdds
+    @lazy_on_dask
     def predict_log_proba(self, X: ArrayLike) -> NDArray:
         """Return the logarithm of the probability of every class.
 
@@ -307,6 +346,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         return self.decision_.log_probabilities(scores, len(self.classes_))
 
     @_NeedsLogOdds
+    @lazy_on_dask
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Return the probability of every class; there for ``loss="logistic"``.
 

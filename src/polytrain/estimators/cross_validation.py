@@ -32,7 +32,9 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
         Regularisations to try.
     cv : int, cross-validation generator or iterable of splits, default=10
         Number of stratified folds (no more than the smallest class has rows, two at least), or how to split.
-    loss, degree, rank, basis, scale, init, decision, solver, max_sweeps, tol, sampling, class_weight, warm_start
+    loss, degree, rank, basis, scale, init, decision, solver, max_sweeps, tol, sampling, max_memory, class_weight
+        See `TensorTrainClassifier`.
+    warm_start
         See `TensorTrainClassifier`.
     random_state : int, RandomState instance or None, default=None
         Randomness of the folds and of the starts.
@@ -82,6 +84,7 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
         max_sweeps: int = 4,
         tol: float = 1e-3,
         sampling: str | None = "auto",
+        max_memory: int | str | None = None,
         class_weight: Mapping | str | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
@@ -101,13 +104,16 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
         self.max_sweeps = max_sweeps
         self.tol = tol
         self.sampling = sampling
+        self.max_memory = max_memory
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> TensorTrainClassifierCV:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> TensorTrainClassifierCV:
         """Choose ``alpha``, then learn from all rows with it.
 
         Parameters

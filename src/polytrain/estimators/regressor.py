@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from polytrain.estimators._base import TrainModel, validate_rows
+from polytrain.estimators._elsewhere import RowsElsewhere, open_elsewhere
+from polytrain.estimators._lazy import lazy_on_dask
 from polytrain.estimators._parameters import check_weights, make_plan
+from polytrain.scaling import FeatureScale
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainRegressor"]
@@ -47,6 +51,10 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         "auto" lets the first sweeps see an eighth, a quarter and a half of the rows where there are more than 16384
         different ones; the last sweep always sees all. None shows all rows to every sweep. Fits that start from given
         trains always see all.
+    max_memory : int or str, default=None
+        Bytes, or a text such as "2 GB", that the rows of a fit and what is computed from them may take in memory; what
+        does not fit waits on disk. It matters for sources of rows and for memory maps larger than it. None is half of
+        the machine's memory.
     warm_start : bool, default=False
         Start from the train of the last fit.
     random_state : int, RandomState instance or None, default=None
@@ -108,6 +116,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         max_sweeps: int = 4,
         tol: float = 1e-3,
         sampling: str | None = "auto",
+        max_memory: int | str | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -123,20 +132,24 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         self.max_sweeps = max_sweeps
         self.tol = tol
         self.sampling = sampling
+        self.max_memory = max_memory
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> TensorTrainRegressor:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> TensorTrainRegressor:
         """Learn from rows and targets.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features. float32 computes in float32 and accumulates in float64.
+        X : array-like of shape (n_samples, n_features), Dask collection, or source of rows
+            Features. float32 computes in float32 and accumulates in float64. Dask arrays and data frames are fitted on
+            the current Dask client. A source yields blocks ``(X, y)`` again and again, see `polytrain.sources`.
         y : array-like of shape (n_samples,)
-            Targets.
+            Targets; None with a source.
         sample_weight : array-like of shape (n_samples,), optional
             Weights. A weight of zero is the same as leaving the row out.
 
@@ -145,6 +158,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         TensorTrainRegressor
             The fitted estimator.
         """
+        with open_elsewhere(X, y, sample_weight, self.max_memory) as elsewhere:
+            if elsewhere is not None:
+                return self._fit_elsewhere(elsewhere)
         rows, target = validate_rows(self, X, y, y_numeric=True)
         target = target.astype(np.float64, copy=False)
         weights = check_weights(sample_weight, len(rows))
@@ -160,6 +176,22 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         self.intercept_ = mean * largest
         return self
 
+    def _fit_elsewhere(self, rows: RowsElsewhere) -> TensorTrainRegressor:
+        """Fit rows that are not an array in memory."""
+        summary = rows.summary(classify=False)
+        plan = make_plan(self.get_params(deep=False), "squared", self.alpha, len(summary.low))
+        scale = FeatureScale(summary.low, summary.high) if self.scale == "minmax" else None
+        rows.scale(summary, scale, classify=False)
+        low, high, total, mass = summary.target
+        largest = max(abs(low), abs(high)) or 1.0
+        mean = total / mass / largest
+        spread = max(high / largest - mean, mean - low / largest) or 1.0
+        problem = partial(rows.centred, largest, mean, spread)
+        self._learn_elsewhere(plan, scale, rows, [problem], target_size=spread * largest)
+        self.intercept_ = mean * largest
+        return self
+
+    @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray:
         """Return the polynomial's value on every row.
 

@@ -120,19 +120,19 @@ def _score(at: Any, rows: PartRows, left: Any, right: Any, core: NDArray) -> Los
     return LossAt(scores, sum(part.value for part in parts), slope, curvature)
 
 
-def _value(at: Any, here: LossAt) -> float:
-    return here.value
-
-
 def _probe(at: Any, rows: PartRows, here: LossAt, ray: NDArray, length: float) -> float:
     block = RowBlock(rows.target, rows.weights, at.loss, here.slope.dtype)
     return block.loss_at(here.scores + length * ray).value
 
 
-def _ask(at: Any, rows: PartRows, left: Any, right: Any, here: LossAt, method: str, *arguments: Any) -> Any:
-    """Sum of the answers of all blocks; a tuple is summed entry by entry."""
-    answers = [getattr(block, method)(*arguments) for _, block in at.blocks(rows, left, right, here)]
-    return _add(answers)
+def _product(at: Any, rows: PartRows, left: Any, right: Any, here: LossAt, step: NDArray) -> NDArray:
+    return _add([block.product(step) for _, block in at.blocks(rows, left, right, here)])
+
+
+def _answer(at: Any, rows: PartRows, left: Any, right: Any, here: LossAt, questions: Sequence[str]) -> tuple:
+    """Answers to questions about the present scores; the part's share of the mean loss comes last."""
+    blocks = [block for _, block in at.blocks(rows, left, right, here)]
+    return (*(_add([getattr(block, question)() for block in blocks]) for question in questions), here.value)
 
 
 def _add(answers: Sequence[Any]) -> Any:
@@ -171,6 +171,13 @@ class _TaskRows:
     _parts: list[Handle]
     _loss: Loss
 
+    def __init__(self) -> None:
+        self._answers: dict[str, Any] = {}
+        self._asked: set[str] = set()
+        self._rounds: list[set[str]] = []
+        self._usual: dict[int, set[str]] = {}
+        self._probed = 0.0, 0.0
+
     def _at(self) -> Any:
         raise NotImplementedError
 
@@ -184,18 +191,33 @@ class _TaskRows:
     def _total(self, handles: Sequence[Handle]) -> Any:
         return _add(self._runner.collect(handles))
 
-    def _ask(self, method: str, *arguments: Any) -> Any:
-        return self._total(self._map(_ask, method, *arguments, own=[self._here]))
+    def _ask(self, question: str) -> Any:
+        """Answer a question about the present scores, and with it those that usually follow: every round takes time."""
+        self._asked.add(question)
+        if question not in self._answers:
+            usual = self._usual.get(len(self._rounds), set())
+            questions = sorted(({question} | usual) - {"mean_loss"} - set(self._answers))
+            answers = self._total(self._map(_answer, questions, own=[self._here]))
+            self._answers.update(zip([*questions, "mean_loss"], answers, strict=True))
+        return self._answers[question]
+
+    def _next_round(self) -> None:
+        """Forget the answers: the scores have changed."""
+        self._rounds.append(self._asked)
+        self._asked, self._answers = set(), {}
+
+    def _next_core(self) -> None:
+        """Forget the answers and remember what was asked, round by round: the next core will be asked the same."""
+        self._next_round()
+        self._usual, self._rounds = dict(enumerate(self._rounds)), []
 
     def score(self, core: NDArray) -> None:
         self._here = self._map(_score, core)
-        self._mean_loss: float | None = None
+        self._next_round()
         self._ray: list[Handle] | None = None
 
     def mean_loss(self) -> float:
-        if self._mean_loss is None:
-            self._mean_loss = self._total(self._runner.map(_Task(_value, None), self._here))
-        return self._mean_loss
+        return self._ask("mean_loss")
 
     def gradient(self) -> NDArray:
         return self._ask("gradient")
@@ -207,15 +229,19 @@ class _TaskRows:
         if self._ray is None:
             self._ray = self._map(_forward, self._step)
         task = _Task(_probe, self._at(), length)
-        return self._total(self._runner.map(task, self._parts, self._here, self._ray))
+        self._probed = length, self._total(self._runner.map(task, self._parts, self._here, self._ray))
+        return self._probed[1]
 
     def advance(self, length: float, core: NDArray) -> None:
         # Scored anew from the core, not from the scores before: the tasks must not hang on all earlier ones.
         self.score(core)
+        if self._probed[0] == length:
+            self._answers["mean_loss"] = self._probed[1]
 
 
 class _TaskLinear(_TaskRows):
     def __init__(self, runner: Runner, parts: list[Handle], loss: Loss, n_rows: int) -> None:
+        super().__init__()
         self._runner, self._parts, self._loss, self.n_rows = runner, parts, loss, n_rows
 
     def _at(self) -> _AtLinear:
@@ -244,6 +270,7 @@ class TaskEngine(_TaskRows):
     def __init__(
         self, runner: Runner, parts: Sequence[Handle], loss: Loss, basis: Basis, dims: tuple[int, ...]
     ) -> None:
+        super().__init__()
         self._runner, self._loss, self._basis, self._dims = runner, loss, basis, dims
         masses = runner.collect(runner.map(_Task(_mass, None), parts))
         self.n_rows = sum(count for count, _ in masses)
@@ -291,6 +318,7 @@ class TaskEngine(_TaskRows):
         self._site += 1
         self._ranks[self._site] = core.shape[2]
         self._to_right = turned(self._site, True, len(self._dims))
+        self._next_core()
 
     def move_left(self, core: NDArray) -> None:
         self._to_right = False
@@ -298,10 +326,11 @@ class TaskEngine(_TaskRows):
         self._ranks[self._site] = core.shape[0]
         self._site -= 1
         self._to_right = turned(self._site, False, len(self._dims))
+        self._next_core()
 
     def product(self, step: NDArray) -> NDArray:
         self._searched = step
-        return self._ask("product", step)
+        return self._total(self._map(_product, step, own=[self._here]))
 
     def clear_ray(self) -> None:
         self._step: NDArray = np.zeros(1)

@@ -1,0 +1,53 @@
+"""Let a method that predicts rows stay lazy on Dask collections: one task per block of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from polytrain.estimators._elsewhere import dask_parts, is_dask
+
+__all__ = ["lazy_on_dask"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def lazy_on_dask(method: Method) -> Method:
+    """Wrap a method of one argument, rows, whose result has one entry or line per row."""
+
+    @wraps(method)
+    def predict(model: Any, X: Any) -> Any:
+        if not is_dask(X):
+            return method(model, X)
+        check_is_fitted(model, "trains_")
+        return _map_rows(partial(method, model), X, _probe(method, model))
+
+    return predict  # type: ignore[return-value]
+
+
+def _probe(method: Callable, model: Any) -> np.ndarray:
+    """Result for one row of zeros: its type and width are those of all results."""
+    row: Any = np.zeros((1, model.n_features_in_))
+    if hasattr(model, "feature_names_in_"):
+        import pandas as pd
+
+        row = pd.DataFrame(row, columns=model.feature_names_in_)
+    return method(model, row)
+
+
+def _map_rows(function: Callable, X: Any, probe: np.ndarray) -> Any:
+    import dask.array as da
+    from dask import delayed
+
+    parts = dask_parts(X, "X", sizes_needed=False)
+    sizes = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * len(parts)
+    lazy = delayed(function, pure=True)
+    blocks = [
+        da.from_delayed(lazy(part), shape=(size, *probe.shape[1:]), dtype=probe.dtype)
+        for part, size in zip(parts, sizes, strict=True)
+    ]
+    return da.concatenate(blocks)

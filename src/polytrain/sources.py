@@ -1,0 +1,183 @@
+"""Rows that do not fit in memory, read block by block.
+
+A source of rows is any object that yields ``(X block, y block)`` or ``(X block, y block, weights)`` each time it is
+iterated over, beginning anew every time. `open_rows` makes one from a folder of files; ``fit(source)`` trains on it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["NpyFolder", "ParquetFolder", "open_rows"]
+
+_BLOCK_ROWS = 65_536
+
+
+class NpyFolder:
+    """Rows in pairs of files, ``X*.npy`` with features and ``y*.npy`` with targets, in the order of their names.
+
+    Files are mapped and read in blocks; ``w*.npy`` files with weights are taken along where there are any.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder.
+    block_rows : int
+        Rows per block.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], block_rows: int = _BLOCK_ROWS) -> None:
+        self.path, self.block_rows = Path(path), block_rows
+        self._names = [file.name[1:] for file in sorted(self.path.glob("X*.npy"))]
+        for name in self._names:
+            if not (self.path / f"y{name}").exists():
+                raise FileNotFoundError(f"{self.path / f'X{name}'} has no targets beside it: y{name} is missing.")
+        self._weighted = [(self.path / f"w{name}").exists() for name in self._names]
+        if any(self._weighted) and not all(self._weighted):
+            without = self._names[self._weighted.index(False)]
+            raise FileNotFoundError(f"some files in {self.path} have weights beside them, but w{without} is missing.")
+
+    def __iter__(self) -> Iterator[tuple[NDArray, ...]]:
+        for name in self._names:
+            letters = "Xyw" if any(self._weighted) else "Xy"
+            arrays = [np.load(self.path / f"{letter}{name}", mmap_mode="r") for letter in letters]
+            if len({len(array) for array in arrays}) > 1:
+                counts = ", ".join(
+                    f"{letter}{name} {len(array)}" for letter, array in zip(letters, arrays, strict=True)
+                )
+                raise ValueError(f"files of one block in {self.path} differ in their number of rows: {counts}.")
+            for start in range(0, len(arrays[0]), self.block_rows):
+                yield tuple(np.array(array[start : start + self.block_rows]) for array in arrays)
+
+
+class ParquetFolder:
+    """Rows in Parquet files with one column of targets, in the order of the files' names. Needs pyarrow.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder.
+    target : str
+        Name of the column of targets; all others are features.
+    block_rows : int
+        Rows per block.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], target: str, block_rows: int = _BLOCK_ROWS) -> None:
+        self.path, self.target, self.block_rows = Path(path), target, block_rows
+        self._files = sorted(self.path.glob("*.parquet"))
+        self.feature_names = self._check_names()
+
+    def _check_names(self) -> list[str]:
+        from pyarrow import parquet
+
+        names: list[str] = []
+        for file in self._files:
+            found = parquet.read_schema(file).names
+            if self.target not in found:
+                raise ValueError(f"{file} has no column {self.target!r}; its columns are {found}.")
+            if names and found != names:
+                raise ValueError(f"{file} has columns {found}, but the files before it have {names}.")
+            names = found
+        return [name for name in names if name != self.target]
+
+    def __iter__(self) -> Iterator[tuple[NDArray, NDArray]]:
+        from pyarrow import parquet
+
+        for file in self._files:
+            with parquet.ParquetFile(file) as table:
+                for batch in table.iter_batches(self.block_rows):
+                    columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in self.feature_names]
+                    yield np.column_stack(columns), batch.column(self.target).to_numpy(zero_copy_only=False)
+
+
+def open_rows(path: str | os.PathLike[str], *, target: str | None = None) -> NpyFolder | ParquetFolder:
+    """Open a folder of files as a source of rows for ``fit``.
+
+    Parameters
+    ----------
+    path : path-like
+        A folder with Parquet files, or with pairs ``X*.npy`` and ``y*.npy`` (and ``w*.npy`` for weights).
+    target : str, optional
+        Name of the column of targets in Parquet files.
+
+    Returns
+    -------
+    NpyFolder or ParquetFolder
+        A source that can be read again and again.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from polytrain import TensorTrainRegressor
+    >>> from polytrain.sources import open_rows
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> rng = np.random.default_rng(0)
+    >>> for name in ("0", "1"):
+    ...     X = rng.uniform(-1, 1, (500, 3))
+    ...     np.save(folder / f"X{name}.npy", X)
+    ...     np.save(folder / f"y{name}.npy", X[:, 0] * X[:, 1])
+    >>> model = TensorTrainRegressor(rank=2, alpha=1e-6, random_state=0).fit(open_rows(folder))
+    >>> round(model.predict([[0.5, 0.5, 0.0]]).item(), 2)
+    0.25
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is not a folder; open_rows reads a folder of .parquet or .npy files.")
+    if any(folder.glob("*.parquet")):
+        if target is None:
+            raise ValueError(f"{folder} holds Parquet files: name the column of targets, open_rows(path, target=...).")
+        return ParquetFolder(folder, target)
+    if any(folder.glob("X*.npy")):
+        return NpyFolder(folder)
+    raise FileNotFoundError(f"{folder} holds neither *.parquet files nor pairs of X*.npy and y*.npy files.")
+
+
+def is_source(X: Any) -> bool:
+    """Whether ``X`` yields blocks of rows rather than being rows itself."""
+    if isinstance(X, str | bytes | list | tuple | dict) or hasattr(X, "shape") or hasattr(X, "__array__"):
+        return False
+    return isinstance(X, Iterable) and not hasattr(X, "__len__")
+
+
+class ArrayRows:
+    """Rows of arrays that are mapped from disk, as a source.
+
+    Parameters
+    ----------
+    arrays : arrays with the same number of rows
+        Features, targets and perhaps weights.
+    """
+
+    def __init__(self, *arrays: Any, block_rows: int = _BLOCK_ROWS) -> None:
+        self._arrays, self._block_rows = arrays, block_rows
+
+    def __iter__(self) -> Iterator[tuple[NDArray, ...]]:
+        for start in range(0, len(self._arrays[0]), self._block_rows):
+            yield tuple(np.array(array[start : start + self._block_rows]) for array in self._arrays)
+
+
+def recut(blocks: Iterable[tuple[NDArray, ...]], n_rows: int) -> Iterator[tuple[NDArray, ...]]:
+    """Join small blocks and cut large ones, so that all but the last have ``n_rows`` rows."""
+    waiting: list[tuple[NDArray, ...]] = []
+    count = 0
+    for block in blocks:
+        waiting.append(block)
+        count += len(block[0])
+        if count >= n_rows:
+            joined = tuple(np.concatenate(arrays) for arrays in zip(*waiting, strict=True))
+            start = 0
+            while count - start >= n_rows:
+                yield tuple(array[start : start + n_rows] for array in joined)
+                start += n_rows
+            waiting, count = [tuple(array[start:].copy() for array in joined)], count - start
+    if count:
+        yield tuple(np.concatenate(arrays) for arrays in zip(*waiting, strict=True))
