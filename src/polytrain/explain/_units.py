@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from polytrain.explain._view import ModelView
 from polytrain.tensor import TensorTrain
 
-__all__ = ["UNITS", "Variables", "choose_variables", "power_cores"]
+__all__ = ["UNITS", "Variables", "choose_variables", "power_cores", "weigh_cores"]
 
 UNITS = ("auto", "original", "centred", "scaled")
 
-# Largest growth of the coefficients at which "auto" still takes raw features: three digits may cancel.
-_MAX_GROWTH = 1e3
+# Largest growth of the coefficients at which "auto" still takes raw features: one digit may cancel.
+_MAX_GROWTH = 10.0
 
 
 @dataclass(frozen=True)
@@ -74,20 +74,20 @@ def _variables(view: ModelView, units: str) -> Variables:
 def power_cores(view: ModelView, train: TensorTrain, variables: Variables) -> list[NDArray]:
     """Cores in float64 of the same polynomial in powers of the variables."""
     cores = []
-    for core, factor, offset in zip(train.cores, variables.factor, variables.offset, strict=True):
-        n = core.shape[1]
-        matrix = view.basis.to_power_matrix(n) @ _substitution(n, factor, offset)
-        cores.append(np.einsum("aib,ij->ajb", core.astype(np.float64, copy=False), matrix))
+    with np.errstate(over="ignore", invalid="ignore"):  # callers check that the cores are finite
+        for core, factor, offset in zip(train.cores, variables.factor, variables.offset, strict=True):
+            n = core.shape[1]
+            matrix = view.basis.to_power_matrix(n) @ _substitution(n, factor, offset)
+            cores.append(np.einsum("aib,ij->ajb", core.astype(np.float64, copy=False), matrix))
     return cores
 
 
 def _substitution(n: int, factor: float, offset: float) -> NDArray:
     """Matrix whose row i holds (factor * z + offset)^i as coefficients of 1, z, z^2, ..."""
     matrix = np.zeros((n, n))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for i in range(n):
-            for j in range(i + 1):
-                matrix[i, j] = comb(i, j) * factor**j * offset ** (i - j)
+    for i in range(n):
+        for j in range(i + 1):
+            matrix[i, j] = comb(i, j) * factor**j * offset ** (i - j)
     return matrix
 
 

@@ -102,8 +102,8 @@ def partial_dependence(
     """
     view = read_model(model, feature_names)
     chosen = _check_features(view, features)
-    values, weights, rows = _averaged_over(view, X, sample_weight)
-    axes = _check_grid(view, chosen, grid, check_positive_integer(grid_size, "grid_size"), rows)
+    values, weights, columns = _averaged_over(view, X, sample_weight)
+    axes = _check_grid(view, chosen, grid, check_positive_integer(grid_size, "grid_size"), columns)
 
     order = sorted(chosen)
     coefficients = np.stack([_mean_coefficients(train.cores, values, weights, order) for train in view.trains])
@@ -130,7 +130,7 @@ def _check_features(view: ModelView, features: int | str | Sequence[int | str]) 
 def _averaged_over(
     view: ModelView, X: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> tuple[list[NDArray], NDArray, NDArray | None]:
-    """Basis values (n_k, N) of every feature, weights (N,), and the rows in original units if there are any.
+    """Basis values (n_k, N) of every feature, weights (N,), and the scaled columns (d, N) if there are rows.
 
     The score is linear in the basis values of each feature, so independent features are one row of mean values.
     """
@@ -150,10 +150,11 @@ def _check_grid(
     if grid is None:
         if view.scale is not None:
             return tuple(np.linspace(view.scale.low[k], view.scale.high[k], grid_size) for k in chosen)
-        if columns is None:  # pragma: no cover  the measure has asked for X already
-            raise ValueError("the model was fitted with scale=None; pass X or grid.")
-        return tuple(np.linspace(columns[k].min(), columns[k].max(), grid_size) for k in chosen)
-    parts = [grid] if len(chosen) == 1 and np.ndim(grid[0]) == 0 else list(grid)  # type: ignore
+        # Without scaling there are rows, for the measure has asked for them, and columns are in original units.
+        ranges = [(columns[k].min(), columns[k].max()) for k in chosen] if columns is not None else []
+        return tuple(np.linspace(low, high, grid_size) for low, high in ranges)
+    several = isinstance(grid, Sequence | np.ndarray) and len(grid) > 0 and np.ndim(grid[0]) > 0
+    parts = list(grid) if several else [grid]  # type: ignore[call-overload]
     if len(parts) != len(chosen):
         raise ValueError(f"grid must have one array per feature, got {len(parts)} for {len(chosen)} features.")
     axes = tuple(np.asarray(part, dtype=np.float64) for part in parts)

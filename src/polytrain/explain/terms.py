@@ -101,7 +101,7 @@ def top_terms(
         Variables of the terms. "original" takes the features as they come. "centred" subtracts the middle of the
         fitted range from each. "scaled" maps the range onto [-1, 1], as the estimator does. All of them write the same
         polynomial. Far from zero, powers of original features nearly cancel each other and their coefficients say
-        little; "auto" takes "original" if at most three digits cancel, else "scaled".
+        little; "auto" takes "original" if at most one digit cancels, else "scaled".
     rank_by : {"strength", "coefficient"}, default="strength"
         Order by the largest magnitude that a term reaches in the fitted range, which does not depend on the units of
         measurement, or by the magnitude of its coefficient. The two agree for scaled features. With ``scale=None`` the
@@ -125,14 +125,16 @@ def top_terms(
     >>> import numpy as np
     >>> from polytrain import TensorTrainRegressor
     >>> from polytrain.explain import top_terms
-    >>> X = np.random.default_rng(0).uniform(0, 2, size=(1000, 12))
-    >>> y = 3 * X[:, 0] * X[:, 7] ** 2 - 5 * X[:, 3] + 4
-    >>> model = TensorTrainRegressor(degree=2, rank=3, alpha=1e-7, max_sweeps=8, random_state=0).fit(X, y)
-    >>> print(top_terms(model, 3))
-    3 largest terms for 'prediction', original features, proven
-               3  x1*x8^2
-              -5  x4
-               4  1
+    >>> X = np.random.default_rng(0).uniform(0, 2, size=(500, 12))
+    >>> y = 3 * X[:, 0] * X[:, 7] - 5 * X[:, 3] + 4
+    >>> model = TensorTrainRegressor(degree=1, rank=3, alpha=1e-6, max_sweeps=10, random_state=0).fit(X, y)
+    >>> terms = top_terms(model, 3)
+    >>> terms.names
+    ('x1*x8', 'x4', '1')
+    >>> terms.coefficients.round(1)
+    array([ 3., -5.,  4.])
+    >>> terms.exact, terms.units
+    (True, 'original')
     """
     view = read_model(model, feature_names)
     k = check_positive_integer(k, "k")
