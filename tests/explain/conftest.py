@@ -23,7 +23,9 @@ def given_model(train, *, low=-1.0, high=1.0, basis="power", scale="minmax", int
     d = train.order
     low, high = np.broadcast_to(low, d).astype(float), np.broadcast_to(high, d).astype(float)
     degree = [n - 1 for n in train.dims]
-    model = TensorTrainRegressor(degree=degree, basis=basis, scale=scale, init=train, max_sweeps=0, rank=max(train.ranks))
+    model = TensorTrainRegressor(
+        degree=degree, basis=basis, scale=scale, init=train, max_sweeps=0, rank=max(train.ranks)
+    )
     model.fit(np.stack([low, high]), np.array([intercept - 1.0, intercept + 1.0]))
     return model
 

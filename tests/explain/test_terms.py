@@ -16,14 +16,17 @@ def expand(model, units):
     in_powers = Polynomial.from_train(train, basis=model.basis)
     d = train.order
     if units == "original":
-        affine = [(1 / h, -c / h) for c, h in zip((scale.low + scale.high) / 2, (scale.high - scale.low) / 2, strict=True)]
+        affine = [
+            (1 / h, -c / h) for c, h in zip((scale.low + scale.high) / 2, (scale.high - scale.low) / 2, strict=True)
+        ]
     elif units == "centred":
         affine = [(1 / h, 0.0) for h in (scale.high - scale.low) / 2]
     else:
         affine = [(1.0, 0.0)] * d
     unit = np.eye(d, dtype=int)
     variables = [
-        Polynomial({tuple(unit[k]): factor, (0,) * d: offset}, n_variables=d) for k, (factor, offset) in enumerate(affine)
+        Polynomial({tuple(unit[k]): factor, (0,) * d: offset}, n_variables=d)
+        for k, (factor, offset) in enumerate(affine)
     ]
     total = Polynomial({(0,) * d: model.intercept_}, n_variables=d)
     for exponents, coefficient in in_powers.terms.items():
@@ -103,7 +106,9 @@ def test_planted_terms_come_out_of_a_fit():
     X = np.random.default_rng(0).uniform(-1, 1, size=(2000, 30))
     names = [f"x{k}" for k in range(1, 31)]
     planted = Polynomial.parse("2*x1*x11 + 1.5*x4^2 - 1.2*x18*x19^2 + x6 - 0.8*x23^2*x26", names=names)
-    model = TensorTrainRegressor(degree=2, rank=5, basis="legendre", alpha=1e-3, max_sweeps=12, tol=1e-8, random_state=0)
+    model = TensorTrainRegressor(
+        degree=2, rank=5, basis="legendre", alpha=1e-3, max_sweeps=12, tol=1e-8, random_state=0
+    )
     found = top_terms(model.fit(X, planted(X)), 5)
     assert found.exact
     assert found.units == "original"

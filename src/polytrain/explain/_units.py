@@ -65,7 +65,10 @@ def _variables(view: ModelView, units: str) -> Variables:
     with np.errstate(over="ignore"):
         if units == "centred":
             half = np.divide(1.0, factor, out=np.zeros(d), where=factor > 0)
-            names = tuple(f"({name} - {c:.4g})" if c >= 0 else f"({name} + {-c:.4g})" for name, c in zip(names, centre))
+            names = tuple(
+                f"({name} {'-' if middle >= 0 else '+'} {abs(middle):.4g})"
+                for name, middle in zip(names, centre, strict=True)
+            )
             return Variables(units, factor, zero, half, names)
         largest = np.maximum(np.abs(view.scale.low), np.abs(view.scale.high))
         return Variables(units, factor, -centre * factor, largest, names)

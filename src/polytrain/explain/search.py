@@ -4,12 +4,12 @@ The method
 ----------
 A prefix ``(i_1, ..., i_k)`` of an entry has a row vector ``p`` of length r_k, a suffix a column vector ``s``, and the
 entry is ``p s``. For every bond we compute a *cover*: a matrix ``M`` such that ``(p s)^2 <= p M p'`` for every suffix
-there is. So ``sqrt(p M p')`` bounds all entries below a prefix, and prefixes whose bound is below the k-th largest entry
-known so far can be left.
+there is. So ``sqrt(p M p')`` bounds all entries below a prefix, and prefixes whose bound is below the k-th largest
+entry known so far can be left.
 
-Covers come from the right: the last one is 1. If ``M`` covers the suffixes after feature k, then ``G(i) M G(i)'`` covers
-those that begin with index i at feature k, and any matrix above all of these (in the order of symmetric matrices)
-covers all. The sum over i is one; it gives the Frobenius norm and is far too large for a dense tensor. The smallest in
+Covers come from the right: the last one is 1. If ``M`` covers the suffixes after feature k, then ``G(i) M G(i)'``
+covers those that begin with index i at feature k, and any matrix above all of these (in the order of symmetric
+matrices) covers all. The sum over i is one; it gives the Frobenius norm and is far too large for a dense tensor. The smallest in
 trace that is above two matrices A and B is ``B + (A - B)_+``, where ``_+`` keeps the positive eigenvalues. The trace is
 the sum of the squared bounds over all prefixes if the cores before the bond are left-orthogonal, so in that gauge the
 smallest trace is what we want.
@@ -43,7 +43,7 @@ def largest_entries(cores: Sequence[NDArray], k: int, max_nodes: int) -> tuple[N
     """
     gauge, _ = orthogonalize_cores(cores, len(cores) - 1)
     norm = float(np.linalg.norm(gauge[-1]))
-    rounding = 4 * len(cores) * np.finfo(np.float64).eps * norm
+    rounding = 4 * len(cores) * float(np.finfo(np.float64).eps) * norm
     index = np.zeros((0, len(cores)), dtype=np.intp)
     if norm == 0:
         return index, True
@@ -61,8 +61,8 @@ def largest_entries(cores: Sequence[NDArray], k: int, max_nodes: int) -> tuple[N
         if exact:
             break
         threshold = max(least * (1 - 1e-9), rounding)
-    values = np.abs(entries_at(cores, index))
-    return index[np.argsort(-values, kind="stable")], exact
+    # Sorted by the entries of the cores as they were given, not by those of the gauge, which differ by rounding.
+    return index[np.argsort(-np.abs(entries_at(cores, index)), kind="stable")], exact
 
 
 def suffix_covers(cores: Sequence[NDArray]) -> list[NDArray]:

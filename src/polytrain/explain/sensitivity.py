@@ -3,8 +3,8 @@
 The method
 ----------
 Rewrite every core in functions that are orthonormal under the measure and start with the constant 1. Then the square of
-a coefficient is the share of the variance that belongs to the set of features whose index is not 0. All indices are sums
-of such squares, contracted along the train: nothing is sampled, and nothing is subtracted.
+a coefficient is the share of the variance that belongs to the set of features whose index is not 0. All indices are
+sums of such squares, contracted along the train: nothing is sampled, and nothing is subtracted.
 """
 
 from __future__ import annotations
@@ -134,7 +134,9 @@ def sobol_indices(
     view = read_model(model, feature_names)
     maps = orthonormal_maps(view, make_measure(view, X, sample_weight))
     shares = [
-        _variance_shares([np.einsum("aib,ij->ajb", core, matrix) for core, matrix in zip(train.cores, maps, strict=True)])
+        _variance_shares(
+            [np.einsum("aib,ij->ajb", core, matrix) for core, matrix in zip(train.cores, maps, strict=True)]
+        )
         for train in view.trains
     ]
     mean, variance, first, second, total = (np.array(part) for part in zip(*shares, strict=True))
