@@ -42,7 +42,7 @@ def test_tolerance_leaves_out_small_terms(make_model):
 
 def test_too_many_terms(make_model):
     model = make_model(TensorTrain.random((3,) * 12, 3, random_state=0))
-    with pytest.raises(ValueError, match="more than max_terms=1000 terms .* Use top_terms"):
+    with pytest.raises(ValueError, match=r"more than max_terms=1000 terms .* Use top_terms"):
         to_sympy(model, max_terms=1000)
 
 

@@ -47,7 +47,7 @@ def make_display(iris_model, digits):
         "boundary": lambda ax: DecisionBoundaryDisplay.from_estimator(
             model, X, y, features=(2, 3), grid_size=30, ax=ax
         ),
-        "misread": lambda ax: MisreadDigitsDisplay.from_estimator(*digits, ax=ax),
+        "misread": lambda ax: MisreadDigitsDisplay.from_estimator(*digits, max_images=4, ax=ax),
     }
 
 
@@ -110,7 +110,7 @@ def test_convergence_shows_the_history(iris_model):
         np.testing.assert_array_equal(line.get_ydata(), [record["loss"] for record in records])
     assert display.ax_.get_ylabel() == "loss"
     assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["0", "1", "2"]
-    with pytest.raises(ValueError, match="quantity must be one of .*'gradient'"):
+    with pytest.raises(ValueError, match=r"quantity must be one of .*'gradient'"):
         ConvergenceDisplay.from_estimator(model, quantity="gradient")
 
 

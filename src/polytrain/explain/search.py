@@ -9,10 +9,10 @@ entry known so far can be left.
 
 Covers come from the right: the last one is 1. If ``M`` covers the suffixes after feature k, then ``G(i) M G(i)'``
 covers those that begin with index i at feature k, and any matrix above all of these (in the order of symmetric
-matrices) covers all. The sum over i is one; it gives the Frobenius norm and is far too large for a dense tensor. The smallest in
-trace that is above two matrices A and B is ``B + (A - B)_+``, where ``_+`` keeps the positive eigenvalues. The trace is
-the sum of the squared bounds over all prefixes if the cores before the bond are left-orthogonal, so in that gauge the
-smallest trace is what we want.
+matrices) covers all. The sum over i is one; it gives the Frobenius norm and is far too large for a dense tensor. The
+smallest in trace that is above two matrices A and B is ``B + (A - B)_+``, where ``_+`` keeps the positive eigenvalues.
+The trace is the sum of the squared bounds over all prefixes if the cores before the bond are left-orthogonal, so in
+that gauge the smallest trace is what we want.
 """
 
 from __future__ import annotations

@@ -123,28 +123,32 @@ class DecisionBoundaryDisplay:
     def plot(self, ax: Any = None) -> DecisionBoundaryDisplay:
         """Draw into ``ax``, or into a new figure, and return the display."""
         self.figure_, self.ax_ = begin_plot(ax)
-        count = len(self.classes)
+        from matplotlib.colors import ListedColormap
+
+        count, plane = len(self.classes), self.decisions.T
         colours = [COLOURS[index % len(COLOURS)] for index in range(count)]
-        levels = np.arange(count + 1) - 0.5
-        self.ax_.contourf(*self.grid, self.decisions.T, levels=levels, colors=[pale(colour) for colour in colours])
+        self.ax_.imshow(
+            plane,
+            origin="lower",
+            extent=[self.grid[0][0], self.grid[0][-1], self.grid[1][0], self.grid[1][-1]],
+            cmap=ListedColormap([pale(colour) for colour in colours]),
+            vmin=-0.5,
+            vmax=count - 0.5,
+            aspect="auto",
+        )
         for index in range(count):  # one outline per class: levels between class numbers would cross other classes
-            inside = (index == self.decisions.T).astype(float)
+            inside = np.asarray(plane == index, dtype=float)
             if inside.any() and not inside.all():
                 self.ax_.contour(*self.grid, inside, levels=[0.5], colors="0.25", linewidths=1)
         for index, label in enumerate(self.classes):
-            style = {
-                "color": colours[index],
-                "edgecolor": "white",
-                "linewidth": 0.4,
-                "marker": MARKERS[index % len(MARKERS)],
-            }
+            # With more classes than colours the markers go round in another step, so that no pair repeats early.
+            marker = MARKERS[(index + index // len(COLOURS)) % len(MARKERS)]
+            style = {"color": colours[index], "edgecolor": "white", "linewidth": 0.4, "marker": marker}
             if self.points is not None and self.labels is not None:
                 chosen = self.points[self.labels == index]
                 self.ax_.scatter(chosen[:, 0], chosen[:, 1], s=26, label=str(label), **style)
             else:
-                self.ax_.scatter(
-                    [], [], s=60, label=str(label), **{**style, "color": pale(colours[index]), "marker": "s"}
-                )
+                self.ax_.scatter([], [], s=60, label=str(label), color=pale(colours[index]), marker="s")
         self.ax_.set_xlim(self.grid[0][0], self.grid[0][-1])
         self.ax_.set_ylim(self.grid[1][0], self.grid[1][-1])
         self.ax_.set_xlabel(self.names[0])
