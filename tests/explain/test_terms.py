@@ -83,6 +83,25 @@ def test_top_terms_equal_the_dense_tensor(make_model, d):
     np.testing.assert_allclose(found.coefficients, [dense[tuple(row)] for row in found.exponents], rtol=1e-10)
 
 
+def test_original_units_equal_the_dense_tensor_for_eight_features(random_model):
+    model = random_model((3,) * 8, rank=4, seed=8)
+    dense = model.trains_[0].to_dense()
+    largest = np.ones(())
+    for low, high in zip(model.scale_.low, model.scale_.high, strict=True):
+        line = np.array([-(low + high), 2.0]) / (high - low)  # the scaled feature as a polynomial in the original one
+        powers = np.zeros((3, 3))
+        for i in range(3):
+            powers[i, : i + 1] = np.polynomial.polynomial.polypow(line, i)
+        dense = np.tensordot(dense, powers, axes=(0, 0))  # the new axis goes last, so all come round in order
+        largest = np.multiply.outer(largest, high ** np.arange(3))
+    dense[(0,) * 8] += model.intercept_
+    expected = np.sort(np.abs(dense * largest).ravel())[::-1][:25]
+    found = top_terms(model, 25, units="original")
+    assert found.exact
+    np.testing.assert_allclose(found.strengths, expected, rtol=1e-9)
+    np.testing.assert_allclose(found.coefficients, [dense[tuple(row)] for row in found.exponents], rtol=1e-9)
+
+
 def test_all_terms_together_are_the_prediction(random_model):
     model = random_model((3, 2, 3), seed=3)
     X = np.random.default_rng(0).uniform(model.scale_.low, model.scale_.high, size=(50, 3))
@@ -101,7 +120,6 @@ def test_planted_polynomial_in_30_variables(make_model):
     np.testing.assert_allclose(found.coefficients, expected, rtol=1e-3)
 
 
-@pytest.mark.slow
 def test_planted_terms_come_out_of_a_fit():
     X = np.random.default_rng(0).uniform(-1, 1, size=(2000, 30))
     names = [f"x{k}" for k in range(1, 31)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,11 +102,22 @@ def partial_dependence(
     """
     view = read_model(model, feature_names)
     chosen = _check_features(view, features)
-    values, weights, columns = _averaged_over(view, X, sample_weight)
+    columns: NDArray | None = None
+    blocks: Iterable[tuple[list[NDArray], NDArray]]
+    if X is None:
+        mean_values = basis_means(view, make_measure(view, X, sample_weight))
+        # The score is linear in the basis values of each feature: independent features are one row of mean values.
+        blocks = [([mean[:, None] for mean in mean_values], np.ones(1))]
+    else:
+        columns = view.columns(X)
+        blocks = _row_blocks(view, columns, row_weights(sample_weight, columns.shape[1]))
     axes = _check_grid(view, chosen, grid, check_positive_integer(grid_size, "grid_size"), columns)
 
     order = sorted(chosen)
-    coefficients = np.stack([_mean_coefficients(train.cores, values, weights, order) for train in view.trains])
+    coefficients = np.zeros((len(view.trains), *(view.trains[0].dims[k] for k in order)))
+    for values, weights in blocks:
+        for total, train in zip(coefficients, view.trains, strict=True):
+            total += _weighted_coefficients(train.cores, values, weights, order)
     if order != list(chosen):
         coefficients = coefficients.transpose(0, 2, 1)
     means = coefficients
@@ -127,20 +138,12 @@ def _check_features(view: ModelView, features: int | str | Sequence[int | str]) 
     return chosen
 
 
-def _averaged_over(
-    view: ModelView, X: ArrayLike | None, sample_weight: ArrayLike | None
-) -> tuple[list[NDArray], NDArray, NDArray | None]:
-    """Basis values (n_k, N) of every feature, weights (N,), and the scaled columns (d, N) if there are rows.
-
-    The score is linear in the basis values of each feature, so independent features are one row of mean values.
-    """
-    if X is None:
-        means = basis_means(view, make_measure(view, X, sample_weight))
-        return [mean[:, None] for mean in means], np.ones(1), None
-    columns = view.columns(X)
-    weights = row_weights(sample_weight, columns.shape[1])
-    values = [view.basis.values(column, n) for column, n in zip(columns, view.trains[0].dims, strict=True)]
-    return values, weights, columns
+def _row_blocks(view: ModelView, columns: NDArray, weights: NDArray) -> Iterator[tuple[list[NDArray], NDArray]]:
+    """Yield the basis values (n_k, rows) of every feature and the weights (rows,), block after block."""
+    for start in range(0, len(weights), _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        values = [view.basis.values(column[rows], n) for column, n in zip(columns, view.trains[0].dims, strict=True)]
+        yield values, weights[rows]
 
 
 def _check_grid(
@@ -171,22 +174,21 @@ def _scaled(view: ModelView, k: int, axis: NDArray) -> NDArray:
     return FeatureScale(view.scale.low[[k]], view.scale.high[[k]]).columns(axis[:, None])[0]
 
 
-def _mean_coefficients(cores: Sequence[NDArray], values: list[NDArray], weights: NDArray, order: list[int]) -> NDArray:
-    """Coefficients of the mean score as a function of the features in ``order``, lowest index first.
+def _weighted_coefficients(
+    cores: Sequence[NDArray], values: Sequence[NDArray], weights: NDArray, order: list[int]
+) -> NDArray:
+    """Coefficients of the weighted sum of the scores as a function of the features in ``order``, lowest index first.
 
-    Shapes: values (n_k, N) each, weights (N,) -> (n_j,) or (n_j, n_k).
+    Shapes: values (n_k, rows) each, weights (rows,) -> (n_j,) or (n_j, n_k).
     """
-    result = np.zeros([cores[k].shape[1] for k in order])
-    for start in range(0, len(weights), _BLOCK_ROWS):
-        rows = slice(start, start + _BLOCK_ROWS)
-        block = [value[:, rows] for value in values]
-        # State (open functions, rank, rows): a chosen feature keeps its functions apart, the others are mixed in.
-        state = np.ones((1, 1, len(weights[rows])))
-        for k, core in enumerate(cores):
-            if k in order:
-                state = np.einsum("faj,aib->fibj", state, core, optimize=True)
-                state = state.reshape(-1, core.shape[2], state.shape[-1])
-            else:
-                state = np.einsum("faj,aib,ij->fbj", state, core, block[k], optimize=True)
-        result += (state[:, 0] @ weights[rows]).reshape(result.shape)
-    return result
+    # State (open functions, rank, rows): a chosen feature keeps its functions apart, the others are mixed in.
+    state = np.ones((1, 1, len(weights)))
+    for k, core in enumerate(cores):
+        left_rank, n, right_rank = core.shape
+        if k in order:
+            opened = core.transpose(1, 2, 0).reshape(n * right_rank, left_rank) @ state
+            state = opened.reshape(-1, right_rank, len(weights))
+        else:
+            spread = (state[:, :, None, :] * values[k]).reshape(len(state), left_rank * n, len(weights))
+            state = core.reshape(left_rank * n, right_rank).T @ spread
+    return (state[:, 0] @ weights).reshape([cores[k].shape[1] for k in order])

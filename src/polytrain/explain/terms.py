@@ -150,12 +150,14 @@ def top_terms(
     if not all(np.isfinite(core).all() for core in (*cores, *weighted)):
         raise ValueError(f"the coefficients overflow with units={variables.units!r}; use units='scaled'.")
 
-    # One more than asked for: the constant is taken out, and put back with the intercept.
+    # One more than asked for: with its intercept, the constant may fall out of the list.
     ranked = weighted if rank_by == "strength" else cores
     index, exact = largest_entries(ranked, k + 1, max_nodes)
-    index = np.concatenate((np.zeros((1, view.n_features), dtype=np.intp), index[index.any(axis=1)]))
-    shift = np.zeros(len(index))
-    shift[0] = view.intercept
+    constant = ~index.any(axis=1)
+    if view.intercept and not constant.any():
+        index = np.concatenate((index, np.zeros((1, view.n_features), dtype=np.intp)))
+        constant = np.append(constant, True)
+    shift = np.where(constant, view.intercept, 0.0)
     coefficients, strengths = entries_at(cores, index) + shift, np.abs(entries_at(weighted, index) + shift)
     size = strengths if rank_by == "strength" else np.abs(coefficients)
     best = np.argsort(-size, kind="stable")[:k]

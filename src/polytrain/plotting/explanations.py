@@ -155,6 +155,7 @@ class InteractionDisplay:
         -------
         InteractionDisplay
         """
+        max_features = check_positive_integer(max_features, "max_features")
         indices = sobol_indices(estimator, X, feature_names=feature_names)
         if train is None:
             chosen = slice(None)
