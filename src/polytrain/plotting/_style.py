@@ -1,4 +1,4 @@
-"""Colours, markers and axes that all pictures share. matplotlib is imported here and nowhere else."""
+"""Colours, markers and axes that all pictures share. matplotlib is imported when something is drawn."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ SHARES = "Blues"
 
 def begin_plot(ax: Any, width: float = 6.4, height: float = 4.4) -> tuple[Any, Any]:
     """Return the figure and the axes to draw in; a new figure if ``ax`` is None."""
+    if ax is not None:
+        return ax.figure, ax
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("pictures need matplotlib; install it with pip install 'polytrain[plot]'.") from error
-    if ax is None:
-        figure, ax = plt.subplots(figsize=(width, height), layout="constrained")
-        return figure, ax
-    return ax.figure, ax
+    return plt.subplots(figsize=(width, height), layout="constrained")
 
 
 def line_style(index: int) -> dict[str, Any]:

@@ -40,6 +40,18 @@ class DecisionBoundaryDisplay:
     ----------
     ax_, figure_
         Where `plot` has drawn.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from polytrain import TensorTrainClassifier
+    >>> from polytrain.plotting import DecisionBoundaryDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(X, y)
+    >>> display = DecisionBoundaryDisplay.from_estimator(model, X, y, ax=Figure().subplots())
+    >>> display.decisions.shape
+    (300, 300)
     """
 
     def __init__(
@@ -197,6 +209,19 @@ class MisreadDigitsDisplay:
     ----------
     ax_, figure_
         Where `plot` has drawn. ``ax_`` is switched off; the matrix and the images are insets of it.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_digits
+    >>> from polytrain import TensorTrainClassifier
+    >>> from polytrain.plotting import MisreadDigitsDisplay
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = TensorTrainClassifier(loss="squared", degree=1, rank=2, max_sweeps=1, random_state=0)
+    >>> model = model.fit(X[:1000], y[:1000])
+    >>> display = MisreadDigitsDisplay.from_estimator(model, X[1000:], y[1000:], ax=Figure().subplots())
+    >>> display.counts.shape, display.images.shape
+    ((10, 10), (24, 8, 8))
     """
 
     def __init__(

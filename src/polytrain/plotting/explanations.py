@@ -33,6 +33,18 @@ class TermStrengthDisplay:
     ----------
     ax_, figure_
         Where `plot` has drawn.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from polytrain import TensorTrainClassifier
+    >>> from polytrain.plotting import TermStrengthDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(X, y)
+    >>> display = TermStrengthDisplay.from_estimator(model, 5, ax=Figure().subplots())
+    >>> len(display.terms), display.terms.exact
+    (5, True)
     """
 
     def __init__(self, terms: TopTerms) -> None:
@@ -116,6 +128,18 @@ class InteractionDisplay:
     ----------
     ax_, figure_, im_
         Where `plot` has drawn, and the image.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from polytrain import TensorTrainClassifier
+    >>> from polytrain.plotting import InteractionDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(X, y)
+    >>> display = InteractionDisplay.from_estimator(model, X, ax=Figure().subplots())
+    >>> display.shares.shape
+    (4, 4)
     """
 
     def __init__(self, shares: NDArray, feature_names: Sequence[str], title: str = "") -> None:
@@ -212,6 +236,18 @@ class PartialDependenceDisplay:
     ----------
     ax_, figure_
         Where `plot` has drawn.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from polytrain import TensorTrainClassifier
+    >>> from polytrain.plotting import PartialDependenceDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(X, y)
+    >>> display = PartialDependenceDisplay.from_estimator(model, [2, 3], X, ax=Figure().subplots())
+    >>> display.dependence.values.shape
+    (3, 60, 60)
     """
 
     def __init__(

@@ -39,12 +39,15 @@ class ConvergenceDisplay:
 
     Examples
     --------
+    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import ConvergenceDisplay
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = TensorTrainClassifier(rank=3, random_state=0).fit(X, y)
-    >>> display = ConvergenceDisplay.from_estimator(model)  # doctest: +SKIP
+    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(X, y)
+    >>> display = ConvergenceDisplay.from_estimator(model, ax=Figure().subplots())
+    >>> len(display.curves), display.ax_.get_xlabel()
+    (3, 'sweep')
     """
 
     def __init__(
@@ -128,6 +131,18 @@ class RankDisplay:
     ----------
     ax_, figure_
         Where `plot` has drawn.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from polytrain import TensorTrainClassifier
+    >>> from polytrain.plotting import RankDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(X, y)
+    >>> display = RankDisplay.from_estimator(model, ax=Figure().subplots())
+    >>> display.ranks[0].tolist()
+    [2, 2, 2]
     """
 
     def __init__(self, ranks: Any, needed: Any, bounds: Any, tol: float) -> None:
