@@ -7,9 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-#: Okabe and Ito's palette, without its yellow, which is weak on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F")
-MARKERS = "osD^vPX*"
+from polytrain.plotting import COLOURS, MARKERS
 
 
 def _axes(n_panels: int = 1) -> tuple:

@@ -57,3 +57,10 @@ def test_rows_beyond_one_block():
 def test_plain_columns_are_the_transpose():
     X = np.arange(6.0).reshape(3, 2)
     np.testing.assert_array_equal(plain_columns(X), X.T)
+
+
+def test_centre_and_factor_are_the_map():
+    scale = FeatureScale(np.array([1.0, -2.0, 5.0]), np.array([3.0, 0.0, 5.0]))
+    X = np.array([[1.5, -1.0, 5.0], [3.0, -0.5, 5.0]])
+    np.testing.assert_allclose(scale.columns(X), ((X - scale.centre) * scale.factor).T)
+    assert scale.factor.tolist() == [1.0, 1.0, 0.0]

@@ -33,13 +33,22 @@ class FeatureScale:
         """Take the range from the rows of ``X``, shape (N, d)."""
         return cls(X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64))
 
+    @property
+    def centre(self) -> NDArray:
+        """Middle of each range, shape (d,)."""
+        # Halves are taken before sums and differences: the range itself may exceed the largest float.
+        return self.low / 2 + self.high / 2
+
+    @property
+    def factor(self) -> NDArray:
+        """What the distance from the centre is multiplied by, shape (d,); 0 for a constant feature."""
+        half = self.high / 2 - self.low / 2
+        usable = half >= np.finfo(np.float64).tiny
+        return np.divide(1.0, half, out=np.zeros_like(half), where=usable)
+
     def columns(self, X: NDArray) -> NDArray:
         """Scale rows ``X`` (N, d) into columns (d, N) of the same dtype."""
-        # Halves are taken before differences: the range itself may exceed the largest float.
-        half = self.high / 2 - self.low / 2
-        centre = self.low / 2 + self.high / 2
-        usable = half >= np.finfo(np.float64).tiny
-        factor = np.divide(1.0, half, out=np.zeros_like(half), where=usable)
+        centre, factor = self.centre, self.factor
         out = np.empty(X.shape[::-1], dtype=X.dtype)
         for start in range(0, len(X), _BLOCK_ROWS):
             block = np.clip(X[start : start + _BLOCK_ROWS], self.low, self.high)

@@ -1,0 +1,133 @@
+"""What the explanations need of a fitted estimator, read and checked once."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from polytrain.basis import Basis, get_basis
+from polytrain.decision import OneVsRest
+from polytrain.estimators._base import TrainModel, validate_rows
+from polytrain.scaling import FeatureScale, plain_columns
+from polytrain.tensor import TensorTrain
+from polytrain.tensor.notation import default_names
+
+__all__ = ["ModelView", "read_model"]
+
+
+@dataclass(frozen=True)
+class ModelView:
+    """The polynomials of a fitted estimator and the names of what is in them.
+
+    ``intercept`` is what the estimator adds to its train: 0 for classifiers.
+    """
+
+    model: TrainModel
+    trains: tuple[TensorTrain, ...]
+    basis: Basis
+    scale: FeatureScale | None
+    intercept: float
+    feature_names: tuple[str, ...]
+    train_names: tuple[str, ...]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.feature_names)
+
+    def feature_index(self, feature: int | str) -> int:
+        """Index of a feature given by its name or by its index."""
+        if isinstance(feature, str):
+            if feature not in self.feature_names:
+                raise ValueError(f"there is no feature {feature!r}; the features are {_listed(self.feature_names)}.")
+            return self.feature_names.index(feature)
+        return _index(feature, "feature", self.n_features)
+
+    def train_index(self, train: int) -> int:
+        """Check the index of a train."""
+        return _index(train, "train", len(self.trains))
+
+    def columns(self, X: ArrayLike) -> NDArray:
+        """Check rows X (N, d) as the estimator does and scale them into columns (d, N) of float64."""
+        rows = validate_rows(self.model, X, reset=False).astype(np.float64, copy=False)
+        return plain_columns(rows) if self.scale is None else self.scale.columns(rows)
+
+
+def read_model(model: BaseEstimator, feature_names: Sequence[str] | None = None) -> ModelView:
+    """Read a fitted estimator; ``feature_names`` replaces the names it has learned."""
+    if isinstance(model, Pipeline):
+        raise TypeError(
+            "model is a Pipeline; pass its last step, such as model[-1]. The features of the explanation are then what "
+            "the steps before hand over."
+        )
+    if not isinstance(model, TrainModel):
+        raise TypeError(
+            f"model must be a fitted TensorTrainClassifier or TensorTrainRegressor, got {type(model).__name__}."
+        )
+    check_is_fitted(model, "trains_")
+    return ModelView(
+        model=model,
+        trains=tuple(model.trains_),
+        basis=get_basis(model.plan_.basis),
+        scale=model.scale_,
+        intercept=float(getattr(model, "intercept_", 0.0)),
+        feature_names=_feature_names(model, feature_names),
+        train_names=_train_names(model),
+    )
+
+
+def _feature_names(model: TrainModel, given: Sequence[str] | None) -> tuple[str, ...]:
+    """Names that are given, or those of the training data, or x1, x2, ..."""
+    n_features = model.n_features_in_
+    if given is None:
+        learned = getattr(model, "feature_names_in_", None)
+        return default_names(n_features) if learned is None else tuple(map(str, learned))
+    names = tuple(given)
+    if isinstance(given, str) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"feature_names must be strings, one per feature, got {given!r}.")
+    if len(names) != n_features:
+        raise ValueError(f"feature_names has {len(names)} names but the model has {n_features} features.")
+    if len(set(names)) < len(names):
+        raise ValueError(f"feature_names must be different, got {_listed(names)}.")
+    return names
+
+
+def _train_names(model: TrainModel) -> tuple[str, ...]:
+    """What a high score of each train speaks for."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return ("prediction",)
+    names = [str(label) for label in classes]
+    if len(names) == 2:
+        return (names[1],)
+    if isinstance(model.decision_, OneVsRest):
+        return tuple(names)
+    sides = [
+        ["/".join(name for name, sign in zip(names, row, strict=True) if sign == side) for side in (1, -1)]
+        for row in model.decision_.code(len(names))
+    ]
+    return tuple(" vs ".join(pair) for pair in sides)
+
+
+def _index(value: object, name: str, count: int) -> int:
+    """Return an index between 0 and ``count - 1``."""
+    try:
+        index = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        index = -1
+    if isinstance(value, bool) or not 0 <= index < count:
+        raise ValueError(f"{name} must be an integer between 0 and {count - 1}, got {value!r}.")
+    return index
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as text, the middle of a long list left out."""
+    shown = list(names) if len(names) <= 12 else [*names[:8], "...", names[-1]]
+    return ", ".join(shown)

@@ -1,0 +1,194 @@
+"""Partial dependence: the mean of a polynomial as a function of one or two features, in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from polytrain.explain._measure import basis_means, make_measure, row_weights
+from polytrain.explain._view import ModelView, read_model
+from polytrain.scaling import FeatureScale
+from polytrain.tensor.checks import check_positive_integer
+
+__all__ = ["PartialDependence", "partial_dependence"]
+
+# Rows averaged at once: their environments stay in cache.
+_BLOCK_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class PartialDependence:
+    """Means of the polynomials over all features but one or two.
+
+    Attributes
+    ----------
+    features : tuple of int
+        The features that vary.
+    names : tuple of str
+        Their names.
+    grid : tuple of ndarray
+        Values of each of them, in original units.
+    values : ndarray of shape (n_trains, len(grid[0])) or (n_trains, len(grid[0]), len(grid[1]))
+        The means, with a regressor's intercept.
+    coefficients : ndarray of shape (n_trains, n_k) or (n_trains, n_j, n_k)
+        The same as a polynomial in the estimator's basis and scaled features, without the intercept.
+    train_names : tuple of n_trains str
+        What a high value of each polynomial speaks for.
+    """
+
+    features: tuple[int, ...]
+    names: tuple[str, ...]
+    grid: tuple[NDArray, ...]
+    values: NDArray
+    coefficients: NDArray
+    train_names: tuple[str, ...]
+
+
+def partial_dependence(
+    model: BaseEstimator,
+    features: int | str | Sequence[int | str],
+    X: ArrayLike | None = None,
+    *,
+    grid: ArrayLike | Sequence[ArrayLike] | None = None,
+    grid_size: int = 50,
+    sample_weight: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> PartialDependence:
+    """Average the polynomials over all features but one or two.
+
+    The average is itself a polynomial of one or two features, whose few coefficients are found in one pass over the
+    rows, however fine the grid is.
+
+    Parameters
+    ----------
+    model : TensorTrainClassifier or TensorTrainRegressor
+        A fitted estimator. For a classifier the scores are averaged, not the probabilities.
+    features : int, str, or sequence of one or two of them
+        The features that vary, by index or name.
+    X : array-like of shape (N, d), optional
+        Rows to average over, which is what scikit-learn's ``partial_dependence`` does with ``method="brute"``. Without
+        it the other features are independent and uniform on their fitted range.
+    grid : array-like, or sequence of one array-like per feature, optional
+        Values of the features that vary. By default ``grid_size`` values from end to end of the fitted range, or of X
+        if the model was fitted with ``scale=None``. Values outside the fitted range are clipped, as in `predict`.
+    grid_size : int, default=50
+        Length of the default grid.
+    sample_weight : array-like of shape (N,), optional
+        Weights of the rows of ``X``.
+    feature_names : sequence of d str, optional
+        By default those of the training data, or x1, x2, ...
+
+    Returns
+    -------
+    PartialDependence
+        Grid and means.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polytrain import TensorTrainRegressor
+    >>> from polytrain.explain import partial_dependence
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(500, 3))
+    >>> y = X[:, 0] ** 2 + X[:, 1] * X[:, 2]
+    >>> model = TensorTrainRegressor(degree=2, rank=3, alpha=1e-6, random_state=0).fit(X, y)
+    >>> partial_dependence(model, 0, grid=[-0.9, 0.0, 0.9]).values.round(2) + 0.0
+    array([[0.81, 0.  , 0.81]])
+    >>> partial_dependence(model, ["x2", "x3"], X).values.shape
+    (1, 50, 50)
+    """
+    view = read_model(model, feature_names)
+    chosen = _check_features(view, features)
+    columns: NDArray | None = None
+    blocks: Iterable[tuple[list[NDArray], NDArray]]
+    if X is None:
+        mean_values = basis_means(view, make_measure(view, X, sample_weight))
+        # The score is linear in the basis values of each feature: independent features are one row of mean values.
+        blocks = [([mean[:, None] for mean in mean_values], np.ones(1))]
+    else:
+        columns = view.columns(X)
+        blocks = _row_blocks(view, columns, row_weights(sample_weight, columns.shape[1]))
+    axes = _check_grid(view, chosen, grid, check_positive_integer(grid_size, "grid_size"), columns)
+
+    order = sorted(chosen)
+    coefficients = np.zeros((len(view.trains), *(view.trains[0].dims[k] for k in order)))
+    for values, weights in blocks:
+        for total, train in zip(coefficients, view.trains, strict=True):
+            total += _weighted_coefficients(train.cores, values, weights, order)
+    if order != list(chosen):
+        coefficients = coefficients.transpose(0, 2, 1)
+    means = coefficients
+    for k, axis in zip(chosen, axes, strict=True):
+        n = view.trains[0].dims[k]
+        # The axis that is contracted is the second; its values are appended at the end, so the order is kept.
+        means = np.tensordot(means, view.basis.values(_scaled(view, k, axis), n), axes=(1, 0))
+    names = tuple(view.feature_names[k] for k in chosen)
+    return PartialDependence(chosen, names, axes, means + view.intercept, coefficients, view.train_names)
+
+
+def _check_features(view: ModelView, features: int | str | Sequence[int | str]) -> tuple[int, ...]:
+    """Indices of one or two different features."""
+    several = isinstance(features, Sequence | np.ndarray) and not isinstance(features, str)
+    chosen = tuple(view.feature_index(feature) for feature in (features if several else [features]))  # type: ignore
+    if len(chosen) not in (1, 2) or len(set(chosen)) < len(chosen):
+        raise ValueError(f"features must name one or two different features, got {features!r}.")
+    return chosen
+
+
+def _row_blocks(view: ModelView, columns: NDArray, weights: NDArray) -> Iterator[tuple[list[NDArray], NDArray]]:
+    """Yield the basis values (n_k, rows) of every feature and the weights (rows,), block after block."""
+    for start in range(0, len(weights), _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        values = [view.basis.values(column[rows], n) for column, n in zip(columns, view.trains[0].dims, strict=True)]
+        yield values, weights[rows]
+
+
+def _check_grid(
+    view: ModelView, chosen: tuple[int, ...], grid: object, grid_size: int, columns: NDArray | None
+) -> tuple[NDArray, ...]:
+    """One array of values in original units for each chosen feature."""
+    if grid is None:
+        if view.scale is not None:
+            return tuple(np.linspace(view.scale.low[k], view.scale.high[k], grid_size) for k in chosen)
+        # Without scaling there are rows, for the measure has asked for them, and columns are in original units.
+        ranges = [(columns[k].min(), columns[k].max()) for k in chosen] if columns is not None else []
+        return tuple(np.linspace(low, high, grid_size) for low, high in ranges)
+    several = isinstance(grid, Sequence | np.ndarray) and len(grid) > 0 and np.ndim(grid[0]) > 0
+    parts = list(grid) if several else [grid]  # type: ignore[call-overload]
+    if len(parts) != len(chosen):
+        raise ValueError(f"grid must have one array per feature, got {len(parts)} for {len(chosen)} features.")
+    axes = tuple(np.asarray(part, dtype=np.float64) for part in parts)
+    for axis in axes:
+        if axis.ndim != 1 or not len(axis) or not np.isfinite(axis).all():
+            raise ValueError(f"grid must hold finite numbers, one-dimensional for each feature, got {axis!r}.")
+    return axes
+
+
+def _scaled(view: ModelView, k: int, axis: NDArray) -> NDArray:
+    """Scale values of feature k as the estimator does, clipping included."""
+    if view.scale is None:
+        return axis
+    return FeatureScale(view.scale.low[[k]], view.scale.high[[k]]).columns(axis[:, None])[0]
+
+
+def _weighted_coefficients(
+    cores: Sequence[NDArray], values: Sequence[NDArray], weights: NDArray, order: list[int]
+) -> NDArray:
+    """Coefficients of the weighted sum of the scores as a function of the features in ``order``, lowest index first.
+
+    Shapes: values (n_k, rows) each, weights (rows,) -> (n_j,) or (n_j, n_k).
+    """
+    # State (open functions, rank, rows): a chosen feature keeps its functions apart, the others are mixed in.
+    state = np.ones((1, 1, len(weights)))
+    for k, core in enumerate(cores):
+        left_rank, n, right_rank = core.shape
+        if k in order:
+            opened = core.transpose(1, 2, 0).reshape(n * right_rank, left_rank) @ state
+            state = opened.reshape(-1, right_rank, len(weights))
+        else:
+            spread = (state[:, :, None, :] * values[k]).reshape(len(state), left_rank * n, len(weights))
+            state = core.reshape(left_rank * n, right_rank).T @ spread
+    return (state[:, 0] @ weights).reshape([cores[k].shape[1] for k in order])

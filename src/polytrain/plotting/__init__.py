@@ -1,0 +1,22 @@
+"""Pictures in the style of scikit-learn's displays: compute once, keep the data, draw where you like.
+
+Every display has ``from_estimator``, which computes and draws, and ``plot``, which draws again. Both return the
+display; ``ax_`` and ``figure_`` say where it is drawn. Needs matplotlib, the extra ``plot``.
+"""
+
+from polytrain.plotting._style import COLOURS, MARKERS
+from polytrain.plotting.decisions import DecisionBoundaryDisplay, MisreadDigitsDisplay
+from polytrain.plotting.explanations import InteractionDisplay, PartialDependenceDisplay, TermStrengthDisplay
+from polytrain.plotting.training import ConvergenceDisplay, RankDisplay
+
+__all__ = [
+    "COLOURS",
+    "MARKERS",
+    "ConvergenceDisplay",
+    "DecisionBoundaryDisplay",
+    "InteractionDisplay",
+    "MisreadDigitsDisplay",
+    "PartialDependenceDisplay",
+    "RankDisplay",
+    "TermStrengthDisplay",
+]

@@ -1,0 +1,48 @@
+"""Colours, markers and axes that all pictures share. matplotlib is imported when something is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["COLOURS", "LINE_STYLES", "MARKERS", "SHARES", "SURFACE", "begin_plot", "line_style", "pale", "shorten"]
+
+#: Okabe and Ito's palette, which colour-blind readers tell apart, without its yellow, which is weak on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F")
+MARKERS = "osD^vPX*"
+LINE_STYLES = ("-", "--", "-.", ":")
+
+#: Colour maps with even steps in brightness, readable without colour: for surfaces, and for shares that begin at 0.
+SURFACE = "cividis"
+SHARES = "Blues"
+
+
+def begin_plot(ax: Any, width: float = 6.4, height: float = 4.4) -> tuple[Any, Any]:
+    """Return the figure and the axes to draw in; a new figure if ``ax`` is None."""
+    if ax is not None:
+        return ax.figure, ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib; install it with pip install 'polytrain[plot]'.") from error
+    return plt.subplots(figsize=(width, height), layout="constrained")
+
+
+def line_style(index: int) -> dict[str, Any]:
+    """Colour, marker and dashes of line ``index``: no two of the first 32 are alike, even without colour."""
+    return {
+        "color": COLOURS[index % len(COLOURS)],
+        "marker": MARKERS[index % len(MARKERS)],
+        "linestyle": LINE_STYLES[index // len(COLOURS) % len(LINE_STYLES)],
+    }
+
+
+def pale(colour: str, strength: float = 0.3) -> tuple[float, ...]:
+    """Mix a colour with white."""
+    red, green, blue = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    return tuple(1 - strength * (1 - part) for part in (red, green, blue))
+
+
+def shorten(names: Sequence[str], length: int = 24) -> list[str]:
+    """Cut long names, so that they do not push the picture aside."""
+    return [name if len(name) <= length else name[: length - 1] + "…" for name in names]

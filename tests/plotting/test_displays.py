@@ -1,0 +1,231 @@
+"""Every display keeps its data, draws where it is told, and leaves pyplot alone otherwise."""
+
+import io
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import confusion_matrix
+from sklearn.pipeline import make_pipeline
+
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.explain import partial_dependence, sobol_indices, top_terms
+from polytrain.plotting import (
+    ConvergenceDisplay,
+    DecisionBoundaryDisplay,
+    InteractionDisplay,
+    MisreadDigitsDisplay,
+    PartialDependenceDisplay,
+    RankDisplay,
+    TermStrengthDisplay,
+)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    model = make_pipeline(
+        PCA(8, random_state=0), TensorTrainClassifier(rank=2, loss="squared", max_sweeps=1, random_state=0)
+    )
+    return model.fit(X[:600], y[:600]), X[600:800], y[600:800]
+
+
+@pytest.fixture
+def make_display(iris_model, digits):
+    """Name of a display -> a function of ax that makes it."""
+    model, X, y = iris_model
+    return {
+        "convergence": lambda ax: ConvergenceDisplay.from_estimator(model, ax=ax),
+        "ranks": lambda ax: RankDisplay.from_estimator(model, ax=ax),
+        "terms": lambda ax: TermStrengthDisplay.from_estimator(model, 5, ax=ax),
+        "interactions": lambda ax: InteractionDisplay.from_estimator(model, X, ax=ax),
+        "dependence": lambda ax: PartialDependenceDisplay.from_estimator(model, 2, X, ax=ax),
+        "dependence of two": lambda ax: PartialDependenceDisplay.from_estimator(model, [2, 3], X, grid_size=9, ax=ax),
+        "boundary": lambda ax: DecisionBoundaryDisplay.from_estimator(
+            model, X, y, features=(2, 3), grid_size=30, ax=ax
+        ),
+        "misread": lambda ax: MisreadDigitsDisplay.from_estimator(*digits, max_images=4, ax=ax),
+    }
+
+
+NAMES = ["convergence", "ranks", "terms", "interactions", "dependence", "dependence of two", "boundary", "misread"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_given_axes_are_used_and_pyplot_is_left_alone(make_display, name):
+    import matplotlib.pyplot as plt
+
+    figure = Figure()
+    ax = figure.subplots()
+    display = make_display[name](ax)
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+    assert not plt.get_fignums()
+    figure.savefig(io.BytesIO(), dpi=40)  # drawing it raises no warning
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_new_figure_is_made_and_plot_draws_again(make_display, name):
+    import matplotlib.pyplot as plt
+
+    display = make_display[name](None)
+    first = display.figure_
+    assert plt.get_fignums() == [first.number]
+    assert display.plot() is display
+    assert display.figure_ is not first
+
+
+@pytest.mark.parametrize(
+    ("cls", "arguments"),
+    [
+        (ConvergenceDisplay, ()),
+        (RankDisplay, ()),
+        (TermStrengthDisplay, ()),
+        (InteractionDisplay, ()),
+        (PartialDependenceDisplay, (0,)),
+        (DecisionBoundaryDisplay, (np.zeros((3, 2)),)),
+    ],
+)
+def test_unfitted_models(cls, arguments):
+    with pytest.raises(NotFittedError):
+        cls.from_estimator(TensorTrainClassifier(), *arguments)
+
+
+def test_missing_matplotlib_names_the_extra(iris_model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"polytrain\[plot\]"):
+        ConvergenceDisplay.from_estimator(iris_model[0])
+
+
+def test_convergence_shows_the_history(iris_model):
+    model, _, _ = iris_model
+    display = ConvergenceDisplay.from_estimator(model, quantity="loss")
+    for index, line in enumerate(display.ax_.lines):
+        records = [record for record in model.history_ if record["train"] == index]
+        np.testing.assert_array_equal(line.get_xdata(), [record["sweep"] for record in records])
+        np.testing.assert_array_equal(line.get_ydata(), [record["loss"] for record in records])
+    assert display.ax_.get_ylabel() == "loss"
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["0", "1", "2"]
+    with pytest.raises(ValueError, match=r"quantity must be one of .*'gradient'"):
+        ConvergenceDisplay.from_estimator(model, quantity="gradient")
+
+
+def test_convergence_of_many_trains_has_one_legend_entry():
+    curves = [(np.array([1, 2]), np.array([1.0, 0.01 * (k + 1)])) for k in range(12)]
+    display = ConvergenceDisplay(curves, [str(k) for k in range(12)]).plot()
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["each of 12 trains"]
+    assert display.ax_.get_yscale() == "log"
+
+
+def test_convergence_without_a_sweep(regressor):
+    _, X, y = regressor
+    with pytest.raises(ValueError, match="made no sweep"):
+        ConvergenceDisplay.from_estimator(TensorTrainRegressor(max_sweeps=0, rank=2).fit(X, y))
+
+
+def test_ranks_are_those_of_the_trains(iris_model):
+    model, _, _ = iris_model
+    display = RankDisplay.from_estimator(model, tol=0.2)
+    np.testing.assert_array_equal(display.ranks, [train.ranks[1:-1] for train in model.trains_])
+    np.testing.assert_array_equal(display.needed, [train.round(0.2).ranks[1:-1] for train in model.trains_])
+    np.testing.assert_array_equal(display.bounds, [3, 9, 3])
+    with pytest.raises(ValueError, match="one feature only"):
+        RankDisplay.from_estimator(TensorTrainRegressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0]))
+
+
+def test_term_bars(regressor):
+    model, _, _ = regressor
+    display = TermStrengthDisplay.from_estimator(model, 2, feature_names=["a", "b", "c", "d"])
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["a*b", "c"]
+    expected = top_terms(model, 3).strengths[:2]
+    widths = {round(bar.get_y() + bar.get_height() / 2): bar.get_width() for bar in display.ax_.patches}
+    np.testing.assert_allclose([widths[0], widths[1]], expected)
+    with_constant = TermStrengthDisplay.from_estimator(model, 3, constant=True)
+    assert "constant" in [label.get_text() for label in with_constant.ax_.get_yticklabels()]
+
+
+def test_interactions_are_sobol_indices(iris_model):
+    model, X, _ = iris_model
+    indices = sobol_indices(model, X)
+    display = InteractionDisplay.from_estimator(model, X, train=1)
+    np.testing.assert_allclose(np.diag(display.shares), indices.first[1])
+    np.testing.assert_allclose(np.triu(display.shares, 1), np.triu(indices.second[1], 1))
+    mean = InteractionDisplay.from_estimator(model, X)
+    np.testing.assert_allclose(np.diag(mean.shares), indices.first.mean(axis=0))
+    two = InteractionDisplay.from_estimator(model, X, max_features=2)
+    keep = np.sort(np.argsort(-indices.total.mean(axis=0))[:2])
+    assert two.feature_names == [X.columns[k] for k in keep]
+    np.testing.assert_allclose(two.im_.get_array(), 100 * mean.shares[np.ix_(keep, keep)])
+
+
+def test_partial_dependence_lines(iris_model):
+    model, X, _ = iris_model
+    display = PartialDependenceDisplay.from_estimator(model, "petal width (cm)", X, grid_size=7)
+    expected = partial_dependence(model, 3, X, grid_size=7)
+    for line, values in zip(display.ax_.lines, expected.values, strict=False):
+        np.testing.assert_allclose(line.get_ydata(), values)
+    assert display.ax_.get_xlabel() == "petal width (cm)"
+    assert len(PartialDependenceDisplay.from_estimator(model, 3, train=2).ax_.lines) == 1
+
+
+def test_partial_dependence_labels(regressor):
+    model, X, _ = regressor
+    assert PartialDependenceDisplay.from_estimator(model, 0).ax_.get_ylabel() == "mean prediction"
+    assert PartialDependenceDisplay.from_estimator(model, [3, 1], X, grid_size=5).ax_.get_ylabel() == "x2"
+
+
+def test_boundary_is_what_the_model_predicts(iris_model):
+    model, X, y = iris_model
+    display = DecisionBoundaryDisplay.from_estimator(model, X, y, features=("petal width (cm)", 0), grid_size=15)
+    assert display.names == ("petal width (cm)", "sepal length (cm)")
+    row = X.median()
+    row["petal width (cm)"], row["sepal length (cm)"] = display.grid[0][3], display.grid[1][11]
+    assert model.predict(row.to_frame().T)[0] == display.classes[display.decisions[3, 11]]
+    assert display.ax_.get_title() == "other features at their median"
+    assert len(display.ax_.collections[-1].get_offsets()) == 50
+
+
+def test_boundary_of_two_features_and_string_labels():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
+    labels = np.where(X[:, 0] * X[:, 1] > 0, "same", "different")
+    model = TensorTrainClassifier(rank=2, random_state=0).fit(X, labels)
+    display = DecisionBoundaryDisplay.from_estimator(model, X, grid_size=21)
+    assert display.classes == ["different", "same"]
+    assert display.decisions[0, 0] == display.decisions[-1, -1] == 1
+    assert display.decisions[0, -1] == display.decisions[-1, 0] == 0
+    assert display.note == ""
+    with pytest.raises(ValueError, match="features must be two different features of 2"):
+        DecisionBoundaryDisplay.from_estimator(model, X, features=(0, 0))
+    with pytest.raises(ValueError, match="there is no feature 'weight'"):
+        DecisionBoundaryDisplay.from_estimator(model, X, features=("weight", "x1"))
+
+
+def test_misread_digits(digits):
+    model, X, y = digits
+    predicted = model.predict(X)
+    display = MisreadDigitsDisplay.from_estimator(model, X, y, max_images=5)
+    np.testing.assert_array_equal(display.counts, confusion_matrix(y, predicted))
+    assert display.n_misread == np.count_nonzero(predicted != y) > 5
+    assert display.images.shape == (5, 8, 8)
+    wrong = np.flatnonzero(predicted != y)
+    shown = {f"{y[row]} read as {predicted[row]}" for row in wrong}
+    assert set(display.captions) <= shown
+    match = next(row for row in wrong if np.array_equal(X[row].reshape(8, 8), display.images[0]))
+    assert display.captions[0] == f"{y[match]} read as {predicted[match]}"
+    assert display.ax_.get_title() == f"{len(wrong)} of 200 misread, 5 of them shown"
+
+
+def test_misread_digits_errors_and_perfect_reading(digits):
+    model, X, y = digits
+    with pytest.raises(ValueError, match="holds no square images; pass images"):
+        MisreadDigitsDisplay.from_estimator(model, X[:, :60], y)
+    with pytest.raises(ValueError, match="y has 3 labels but there are 200 images"):
+        MisreadDigitsDisplay.from_estimator(model, X, y[:3])
+    right = model.predict(X)
+    display = MisreadDigitsDisplay.from_estimator(model, X, right, images=X.reshape(-1, 8, 8))
+    assert display.n_misread == 0
+    assert display.ax_.get_title() == "0 of 200 misread"
