@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.models.errors import ModelFileError
+from polytrain.tensor_file import DTYPES
 
 __all__ = ["read_labels", "write_labels"]
 
-_NUMBERS = tuple(np.dtype(code).name for code in ("?", *"bhiqBHIQ", "e", "f", "d"))
+_NUMBERS = tuple(dtype.name for dtype in DTYPES.values())
 _DATES = re.compile(r"datetime64\[(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]", re.ASCII)
 _TEXT = re.compile(r"str([1-9][0-9]{0,5})", re.ASCII)
 _MAX_TEXT_BYTES = 1 << 26
@@ -21,6 +22,7 @@ _MAX_TEXT_BYTES = 1 << 26
 
 def write_labels(classes: NDArray) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Return ``{"dtype": ..., "labels": ...}`` and, where labels are numbers or dates, their array instead."""
+    classes = classes.astype(classes.dtype.newbyteorder("="), copy=False)
     kind = classes.dtype.name
     if kind in _NUMBERS:
         return {"dtype": kind, "labels": None}, {"classes": classes}
@@ -38,10 +40,7 @@ def read_labels(entry: dict[str, Any], take: Callable[..., NDArray]) -> NDArray:
     if entry.keys() != {"dtype", "labels"} or not isinstance(entry["dtype"], str):
         raise ValueError("the classes should have a dtype and labels.")
     kind, labels = entry["dtype"], entry["labels"]
-    if labels is None:
-        classes = _read_array(kind, take)
-    else:
-        classes = _read_text(kind, labels)
+    classes = _read_array(kind, take) if labels is None else _read_text(kind, labels)
     if len(classes) < 2 or not (classes[:-1] < classes[1:]).all():
         raise ValueError("the classes should be at least two, in order and different.")
     return classes

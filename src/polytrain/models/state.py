@@ -77,9 +77,7 @@ def describe(model: Any) -> tuple[dict[str, Any], dict[str, NDArray]]:
         tensors.update(labels)
     if isinstance(model, TensorTrainClassifierCV):
         document["alpha"] = model.alpha_
-        tensors.update(
-            {"cv.alphas": model.alphas_, "cv.errors": model.errors_, "cv.mean_errors": model.mean_errors_}
-        )
+        tensors.update({"cv.alphas": model.alphas_, "cv.errors": model.errors_, "cv.mean_errors": model.mean_errors_})
     return document, tensors
 
 
@@ -118,9 +116,13 @@ class _Document:
     def take_float(self, name: str) -> float:
         """Return a finite number."""
         value = self.take(name, float, int)
-        if abs(value) > np.finfo(np.float64).max or value != value:
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
             raise ValueError(f"{name!r} is not a finite number.")
-        return float(value)
+        return number
 
     def tensor(self, name: str, dtypes: tuple[Any, ...] | None = None, shape: tuple[int | None, ...] = ()) -> NDArray:
         """Return an array; None in ``shape`` fits any length, and without ``dtypes`` anything goes."""
@@ -257,9 +259,7 @@ def _read_history(document: _Document, model: Any, n_trains: int) -> None:
         raise ValueError("the columns of the history do not fit together.")
     if "train" in columns and ((columns["train"] < 0).any() or (columns["train"] >= n_trains).any()):
         raise ValueError("the history speaks of trains that are not there.")
-    lists = [
-        map(tuple, column.tolist()) if column.ndim == 2 else column.tolist() for column in columns.values()
-    ]
+    lists = [map(tuple, column.tolist()) if column.ndim == 2 else column.tolist() for column in columns.values()]
     model.history_ = [dict(zip(columns, record, strict=True)) for record in zip(*lists, strict=True)]
     model.n_iter_ = check_count("n_iter", document.take("n_iter", int), 0)
     model.stop_reason_ = document.take("stop_reason", str)
@@ -330,7 +330,7 @@ def _check_cv(name: str, value: Any) -> None:
     elif isinstance(value, list | tuple):
         if not all(isinstance(split, list | tuple) and len(split) == 2 for split in value):
             raise ValueError(f"{name} must list pairs of training and test rows.")
-    elif value is not None and not hasattr(value, "split"):
+    elif value is not None and (isinstance(value, str) or not hasattr(value, "split")):
         raise ValueError(f"{name} must be a number of folds, splits or a splitter, got {value!r:.60}.")
 
 

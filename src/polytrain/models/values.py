@@ -27,14 +27,14 @@ from sklearn.model_selection import (
 
 from polytrain.models.errors import ModelFileError
 from polytrain.tensor import TensorTrain
+from polytrain.tensor_file import DTYPES
 
 __all__ = ["ValueReader", "ValueWriter", "join_cores", "split_cores"]
 
 _MAX_DEPTH = 8
 _MAX_RANGE = 100_000
-_SCALARS = {
-    np.dtype(name).name: np.dtype(name).type for name in ("?", *"bhiqBHIQ", "e", "f", "d")
-}  # bool, int8 ... uint64, float16, float32, float64
+# bool, int8 ... uint64, float16, float32, float64
+_SCALARS: dict[str, Any] = {dtype.name: dtype.newbyteorder("=").type for dtype in DTYPES.values()}
 _SPLITTERS: dict[str, tuple[Any, tuple[str, ...]]] = {
     splitter.__name__: (splitter, arguments)
     for splitter, arguments in (
