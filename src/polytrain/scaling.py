@@ -33,13 +33,17 @@ class FeatureScale:
         """Take the range from the rows of ``X``, shape (N, d)."""
         return cls(X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64))
 
-    def columns(self, X: NDArray) -> NDArray:
-        """Scale rows ``X`` (N, d) into columns (d, N) of the same dtype."""
+    def affine(self) -> tuple[NDArray, NDArray]:
+        """Return ``centre`` and ``factor`` with scaled = (clipped - centre) * factor, both of shape (d,)."""
         # Halves are taken before differences: the range itself may exceed the largest float.
         half = self.high / 2 - self.low / 2
         centre = self.low / 2 + self.high / 2
         usable = half >= np.finfo(np.float64).tiny
-        factor = np.divide(1.0, half, out=np.zeros_like(half), where=usable)
+        return centre, np.divide(1.0, half, out=np.zeros_like(half), where=usable)
+
+    def columns(self, X: NDArray) -> NDArray:
+        """Scale rows ``X`` (N, d) into columns (d, N) of the same dtype."""
+        centre, factor = self.affine()
         out = np.empty(X.shape[::-1], dtype=X.dtype)
         for start in range(0, len(X), _BLOCK_ROWS):
             block = np.clip(X[start : start + _BLOCK_ROWS], self.low, self.high)
