@@ -20,18 +20,18 @@ from polytrain.estimators._base import TrainModel
 
 __all__ = ["to_c"]
 
-_TYPES = {"float64": ("double", "", np.float64), "float32": ("float", "f", np.float32)}
-_KEYWORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long main "
-    "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while".split()
+_TYPES: dict[str, tuple[str, str, Any]] = {"float64": ("double", "", np.float64), "float32": ("float", "f", np.float32)}
+_KEYWORDS = re.compile(
+    "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|main|"
+    "register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while"
 )
 
 
 def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
     """Return the source of a C99 file that predicts what a fitted model predicts.
 
-    The file needs no other file, allocates nothing and calls nothing, except for ``exp`` and ``log1p`` of the standard
-    mathematics library where the model has probabilities. It compiles without warnings.
+    The file needs no other file, allocates nothing and calls nothing, except for ``exp``, ``log`` and ``log1p`` of the
+    standard mathematics library where the model has probabilities. It compiles without warnings.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
             "pass the last step, and do what the other steps do before calling the C function."
         )
     check_is_fitted(model, "trains_")
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name, re.ASCII) or name in _KEYWORDS:
+    if not isinstance(name, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) or _KEYWORDS.fullmatch(name):
         raise ValueError(f"name must be an identifier of C, got {name!r}.")
     if dtype not in _TYPES:
         raise ValueError(f"dtype must be one of {list(_TYPES)}, got {dtype!r}.")
@@ -123,7 +123,8 @@ class _Source:
         return text
 
     def _number(self, value: float) -> str:
-        number = self._dtype(value)
+        with np.errstate(over="ignore"):
+            number = self._dtype(value)
         if not np.isfinite(number):
             raise ValueError(f"the number {value!r} of the model does not fit {self._real}; use dtype='float64'.")
         return (np.format_float_scientific(number, trim="0") if number else "0.0") + self._suffix
@@ -298,17 +299,19 @@ static REAL log_sigmoid(REAL z)
     return z < 0 ? z - {log1p}({exp}(z)) : -{log1p}({exp}(-z));
 }}
 
-void NAME_probabilities(const REAL *x, REAL *probabilities)
-{{
+"""
+        opening = """void NAME_probabilities(const REAL *x, REAL *probabilities)
+{
     REAL values[N_TRAINS];
     evaluate_trains(x, values);
 """
         if self._n_classes == 2:
-            return f"""{log_sigmoid}    probabilities[1] = {exp}(log_sigmoid(values[0]));
-    probabilities[0] = {exp}(log_sigmoid(-values[0]));
+            return f"""{log_sigmoid}{opening}    probabilities[0] = {exp}(log_sigmoid(-values[0]));
+    probabilities[1] = {exp}(log_sigmoid(values[0]));
 }}
 """
-        return f"""{log_sigmoid}{self._class_logs()}
+        logs = self._class_logs()
+        return f"""{log_sigmoid if "log_sigmoid" in logs else ""}{opening}{logs}
     REAL largest = probabilities[0], sum = 0;
     for (int c = 1; c < NAME_N_CLASSES; c++)
         if (probabilities[c] > largest) largest = probabilities[c];
@@ -322,7 +325,7 @@ void NAME_probabilities(const REAL *x, REAL *probabilities)
 
     def _class_logs(self) -> str:
         """Write what puts the logarithm of every class, up to a constant, into ``probabilities``."""
-        name, exp, log1p = self._model.decision_.name, f"exp{self._suffix}", f"log1p{self._suffix}"
+        name, exp, log = self._model.decision_.name, f"exp{self._suffix}", f"log{self._suffix}"
         if name == "one-vs-rest":
             return "    for (int c = 0; c < NAME_N_CLASSES; c++) probabilities[c] = log_sigmoid(values[c]);"
         if name == "binary-code":
@@ -331,15 +334,16 @@ void NAME_probabilities(const REAL *x, REAL *probabilities)
         for (int t = 0; t < N_TRAINS; t++)
             probabilities[c] += log_sigmoid((REAL)code[t * NAME_N_CLASSES + c] * values[t]);
     }"""
-        # -log(1 + sum of exp(-s)) = -largest - log(exp(-largest) + sum of exp(-s - largest)), largest over 0 and all -s
+        # one-vs-one: -log(1 + sum of exp(-s)), with the largest exponent taken out
         return f"""    for (int c = 0; c < NAME_N_CLASSES; c++) {{
-        REAL top = 0, rest = 0;
+        REAL top = 0, sum_against;
         for (int t = 0; t < N_TRAINS; t++) {{
             const REAL against = -(REAL)code[t * NAME_N_CLASSES + c] * values[t];
             if (against > top) top = against;
         }}
+        sum_against = {exp}(-top);
         for (int t = 0; t < N_TRAINS; t++)
             if (code[t * NAME_N_CLASSES + c] != 0)
-                rest += {exp}(-(REAL)code[t * NAME_N_CLASSES + c] * values[t] - top);
-        probabilities[c] = -top - {log1p}(rest + {exp}(-top) - 1);
+                sum_against += {exp}(-(REAL)code[t * NAME_N_CLASSES + c] * values[t] - top);
+        probabilities[c] = -top - {log}(sum_against);
     }}"""

@@ -5,8 +5,8 @@ Conventions
 Operators and initialisers are collected by `GraphBuilder`, which knows nothing of where they end up: a model of its own
 or a pipeline that skl2onnx assembles. Inside, rows are the first axis (``N``), ``m`` trains are batched, ``R`` is the
 largest rank and ``n`` the largest dimension; cores are padded with zeros to (m, n * R, R) and stacked along the
-features, so that one Scan runs over all of them. Where the estimator computes in float64 (scaling, decision,
-probabilities) the graph does too, also for float32 rows; the chain is computed in the type of the rows, as there.
+features, so that one Scan runs over all of them. All arithmetic is float64, also for float32 rows: a product over a
+hundred features in float32 would lose half of its digits, and what comes before in a pipeline rounds differently.
 """
 
 from __future__ import annotations
@@ -49,9 +49,8 @@ class GraphBuilder:
         name = self._unique("constant")
         values = np.array(array, dtype=dtype, order="C")  # keeps a number a number, which ascontiguousarray does not
         if values.dtype.kind in "UO":
-            tensor = helper.make_tensor(
-                name, TensorProto.STRING, values.shape, [str(value).encode() for value in values.ravel()]
-            )
+            words: Any = [str(value).encode() for value in values.ravel()]
+            tensor = helper.make_tensor(name, TensorProto.STRING, values.shape, words)
         else:
             tensor = numpy_helper.from_array(values, name)
         self.initializers.append(tensor)
@@ -68,19 +67,19 @@ class GraphBuilder:
         return self.add("Cast", value, to=onnx_type(dtype))
 
 
-def add_scores(graph: GraphBuilder, model: Any, rows: str, dtype: DTypeLike) -> str:
-    """Scores of all trains in float64. Shapes: rows (N, d) of ``dtype`` -> (N, m)."""
+def add_scores(graph: GraphBuilder, model: Any, rows: str) -> str:
+    """Scores of all trains. Shapes: rows (N, d) of any type -> (N, m)."""
     trains = model._stack.unstack()
     dims = [core.shape[1] for core in trains[0]]
     n_trains, rank, n = len(trains), max(core.shape[2] for cores in trains for core in cores), max(dims)
-    stacked = np.zeros((len(dims), n_trains, n, rank, rank), dtype=dtype)
+    stacked = np.zeros((len(dims), n_trains, n, rank, rank))
     for t, cores in enumerate(trains):
         for k, core in enumerate(cores):
             stacked[k, t, : core.shape[1], : core.shape[0], : core.shape[2]] = core.transpose(1, 0, 2)
-    features = _add_scaling(graph, model.scale_, rows, dtype)
+    features = _add_scaling(graph, model.scale_, graph.cast(rows, np.float64))
     columns = graph.add("Transpose", features, perm=[1, 0])
     # The chain starts with 1 in the first of R slots, for every train and row.
-    first = graph.constant(np.eye(1, rank).reshape(1, 1, rank).repeat(n_trains, axis=0), dtype)
+    first = graph.constant(np.eye(1, rank).reshape(1, 1, rank).repeat(n_trains, axis=0))
     n_rows = graph.add("Gather", graph.add("Shape", rows), graph.constant([0], np.int64))
     shape = graph.add("Concat", graph.constant([n_trains], np.int64), n_rows, graph.constant([rank], np.int64), axis=0)
     start = graph.add("Expand", first, shape)
@@ -89,27 +88,22 @@ def add_scores(graph: GraphBuilder, model: Any, rows: str, dtype: DTypeLike) -> 
     scanned = [columns, graph.constant(stacked.reshape(len(dims), n_trains, n * rank, rank))]
     if used is not None:
         scanned.append(graph.constant(used))
-    body = _chain_step(get_basis(model.plan_.basis), n, dtype, (n_trains, rank), used is not None)
+    body = _chain_step(get_basis(model.plan_.basis), n, (n_trains, rank), used is not None)
     chain = graph.add("Scan", start, *scanned, num_scan_inputs=len(scanned), body=body)
     last = graph.add("Gather", chain, graph.constant(0, np.int64), axis=2)  # (m, N)
-    scores = graph.cast(graph.add("Transpose", last, perm=[1, 0]), np.float64)
-    return graph.add("Mul", scores, graph.constant(model._target_size, np.float64))
+    return graph.add("Mul", graph.add("Transpose", last, perm=[1, 0]), graph.constant(model._target_size))
 
 
-def _add_scaling(graph: GraphBuilder, scale: Any, rows: str, dtype: DTypeLike) -> str:
+def _add_scaling(graph: GraphBuilder, scale: Any, rows: str) -> str:
     """Clip to the fitted ranges and map them onto [-1, 1]. Shapes: (N, d) -> (N, d)."""
     if scale is None:
         return rows
     centre, factor = scale.affine()
-    wide = graph.cast(rows, np.float64)
-    clipped = graph.add("Min", graph.add("Max", wide, graph.constant(scale.low)), graph.constant(scale.high))
-    scaled = graph.add("Mul", graph.add("Sub", clipped, graph.constant(centre)), graph.constant(factor))
-    return graph.cast(scaled, dtype)
+    clipped = graph.add("Min", graph.add("Max", rows, graph.constant(scale.low)), graph.constant(scale.high))
+    return graph.add("Mul", graph.add("Sub", clipped, graph.constant(centre)), graph.constant(factor))
 
 
-def _chain_step(
-    basis: Basis, n: int, dtype: DTypeLike, shape: tuple[int, int], masked: bool
-) -> onnx.GraphProto:
+def _chain_step(basis: Basis, n: int, shape: tuple[int, int], masked: bool) -> onnx.GraphProto:
     """Absorb one feature, the body of the Scan.
 
     Shapes: state (m, N, R), x (N,), core (m, n * R, R), used (n,) if masked -> (m, N, R).
@@ -121,17 +115,17 @@ def _chain_step(
         return f"chain_{wish}_{names[wish]}"
 
     graph = GraphBuilder(unique)
-    kind, (n_trains, rank) = onnx_type(dtype), shape
+    kind, (n_trains, rank) = TensorProto.DOUBLE, shape
     state, x, core, used = "chain_state", "chain_x", "chain_core", "chain_used"
     column = graph.add("Reshape", x, graph.constant([-1, 1], np.int64))
     values: list[str] = []
     for degree in range(1, n):
-        values.append(column if degree == 1 else _next_value(graph, basis, degree, column, values, dtype))
+        values.append(column if degree == 1 else _next_value(graph, basis, degree, column, values))
     parts = [state]
     for degree, value in enumerate(values, start=1):
         if masked:
             flag = graph.add("Gather", used, graph.constant(degree, np.int64))
-            value = graph.add("Where", flag, value, graph.constant(0, dtype))
+            value = graph.add("Where", flag, value, graph.constant(0.0))
         parts.append(graph.add("Mul", state, value))
     spread = graph.add("Concat", *parts, axis=2)
     graph.add("MatMul", spread, core, output="chain_next")
@@ -146,17 +140,15 @@ def _chain_step(
     return helper.make_graph(graph.nodes, "chain", inputs, outputs, graph.initializers)
 
 
-def _next_value(
-    graph: GraphBuilder, basis: Basis, degree: int, x: str, values: Sequence[str], dtype: DTypeLike
-) -> str:
+def _next_value(graph: GraphBuilder, basis: Basis, degree: int, x: str, values: Sequence[str]) -> str:
     """phi[degree] from the two functions before it; ``values`` begins with phi[1], and phi[0] is 1."""
     a, b = basis.recurrence(degree)
     value = graph.add("Mul", values[-1], x)
     if a != 1:
-        value = graph.add("Mul", value, graph.constant(a, dtype))
+        value = graph.add("Mul", value, graph.constant(a))
     if b == 0:
         return value
-    weight = graph.constant(b, dtype)
+    weight = graph.constant(b)
     return graph.add("Sub", value, weight if degree == 2 else graph.add("Mul", weight, values[-2]))
 
 
@@ -200,11 +192,11 @@ def _log_sigmoid(graph: GraphBuilder, value: str) -> str:
 
 
 def add_probabilities(graph: GraphBuilder, model: Any, scores: str) -> str:
-    """Probabilities in float64. Shapes: scores (N, m) -> (N, n_classes)."""
+    """Shapes: scores (N, m) -> (N, n_classes)."""
     n_classes = len(model.classes_)
     if n_classes == 2:
-        positive = graph.add("Sigmoid", scores)
-        return graph.add("Concat", graph.add("Sub", graph.constant(1.0), positive), positive, axis=1)
+        both = graph.add("Concat", graph.add("Neg", scores), scores, axis=1)
+        return graph.add("Exp", _log_sigmoid(graph, both))
     if model.decision_.name == "one-vs-rest":
         logs = _log_sigmoid(graph, scores)
     elif model.decision_.name == "one-vs-one":

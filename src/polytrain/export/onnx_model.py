@@ -37,7 +37,7 @@ def to_onnx(model: Any, *, dtype: str = "float32", opset: int = 17) -> Any:
     model : TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor or Pipeline
         The fitted model. A pipeline is converted by skl2onnx, which must know its other steps.
     dtype : {"float32", "float64"}, default="float32"
-        Type of the input rows, of the arithmetic along the train, and of the numbers that come out.
+        Type of the input rows and of the numbers that come out. The arithmetic of the model is float64 in any case.
     opset : int, default=17
         Version of ONNX's operators, at least 13. ``SerializeToString`` of the result is the content of an .onnx file.
 
@@ -128,7 +128,7 @@ def _convert_model(model: TrainModel, dtype: np.dtype, opset: int) -> Any:
 def _add_regressor(graph: Any, model: Any, rows: str, dtype: Any, output: str) -> None:
     from polytrain.export.onnx_graph import add_scores, onnx_type
 
-    scores = add_scores(graph, model, rows, dtype)
+    scores = add_scores(graph, model, rows)
     shifted = graph.add("Add", scores, graph.constant(model.intercept_, np.float64))
     graph.add("Cast", shifted, to=onnx_type(dtype), output=output)
 
@@ -136,7 +136,7 @@ def _add_regressor(graph: Any, model: Any, rows: str, dtype: Any, output: str) -
 def _add_classifier(graph: Any, model: Any, rows: str, dtype: Any, labels: Any, outputs: tuple[str, str]) -> None:
     from polytrain.export.onnx_graph import add_decision, add_label, add_probabilities, add_scores, onnx_type
 
-    scores = add_scores(graph, model, rows, dtype)
+    scores = add_scores(graph, model, rows)
     decided = add_decision(graph, model, scores)
     add_label(graph, model, decided, labels, outputs[0])
     second = add_probabilities(graph, model, scores) if hasattr(model, "predict_proba") else decided
@@ -188,17 +188,11 @@ def register_onnx_converters() -> None:
     )
 
 
-def _rows_for(graph: Any, operator: Any) -> tuple[str, Any]:
-    """Return the input of a step of a pipeline, and the type to compute in: float64 for float64, else float32."""
-    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
+def _output_dtype(operator: Any) -> Any:
+    """Return the type that skl2onnx expects of a step's numbers: float64 for float64 inputs, else float32."""
+    from skl2onnx.common.data_types import DoubleTensorType
 
-    variable = operator.inputs[0]
-    if isinstance(variable.type, DoubleTensorType):
-        return variable.full_name, np.dtype(np.float64)
-    rows = variable.full_name
-    if not isinstance(variable.type, FloatTensorType):
-        rows = graph.cast(rows, np.float32)
-    return rows, np.dtype(np.float32)
+    return np.dtype(np.float64 if isinstance(operator.inputs[0].type, DoubleTensorType) else np.float32)
 
 
 def _hand_over(graph: Any, container: Any) -> None:
@@ -223,8 +217,8 @@ def _classifier_converter(scope: Any, operator: Any, container: Any) -> None:
         labels = np.arange(len(labels))
     elif labels.dtype.kind in "bf":  # skl2onnx declares all labels that are no strings as int64
         labels = labels.astype(np.int64)
-    rows, dtype = _rows_for(graph, operator)
-    _add_classifier(graph, model, rows, dtype, labels, tuple(output.full_name for output in operator.outputs[:2]))
+    outputs = operator.outputs[0].full_name, operator.outputs[1].full_name
+    _add_classifier(graph, model, operator.inputs[0].full_name, _output_dtype(operator), labels, outputs)
     _hand_over(graph, container)
 
 
@@ -232,6 +226,6 @@ def _regressor_converter(scope: Any, operator: Any, container: Any) -> None:
     from polytrain.export.onnx_graph import GraphBuilder
 
     graph = GraphBuilder(scope.get_unique_variable_name)
-    rows, dtype = _rows_for(graph, operator)
-    _add_regressor(graph, operator.raw_operator, rows, dtype, operator.outputs[0].full_name)
+    rows, output = operator.inputs[0].full_name, operator.outputs[0].full_name
+    _add_regressor(graph, operator.raw_operator, rows, _output_dtype(operator), output)
     _hand_over(graph, container)
