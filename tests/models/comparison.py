@@ -1,4 +1,6 @@
-"""Equality to the last bit, types included."""
+"""What the tests of model files share: equality to the last bit, types included, and right checksums."""
+
+import hashlib
 
 import numpy as np
 
@@ -46,3 +48,15 @@ def assert_same_predictions(one, two, X):
         if hasattr(one, method):
             for rows in (X, X.astype(np.float32)):
                 assert_same(getattr(one, method)(rows), getattr(two, method)(rows), method)
+
+
+OPENING = b'{"__metadata__":{"format":"polytrain","sha256":"'
+
+
+def seal(raw):
+    """Put the right checksum into a model file; nothing happens to a file that has no place for one."""
+    place = 8 + len(OPENING)
+    if raw[8:place] != OPENING or len(raw) < place + 64:
+        return raw
+    digest = hashlib.sha256(raw[:place] + b"0" * 64 + raw[place + 64 :]).hexdigest().encode()
+    return raw[:place] + digest + raw[place + 64 :]

@@ -1,18 +1,7 @@
-import hashlib
 import json
 
 import pytest
-
-OPENING = b'{"__metadata__":{"format":"polytrain","sha256":"'
-
-
-def seal(raw):
-    """Put the right checksum into a model file; nothing happens to a file that has no place for one."""
-    place = 8 + len(OPENING)
-    if raw[8:place] != OPENING or len(raw) < place + 64:
-        return raw
-    digest = hashlib.sha256(raw[:place] + b"0" * 64 + raw[place + 64 :]).hexdigest().encode()
-    return raw[:place] + digest + raw[place + 64 :]
+from comparison import seal
 
 
 class ModelBytes:
