@@ -1,13 +1,13 @@
 """The C source compiles without warnings and says what the estimator says."""
 
 import ctypes
-import itertools
 import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from configurations import CONFIGURATIONS
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -80,18 +80,7 @@ def check_classifier(model, folder, rows, tolerance=1e-12, **options):
 
 
 @needs_compiler
-@pytest.mark.parametrize(
-    ("loss", "decision", "basis", "scale", "n_classes"),
-    list(
-        itertools.product(
-            ("logistic", "squared"),
-            ("one-vs-rest", "one-vs-one", "binary-code"),
-            ("power", "legendre"),
-            ("minmax", None),
-            (2, 5),
-        )
-    ),
-)
+@pytest.mark.parametrize(("loss", "decision", "basis", "scale", "n_classes"), CONFIGURATIONS)
 def test_classifiers(tmp_path, table, loss, decision, basis, scale, n_classes):
     X, rows, labels, _ = table
     if scale is None:
@@ -144,7 +133,7 @@ def test_float(tmp_path, table):
 @needs_compiler
 def test_labels_that_are_hard_to_write(tmp_path, table):
     X, rows, labels, _ = table
-    names = np.array(['say "hi"', "back\\slash", "??/ trigraph", "ä\N{GRINNING FACE}", "line\nend 12"])
+    names = np.array(['say "hi"', "back\\slash", "??/ trigraph", "ä\N{GRINNING FACE} NAME_REAL", "line\nend 12"])
     check_classifier(TensorTrainClassifier(**FAST).fit(X, names[labels]), tmp_path, rows)
 
 
@@ -184,7 +173,7 @@ def test_bad_arguments(table):
             to_c(model, name)
     with pytest.raises(ValueError, match="dtype must be one of"):
         to_c(model, dtype="half")
-    with pytest.raises(ValueError, match=r"does not fit float; use dtype='float64'"):
+    with pytest.raises(ValueError, match=r"do not fit float; use dtype='float64'"):
         to_c(model, dtype="float32")
     with pytest.raises(TypeError, match="pass the last step"):
         to_c(make_pipeline(StandardScaler(), TensorTrainClassifier(rank=2)).fit(X, labels))

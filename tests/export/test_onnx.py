@@ -1,6 +1,5 @@
 """ONNX graphs say what the estimators say."""
 
-import itertools
 import os
 import time
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from configurations import CONFIGURATIONS
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_digits
@@ -51,19 +51,8 @@ def check_classifier(model, rows, dtype, converted=None, inputs=None):
     return found
 
 
-@pytest.mark.parametrize(
-    ("loss", "decision", "basis", "scale", "dtype", "n_classes"),
-    list(
-        itertools.product(
-            ("logistic", "squared"),
-            ("one-vs-rest", "one-vs-one", "binary-code"),
-            ("power", "chebyshev", "legendre"),
-            ("minmax", None),
-            ("float32", "float64"),
-            (2, 5),
-        )
-    ),
-)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("loss", "decision", "basis", "scale", "n_classes"), CONFIGURATIONS)
 def test_classifiers(table, loss, decision, basis, scale, dtype, n_classes):
     X, rows, labels, _ = table
     if scale is None:

@@ -109,29 +109,34 @@ class _Source:
 
     def text(self) -> str:
         """Return the whole file."""
-        parts = [self._opening(), self._tables(), self._chain()]
         if self._is_regressor:
-            parts.append(self._regression())
+            code = [self._regression()]
         else:
-            parts += [self._decision(), self._prediction()]
+            code = [self._decision(), self._prediction()]
             if self._has_probabilities:
-                parts.append(self._probabilities())
-        # REAL, NAME and the numbers are the only things that vary within the code.
-        text = "\n".join(parts)
-        for word, value in (("REAL", self._real), ("NAME", self._name)):
-            text = re.sub(rf"\b{word}(?=\b|_)", value, text)
-        return text
+                code.append(self._probabilities())
+        parts = [self._opening(), self._tables(), self._chain(), *code]
+        if not self._is_regressor:
+            parts.append(self._class_names())
+        return "\n".join(parts)
 
-    def _number(self, value: float) -> str:
+    def _fill(self, code: str) -> str:
+        """Put the type and the name of the model into a piece of code."""
+        return code.replace("REAL", self._real).replace("NAME", self._name)
+
+    def _numbers(self, values: Any) -> list[str]:
+        """Write numbers with all their digits: Python's shortest form for double, nine digits for float."""
         with np.errstate(over="ignore"):
-            number = self._dtype(value)
-        if not np.isfinite(number):
-            raise ValueError(f"the number {value!r} of the model does not fit {self._real}; use dtype='float64'.")
-        return (np.format_float_scientific(number, trim="0") if number else "0.0") + self._suffix
+            array = np.ravel(values).astype(self._dtype)
+        if not np.isfinite(array).all():
+            raise ValueError(f"some numbers of the model do not fit {self._real}; use dtype='float64'.")
+        if not self._suffix:
+            return [repr(value) for value in array.tolist()]
+        return [f"{value:.8e}f" for value in array.tolist()]
 
     def _table(self, name: str, values: Any) -> str:
-        numbers = [self._number(value) for value in np.ravel(values)]
-        return f"static const REAL {name}[{len(numbers)}] = {{\n{_wrapped(numbers)}\n}};"
+        numbers = self._numbers(values)
+        return f"static const {self._real} {name}[{len(numbers)}] = {{\n{_wrapped(numbers)}\n}};"
 
     def _integers(self, name: str, values: Any) -> str:
         flat = np.ravel(values)
@@ -143,14 +148,14 @@ class _Source:
         model = self._model
         lines = [
             f"/* {type(model).__name__} of {model.n_features_in_} features, {model.n_parameters_} coefficients.",
-            f"   Written by polytrain {__version__}. C99. Features that are NaN count as the least value. */",
+            f"   Written by polytrain {__version__}. C99. */",
             "",
             *(["#include <math.h>", ""] if self._has_probabilities else []),
             "/* Declarations, for a header of your own. x has NAME_N_FEATURES numbers. */",
             f"enum {{ NAME_N_FEATURES = {model.n_features_in_} }};",
         ]
         if self._is_regressor:
-            return "\n".join([*lines, "REAL NAME_predict(const REAL *x);", ""])
+            return self._fill("\n".join([*lines, "REAL NAME_predict(const REAL *x);", ""]))
         n_scores = 1 if self._n_classes == 2 else self._n_classes
         lines += [
             f"enum {{ NAME_N_CLASSES = {self._n_classes}, NAME_N_SCORES = {n_scores} }};",
@@ -160,7 +165,7 @@ class _Source:
         ]
         if self._has_probabilities:
             lines.append("void NAME_probabilities(const REAL *x, REAL *probabilities); /* NAME_N_CLASSES numbers */")
-        return "\n".join([*lines, ""])
+        return self._fill("\n".join([*lines, ""]))
 
     def _tables(self) -> str:
         dims = [core.shape[1] for core in self._trains[0]]
@@ -170,7 +175,7 @@ class _Source:
         cores = np.concatenate([core.ravel() for train in self._trains for core in train])
         parts = [
             f"enum {{ N_TRAINS = {self._n_trains}, MAX_DIM = {max(dims)}, MAX_RANK = {max(map(max, ranks))} }};",
-            "/* Basis functions of each feature; ranks of each train, NAME_N_FEATURES + 1 of them;",
+            "/* Basis functions of each feature; ranks of each train, one more than features;",
             "   cores [left rank][basis function][right rank], feature after feature and train after train. */",
             self._integers("dims", dims),
             self._integers("ranks", ranks),
@@ -194,7 +199,7 @@ class _Source:
     if (value > high[k]) value = high[k];
     value = (value - centre[k]) * factor[k];"""
         )
-        return f"""/* The basis functions of feature k. */
+        return self._fill(f"""/* The basis functions of feature k. */
 static void evaluate_basis(const REAL *x, int k, REAL *phi)
 {{
 {scaling}
@@ -224,17 +229,17 @@ static void evaluate_trains(const REAL *x, REAL *values)
         values[t] = left[0];
     }}
 }}
-"""
+""")
 
     def _regression(self) -> str:
-        size, intercept = self._number(self._model._target_size), self._number(self._model.intercept_)
-        return f"""REAL NAME_predict(const REAL *x)
+        size, intercept = self._numbers([self._model._target_size, self._model.intercept_])
+        return self._fill(f"""REAL NAME_predict(const REAL *x)
 {{
     REAL value;
     evaluate_trains(x, &value);
     return value * {size} + {intercept};
 }}
-"""
+""")
 
     def _code_table(self) -> NDArray:
         return self._model.decision_.code(self._n_classes).astype(int)
@@ -243,13 +248,13 @@ static void evaluate_trains(const REAL *x, REAL *values)
         """Write NAME_scores: the trains' values, or votes with the sums of the values as a tie-break."""
         name = self._model.decision_.name
         if self._n_classes == 2 or name == "one-vs-rest":
-            return "void NAME_scores(const REAL *x, REAL *scores)\n{\n    evaluate_trains(x, scores);\n}\n"
+            return self._fill("void NAME_scores(const REAL *x, REAL *scores)\n{\n    evaluate_trains(x, scores);\n}\n")
         # A vote counts 1 (one-vs-one), or -1 where a bit differs (binary-code).
         vote = {
             "one-vs-one": "if (sign == (values[t] > 0 ? 1 : -1)) votes += 1;",
             "binary-code": "if (sign != (values[t] > 0 ? 1 : -1)) votes -= 1;",
         }[name]
-        return f"""/* What train t says about class c: 1 for, -1 against, 0 nothing. */
+        return self._fill(f"""/* What train t says about class c: 1 for, -1 against, 0 nothing. */
 {self._integers("code", self._code_table())}
 
 void NAME_scores(const REAL *x, REAL *scores)
@@ -267,10 +272,14 @@ void NAME_scores(const REAL *x, REAL *scores)
         scores[c] = votes + sum / (3 * ((sum < 0 ? -sum : sum) + 1));
     }}
 }}
-"""
+""")
+
+    def _class_names(self) -> str:
+        names = [_c_string(str(label)) for label in self._model.classes_]
+        lines = ",\n    ".join(names)
+        return f"const char *const {self._name}_class_names[{len(names)}] = {{\n    {lines}\n}};\n"
 
     def _prediction(self) -> str:
-        names = ",\n    ".join(_c_string(str(label)) for label in self._model.classes_)
         choice = (
             "    return scores[0] > 0;"
             if self._n_classes == 2
@@ -279,17 +288,13 @@ void NAME_scores(const REAL *x, REAL *scores)
         if (scores[c] > scores[best]) best = c;
     return best;"""
         )
-        return f"""const char *const NAME_class_names[NAME_N_CLASSES] = {{
-    {names}
-}};
-
-int NAME_predict(const REAL *x)
+        return self._fill(f"""int NAME_predict(const REAL *x)
 {{
     REAL scores[NAME_N_SCORES];
     NAME_scores(x, scores);
 {choice}
 }}
-"""
+""")
 
     def _probabilities(self) -> str:
         exp, log1p = f"exp{self._suffix}", f"log1p{self._suffix}"
@@ -306,12 +311,12 @@ static REAL log_sigmoid(REAL z)
     evaluate_trains(x, values);
 """
         if self._n_classes == 2:
-            return f"""{log_sigmoid}{opening}    probabilities[0] = {exp}(log_sigmoid(-values[0]));
+            return self._fill(f"""{log_sigmoid}{opening}    probabilities[0] = {exp}(log_sigmoid(-values[0]));
     probabilities[1] = {exp}(log_sigmoid(values[0]));
 }}
-"""
+""")
         logs = self._class_logs()
-        return f"""{log_sigmoid if "log_sigmoid" in logs else ""}{opening}{logs}
+        return self._fill(f"""{log_sigmoid if "log_sigmoid" in logs else ""}{opening}{logs}
     REAL largest = probabilities[0], sum = 0;
     for (int c = 1; c < NAME_N_CLASSES; c++)
         if (probabilities[c] > largest) largest = probabilities[c];
@@ -321,7 +326,7 @@ static REAL log_sigmoid(REAL z)
     }}
     for (int c = 0; c < NAME_N_CLASSES; c++) probabilities[c] /= sum;
 }}
-"""
+""")
 
     def _class_logs(self) -> str:
         """Write what puts the logarithm of every class, up to a constant, into ``probabilities``."""
