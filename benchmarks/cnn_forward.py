@@ -14,12 +14,11 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from polytrain.features import DigitCNN
-from polytrain.features._weights import read_safetensors
-from polytrain.features.cnn import WEIGHTS
+from polytrain.features.cnn import WEIGHTS, read_weights
 
 
 def torch_net(n_features):
-    tensors, _ = read_safetensors(WEIGHTS / f"digit_cnn_d{n_features}.safetensors")
+    tensors, _ = read_weights(WEIGHTS / f"digit_cnn_d{n_features}.safetensors")
     net = torch.nn.Sequential(
         torch.nn.Conv2d(1, 20, 5),
         torch.nn.MaxPool2d(2),

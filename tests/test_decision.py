@@ -44,6 +44,12 @@ SLOW = {
 }
 
 
+@pytest.mark.parametrize("m", [2, 3, 4, 5, 8, 9, 100])
+@pytest.mark.parametrize("name", NAMES)
+def test_number_of_trains(name, m):
+    assert get_decision(name).n_trains(m) == (1 if m == 2 else len(get_decision(name).code(m)))
+
+
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e3])
 @pytest.mark.parametrize("m", [3, 4, 5, 8, 10])
 @pytest.mark.parametrize("name", NAMES)

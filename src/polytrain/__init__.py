@@ -1,19 +1,45 @@
 """Polynomial classifiers and regressors whose coefficients are kept as a tensor train.
 
 The pipeline of the paper, features -> tensor-train classifier -> decision, is the layout of the package. Start with
-`TensorTrainClassifier` or `TensorTrainRegressor`; `TensorTrain` and `Polynomial` are the objects behind them.
+`TensorTrainClassifier` or `TensorTrainRegressor`; `TensorTrain` and `Polynomial` are the objects behind them. Fitted
+models have a method ``save``; `load` reads the file, and ``polytrain.export`` turns models into ONNX and C.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from polytrain.estimators import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
 from polytrain.tensor import Polynomial, TensorTrain
 
+if TYPE_CHECKING:
+    from polytrain import export
+    from polytrain.models import ModelFileError, load
+
 __version__ = "0.1.0"
 
 __all__ = [
+    "ModelFileError",
     "Polynomial",
     "TensorTrain",
     "TensorTrainClassifier",
     "TensorTrainClassifierCV",
     "TensorTrainRegressor",
     "__version__",
+    "export",
+    "load",
 ]
+
+# Not every user needs these; they are imported on first use, so that `import polytrain` stays fast.
+_LAZY = {"ModelFileError": "polytrain.models", "load": "polytrain.models"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    if name == "export":
+        return import_module("polytrain.export")
+    raise AttributeError(f"module 'polytrain' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -27,6 +27,10 @@ class Decision:
         """Return the code matrix of shape (n_trains, m)."""
         raise NotImplementedError
 
+    def n_trains(self, n_classes: int) -> int:
+        """Return the number of trains without forming the code matrix. Two classes need one train only."""
+        raise NotImplementedError
+
     def decide(self, scores: NDArray, n_classes: int) -> NDArray:
         """Return a number per row and class whose largest entry is the decision."""
         raise NotImplementedError
@@ -65,6 +69,10 @@ class OneVsRest(Decision):
         """One class against all others, each in turn."""
         return 2.0 * np.eye(n_classes) - 1.0
 
+    def n_trains(self, n_classes: int) -> int:
+        """As many as classes."""
+        return n_classes if n_classes > 2 else 1
+
     def decide(self, scores: NDArray, n_classes: int) -> NDArray:
         """The scores themselves."""
         return scores.T
@@ -98,6 +106,10 @@ class OneVsOne(Decision):
             row[i], row[j] = 1.0, -1.0
         return code
 
+    def n_trains(self, n_classes: int) -> int:
+        """As many as pairs."""
+        return n_classes * (n_classes - 1) // 2
+
     def decide(self, scores: NDArray, n_classes: int) -> NDArray:
         """Votes, with ties broken by the sum of the scores in favour of a class."""
         code = self.code(n_classes)
@@ -129,9 +141,12 @@ class BinaryCode(Decision):
 
     def code(self, n_classes: int) -> NDArray:
         """Bits of the class index, the lowest first."""
-        n_bits = int(n_classes - 1).bit_length()
-        bits = (np.arange(n_classes) >> np.arange(n_bits)[:, None]) & 1
+        bits = (np.arange(n_classes) >> np.arange(self.n_trains(n_classes))[:, None]) & 1
         return 2.0 * bits - 1.0
+
+    def n_trains(self, n_classes: int) -> int:
+        """As many as bits."""
+        return int(n_classes - 1).bit_length()
 
     def decide(self, scores: NDArray, n_classes: int) -> NDArray:
         """Minus the Hamming distance, with ties broken by the margin: the sum of the scores in the code's direction."""

@@ -33,3 +33,13 @@ def test_computes_in_the_dtype_asked_for():
     result = TrainStack([problem.cores], get_basis("power"), np.float32).evaluate(problem.columns.T)
     assert result.dtype == np.float32
     np.testing.assert_allclose(result[0], dense_scores(problem.cores, problem.columns, "power"), atol=1e-5)
+
+
+def test_unstacking_gives_the_cores_back():
+    rng = np.random.default_rng(0)
+    dims, ranks = (2, 4, 3), ((1, 2, 3, 1), (1, 1, 1, 1), (1, 2, 1, 1))
+    trains = [[rng.standard_normal(shape) for shape in zip(row[:-1], dims, row[1:], strict=True)] for row in ranks]
+    for cores, found in zip(trains, TrainStack(trains, get_basis("power"), np.float64).unstack(), strict=True):
+        for core, other in zip(cores, found, strict=True):
+            np.testing.assert_array_equal(core, other)
+            assert other.flags.c_contiguous

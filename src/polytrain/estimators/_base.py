@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -124,7 +125,7 @@ class TrainModel(BaseEstimator):
                     "Scale the features to [-1, 1], for example with scale='minmax'."
                 ) from error
         self.plan_, self.scale_ = plan, scale
-        self.trains_ = [TensorTrain([target_size * result.cores[0], *result.cores[1:]]) for result in results]
+        self._keep_trains([result.cores for result in results], target_size)
         self.history_ = [
             {"train": index, **_rescaled(record, target_size)}
             for index, result in enumerate(results)
@@ -133,9 +134,14 @@ class TrainModel(BaseEstimator):
         self.n_iter_ = max(len(result.history) for result in results)
         reasons = {result.stop_reason for result in results}
         self.stop_reason_ = reasons.pop() if len(reasons) == 1 else max(reasons - {"tolerance"})
+
+    def _keep_trains(self, learned: Sequence[Sequence[NDArray]], target_size: float) -> None:
+        """Store trains as they were learned, for targets divided by ``target_size``; ``plan_`` must be there."""
+        with np.errstate(over="ignore"):
+            self.trains_ = [TensorTrain([target_size * cores[0], *cores[1:]]) for cores in learned]
         self.n_parameters_ = sum(train.n_parameters for train in self.trains_)
         # The trains as they were learned: in the original units they might overflow float32.
-        self._stack = TrainStack([result.cores for result in results], get_basis(plan.basis), np.float64)
+        self._stack = TrainStack(learned, get_basis(self.plan_.basis), np.float64)
         self._target_size = target_size
 
     def _starts(self, plan: TrainPlan, n_trains: int) -> Sequence[Any]:
@@ -172,6 +178,40 @@ class TrainModel(BaseEstimator):
             for record in result.history:
                 progress.sweep_done(index, record)
             yield result
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that is safe to open, also by others.
+
+        The file holds numbers and text only; :func:`polytrain.load` reads it back to the last bit. It is written
+        under another name first and then moved into place, so that a crash leaves either the old file or the new one.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write; an existing file is replaced.
+
+        Raises
+        ------
+        polytrain.ModelFileError
+            If the model has a parameter that such a file cannot hold, for example a generator.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import polytrain
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = polytrain.TensorTrainClassifier(rank=2, random_state=0).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(os.path.join(folder, "iris.polytrain"))
+        ...     same = polytrain.load(os.path.join(folder, "iris.polytrain"))
+        >>> bool((same.predict_proba(X) == model.predict_proba(X)).all())
+        True
+        """
+        from polytrain.models.file import save
+
+        check_is_fitted(self, "trains_")
+        save(self, path)
 
     def _scores(self, X: Any) -> NDArray:
         """Scores of all trains, shape (n_trains, N), for unchecked rows."""

@@ -22,12 +22,14 @@ from scipy.linalg.blas import sgemm
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from polytrain.features._images import ImageTransformer
-from polytrain.features._weights import read_safetensors
+from polytrain.tensor_file import read_tensor_file
 
 __all__ = ["DigitCNN"]
 
 SIDE = 28
 PACKAGED_N_FEATURES = (20, 25, 30, 35, 40)
+# Our headers take about 1 kB; a larger number is a sign of some other file.
+MAX_HEADER_BYTES = 100_000
 WEIGHTS = Path(__file__).parent / "weights"
 
 
@@ -98,6 +100,18 @@ class DigitCNN(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         return self._net(images.astype(np.float32, copy=False))
 
 
+def read_weights(path: Path) -> tuple[dict[str, NDArray], dict[str, str]]:
+    """Return the tensors and the metadata of a safetensors file of float32 tensors, or say what is wrong with it."""
+    try:
+        tensors, metadata = read_tensor_file(path, MAX_HEADER_BYTES)
+    except ValueError as error:
+        raise ValueError(f"{path} is no safetensors file of weights: {error}") from None
+    for name, tensor in tensors.items():
+        if tensor.dtype != np.float32:
+            raise ValueError(f"{path}: {name} has dtype {tensor.dtype}; weights are float32.")
+    return tensors, metadata
+
+
 @dataclass(frozen=True)
 class Net:
     """The weights, laid out for the GEMMs of the forward pass.
@@ -120,7 +134,7 @@ class Net:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read a net from a safetensors file and check that it is one of this shape."""
-        tensors, metadata = read_safetensors(path)
+        tensors, metadata = read_weights(path)
         if metadata.get("activation") != "tanh":
             raise ValueError(f"{path} has the activation {metadata.get('activation')!r}; DigitCNN evaluates 'tanh'.")
         n_features = len(tensors["conv3.bias"]) if "conv3.bias" in tensors else 0

@@ -70,6 +70,7 @@ class TrainStack:
     def __init__(self, trains: Sequence[Sequence[NDArray]], basis: Basis, dtype: DTypeLike) -> None:
         self._basis, self._dtype, self._n_trains = basis, np.dtype(dtype), len(trains)
         self._dims = [core.shape[1] for core in trains[0]]
+        self._ranks = [(1, *(core.shape[2] for core in cores)) for cores in trains]
         # Core k of every train as a matrix (right rank, basis * left rank): it multiplies a Khatri-Rao product.
         self._matrices = []
         for cores in zip(*trains, strict=True):
@@ -87,6 +88,19 @@ class TrainStack:
         other._dtype = np.dtype(dtype)
         other._matrices = [matrices.astype(dtype) for matrices in self._matrices]
         return other
+
+    def unstack(self) -> list[list[NDArray]]:
+        """Return the cores of each train as they were given, in the stack's dtype."""
+        trains = []
+        for t, ranks in enumerate(self._ranks):
+            cores = []
+            for n, matrices, left_rank, right_rank in zip(
+                self._dims, self._matrices, ranks[:-1], ranks[1:], strict=True
+            ):
+                padded = matrices[t].reshape(len(matrices[t]), n, -1)
+                cores.append(np.ascontiguousarray(padded[:right_rank, :, :left_rank].transpose(2, 1, 0)))
+            trains.append(cores)
+        return trains
 
     def evaluate(
         self, X: NDArray, to_columns: Callable[[NDArray], NDArray] = _transpose, n_threads: int = 1

@@ -1,0 +1,231 @@
+"""Fitted models as ONNX: alone, or as a step of a pipeline that skl2onnx converts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from polytrain.estimators import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain.estimators._base import TrainModel
+
+__all__ = ["register_onnx_converters", "to_onnx"]
+
+#: The oldest operator set that the graph can be written in: Softmax means what it says since then.
+OLDEST_OPSET = 13
+_DTYPES = ("float32", "float64")
+
+
+def _need(extra_module: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(extra_module)
+    except ImportError as error:
+        raise ImportError(
+            f"the ONNX export needs {extra_module}, which is not installed: pip install 'polytrain[onnx]'."
+        ) from error
+
+
+def to_onnx(model: Any, *, dtype: str = "float32", opset: int = 17) -> Any:
+    """Return a fitted model, or a fitted pipeline that ends with one, as an ONNX model.
+
+    Parameters
+    ----------
+    model : TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor or Pipeline
+        The fitted model. A pipeline is converted by skl2onnx, which must know its other steps.
+    dtype : {"float32", "float64"}, default="float32"
+        Type of the input rows and of the numbers that come out. The arithmetic of the model is float64 in any case.
+    opset : int, default=17
+        Version of ONNX's operators, at least 13. ``SerializeToString`` of the result is the content of an .onnx file.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Input ``X`` of shape (N, n_features). A classifier has the outputs ``label`` and ``probabilities``, or
+        ``scores`` (the decision function) instead of the latter where it has no probabilities. A regressor has the
+        output ``variable`` of shape (N, 1). These are skl2onnx's names.
+
+    See Also
+    --------
+    register_onnx_converters : Lets skl2onnx convert pipelines with these models itself.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from polytrain import TensorTrainClassifier
+    >>> from polytrain.export import to_onnx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = to_onnx(TensorTrainClassifier(rank=2, random_state=0).fit(X, y))
+    >>> [output.name for output in model.graph.output]
+    ['label', 'probabilities']
+    >>> sum(node.op_type == "Scan" for node in model.graph.node)
+    1
+    """
+    if dtype not in _DTYPES:
+        raise ValueError(f"dtype must be one of {list(_DTYPES)}, got {dtype!r}.")
+    _check_opset(opset)
+    check_is_fitted(model)
+    _need("onnx")
+    if not isinstance(model, TrainModel):
+        return _convert_pipeline(model, dtype, opset)
+    return _convert_model(model, np.dtype(dtype), opset)
+
+
+def _check_opset(opset: Any) -> None:
+    if not isinstance(opset, int) or opset < OLDEST_OPSET:
+        raise ValueError(f"opset must be an integer of at least {OLDEST_OPSET}, got {opset!r}.")
+
+
+def _numbered() -> Callable[[str], str]:
+    """Return a source of fresh names."""
+    counts: dict[str, int] = {}
+
+    def unique(wish: str) -> str:
+        counts[wish] = counts.get(wish, 0) + 1
+        return f"{wish}_{counts[wish]}"
+
+    return unique
+
+
+def _convert_model(model: TrainModel, dtype: np.dtype, opset: int) -> Any:
+    from onnx import checker, helper
+
+    from polytrain import __version__
+    from polytrain.export.onnx_graph import GraphBuilder, label_array, onnx_type
+
+    graph = GraphBuilder(_numbered())
+    kind = onnx_type(dtype)
+    inputs = [helper.make_tensor_value_info("X", kind, [None, model.n_features_in_])]
+    if isinstance(model, TensorTrainRegressor):
+        _add_regressor(graph, model, "X", dtype, "variable")
+        outputs = [helper.make_tensor_value_info("variable", kind, [None, 1])]
+    else:
+        labels = label_array(model.classes_)
+        second = "probabilities" if hasattr(model, "predict_proba") else "scores"
+        width = 1 if second == "scores" and len(labels) == 2 else len(labels)
+        _add_classifier(graph, model, "X", dtype, labels, ("label", second))
+        label_kind = onnx_type(object if labels.dtype.kind in "UO" else labels.dtype)
+        outputs = [
+            helper.make_tensor_value_info("label", label_kind, [None]),
+            helper.make_tensor_value_info(second, kind, [None, width]),
+        ]
+    operators = [helper.make_opsetid("", opset)]
+    result = helper.make_model(
+        helper.make_graph(graph.nodes, type(model).__name__, inputs, outputs, graph.initializers),
+        opset_imports=operators,
+        # The oldest version of the container that may hold these operators: old runtimes refuse newer ones.
+        ir_version=helper.find_min_ir_version_for(operators),
+        producer_name="polytrain",
+        producer_version=__version__,
+    )
+    checker.check_model(result, full_check=True)
+    return result
+
+
+def _add_regressor(graph: Any, model: Any, rows: str, dtype: Any, output: str) -> None:
+    from polytrain.export.onnx_graph import add_scores, onnx_type
+
+    scores = add_scores(graph, model, rows)
+    shifted = graph.add("Add", scores, graph.constant(model.intercept_, np.float64))
+    graph.add("Cast", shifted, to=onnx_type(dtype), output=output)
+
+
+def _add_classifier(graph: Any, model: Any, rows: str, dtype: Any, labels: Any, outputs: tuple[str, str]) -> None:
+    from polytrain.export.onnx_graph import add_decision, add_label, add_probabilities, add_scores, onnx_type
+
+    scores = add_scores(graph, model, rows)
+    decided = add_decision(graph, model, scores)
+    add_label(graph, model, decided, labels, outputs[0])
+    second = add_probabilities(graph, model, scores) if hasattr(model, "predict_proba") else decided
+    graph.add("Cast", second, to=onnx_type(dtype), output=outputs[1])
+
+
+def _convert_pipeline(pipeline: Any, dtype: str, opset: int) -> Any:
+    """Let skl2onnx convert a pipeline whose input is one matrix."""
+    skl2onnx = _need("skl2onnx")
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
+    from sklearn.base import is_classifier
+
+    register_onnx_converters()
+    matrix = (FloatTensorType if dtype == "float32" else DoubleTensorType)([None, pipeline.n_features_in_])
+    options = {id(pipeline): {"zipmap": False}} if is_classifier(pipeline) else None
+    return skl2onnx.convert_sklearn(pipeline, initial_types=[("X", matrix)], target_opset=opset, options=options)
+
+
+def register_onnx_converters() -> None:
+    """Teach skl2onnx to convert polytrain's estimators, also within pipelines.
+
+    After this call ``skl2onnx.convert_sklearn`` and ``skl2onnx.to_onnx`` know them, with float32 and float64 inputs and
+    the options ``zipmap`` and ``nocl`` of other classifiers. `to_onnx` calls it by itself for a pipeline.
+
+    Examples
+    --------
+    >>> from polytrain.export import register_onnx_converters
+    >>> register_onnx_converters()
+    """
+    skl2onnx = _need("skl2onnx")
+    from skl2onnx.common.shape_calculator import (
+        calculate_linear_classifier_output_shapes,
+        calculate_linear_regressor_output_shapes,
+    )
+
+    for estimator in (TensorTrainClassifier, TensorTrainClassifierCV):
+        skl2onnx.update_registered_converter(
+            estimator,
+            f"Polytrain{estimator.__name__}",
+            calculate_linear_classifier_output_shapes,
+            _classifier_converter,
+            options={"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]},
+        )
+    skl2onnx.update_registered_converter(
+        TensorTrainRegressor,
+        "PolytrainTensorTrainRegressor",
+        calculate_linear_regressor_output_shapes,
+        _regressor_converter,
+    )
+
+
+def _output_dtype(operator: Any) -> Any:
+    """Return the type that skl2onnx expects of a step's numbers: float64 for float64 inputs, else float32."""
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    return np.dtype(np.float64 if isinstance(operator.inputs[0].type, DoubleTensorType) else np.float32)
+
+
+def _hand_over(graph: Any, container: Any) -> None:
+    """Put the collected nodes into skl2onnx's container."""
+    from onnx import helper
+
+    if container.target_opset < OLDEST_OPSET:
+        _check_opset(container.target_opset)
+    container.initializers.extend(graph.initializers)
+    for node in graph.nodes:
+        attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+        container.add_node(node.op_type, list(node.input), list(node.output), name=node.name, **attributes)
+
+
+def _classifier_converter(scope: Any, operator: Any, container: Any) -> None:
+    from polytrain.export.onnx_graph import GraphBuilder, label_array
+
+    model = operator.raw_operator
+    graph = GraphBuilder(scope.get_unique_variable_name)
+    labels = label_array(model.classes_)
+    if container.get_options(model, {"nocl": False})["nocl"]:
+        labels = np.arange(len(labels))
+    elif labels.dtype.kind in "bf":  # skl2onnx declares all labels that are no strings as int64
+        labels = labels.astype(np.int64)
+    outputs = operator.outputs[0].full_name, operator.outputs[1].full_name
+    _add_classifier(graph, model, operator.inputs[0].full_name, _output_dtype(operator), labels, outputs)
+    _hand_over(graph, container)
+
+
+def _regressor_converter(scope: Any, operator: Any, container: Any) -> None:
+    from polytrain.export.onnx_graph import GraphBuilder
+
+    graph = GraphBuilder(scope.get_unique_variable_name)
+    rows, output = operator.inputs[0].full_name, operator.outputs[0].full_name
+    _add_regressor(graph, operator.raw_operator, rows, _output_dtype(operator), output)
+    _hand_over(graph, container)

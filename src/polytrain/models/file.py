@@ -1,0 +1,164 @@
+"""The model file: layout, checksum, atomic writing and careful reading. ``docs/model-files.md`` describes the bytes.
+
+A model file is a safetensors file (see `polytrain.tensor_file`) whose header begins with fixed bytes and a checksum of
+all others. What the arrays and the JSON document in the metadata mean is the business of `polytrain.models.state`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import stat
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from numpy.typing import NDArray
+
+from polytrain.models.errors import ModelFileError
+from polytrain.models.state import describe, rebuild
+from polytrain.tensor_file import Header, pack_tensors, parse_json, read_header, read_tensors
+
+__all__ = ["FORMAT", "load", "save"]
+
+#: Number of the format that is written. A reader knows all numbers up to its own.
+FORMAT = 1
+
+# The largest header that is parsed: JSON of this size takes less than 150 MB as Python objects, whatever it says.
+MAX_HEADER_BYTES = 1 << 22
+_OPENING = b'{"__metadata__":{"format":"polytrain","sha256":"'
+_DIGEST = slice(8 + len(_OPENING), 8 + len(_OPENING) + 64)
+_NO_DIGEST = "0" * 64
+_CHUNK = 1 << 20
+
+
+def _checksum(header: bytes, body: Any) -> str:
+    """SHA-256 of all bytes of the file, those of the checksum itself taken as zeros."""
+    digest = hashlib.sha256(header[: _DIGEST.start] + _NO_DIGEST.encode() + header[_DIGEST.stop :])
+    for part in body:
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model; see ``TrainModel.save``."""
+    document, tensors = describe(model)
+    text = json.dumps(document, separators=(",", ":"))
+    # What would not load must not be written. Refuse it here, where the model is still at hand.
+    _rebuild("the model cannot be stored", text, dict(tensors))
+    header, body = pack_tensors(
+        tensors, {"format": "polytrain", "sha256": _NO_DIGEST, "version": str(FORMAT), "model": text}
+    )
+    if len(header) - 8 > MAX_HEADER_BYTES:
+        raise ModelFileError(
+            f"names, labels and parameters of the model take {len(header)} bytes of text, more than the "
+            f"{MAX_HEADER_BYTES} that a model file may hold. Shorten the names, or use pickle."
+        )
+    digest = _checksum(header, body).encode()
+    _write_atomically(Path(os.path.realpath(path)), [header[: _DIGEST.start], digest, header[_DIGEST.stop :], *body])
+
+
+def _write_atomically(path: Path, parts: list[bytes]) -> None:
+    """Write beside the file and move into place, so that nobody ever sees half of it."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with open(temporary, "xb") as stream:
+            stream.writelines(parts)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
+    """Read a model file written by ``model.save(path)``.
+
+    The file may come from a stranger: nothing in it is executed or imported, sizes are checked before memory is taken,
+    and every number and name is checked before the model is built.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    max_bytes : int, default=2**30
+        Refuse a larger file. The memory needed is a small multiple of the file's size.
+
+    Returns
+    -------
+    TensorTrainClassifier, TensorTrainClassifierCV or TensorTrainRegressor
+        The fitted model, equal to the saved one to the last bit.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, cut off, too large, of another kind, or of a format that this version does not know.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import polytrain
+    >>> X = np.linspace(-1, 1, 20).reshape(-1, 1)
+    >>> model = polytrain.TensorTrainRegressor(random_state=0).fit(X, X[:, 0] ** 2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "parabola.polytrain"))
+    ...     polytrain.load(os.path.join(folder, "parabola.polytrain"))
+    TensorTrainRegressor(random_state=0)
+    """
+    with open(path, "rb", opener=_open_file) as stream:
+        n_bytes = os.fstat(stream.fileno()).st_size
+        if n_bytes > max_bytes:
+            raise ModelFileError(
+                f"{path!s} has {n_bytes} bytes, more than max_bytes={max_bytes}. Raise max_bytes if you trust its size."
+            )
+        try:
+            header = read_header(stream, n_bytes, MAX_HEADER_BYTES)
+        except ValueError as error:
+            raise ModelFileError(f"{path!s} is no polytrain model file, or a damaged one: {error}") from None
+        _check_header(path, header)
+        if header.raw[_DIGEST].decode("ascii", "replace") != _checksum(header.raw, _chunks(stream)):
+            raise ModelFileError(f"{path!s} is damaged: its checksum does not match its content. Get a fresh copy.")
+        try:
+            tensors = read_tensors(stream, header)
+        except ValueError as error:
+            raise ModelFileError(f"{path!s} is damaged: {error}") from None
+    return _rebuild(f"{path!s} is no valid model file", header.metadata["model"], tensors)
+
+
+def _open_file(path: str, flags: int) -> int:
+    """Open a regular file; a pipe would block, and a device has no size."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ModelFileError(f"{path} is not a regular file, so it is no model file.")
+    return os.open(path, flags)
+
+
+def _chunks(stream: BinaryIO) -> Any:
+    return iter(lambda: stream.read(_CHUNK), b"")
+
+
+def _check_header(path: str | os.PathLike[str], header: Header) -> None:
+    """Check that this is a model file, and of a known format."""
+    metadata = header.metadata
+    if metadata.get("format") != "polytrain":
+        raise ModelFileError(f"{path!s} is a safetensors file, but no polytrain model file.")
+    version = metadata.get("version", "")
+    if not re.fullmatch("[1-9][0-9]{0,8}", version, re.ASCII):
+        raise ModelFileError(f"{path!s} is damaged: {version[:20]!r} is no format number.")
+    if int(version) > FORMAT:
+        raise ModelFileError(
+            f"{path!s}: this model file uses format {version}; this polytrain reads up to {FORMAT}. Upgrade polytrain."
+        )
+    if not header.raw.startswith(_OPENING, 8) or metadata.keys() != {"format", "sha256", "version", "model"}:
+        raise ModelFileError(f"{path!s} is damaged or was rewritten by another tool: its header is not as saved.")
+
+
+def _rebuild(what: str, text: str, tensors: dict[str, NDArray]) -> Any:
+    """Build the model; whatever the checks on the way refuse becomes a `ModelFileError`."""
+    try:
+        return rebuild(parse_json(text), tensors)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise ModelFileError(f"{what}: {error}") from error

@@ -1,0 +1,246 @@
+"""Values of constructor parameters <-> JSON and named arrays.
+
+Conventions
+-----------
+None, bool, int, str, finite float and list are JSON as they are. Everything else is an object with one key that names
+its kind: ``{"tuple": [...]}``, ``{"array": "name of a tensor"}`` and so on. The kinds are a closed list: nothing in a
+file names something to import or to call. Errors are ``ModelFileError`` when writing and ``ValueError`` when reading.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import (
+    KFold,
+    LeaveOneOut,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
+
+from polytrain.models.errors import ModelFileError
+from polytrain.tensor import TensorTrain
+from polytrain.tensor_file import DTYPES
+
+__all__ = ["ValueReader", "ValueWriter", "join_cores", "split_cores"]
+
+_MAX_DEPTH = 8
+_MAX_RANGE = 100_000
+# bool, int8 ... uint64, float16, float32, float64
+_SCALARS: dict[str, Any] = {dtype.name: dtype.newbyteorder("=").type for dtype in DTYPES.values()}
+_SPLITTERS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    splitter.__name__: (splitter, arguments)
+    for splitter, arguments in (
+        (KFold, ("n_splits", "shuffle", "random_state")),
+        (StratifiedKFold, ("n_splits", "shuffle", "random_state")),
+        (ShuffleSplit, ("n_splits", "test_size", "train_size", "random_state")),
+        (StratifiedShuffleSplit, ("n_splits", "test_size", "train_size", "random_state")),
+        (RepeatedKFold, ("n_splits", "n_repeats", "random_state")),
+        (RepeatedStratifiedKFold, ("n_splits", "n_repeats", "random_state")),
+        (LeaveOneOut, ()),
+    )
+}
+
+
+def join_cores(cores: Any) -> NDArray:
+    """Put the numbers of all cores one after another, each core in C order."""
+    return np.concatenate([core.reshape(-1) for core in cores])
+
+
+def split_cores(flat: NDArray, dims: list[int], ranks: list[int]) -> list[NDArray]:
+    """Undo `join_cores`: cut ``flat`` into cores of shape (left rank, basis, right rank). The sizes must fit."""
+    shapes = list(zip(ranks[:-1], dims, ranks[1:], strict=True))
+    stops = np.cumsum([math.prod(shape) for shape in shapes])
+    return [part.reshape(shape) for part, shape in zip(np.split(flat, stops[:-1]), shapes, strict=True)]
+
+
+class ValueWriter:
+    """Turns values into JSON, and keeps the arrays among them in ``tensors``."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, NDArray] = {}
+
+    def write(self, name: str, value: Any) -> Any:
+        """Return the JSON of the parameter ``name``."""
+        try:
+            return self._encode(value, 0)
+        except TypeError as error:
+            raise ModelFileError(
+                f"the parameter {name} holds {error}, which a model file cannot store. Replace it with "
+                "set_params before saving, or use pickle."
+            ) from None
+
+    def _keep(self, array: NDArray) -> str:
+        name = f"parameter.{len(self.tensors)}"
+        self.tensors[name] = array
+        return name
+
+    def _encode(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if depth > _MAX_DEPTH:
+            raise TypeError("a value nested too deeply")
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if kind is list:
+            return [self._encode(item, depth + 1) for item in value]
+        if kind is tuple:
+            return {"tuple": [self._encode(item, depth + 1) for item in value]}
+        if kind is dict:
+            return {
+                "dict": [[self._encode(key, depth + 1), self._encode(item, depth + 1)] for key, item in value.items()]
+            }
+        if kind is range and len(value) <= _MAX_RANGE:
+            return {"range": [value.start, value.stop, value.step]}
+        if kind is np.str_:
+            return {"numpy": ["str", str(value)]}
+        if isinstance(value, np.generic) and value.dtype.name in _SCALARS:
+            return {"numpy": [value.dtype.name, self._encode(value.item(), depth + 1)]}
+        if kind is np.ndarray and value.dtype.name in _SCALARS:
+            return {"array": self._keep(value)}
+        if kind is TensorTrain:
+            return {"train": [list(value.dims), list(value.ranks), self._keep(join_cores(value.cores))]}
+        if kind is np.random.RandomState:
+            state: Any = value.get_state(legacy=False)
+            if state["bit_generator"] == "MT19937":
+                inner = state["state"]
+                rest = [int(inner["pos"]), int(state["has_gauss"]), self._encode(float(state["gauss"]), depth + 1)]
+                return {"random_state": [self._keep(inner["key"]), *rest]}
+        if _SPLITTERS.get(kind.__name__, (None,))[0] is kind:
+            return {"splitter": [kind.__name__, self._encode(_splitter_arguments(value), depth + 1)]}
+        raise TypeError(f"{value!r} of type {kind.__module__}.{kind.__qualname__}")
+
+
+def _splitter_arguments(splitter: Any) -> dict[str, Any]:
+    found = {**vars(splitter), **getattr(splitter, "cvargs", {})}
+    return {name: found[name] for name in _SPLITTERS[type(splitter).__name__][1]}
+
+
+class ValueReader:
+    """Turns JSON back into values, with ``take(name)`` for the arrays among them."""
+
+    def __init__(self, take: Callable[[str], NDArray]) -> None:
+        self._take_tensor = take
+        self._kinds: Mapping[str, Callable[[Any, int], Any]] = {
+            "float": self._float,
+            "tuple": lambda content, depth: tuple(self._list(content, depth)),
+            "dict": self._dict,
+            "range": self._range,
+            "numpy": self._numpy,
+            "array": lambda content, depth: self._take(content),
+            "train": self._train,
+            "random_state": self._random_state,
+            "splitter": self._splitter,
+        }
+
+    def read(self, content: Any, depth: int = 0) -> Any:
+        """Return the value of a piece of JSON."""
+        if depth > _MAX_DEPTH:
+            raise ValueError("a value is nested too deeply")
+        if content is None or isinstance(content, bool | int | str):
+            return content
+        if isinstance(content, float):
+            if not math.isfinite(content):  # the JSON 1e999
+                raise ValueError("a number is too large for a float")
+            return content
+        if isinstance(content, list):
+            return self._list(content, depth)
+        if isinstance(content, dict) and len(content) == 1:
+            kind, inner = next(iter(content.items()))
+            if kind in self._kinds:
+                return self._kinds[kind](inner, depth)
+        raise ValueError(f"a value of unknown kind: {str(content)[:60]}")
+
+    def _list(self, content: Any, depth: int, length: int | None = None) -> list[Any]:
+        if not isinstance(content, list) or (length is not None and len(content) != length):
+            raise ValueError(f"a list{'' if length is None else f' of {length}'} was expected, not {str(content)[:60]}")
+        return [self.read(item, depth + 1) for item in content]
+
+    def _integers(self, content: Any, length: int | None = None) -> list[int]:
+        values = self._list(content, 0, length)
+        if any(type(value) is not int for value in values):
+            raise ValueError(f"integers were expected, not {str(content)[:60]}")
+        return values
+
+    def _take(self, name: Any) -> NDArray:
+        if not isinstance(name, str) or not name.startswith("parameter."):
+            raise ValueError(f"{name!r} does not name an array of a parameter")
+        return self._take_tensor(name)
+
+    def _float(self, content: Any, depth: int) -> float:
+        if content not in ("nan", "inf", "-inf"):
+            raise ValueError(f"{content!r} is no float")
+        return float(content)
+
+    def _dict(self, content: Any, depth: int) -> dict:
+        pairs = [self._list(item, depth + 1, 2) for item in self._plain_list(content)]
+        if any(key is not None and not isinstance(key, bool | int | float | str | np.generic) for key, _ in pairs):
+            raise ValueError("a key of a dict is no scalar")
+        return dict(pairs)
+
+    @staticmethod
+    def _plain_list(content: Any) -> list:
+        if not isinstance(content, list):
+            raise ValueError(f"a list was expected, not {str(content)[:60]}")
+        return content
+
+    def _range(self, content: Any, depth: int) -> range:
+        start, stop, step = self._integers(content, 3)
+        if step == 0 or abs(stop - start) > _MAX_RANGE * abs(step):
+            raise ValueError(f"range({start}, {stop}, {step}) is not plausible")
+        return range(start, stop, step)
+
+    def _numpy(self, content: Any, depth: int) -> Any:
+        name, value = self._list(content, depth, 2)
+        if name == "str" and isinstance(value, str):
+            return np.str_(value)
+        if name not in _SCALARS or not isinstance(value, bool | int | float):
+            raise ValueError(f"{str(content)[:60]} is no NumPy scalar")
+        try:
+            with np.errstate(all="ignore"):
+                scalar = _SCALARS[name](value)
+        except OverflowError as error:
+            raise ValueError(str(error)) from None
+        if scalar.item() != value and value == value:
+            raise ValueError(f"{value!r} does not fit {name}")
+        return scalar
+
+    def _train(self, content: Any, depth: int) -> TensorTrain:
+        dims, ranks, name = self._list(content, depth, 3)
+        dims, ranks, flat = self._integers(dims), self._integers(ranks), self._take(name)
+        if flat.dtype not in (np.float64, np.float32) or flat.ndim != 1:
+            raise ValueError(f"the cores {name!r} are not one list of float64 or float32")
+        sizes = [*dims, *ranks]
+        if len(ranks) != len(dims) + 1 or not dims or min(sizes) < 1 or max(sizes) > flat.size:
+            raise ValueError(f"dims and ranks of the train {name!r} are not plausible")
+        if sum(math.prod(shape) for shape in zip(ranks[:-1], dims, ranks[1:], strict=True)) != flat.size:
+            raise ValueError(f"dims and ranks of the train {name!r} do not fit its {flat.size} numbers")
+        return TensorTrain(split_cores(flat, dims, ranks))
+
+    def _random_state(self, content: Any, depth: int) -> np.random.RandomState:
+        name, position, has_gauss, gauss = self._list(content, depth, 4)
+        keys = self._take(name)
+        if keys.dtype != np.uint32 or keys.shape != (624,):
+            raise ValueError(f"{name!r} does not hold the 624 words of a RandomState")
+        if type(position) is not int or not 0 <= position <= 624 or has_gauss not in (0, 1) or type(gauss) is not float:
+            raise ValueError(f"{str(content)[:60]} is no RandomState")
+        state = np.random.RandomState(0)
+        state.set_state(("MT19937", keys, position, int(has_gauss), gauss))
+        return state
+
+    def _splitter(self, content: Any, depth: int) -> Any:
+        name, arguments = self._list(content, depth, 2)
+        if not isinstance(name, str) or name not in _SPLITTERS or not isinstance(arguments, dict):
+            raise ValueError(f"{str(content)[:60]} is no known way to split")
+        splitter, names = _SPLITTERS[name]
+        if set(arguments) != set(names):
+            raise ValueError(f"{name} takes {list(names)}, not {list(arguments)}")
+        return splitter(**arguments)

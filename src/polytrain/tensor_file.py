@@ -1,0 +1,162 @@
+"""Read and write files of named arrays in the safetensors layout, with NumPy alone.
+
+The layout: 8 bytes little-endian length of the header, the header in JSON (name -> dtype, shape, place of the bytes;
+``__metadata__`` -> strings), then the arrays' bytes, little-endian, C-contiguous and without gaps. The reader trusts
+nothing: it checks the header against the size of the file before it reads or allocates what the header speaks of.
+Errors are ``ValueError`` and do not name the file; the caller does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Header", "Place", "pack_tensors", "parse_json", "read_header", "read_tensor_file", "read_tensors"]
+
+DTYPES = {
+    "BOOL": np.dtype("?"),
+    "U8": np.dtype("u1"),
+    "I8": np.dtype("i1"),
+    "U16": np.dtype("<u2"),
+    "I16": np.dtype("<i2"),
+    "F16": np.dtype("<f2"),
+    "U32": np.dtype("<u4"),
+    "I32": np.dtype("<i4"),
+    "F32": np.dtype("<f4"),
+    "U64": np.dtype("<u8"),
+    "I64": np.dtype("<i8"),
+    "F64": np.dtype("<f8"),
+}
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_MAX_DIMENSIONS = 8
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an array lies: bytes ``start`` to ``stop`` after the header."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file holds; ``raw`` are its first bytes, up to the first array."""
+
+    raw: bytes
+    metadata: dict[str, str]
+    places: dict[str, Place]
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON strictly: UTF-8, no NaN or Infinity. Whatever is wrong with the text is a ``ValueError``."""
+    try:
+        return json.loads(text if isinstance(text, str) else text.decode(), parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+
+
+def _as_place(name: str, entry: Any, n_bytes: int) -> Place:
+    if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
+        raise ValueError(f"{name!r} does not have a dtype, a shape and data_offsets")
+    shape, offsets = entry["shape"], entry["data_offsets"]
+    if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2:
+        raise ValueError(f"the shape or the offsets of {name!r} are no lists")
+    # No size in the file can exceed the file. This keeps the products below small, and out of reach of overflow.
+    if len(shape) > _MAX_DIMENSIONS or any(type(n) is not int or not 0 <= n <= n_bytes for n in shape + offsets):
+        raise ValueError(f"the shape or the offsets of {name!r} are not plausible")
+    if not isinstance(entry["dtype"], str):
+        raise ValueError(f"the dtype of {name!r} is no string")
+    return Place(entry["dtype"], tuple(shape), *offsets)
+
+
+def read_header(stream: BinaryIO, n_bytes: int, max_header_bytes: int) -> Header:
+    """Read and check the header of a file of ``n_bytes`` bytes."""
+    start = stream.read(8)
+    length = int.from_bytes(start, "little")
+    if len(start) < 8 or not 2 <= length <= min(max_header_bytes, n_bytes - 8):
+        raise ValueError("its header length is not plausible.")
+    raw = stream.read(length)
+    if len(raw) < length:
+        raise ValueError("it ends within its header.")
+    try:
+        content = parse_json(raw)
+        if not isinstance(content, dict):
+            raise ValueError("the header is no JSON object")
+        metadata = content.pop("__metadata__", {})
+        if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+            raise ValueError("__metadata__ does not map names to strings")
+        places = {name: _as_place(name, entry, n_bytes) for name, entry in content.items()}
+    except ValueError as error:
+        raise ValueError(f"its header cannot be read ({error}).") from None
+    _check_places(places, n_bytes - 8 - length)
+    return Header(start + raw, metadata, places)
+
+
+def _check_places(places: Mapping[str, Place], n_bytes: int) -> None:
+    """Check that the arrays fill ``n_bytes`` bytes exactly, one after another."""
+    end = 0
+    for name, place in sorted(places.items(), key=lambda item: (item[1].start, item[1].stop)):
+        if place.dtype not in DTYPES:
+            raise ValueError(f"{name} has dtype {place.dtype}; known are {', '.join(DTYPES)}.")
+        size = DTYPES[place.dtype].itemsize * prod(place.shape)
+        if place.start != end or place.stop - place.start != size or place.stop > n_bytes:
+            raise ValueError(
+                f"the bytes {place.start} to {place.stop} of {name} do not fit its shape {place.shape} or the file."
+            )
+        end = place.stop
+    if end != n_bytes:
+        raise ValueError(f"{n_bytes - end} bytes follow the last tensor.")
+
+
+def read_tensors(stream: BinaryIO, header: Header) -> dict[str, NDArray]:
+    """Read all arrays of a checked header; they are writable and in the machine's byte order."""
+    stream.seek(len(header.raw))
+    tensors = {}
+    for name, place in sorted(header.places.items(), key=lambda item: (item[1].start, item[1].stop)):
+        dtype = DTYPES[place.dtype]
+        raw = bytearray(stream.read(place.stop - place.start))
+        if len(raw) != place.stop - place.start:
+            raise ValueError("the file became shorter while it was read.")
+        if dtype.kind == "b" and raw and max(raw) > 1:
+            raise ValueError(f"{name} holds bytes other than 0 and 1, but its dtype is BOOL.")
+        tensors[name] = np.frombuffer(raw, dtype).reshape(place.shape).astype(dtype.newbyteorder("="), copy=False)
+    return tensors
+
+
+def read_tensor_file(path: Path, max_header_bytes: int) -> tuple[dict[str, NDArray], dict[str, str]]:
+    """Return the arrays and the metadata of a file."""
+    with path.open("rb") as stream:
+        header = read_header(stream, path.stat().st_size, max_header_bytes)
+        return read_tensors(stream, header), header.metadata
+
+
+def pack_tensors(tensors: Mapping[str, NDArray], metadata: Mapping[str, str]) -> tuple[bytes, list[bytes]]:
+    """Return the header and the arrays' bytes of a file, metadata first and in the given order."""
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    parts: list[bytes] = []
+    end = 0
+    # Wide numbers first: then every array is aligned if the first one is.
+    for name, tensor in sorted(tensors.items(), key=lambda item: -item[1].itemsize):
+        little = tensor.astype(tensor.dtype.newbyteorder("<"), copy=False)
+        if little.dtype not in _NAMES:
+            raise ValueError(f"{name} has the dtype {tensor.dtype}, which the file format does not know.")
+        parts.append(little.tobytes(order="C"))
+        start, end = end, end + len(parts[-1])
+        header[name] = {"dtype": _NAMES[little.dtype], "shape": list(tensor.shape), "data_offsets": [start, end]}
+    raw = json.dumps(header, separators=(",", ":"), allow_nan=False).encode()
+    raw += b" " * (-len(raw) % 8)
+    return len(raw).to_bytes(8, "little") + raw, parts

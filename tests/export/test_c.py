@@ -1,0 +1,179 @@
+"""The C source compiles without warnings and says what the estimator says."""
+
+import ctypes
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from configurations import CONFIGURATIONS
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain.export import to_c
+
+COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+FLAGS = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Wshadow", "-Wmissing-prototypes", "-Werror"]
+FAST = {"rank": 3, "max_sweeps": 2, "random_state": 0}
+
+
+class Compiled:
+    """A model in a shared library."""
+
+    def __init__(self, model, folder, name="model", dtype="float64"):
+        source, library = folder / f"{name}.c", folder / f"{name}.so"
+        text = to_c(model, name, dtype=dtype)
+        source.write_text(text)
+        # Not linked with the mathematics library unless the source asks for it; what is missing would not load.
+        maths = ["-lm"] if "math.h" in text else ["-Wl,-z,defs"] if sys.platform == "linux" else []
+        done = subprocess.run(
+            [COMPILER, *FLAGS, "-O1", "-shared", "-fPIC", "-o", library, source, *maths],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        self._library, self._name, self._dtype = ctypes.CDLL(str(library)), name, np.dtype(dtype)
+        self._real = {"float64": ctypes.c_double, "float32": ctypes.c_float}[dtype]
+
+    def _function(self, name):
+        return getattr(self._library, f"{self._name}_{name}")
+
+    def _rows(self, X):
+        pointer = ctypes.POINTER(self._real)
+        return [row.ctypes.data_as(pointer) for row in np.ascontiguousarray(X, dtype=self._dtype)], pointer
+
+    def predict(self, X, regression=False):
+        function = self._function("predict")
+        function.restype = self._real if regression else ctypes.c_int
+        return np.array([function(row) for row in self._rows(X)[0]])
+
+    def fill(self, name, X, n_numbers):
+        rows, pointer = self._rows(X)
+        result = np.full((len(rows), n_numbers), np.nan, dtype=self._dtype)
+        for row, out in zip(rows, result, strict=True):
+            self._function(name)(row, out.ctypes.data_as(pointer))
+        return result
+
+    def class_names(self, n_classes):
+        names = (ctypes.c_char_p * n_classes).in_dll(self._library, f"{self._name}_class_names")
+        return [name.decode() for name in names]
+
+
+def check_classifier(model, folder, rows, tolerance=1e-12, **options):
+    compiled = Compiled(model, folder, **options)
+    n_classes = len(model.classes_)
+    scores = model.decision_function(rows)
+    found = compiled.fill("scores", rows, 1 if n_classes == 2 else n_classes)
+    assert_allclose(found, scores.reshape(len(rows), -1), rtol=tolerance, atol=tolerance)
+    assert_array_equal(model.classes_[compiled.predict(rows)], model.predict(rows))
+    assert compiled.class_names(n_classes) == [str(label) for label in model.classes_]
+    if hasattr(model, "predict_proba"):
+        probabilities = compiled.fill("probabilities", rows, n_classes)
+        assert_allclose(probabilities, model.predict_proba(rows), rtol=0, atol=tolerance)
+    return compiled
+
+
+@needs_compiler
+@pytest.mark.parametrize(("loss", "decision", "basis", "scale", "n_classes"), CONFIGURATIONS)
+def test_classifiers(tmp_path, table, loss, decision, basis, scale, n_classes):
+    X, rows, labels, _ = table
+    if scale is None:
+        X, rows = X / 4, rows / 12
+    model = TensorTrainClassifier(loss=loss, decision=decision, basis=basis, scale=scale, degree=3, **FAST)
+    check_classifier(model.fit(X, labels if n_classes == 5 else labels > 2), tmp_path, rows)
+
+
+@needs_compiler
+@pytest.mark.parametrize("basis", ["power", "chebyshev", "legendre"])
+def test_regressors(tmp_path, table, basis):
+    X, rows, _, target = table
+    model = TensorTrainRegressor(degree=(1, 4, 2, 3), basis=basis, **FAST).fit(X, 1e3 + 100 * target)
+    found = Compiled(model, tmp_path, basis).predict(rows, regression=True)
+    assert_allclose(found, model.predict(rows), rtol=1e-12, atol=1e-12)
+
+
+@needs_compiler
+def test_one_feature_and_ranks_that_differ(tmp_path, table):
+    X, rows, labels, target = table
+    model = TensorTrainRegressor(degree=1).fit(X[:, :1], target)
+    found = Compiled(model, tmp_path, "line").predict(rows[:, :1], regression=True)
+    assert_allclose(found, model.predict(rows[:, :1]), rtol=1e-12, atol=1e-12)
+    model = TensorTrainClassifierCV(alphas=[1e-3], cv=2, degree=(1, 3, 2, 5), rank=(2, 5, 3), max_sweeps=1)
+    model.fit(X, labels)
+    model._keep_trains([train.round(max_rank=1 + k).cores for k, train in enumerate(model.trains_)], 1.0)
+    check_classifier(model, tmp_path, rows)
+
+
+@needs_compiler
+def test_extreme_scores(tmp_path, table):
+    X, rows, labels, _ = table
+    for k, decision in enumerate(("one-vs-rest", "one-vs-one", "binary-code")):
+        model = TensorTrainClassifier(decision=decision, **FAST).fit(X, labels)
+        model._keep_trains([(1e4 * train).cores for train in model.trains_], 1.0)
+        check_classifier(model, tmp_path, rows, tolerance=1e-9, name=f"model{k}")
+
+
+@needs_compiler
+def test_float(tmp_path, table):
+    X, rows, labels, target = table
+    for k, decision in enumerate(("one-vs-rest", "one-vs-one", "binary-code")):
+        model = TensorTrainClassifier(decision=decision, **FAST).fit(X.astype(np.float32), labels)
+        check_classifier(model, tmp_path, rows.astype(np.float32), tolerance=1e-4, name=f"model{k}", dtype="float32")
+    model = TensorTrainRegressor(**FAST).fit(X, target)
+    found = Compiled(model, tmp_path, "numbers", dtype="float32").predict(rows, regression=True)
+    assert_allclose(found, model.predict(rows), rtol=1e-4, atol=1e-4)
+
+
+@needs_compiler
+def test_labels_that_are_hard_to_write(tmp_path, table):
+    X, rows, labels, _ = table
+    names = np.array(['say "hi"', "back\\slash", "??/ trigraph", "ä\N{GRINNING FACE} NAME_REAL", "line\nend 12"])
+    check_classifier(TensorTrainClassifier(**FAST).fit(X, names[labels]), tmp_path, rows)
+
+
+@needs_compiler
+def test_two_models_in_one_program(tmp_path, table):
+    """Only the public names are visible."""
+    X, _, labels, target = table
+    model = TensorTrainClassifier(**FAST)
+    (tmp_path / "one.c").write_text(to_c(model.fit(X, labels), "one"))
+    (tmp_path / "two.c").write_text(to_c(TensorTrainRegressor(**FAST).fit(X, target), "two"))
+    (tmp_path / "main.c").write_text(
+        "int one_predict(const double *x);\ndouble two_predict(const double *x);\nint main(void)\n{\n"
+        "    const double x[4] = {0};\n    return one_predict(x) < 0 || two_predict(x) > 1e9;\n}\n"
+    )
+    files = [tmp_path / name for name in ("main.c", "one.c", "two.c")]
+    subprocess.run([COMPILER, "-std=c99", "-Wall", "-o", tmp_path / "main", *files, "-lm"], check=True)
+    assert subprocess.run([tmp_path / "main"], check=False).returncode == 0
+
+
+def test_numbers_are_exact(table):
+    X, _, labels, _ = table
+    model = TensorTrainClassifier(rank=2, max_sweeps=1).fit(X, labels)
+    text = to_c(model)
+    body = text.split("cores[")[1].split("{")[1].split("}")[0]
+    found = np.array([float(number) for number in body.replace("\n", " ").split(",") if number.strip()])
+    expected = np.concatenate([core.ravel() for train in model.trains_ for core in train.cores])
+    assert_array_equal(found, expected)
+
+
+def test_bad_arguments(table):
+    X, _, labels, target = table
+    with pytest.raises(NotFittedError):
+        to_c(TensorTrainRegressor())
+    model = TensorTrainRegressor(rank=2).fit(X, 1e200 * target)
+    for name in ("2nd", "a-b", "int", "", "ä", None):
+        with pytest.raises(ValueError, match="name must be an identifier of C"):
+            to_c(model, name)
+    with pytest.raises(ValueError, match="dtype must be one of"):
+        to_c(model, dtype="half")
+    with pytest.raises(ValueError, match=r"do not fit float; use dtype='float64'"):
+        to_c(model, dtype="float32")
+    with pytest.raises(TypeError, match="pass the last step"):
+        to_c(make_pipeline(StandardScaler(), TensorTrainClassifier(rank=2)).fit(X, labels))

@@ -1,0 +1,62 @@
+"""What the tests of model files share: equality to the last bit, types included, and right checksums."""
+
+import hashlib
+
+import numpy as np
+
+from polytrain import TensorTrain
+from polytrain.basis import Basis
+from polytrain.decision import Decision
+
+
+def assert_same(one, two, where="model"):
+    """Compare two values, whatever they are made of."""
+    assert type(one) is type(two), f"{where}: {type(one)} and {type(two)}"
+    if isinstance(one, np.ndarray):
+        assert (one.dtype, one.shape) == (two.dtype, two.shape), where
+        if one.dtype == object:
+            assert one.tolist() == two.tolist(), where
+        else:
+            assert np.ascontiguousarray(one).tobytes() == np.ascontiguousarray(two).tobytes(), where
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(two), where
+        for k, (first, second) in enumerate(zip(one, two, strict=True)):
+            assert_same(first, second, f"{where}[{k}]")
+    elif isinstance(one, dict):
+        assert list(one) == list(two), where
+        assert_same(list(one), list(two), f"keys of {where}")
+        for key in one:
+            assert_same(one[key], two[key], f"{where}[{key!r}]")
+    elif isinstance(one, TensorTrain):
+        assert_same(one.cores, two.cores, f"{where}.cores")
+    elif isinstance(one, np.random.RandomState):
+        assert_same(one.get_state(legacy=False), two.get_state(legacy=False), where)
+    elif isinstance(one, Basis | Decision):
+        pass  # without state: the type says all
+    elif hasattr(one, "__dict__"):
+        assert set(vars(one)) == set(vars(two)), where
+        for name in vars(one):
+            assert_same(vars(one)[name], vars(two)[name], f"{where}.{name}")
+    else:
+        assert one == two or (one != one and two != two), f"{where}: {one!r} and {two!r}"
+
+
+def assert_same_predictions(one, two, X):
+    """Compare all that a fitted model says about rows."""
+    for method in ("predict", "decision_function", "predict_proba", "predict_log_proba"):
+        assert hasattr(one, method) == hasattr(two, method)
+        if hasattr(one, method):
+            for rows in (X, X.astype(np.float32)):
+                assert_same(getattr(one, method)(rows), getattr(two, method)(rows), method)
+
+
+OPENING = b'{"__metadata__":{"format":"polytrain","sha256":"'
+
+
+def seal(raw):
+    """Put the right checksum into a model file; nothing happens to a file that has no place for one."""
+    place = 8 + len(OPENING)
+    if raw[8:place] != OPENING or len(raw) < place + 64:
+        return raw
+    digest = hashlib.sha256(raw[:place] + b"0" * 64 + raw[place + 64 :]).hexdigest().encode()
+    return raw[:place] + digest + raw[place + 64 :]

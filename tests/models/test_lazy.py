@@ -1,0 +1,23 @@
+import subprocess
+import sys
+
+import pytest
+
+import polytrain
+
+
+def test_importing_the_package_does_not_load_the_optional_parts():
+    code = (
+        "import sys, polytrain;"
+        "assert 'load' in dir(polytrain) and 'export' in dir(polytrain);"
+        "early = [n for n in sys.modules if n.startswith(('polytrain.models', 'polytrain.export', 'onnx'))];"
+        "polytrain.load, polytrain.ModelFileError, polytrain.export.to_c;"
+        "late = [n for n in sys.modules if n.startswith(('onnx', 'skl2onnx'))];"
+        "sys.exit(str(early + late) if early + late else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_other_names_are_still_refused():
+    with pytest.raises(AttributeError, match="has no attribute 'laod'"):
+        polytrain.laod  # noqa: B018

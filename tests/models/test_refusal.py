@@ -1,0 +1,296 @@
+"""Files that are no valid model files are refused, with a reason."""
+
+import os
+import pickle
+import shutil
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+import polytrain
+from polytrain import ModelFileError, TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+
+X, Y = load_iris(return_X_y=True)
+NAN = float("nan")
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "model"
+    model = TensorTrainClassifierCV(alphas=[0.1], cv=2, rank=2, max_sweeps=1, random_state=np.random.RandomState(0))
+    model.fit(X, Y).save(path)
+    return path.read_bytes()
+
+
+def refused(tmp_path, content, message, **options):
+    (tmp_path / "model").write_bytes(content)
+    with pytest.raises(ModelFileError, match=message):
+        polytrain.load(tmp_path / "model", **options)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "header length is not plausible"),
+        (b"\0" * 8, "header length is not plausible"),
+        (b"\xff" * 8 + b"{}", "header length is not plausible"),
+        (pickle.dumps({"a": 1}), "header length is not plausible"),
+        (b"PK\x03\x04" + b"\0" * 4096, "is no polytrain model file, or a damaged one"),
+        ((2).to_bytes(8, "little") + b"{}", "is a safetensors file, but no polytrain model file"),
+        ((4).to_bytes(8, "little") + b"[[]]", "the header is no JSON object"),
+        ((100_000).to_bytes(8, "little") + b"[" * 100_000, "nested too deeply"),
+        ((3).to_bytes(8, "little") + b"NaN", "NaN is no JSON"),
+        ((2).to_bytes(8, "little") + b"\xff\xff", "header cannot be read"),
+        ((20).to_bytes(8, "little") + b'{"__metadata__": []}', "does not map names to strings"),
+    ],
+)
+def test_foreign_files(tmp_path, content, message):
+    refused(tmp_path, content, message)
+
+
+def test_damaged_files(tmp_path, raw):
+    for k in range(0, len(raw), 97):
+        refused(tmp_path, raw[:k], "is no polytrain model file, or a damaged one")
+    refused(tmp_path, raw + b"\0", "1 bytes follow the last tensor")
+    refused(tmp_path, raw[:-1] + bytes([raw[-1] ^ 1]), "checksum does not match")
+    refused(tmp_path, raw.replace(b"0.1.0", b"0.1.1", 1), "checksum does not match")
+
+
+def test_future_formats(tmp_path, raw, reseal):
+    later = raw.replace(b'"version":"1"', b'"version":"3"', 1)
+    message = r"this model file uses format 3; this polytrain reads up to 1\. Upgrade polytrain\."
+    refused(tmp_path, later, message)
+    refused(tmp_path, reseal(later), message)
+    refused(tmp_path, reseal(raw.replace(b'"version":"1"', b'"version":"0"', 1)), "'0' is no format number")
+
+
+def test_a_later_format_may_look_different(tmp_path):
+    header = b'{"__metadata__":{"format":"polytrain","version":"12","more":"x"}}'
+    refused(tmp_path, len(header).to_bytes(8, "little") + header, "uses format 12")
+
+
+def test_rewritten_by_another_tool(tmp_path, raw, take_apart):
+    file = take_apart(raw)
+    file.metadata["note"] = "hello"
+    refused(tmp_path, file.assemble(), "rewritten by another tool")
+
+
+def test_oversized(tmp_path, raw):
+    refused(tmp_path, raw, r"bytes, more than max_bytes=1000\. Raise max_bytes", max_bytes=1000)
+    with open(tmp_path / "sparse", "wb") as stream:
+        stream.truncate(1 << 40)
+    with pytest.raises(ModelFileError, match="more than max_bytes"):
+        polytrain.load(tmp_path / "sparse")
+    with pytest.raises(ModelFileError, match="header length"):
+        polytrain.load(tmp_path / "sparse", max_bytes=1 << 50)
+
+
+def test_not_a_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        polytrain.load(tmp_path / "nothing")
+    with pytest.raises(ModelFileError, match="is not a regular file"):
+        polytrain.load(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
+def test_a_pipe_does_not_block(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ModelFileError, match="is not a regular file"):
+        polytrain.load(tmp_path / "pipe")
+
+
+BAD_ENTRIES = [
+    ("estimator", "os.system", "'os.system' is none of"),
+    ("estimator", "TensorTrainRegressor", "has no parameters"),
+    ("estimator", 3, "'estimator' should be str"),
+    ("parameters", [], "'parameters' should be dict"),
+    ("plan", {}, "the plan has the entries"),
+    ("target_size", 2.0, "has the target_size 1"),
+    ("target_size", "1", "'target_size' should be float or int"),
+    pytest.param("target_size", 10**400, "not a finite number", id="huge target_size"),
+    ("feature_names", ["a"], "4 feature names"),
+    ("feature_names", [1, 2, 3, 4], "4 feature names"),
+    ("scaled", False, r"unknown entries: \['scale"),
+    ("scaled", 1, "'scaled' should be bool"),
+    ("history", [], "unknown entries"),
+    ("history", ["train", "train"], "no column 'train'"),
+    ("history", ["nothing"], "'history.nothing' is missing"),
+    ("n_iter", -1, "n_iter must be"),
+    ("stop_reason", None, "'stop_reason' should be str"),
+    ("decision", "vote", "decision must be one of"),
+    ("decision", "binary-code", "3 classes need 2 trains with binary-code, not 3"),
+    ("classes", {"dtype": "object", "labels": ["a", "b"]}, "2 classes need 1 trains"),
+    ("classes", {"dtype": "object", "labels": ["b", "a"]}, "in order and different"),
+    ("classes", {"dtype": "object", "labels": [1, 2]}, "labels should be strings"),
+    ("classes", {"dtype": "str1", "labels": ["aa", "b"]}, "do not fit the type 'str1'"),
+    ("classes", {"dtype": "str999999", "labels": ["a", *"bcdefghijklmnopqrstuvwxyz"]}, "do not fit the type"),
+    ("classes", {"dtype": "U9", "labels": ["a", "b"]}, "do not fit the type 'U9'"),
+    ("classes", {"dtype": "int32", "labels": None}, "'classes' should not have dtype"),
+    ("classes", {"dtype": "complex64", "labels": None}, "no classes of type"),
+    ("classes", {"dtype": "int64"}, "should have a dtype and labels"),
+    ("alpha", -1.0, "alpha must be a finite number"),
+    ("alpha", None, "'alpha' should be"),
+    ("surprise", 1, r"unknown entries: \['surprise'\]"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), BAD_ENTRIES)
+def test_bad_entries(tmp_path, raw, take_apart, name, value, message):
+    file = take_apart(raw)
+    file.document[name] = value
+    refused(tmp_path, file.assemble(), message)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["writer", "estimator", "parameters", "plan", "classes", "decision", "history", "n_iter", "scaled", "target_size"],
+)
+def test_missing_entries(tmp_path, raw, take_apart, name):
+    file = take_apart(raw)
+    del file.document[name]
+    refused(tmp_path, file.assemble(), f"lacks '{name}'")
+
+
+BAD_PARAMETERS = [
+    ({"rank": 0}, "rank must be a positive integer"),
+    ({"n_jobs": 0}, "n_jobs must be None"),
+    ({"n_jobs": True}, "n_jobs must be None"),
+    ({"init": "somewhere"}, "init must be one of"),
+    ({"init": 5}, "init must be one of"),
+    ({"init": {"train": [[3], [1, 1], "cores"]}}, "does not name an array of a parameter"),
+    ({"init": {"train": [[3], [1, 1], "parameter.9"]}}, "'parameter.9' is missing"),
+    ({"init": {"import": "os"}}, "unknown kind"),
+    ({"init": {"tuple": 3}}, "a list was expected"),
+    ({"degree": {"range": [0, 10**18, 1]}}, "not plausible"),
+    ({"degree": {"range": [0, 5, 0]}}, "not plausible"),
+    ({"alphas": {"range": [1, 4, 1.5]}}, "integers were expected"),
+    ({"alphas": []}, "alphas is empty"),
+    ({"tol": {"float": "nan"}}, "tol must be a finite number"),
+    ({"tol": {"float": "1e5"}}, "is no float"),
+    ({"tol": {"numpy": ["float32", 1e300]}}, "does not fit float32"),
+    ({"tol": {"numpy": ["int8", 300]}}, "no valid model file"),
+    ({"tol": {"numpy": ["object", 1]}}, "is no NumPy scalar"),
+    ({"cv": 1}, "cv must be"),
+    ({"cv": "text"}, "cv must be a number of folds"),
+    ({"cv": [1, 2]}, "cv must list pairs"),
+    ({"cv": {"splitter": ["Popen", {"dict": []}]}}, "no known way to split"),
+    ({"cv": {"splitter": ["KFold", {"dict": []}]}}, "KFold takes"),
+    (
+        {"cv": {"splitter": ["KFold", {"dict": [["n_splits", 1], ["shuffle", False], ["random_state", None]]}]}},
+        "no valid model file",
+    ),
+    ({"class_weight": {"dict": [[[1], 2]]}}, "no scalar"),
+    ({"class_weight": {"dict": [[7, 1.0]]}}, "class_weight names classes"),
+    ({"class_weight": {"dict": [[0, "a"]]}}, "no valid model file"),
+    ({"random_state": {"random_state": ["cores", 0, 0, 0.0]}}, "does not name an array"),
+    ({"random_state": {"random_state": ["parameter.0", 700, 0, 0.0]}}, "is no RandomState"),
+    ({"random_state": {"array": "parameter.0"}}, "random_state must be"),
+    ({"surprise": 1}, r"has no parameters \['surprise'\]"),
+    ({"rank": [[[[[[[[[[2]]]]]]]]]]}, "nested too deeply"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "message"), BAD_PARAMETERS)
+def test_bad_parameters(tmp_path, raw, take_apart, parameters, message):
+    file = take_apart(raw)
+    file.document["parameters"].update(parameters)
+    refused(tmp_path, file.assemble(), message)
+
+
+def test_parameters_of_a_later_version_keep_their_defaults(tmp_path, raw, take_apart):
+    file = take_apart(raw)
+    del file.document["parameters"]["tol"]
+    (tmp_path / "model").write_bytes(file.assemble())
+    assert polytrain.load(tmp_path / "model").tol == TensorTrainClassifierCV().tol
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({"dims": [3, 3, 3]}, "rank"),
+        ({"dims": [3, 3, 3, 2]}, "dims and ranks ask for"),
+        ({"dims": [3, 3, 3, 10**9]}, "dims of the plan are not plausible"),
+        ({"dims": []}, "no valid model file"),
+        ({"dims": [3, 3, 3, 1]}, "degree"),
+        ({"ranks": [1, 50, 2, 2, 1]}, "contradicts itself"),
+        ({"ranks": [2, 2, 2, 2, 1]}, "contradicts itself"),
+        ({"basis": "fourier"}, "basis must be one of"),
+        ({"basis": ["power"]}, "basis must be one of"),
+        ({"loss": "hinge"}, "loss must be one of"),
+        ({"alpha": -1}, "alpha must be"),
+        ({"init": 3}, "contradicts itself"),
+        ({"max_sweeps": 1.5}, "max_sweeps must be"),
+        ({"note": 1}, "the plan has the entries"),
+    ],
+)
+def test_bad_plans(tmp_path, raw, take_apart, entries, message):
+    file = take_apart(raw)
+    file.document["plan"].update(entries)
+    refused(tmp_path, file.assemble(), message)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("cores", lambda values: values * NAN, "cores contain NaN"),
+        ("ranks", lambda values: -values, "ranks are not plausible"),
+        ("ranks", lambda values: values * 2, "ranks are not plausible"),
+        ("ranks", lambda values: np.add(values, [[0, 2**62, 2**62, 0, 0]]), "ranks are not plausible"),
+        ("ranks", lambda values: np.add(values, [[0, 1, 1, 0, 0]]), "dims and ranks ask for"),
+        ("scale.low", lambda values: values + 100, "upside down"),
+        ("scale.high", lambda values: values * NAN, "not finite"),
+        ("classes", lambda values: values[::-1], "in order and different"),
+        ("history.train", lambda values: values + 5, "trains that are not there"),
+    ],
+)
+def test_bad_arrays(tmp_path, raw, take_apart, name, change, message):
+    file = take_apart(raw)
+    start, stop = file.header[name]["data_offsets"]
+    dtype = {"F64": "<f8", "I64": "<i8"}[file.header[name]["dtype"]]
+    shape = file.header[name]["shape"]
+    file.patch(name, np.ascontiguousarray(change(np.frombuffer(file.body[start:stop], dtype).reshape(shape))))
+    refused(tmp_path, file.assemble(), message)
+
+
+def test_padding_to_more_than_the_file_is_refused(tmp_path, take_apart):
+    """One wide train among many narrow ones would be padded to gigabytes when stacked."""
+    n_classes, rank = 200, 500
+    rows = np.tile(np.linspace(-1, 1, n_classes), 3)
+    model = TensorTrainClassifier(rank=1, max_sweeps=0).fit(np.stack([rows] * 4, axis=1), np.tile(range(n_classes), 3))
+    model.save(tmp_path / "model")
+    file = take_apart((tmp_path / "model").read_bytes())
+    start, stop = file.header["ranks"]["data_offsets"]
+    ranks = np.frombuffer(file.body[start:stop], "<i8").reshape(n_classes, 5).copy()
+    ranks[0] = 1, rank, rank, rank, 1
+    file.patch("ranks", ranks)
+    n_numbers = (n_classes - 1) * 12 + 3 * (2 * rank + 2 * rank * rank)
+    old = file.header["cores"]["data_offsets"]
+    file.body = np.zeros(n_numbers).tobytes() + file.body[old[1] :]
+    for entry in file.header.values():
+        if "data_offsets" in entry:
+            entry["data_offsets"] = [place + 8 * n_numbers - old[1] for place in entry["data_offsets"]]
+    file.header["cores"].update(shape=[n_numbers], data_offsets=[0, 8 * n_numbers])
+    refused(tmp_path, file.assemble(), r"stacking them takes 3.01e\+08 numbers")
+
+
+def test_regressors(tmp_path, take_apart):
+    TensorTrainRegressor(rank=2, max_sweeps=1).fit(X, Y).save(tmp_path / "model")
+    content = (tmp_path / "model").read_bytes()
+    for name, value, message in (
+        ("target_size", 0.0, "positive target_size"),
+        ("intercept", "x", "'intercept' should be"),
+        ("estimator", "TensorTrainClassifier", "no valid model file"),
+    ):
+        file = take_apart(content)
+        file.document[name] = value
+        refused(tmp_path, file.assemble(), message)
+
+
+def test_nothing_but_the_model_is_left_behind(tmp_path, raw):
+    shutil.rmtree(tmp_path)
+    tmp_path.mkdir()
+    (tmp_path / "model").write_bytes(raw)
+    polytrain.load(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -1,0 +1,317 @@
+"""A model that went through a file equals the one that was saved, to the last bit."""
+
+import itertools
+import os
+import pickle
+import stat
+import sys
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from comparison import assert_same, assert_same_predictions
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import (
+    KFold,
+    LeaveOneOut,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
+
+import polytrain
+from polytrain import ModelFileError, TensorTrain, TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+
+N_FEATURES = 3
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, N_FEATURES))
+LABELS = np.arange(40) % 4
+FAST = {"rank": 2, "max_sweeps": 1, "random_state": 0}
+
+
+def through_file(model, tmp_path):
+    model.save(tmp_path / "model.polytrain")
+    return polytrain.load(tmp_path / "model.polytrain")
+
+
+def check(model, tmp_path, rows=X):
+    loaded = through_file(model, tmp_path)
+    assert_same(model, loaded)
+    assert_same_predictions(model, loaded, rows)
+    return loaded
+
+
+@pytest.mark.parametrize(
+    ("loss", "decision", "basis", "scale", "dtype", "n_classes"),
+    list(
+        itertools.product(
+            ("logistic", "squared"),
+            ("one-vs-rest", "one-vs-one", "binary-code"),
+            ("power", "chebyshev", "legendre"),
+            ("minmax", None),
+            (np.float64, np.float32),
+            (2, 4),
+        )
+    ),
+)
+def test_classifiers(tmp_path, loss, decision, basis, scale, dtype, n_classes):
+    model = TensorTrainClassifier(loss=loss, decision=decision, basis=basis, scale=scale, **FAST)
+    check(model.fit(X.astype(dtype), LABELS % n_classes), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("basis", "scale", "dtype", "size"),
+    list(itertools.product(("power", "chebyshev", "legendre"), ("minmax", None), (np.float64, np.float32), (1, 1e300))),
+)
+def test_regressors(tmp_path, basis, scale, dtype, size):
+    model = TensorTrainRegressor(basis=basis, scale=scale, **FAST)
+    check(model.fit(X.astype(dtype), size * (X[:, 0] * X[:, 1] + 3)), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"degree": (1, 2, 3)},
+        {"degree": np.array([3, 1, 2]), "rank": np.int64(3)},
+        {"degree": range(1, 4), "rank": [2, 1]},
+        {"degree": np.int16(1), "rank": np.array([1, 2]), "alpha": np.float32(0.1), "tol": 0},
+        {"max_sweeps": 0, "verbose": False, "warm_start": 1},
+        {"solver": "lbfgs", "max_sweeps": 3, "tol": np.float64(0.5)},
+        {"init": "random", "n_jobs": 1},
+        {"random_state": np.random.RandomState(3)},
+        {"random_state": None},
+        {"random_state": np.uint32(2**32 - 1)},
+        {"class_weight": "balanced"},
+        {"class_weight": {0: 2.0, 3: np.float32(0.5)}},
+        {"class_weight": {np.int64(1): 7}},
+        {"init": [TensorTrain.random((3, 3, 3), 2, k) for k in range(4)]},
+        {"init": tuple([np.ones((1, 3, 1), np.float32)] * 3 for _ in range(4))},
+    ],
+)
+def test_parameters(tmp_path, settings):
+    model = TensorTrainClassifier(**{**FAST, **settings}).fit(X, LABELS)
+    loaded = check(model, tmp_path)
+    clone(loaded)
+
+
+def test_given_train_of_a_regressor(tmp_path):
+    for init in (TensorTrain.random((3, 3, 3), 2, 0), [np.ones((1, 3, 1))] * 3):
+        check(TensorTrainRegressor(init=init, rank=2, max_sweeps=1).fit(X, X[:, 0]), tmp_path)
+
+
+def test_random_state_with_a_number_kept_for_later(tmp_path):
+    state = np.random.RandomState(0)
+    model = TensorTrainRegressor(random_state=state, rank=2).fit(X, X[:, 0])
+    state.normal()  # draws two and keeps one
+    assert through_file(model, tmp_path).random_state.normal() == state.normal()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        *(np.array([0, 1, 2], dtype=code) for code in "bhilqBHILQefd"),
+        np.array([-(2**63), 0, 2**63 - 1]),
+        np.array([0, 1, 2**64 - 1], dtype=np.uint64),
+        np.array([False, True]),
+        np.array(["a", "bb", "ccc"]),
+        np.array(["a", "b"], dtype="U9"),
+        np.array(["ä", "日本", "\N{GRINNING FACE}", "\ud800"]),
+        np.array(["x", "yy", ""], dtype=object),
+        np.array(["1999-12-31", "2000-01-01"], dtype="datetime64[D]"),
+        np.array([1, 2, 3], dtype=">i4").astype("<i4"),
+    ],
+    ids=lambda labels: f"{labels.dtype}",
+)
+def test_labels(tmp_path, labels):
+    model = TensorTrainClassifier(**FAST).fit(X, labels[np.arange(40) % len(labels)])
+    loaded = check(model, tmp_path)
+    assert loaded.classes_.flags.writeable
+
+
+def test_labels_of_the_other_byte_order_come_back_in_the_native_one(tmp_path):
+    model = TensorTrainClassifier(**FAST).fit(X, LABELS.astype(">i4"))
+    loaded = through_file(model, tmp_path)
+    assert loaded.classes_.dtype == np.int32
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_labels_of_more_classes_than_a_byte(tmp_path):
+    rows = np.linspace(-1, 1, 300).reshape(-1, 1)
+    model = TensorTrainClassifier(decision="binary-code", **FAST)
+    check(model.fit(np.repeat(rows, 3, axis=0), np.repeat(np.arange(300), 3)), tmp_path, rows)
+
+
+def test_pandas(tmp_path):
+    frame = pd.DataFrame(X, columns=["length", "Breite", "高さ"])
+    for labels in (pd.Series(["no", "yes"] * 20), pd.Series(["no", "yes"] * 20, dtype="category")):
+        model = TensorTrainClassifier(**FAST).fit(frame, labels)
+        loaded = through_file(model, tmp_path)
+        assert_same(model, loaded)
+        assert_same(model.predict_proba(frame), loaded.predict_proba(frame))
+        with pytest.raises(ValueError, match="feature names"):
+            loaded.predict(frame.rename(columns={"length": "width"}))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"alphas": np.array([1e-3, 1.0]), "cv": 2},
+        {"alphas": [1, 0], "cv": KFold(2, shuffle=True, random_state=np.random.RandomState(1))},
+        {"cv": None},
+        {"cv": StratifiedKFold(3)},
+        {"cv": ShuffleSplit(2, test_size=0.3, random_state=0)},
+        {"cv": StratifiedShuffleSplit(2, train_size=20, random_state=0)},
+        {"cv": RepeatedKFold(n_splits=2, n_repeats=2, random_state=0)},
+        {"cv": RepeatedStratifiedKFold(n_splits=2, n_repeats=1, random_state=0)},
+        {"cv": [(np.arange(20), np.arange(20, 40)), (list(range(20, 40)), list(range(20)))]},
+    ],
+)
+def test_cross_validation(tmp_path, settings):
+    model = TensorTrainClassifierCV(**{"alphas": (0.1, 0.01), "cv": np.int64(2), **FAST, **settings})
+    check(model.fit(X, LABELS), tmp_path)
+
+
+def test_cross_validation_of_single_rows(tmp_path):
+    model = TensorTrainClassifierCV(alphas=(0.1,), cv=LeaveOneOut(), **FAST)
+    check(model.fit(X[:8], LABELS[:8] % 2), tmp_path)
+
+
+def test_a_loaded_model_learns_on(tmp_path):
+    model = TensorTrainClassifier(warm_start=True, **FAST).fit(X, LABELS)
+    loaded = through_file(model, tmp_path)
+    assert_same(model.fit(X, LABELS).trains_, loaded.fit(X, LABELS).trains_)
+
+
+def test_parameters_may_have_changed_since_the_fit(tmp_path):
+    model = TensorTrainClassifier(loss="squared", **FAST).fit(X, LABELS)
+    model.set_params(loss="logistic", degree=5, basis="legendre", scale=None, decision="one-vs-one")
+    loaded = check(model, tmp_path)
+    assert (loaded.plan_.loss, loaded.loss) == ("squared", "logistic")
+
+
+def test_trains_of_unequal_ranks(tmp_path):
+    model = TensorTrainClassifier(degree=(1, 2, 4), rank=3, max_sweeps=1, random_state=0).fit(X, LABELS)
+    model._keep_trains([train.round(max_rank=k + 1).cores for k, train in enumerate(model.trains_)], 1.0)
+    assert len({train.ranks for train in model.trains_}) > 1
+    check(model, tmp_path)
+
+
+def test_what_a_file_cannot_hold_is_named(tmp_path):
+    path = tmp_path / "model.polytrain"
+    model = TensorTrainClassifier(**FAST).fit(X, LABELS)
+    for settings, message in (
+        ({"random_state": np.random.default_rng(0)}, r"random_state holds Generator.*set_params"),
+        ({"degree": iter([1])}, "degree holds <list_iterator"),
+        ({"rank": 0}, r"cannot be stored: rank must be a positive integer, got 0"),
+        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
+        ({"random_state": -1}, "random_state must be"),
+        ({"warm_start": "yes"}, "warm_start must be True or False"),
+        ({"class_weight": {"other": 1.0}}, "class_weight names classes"),
+        ({"degree": (1, 2)}, "degree has 2 entries but X has 3 features"),
+        ({"init": [[[[[[[[[[[0]]]]]]]]]]]}, "nested too deeply"),
+        ({"decision": "none"}, "decision must be one of"),
+    ):
+        with pytest.raises(ModelFileError, match=message):
+            clone_fitted(model).set_params(**settings).save(path)
+    broken = clone_fitted(model)
+    broken.history_ = [{**broken.history_[0], "note": "text"}]
+    with pytest.raises(ModelFileError, match="history_ holds values of 'note'"):
+        broken.save(path)
+    broken = clone_fitted(model)
+    broken.feature_names_in_ = np.array(["x" * 2_000_000] * 3, dtype=object)
+    with pytest.raises(ModelFileError, match=r"bytes of text, more than the 4194304"):
+        broken.save(path)
+    assert not list(tmp_path.iterdir())
+
+
+def clone_fitted(model):
+    return pickle.loads(pickle.dumps(model))
+
+
+def test_only_fitted_estimators_of_the_package(tmp_path):
+    with pytest.raises(NotFittedError):
+        TensorTrainRegressor().save(tmp_path / "x")
+
+    class Own(TensorTrainRegressor):
+        pass
+
+    with pytest.raises(ModelFileError, match=r"Own is none of .*Use pickle"):
+        Own(rank=2).fit(X, X[:, 0]).save(tmp_path / "x")
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "model.polytrain"
+    model = TensorTrainRegressor(rank=2).fit(X, X[:, 0])
+    model.save(path)
+    before = path.read_bytes()
+
+    def full(*_):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space"):
+        TensorTrainRegressor(rank=2).fit(X, X[:, 1]).save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other links and permissions")
+def test_links_and_permissions(tmp_path):
+    model = TensorTrainRegressor(rank=2).fit(X, X[:, 0])
+    (tmp_path / "folder").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "folder" / "model")
+    mask = os.umask(0o027)
+    try:
+        model.save(str(link))
+    finally:
+        os.umask(mask)
+    assert link.is_symlink()
+    assert stat.S_IMODE((tmp_path / "folder" / "model").stat().st_mode) == 0o640
+    assert_same(model, polytrain.load(str(link)))
+
+
+def test_saving_twice_gives_the_same_bytes(tmp_path):
+    model = TensorTrainClassifier(**FAST).fit(X, LABELS)
+    model.save(tmp_path / "one")
+    polytrain.load(tmp_path / "one").save(tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_other_tools_can_open_the_arrays(tmp_path):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    model = TensorTrainClassifier(**FAST).fit(X, LABELS)
+    model.save(tmp_path / "model")
+    tensors = safetensors.load_file(tmp_path / "model")
+    first = model.trains_[0]
+    assert_same(tensors["cores"][: first.n_parameters], np.concatenate([core.ravel() for core in first.cores]))
+    assert_same(tensors["ranks"][0], np.array(first.ranks))
+    assert_same(tensors["scale.low"], model.scale_.low)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        TensorTrainClassifier(decision="one-vs-one", degree=(1, 2, 3), **FAST),
+        TensorTrainClassifierCV(alphas=(0.1,), cv=2, **FAST),
+        TensorTrainRegressor(basis="legendre", **FAST),
+    ],
+)
+def test_pickle_joblib_and_skops(tmp_path, model):
+    model = model.fit(X, LABELS)
+    copies = [pickle.loads(pickle.dumps(model))]
+    joblib.dump(model, tmp_path / "joblib")
+    copies.append(joblib.load(tmp_path / "joblib"))
+    skops = pytest.importorskip("skops.io")
+    raw = skops.dumps(model)
+    trusted = skops.get_untrusted_types(data=raw)
+    assert all(name.startswith(("polytrain.", "numpy.")) for name in trusted)
+    copies.append(skops.loads(raw, trusted=trusted))
+    for copy in copies:
+        assert_same_predictions(model, copy, X)
+        check(copy, tmp_path)
