@@ -168,7 +168,7 @@ def _draw(
     out: Path,
 ) -> None:
     name = {"usps": "USPS", "mnist": "MNIST", "digits": "Digits"}[arguments.dataset]
-    title = f"{name}, {arguments.features} features"
+    title = f"{name}, {arguments.features.upper()} features"
     curves = [] if arguments.ablation else reproduction.convergence(specs)
     if curves:
         write_atomically(out / "convergence.json", json.dumps(curves, indent=1) + "\n")

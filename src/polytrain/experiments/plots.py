@@ -92,13 +92,13 @@ def _draw_series(
 ) -> None:
     points = [(row[axis], 100 * row[field]) for row in rows if row["loss"] == loss and row[field] is not None]
     if points:
-        ax.plot(*zip(*points, strict=True), marker=MARKERS[loss], color=COLOURS[loss], label=label, **style)
+        ax.plot(*zip(*points, strict=True), marker=MARKERS[loss], color=COLOURS[loss], label=label, clip_on=False, **style)
 
 
 def plot_convergence(path: Path, curves: Sequence[Row], title: str) -> None:
     """Objective after every core update, one panel per loss, from both starts."""
     losses = list(dict.fromkeys(curve["loss"] for curve in curves))
-    figure, axes = _subplots(1, len(losses), 4.9 * len(losses) + 0.4, 4.4)
+    figure, axes = _subplots(1, len(losses), 4.7 * len(losses) + 0.8, 4.4, sharey=True)
     for ax, loss in zip(axes[0], losses, strict=True):
         for curve in (curve for curve in curves if curve["loss"] == loss):
             per_sweep = curve["d"] - 1
