@@ -449,7 +449,7 @@ def test_history_has_a_record_per_train_and_sweep(wine, loss):
         (train, sweep) for train in range(3) for sweep in range(1, 5)
     ]
     assert all(
-        set(record) == {"train", "sweep", "loss", "objective", "decrease", "ranks", "seconds"}
+        set(record) == {"train", "sweep", "n_rows", "loss", "objective", "decrease", "ranks", "seconds"}
         for record in model.history_
     )
     for train in range(3):

@@ -31,12 +31,18 @@ BinaryProblem = tuple[NDArray | None, NDArray, NDArray]
 
 
 def _learn_problem(
-    plan: TrainPlan, columns: NDArray, problem: BinaryProblem, seed: int, start: Any, report: Any = None
+    plan: TrainPlan,
+    columns: NDArray,
+    problem: BinaryProblem,
+    seed: int,
+    start: Any,
+    n_threads: int,
+    report: Any = None,
 ) -> TrainResult:
     rows, target, weights = problem
     if rows is not None:
         columns, target, weights = np.ascontiguousarray(columns[:, rows]), target[rows], weights[rows]
-    return learn_train(plan, columns, target, weights, seed, start, report)
+    return learn_train(plan, columns, target, weights, seed, start, report, n_threads)
 
 
 def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
@@ -113,18 +119,21 @@ class TrainModel(BaseEstimator):
     def _run(
         self, plan: TrainPlan, columns: NDArray, jobs: list[tuple[BinaryProblem, int, Any]], progress: SweepProgress
     ) -> Iterator[TrainResult]:
-        """Learn the trains, in order, in this process or in parallel."""
-        if min(effective_n_jobs(self.n_jobs), len(jobs)) == 1:
+        """Learn the trains, in order: several in processes, the rows of one in threads."""
+        n_jobs = effective_n_jobs(self.n_jobs)
+        n_processes = min(n_jobs, len(jobs))
+        n_threads = n_jobs // n_processes
+        if n_processes == 1:
             for index, (problem, seed, start) in enumerate(jobs):
 
                 def report(record: dict, index: int = index) -> None:
                     progress.sweep_done(index, record)
 
-                yield _learn_problem(plan, columns, problem, seed, start, report)
+                yield _learn_problem(plan, columns, problem, seed, start, n_threads, report)
             return
-        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        parallel = Parallel(n_jobs=n_processes, return_as="generator")
         results = parallel(
-            delayed(_learn_problem)(plan, columns, problem, seed, start) for problem, seed, start in jobs
+            delayed(_learn_problem)(plan, columns, problem, seed, start, n_threads) for problem, seed, start in jobs
         )
         for index, result in enumerate(results):
             for record in result.history:

@@ -19,6 +19,7 @@ __all__ = ["check_choice", "check_count", "check_nonnegative", "check_weights", 
 
 _INITS = ("linear", "random")
 _SCALES = ("minmax", None)
+_SAMPLINGS = ("auto", None)
 
 
 def check_count(name: str, value: Any, least: int) -> int:
@@ -76,6 +77,7 @@ def make_plan(parameters: dict[str, Any], loss: str, alpha: Any, n_features: int
     dims = _check_degrees(parameters["degree"], n_features)
     check_choice("solver", parameters["solver"], SOLVERS)
     check_choice("scale", parameters["scale"], _SCALES)
+    check_choice("sampling", parameters["sampling"], _SAMPLINGS)
     check_choice("basis", parameters["basis"], BASES)
     check_count(
         "verbose", int(parameters["verbose"]) if isinstance(parameters["verbose"], bool) else parameters["verbose"], 0
@@ -94,6 +96,7 @@ def make_plan(parameters: dict[str, Any], loss: str, alpha: Any, n_features: int
         solver=parameters["solver"],
         max_sweeps=check_count("max_sweeps", parameters["max_sweeps"], 0),
         tol=check_nonnegative("tol", parameters["tol"]),
+        sampling=parameters["sampling"],
     )
 
 

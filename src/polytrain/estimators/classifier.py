@@ -81,14 +81,19 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Largest number of one-way sweeps. 0 keeps the start.
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
+    sampling : {"auto"} or None, default="auto"
+        "auto" lets the first sweeps see an eighth, a quarter and a half of the rows where there are more than 16384
+        different ones; the last sweep always sees all. None shows all rows to every sweep. Fits that start from given
+        trains always see all.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; "balanced" makes all classes weigh the same in total.
     warm_start : bool, default=False
         Start from the trains of the last fit.
     random_state : int, RandomState instance or None, default=None
-        Randomness of the start.
+        Randomness of the start and of the rows that the first sweeps see.
     n_jobs : int or None, default=None
-        Number of processes over which the trains are spread.
+        Number of cores to use: the trains are spread over processes, and the rows of a train over threads where there
+        are fewer trains than cores. The result does not depend on it. None is 1, -1 all cores.
     verbose : int, default=0
         1 shows a progress bar (tqdm, or one log line per sweep where it is not installed), 2 log lines.
 
@@ -101,7 +106,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     trains_ : list of TensorTrain
         The learned polynomials, in terms of scaled features and ``basis``.
     history_ : list of dict
-        One record per train and sweep: train, sweep, loss, objective, decrease, ranks, seconds.
+        One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds. Loss and
+        objective are means over the ``n_rows`` rows that the sweep saw.
     n_iter_ : int
         Sweeps of the train that took most.
     stop_reason_ : str
@@ -153,6 +159,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         solver: str = "auto",
         max_sweeps: int = 4,
         tol: float = 1e-3,
+        sampling: str | None = "auto",
         class_weight: Mapping | str | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
@@ -170,6 +177,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         self.solver = solver
         self.max_sweeps = max_sweeps
         self.tol = tol
+        self.sampling = sampling
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.random_state = random_state

@@ -32,7 +32,7 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
         Regularisations to try.
     cv : int, cross-validation generator or iterable of splits, default=10
         Number of stratified folds (no more than the smallest class has rows, two at least), or how to split.
-    loss, degree, rank, basis, scale, init, decision, solver, max_sweeps, tol, class_weight, warm_start
+    loss, degree, rank, basis, scale, init, decision, solver, max_sweeps, tol, sampling, class_weight, warm_start
         See `TensorTrainClassifier`.
     random_state : int, RandomState instance or None, default=None
         Randomness of the folds and of the starts.
@@ -81,6 +81,7 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
         solver: str = "auto",
         max_sweeps: int = 4,
         tol: float = 1e-3,
+        sampling: str | None = "auto",
         class_weight: Mapping | str | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
@@ -99,6 +100,7 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
         self.solver = solver
         self.max_sweeps = max_sweeps
         self.tol = tol
+        self.sampling = sampling
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.random_state = random_state

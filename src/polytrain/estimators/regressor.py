@@ -43,10 +43,16 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Largest number of one-way sweeps. 0 keeps the start.
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
+    sampling : {"auto"} or None, default="auto"
+        "auto" lets the first sweeps see an eighth, a quarter and a half of the rows where there are more than 16384
+        different ones; the last sweep always sees all. None shows all rows to every sweep. Fits that start from given
+        trains always see all.
     warm_start : bool, default=False
         Start from the train of the last fit.
     random_state : int, RandomState instance or None, default=None
-        Randomness of the start.
+        Randomness of the start and of the rows that the first sweeps see.
+    n_jobs : int or None, default=None
+        Number of threads over which the rows are spread. The result does not depend on it. None is 1, -1 all cores.
     verbose : int, default=0
         1 shows a progress bar (tqdm, or one log line per sweep where it is not installed), 2 log lines.
 
@@ -57,7 +63,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     intercept_ : float
         Weighted mean of the target.
     history_ : list of dict
-        One record per sweep: train, sweep, loss, objective, decrease, ranks, seconds.
+        One record per sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds. Loss and objective are
+        means over the ``n_rows`` rows that the sweep saw.
     n_iter_ : int
         Number of sweeps.
     stop_reason_ : str
@@ -88,8 +95,6 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     True
     """
 
-    n_jobs = None  # a regressor has one train
-
     def __init__(
         self,
         *,
@@ -102,8 +107,10 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         solver: str = "auto",
         max_sweeps: int = 4,
         tol: float = 1e-3,
+        sampling: str | None = "auto",
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.degree = degree
@@ -115,8 +122,10 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         self.solver = solver
         self.max_sweeps = max_sweeps
         self.tol = tol
+        self.sampling = sampling
         self.warm_start = warm_start
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> TensorTrainRegressor:

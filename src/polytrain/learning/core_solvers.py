@@ -31,8 +31,9 @@ _NEWTON_TOL = 1e-2
 _MAX_NEWTON = 12
 # Armijo's condition and the number of halvings before a step is taken to be at rounding level.
 _ARMIJO, _MAX_HALVINGS = 1e-4, 30
-# CG stops when a step brought less than this part of what the update has brought so far. The sweeps come by again.
-_CG_TOL, _MAX_CG = 0.03, 12
+# CG stops when the next step, extrapolated from the last two, would bring less than this part of what the update has
+# brought so far. The sweeps come by again.
+_CG_TOL, _MAX_CG = 0.01, 12
 _LBFGS_ITERATIONS = 200
 # A relative rise of the objective that rounding explains.
 _ROUNDING = 1e-12
@@ -115,7 +116,7 @@ def _cg_direction(rows: Engine, shape: tuple[int, ...], alpha: float) -> Directi
         step = np.zeros(shape)
         conjugate = search = precondition(residual)
         angle = np.vdot(residual, conjugate)
-        total = 0.0
+        total = gain = 0.0
         past: list[tuple[NDArray, NDArray, float]] = []
         for _ in range(_MAX_CG):
             if angle <= 0.0:
@@ -127,9 +128,10 @@ def _cg_direction(rows: Engine, shape: tuple[int, ...], alpha: float) -> Directi
             length = angle / curvature
             step += length * search
             rows.walk(length)
-            gain = 0.5 * length * angle
+            previous_gain, gain = gain, 0.5 * length * angle
             total += gain
-            if gain < _CG_TOL * total:
+            ratio = gain / previous_gain if previous_gain else 1.0
+            if min(ratio, 1.0) * gain < _CG_TOL * total:
                 break
             past.append((residual, conjugate, angle))
             residual = residual - length * image

@@ -7,6 +7,8 @@ on other machines. What a block returns is float64 and shaped like a core; what 
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,13 +20,11 @@ from polytrain.learning import kernels
 from polytrain.learning.losses import Loss
 from polytrain.tensor.contract import khatri_rao
 
-__all__ = ["LinearBlock", "RowBlock", "TrainBlock"]
+__all__ = ["LinearBlock", "RowBlock", "Scratch", "TrainBlock"]
 
 # Bytes that one product of many columns or pairs works on: what stays in a core's share of the cache.
 _WORK_BYTES = 1 << 22
 _MIN_ROWS, _MAX_MOMENT_ROWS = 256, 1024
-# The spread of a block is formed once per core and kept if it is no larger than this, else once per question.
-_KEEP_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,24 @@ class _LossAt:
     value: float
     slope: NDArray
     curvature: NDArray
+
+
+class Scratch(threading.local):
+    """Memory for intermediate results, used again and again by the blocks that one thread works on.
+
+    Fresh memory costs as much as the arithmetic done in it, and threads that ask for it wait for each other.
+    """
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, NDArray] = {}
+
+    def take(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> NDArray:
+        """Return an array of this shape with arbitrary values, valid until the name is taken again."""
+        size = math.prod(shape)
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.size < size or buffer.dtype != dtype:
+            buffer = self._buffers[name] = np.empty(size, dtype=dtype)
+        return buffer[:size].reshape(shape)
 
 
 class RowBlock:
@@ -139,6 +157,10 @@ class TrainBlock(RowBlock):
     basis : Basis
     dims : sequence of int
         Basis functions per feature.
+    scratch : Scratch
+        Memory that the blocks of an engine share.
+    alone : bool
+        Whether no other block uses the scratch: then the spread stays there until the next move.
 
     Notes
     -----
@@ -149,11 +171,21 @@ class TrainBlock(RowBlock):
     """
 
     def __init__(
-        self, columns: NDArray, target: NDArray, weights: NDArray, loss: Loss, basis: Basis, dims: tuple[int, ...]
+        self,
+        columns: NDArray,
+        target: NDArray,
+        weights: NDArray,
+        loss: Loss,
+        basis: Basis,
+        dims: tuple[int, ...],
+        scratch: Scratch,
+        alone: bool = False,
     ) -> None:
         super().__init__(target, weights, loss, columns.dtype)
         self._columns, self._basis, self._dims = columns, basis, dims
-        self._bonds: list[NDArray] = [np.ones((1, self.n_rows), dtype=columns.dtype)] * (len(dims) + 1)
+        self._scratch, self._alone = scratch, alone
+        self._border = np.ones((1, self.n_rows), dtype=columns.dtype)
+        self._bonds: list[NDArray] = [self._border] * (len(dims) + 1)
         # Second moments of the environments: with constant curvature they live as long as the environments.
         self._moments: list[NDArray | None] = [None] * (len(dims) + 1)
         self._spread: NDArray | None = None
@@ -175,16 +207,22 @@ class TrainBlock(RowBlock):
 
     def move_right(self, core: NDArray) -> None:
         self._to_right = True
-        self._set_bond(self._site + 1, self._images(core))
+        self._extend(self._site + 1, core)
         self._stand_at(self._site + 1, to_right=True)
 
     def move_left(self, core: NDArray) -> None:
         self._to_right = False
-        self._set_bond(self._site, self._images(core))
+        self._extend(self._site, core)
         self._stand_at(self._site - 1, to_right=False)
 
-    def _set_bond(self, index: int, environment: NDArray) -> None:
-        self._bonds[index], self._moments[index] = environment, None
+    def _extend(self, bond: int, core: NDArray) -> None:
+        """Replace the far environment by the near one contracted with the core."""
+        old = self._bonds[bond]
+        far_rank = core.shape[2] if self._to_right else core.shape[0]
+        if old is self._border or len(old) != far_rank:
+            old = np.empty((far_rank, self.n_rows), dtype=self._dtype)
+        self._bonds[bond] = np.matmul(self._unfold(core), self._near_spread(), out=old)
+        self._moments[bond] = None
 
     def _stand_at(self, site: int, to_right: bool) -> None:
         """Stand at a core; at either end of the train, the next move can only go back."""
@@ -197,38 +235,47 @@ class TrainBlock(RowBlock):
         return (left, right) if self._to_right else (right, left)
 
     def _values(self, n: int) -> NDArray:
-        return self._basis.values(self._columns[self._site], n)
+        out = self._scratch.take("values", (n, self.n_rows), self._dtype)
+        return self._basis.values(self._columns[self._site], n, out)
 
     def _near_spread(self) -> NDArray:
         """Near environment times basis values, (n * near rank, N)."""
-        if self._spread is not None:
-            return self._spread
-        near, _ = self._sides()
-        spread = khatri_rao(near, self._values(self._dims[self._site]))
-        if spread.nbytes <= _KEEP_BYTES:
+        if self._spread is None:
+            near, _ = self._sides()
+            values = self._values(self._dims[self._site])
+            out = self._scratch.take("spread", (len(values) * len(near), self.n_rows), self._dtype)
+            spread = khatri_rao(near, values, out)
+            if not self._alone:
+                return spread
             self._spread = spread
-        return spread
+        return self._spread
 
-    def _images(self, core: NDArray) -> NDArray:
-        """Near environment contracted with the core, (far rank, N)."""
-        return kernels.unfold(core.astype(self._dtype, copy=False), self._to_right) @ self._near_spread()
+    def _like_far(self) -> NDArray:
+        """Scratch of the shape of the far environment."""
+        return self._scratch.take("images", self._sides()[1].shape, self._dtype)
 
-    def _forward(self, core: NDArray) -> NDArray:
-        _, far = self._sides()
-        return np.einsum("bj,bj->j", self._images(core), far).astype(np.float64, copy=False)
+    def _unfold(self, core: NDArray) -> NDArray:
+        return kernels.unfold(core.astype(self._dtype, copy=False), self._to_right)
 
     def _adjoint(self, spread: NDArray, weighted: NDArray) -> NDArray:
-        return kernels.fold(spread @ weighted.T, self._dims[self._site], self._to_right).astype(np.float64)
+        sums = spread @ weighted.T
+        return kernels.fold(sums, self._dims[self._site], self._to_right).astype(np.float64)
+
+    def _forward(self, core: NDArray) -> NDArray:
+        images = np.matmul(self._unfold(core), self._near_spread(), out=self._like_far())
+        images *= self._sides()[1]
+        return np.add.reduce(images, axis=0).astype(np.float64, copy=False)
 
     def gradient(self) -> NDArray:
-        _, far = self._sides()
-        return self._adjoint(self._near_spread(), far * self._here.slope)
+        weighted = np.multiply(self._sides()[1], self._here.slope, out=self._like_far())
+        return self._adjoint(self._near_spread(), weighted)
 
     def product(self, step: NDArray) -> NDArray:
         _, far = self._sides()
         spread = self._near_spread()
-        images = kernels.unfold(step.astype(self._dtype, copy=False), self._to_right) @ spread
-        self._image = np.einsum("bj,bj->j", images, far)
+        images = np.matmul(self._unfold(step), spread, out=self._like_far())
+        images *= far
+        self._image = np.add.reduce(images, axis=0)
         np.multiply(far, self._image * self._here.curvature, out=images)
         return self._adjoint(spread, images)
 
@@ -237,7 +284,7 @@ class TrainBlock(RowBlock):
         n = self._dims[self._site]
         items = kernels.moment_items(len(left), n, len(right))
         size = min(self.n_rows, _MAX_MOMENT_ROWS, max(_MIN_ROWS, _WORK_BYTES // (self._dtype.itemsize * items)))
-        work = np.empty(items * size, dtype=self._dtype)
+        work = self._scratch.take("moments", (items * size,), self._dtype)
         powers, curvature = self._values(2 * n - 1), self._here.curvature
         n_left, n_right = (len(side) * (len(side) + 1) // 2 for side in (left, right))
         sums = np.zeros((2 * n - 1, n_left, n_right))
@@ -258,6 +305,7 @@ class TrainBlock(RowBlock):
         known = self._moments[index]
         if known is None or not self._loss.quadratic:
             side = self._bonds[index]
-            known = ((side * self._here.curvature) @ side.T).astype(np.float64)
+            weighted = self._scratch.take("images", side.shape, self._dtype)
+            known = (np.multiply(side, self._here.curvature, out=weighted) @ side.T).astype(np.float64)
             self._moments[index] = known
         return known

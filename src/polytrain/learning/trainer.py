@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from polytrain.basis import get_basis
 from polytrain.learning.core_solvers import CoreSolver
-from polytrain.learning.engines import LocalEngine
+from polytrain.learning.engines import Engine, LocalEngine
 from polytrain.learning.gauge import fit_ranks
 from polytrain.learning.losses import get_loss
+from polytrain.learning.sampling import sweep_parts
 from polytrain.learning.start import linear_start, random_start
 from polytrain.learning.sweep import SweepState, sweep_train
 from polytrain.learning.threads import one_blas_thread
@@ -33,6 +34,7 @@ class TrainPlan:
     solver: str
     max_sweeps: int
     tol: float
+    sampling: str | None = None
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,10 @@ class TrainResult:
     stop_reason: str
 
 
-def _record(state: SweepState, previous: SweepState) -> dict:
+def _record(state: SweepState, previous: SweepState, sweep: int, n_rows: int) -> dict:
     return {
-        "sweep": state.sweep,
+        "sweep": sweep,
+        "n_rows": n_rows,
         "loss": state.loss,
         "objective": state.objective,
         "decrease": previous.objective - state.objective,
@@ -63,6 +66,7 @@ def learn_train(
     seed: int,
     start: Sequence[NDArray] | None = None,
     report: Callable[[dict], None] | None = None,
+    n_threads: int = 1,
 ) -> TrainResult:
     """Learn one train.
 
@@ -79,31 +83,63 @@ def learn_train(
         Cores to start from instead of ``plan.init``; ranks are adapted to the plan's.
     report : callable, optional
         Called with each sweep's record as soon as it is there.
+    n_threads : int, default=1
+        Threads that share the rows. The result does not depend on it.
     """
     rng = np.random.default_rng(seed)
-    loss = get_loss(plan.loss)
+    loss, basis = get_loss(plan.loss), get_basis(plan.basis)
     target = np.asarray(target, dtype=np.float64)
     weights = np.asarray(weights, dtype=np.float64)
+    weights = weights / weights.sum()
     history: list[dict] = []
     # Overflow shows as an objective that is not finite, which the sweep refuses.
-    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-        engine = LocalEngine(columns, target, weights / weights.sum(), loss, get_basis(plan.basis), plan.dims)
+    with (
+        one_blas_thread(),
+        np.errstate(over="ignore", invalid="ignore"),
+        LocalEngine(columns, target, weights, loss, basis, plan.dims, n_threads) as engine,
+    ):
         if start is not None:
             cores = fit_ranks(start, plan.ranks, rng)
         elif plan.init == "random":
             cores = random_start(plan.dims, plan.ranks, rng)
         else:
             cores = linear_start(engine, plan.dims, plan.ranks, plan.alpha, loss.quadratic, rng)
-        solver = CoreSolver(plan.solver, loss.quadratic)
-        states = sweep_train(
-            engine, cores, alpha=plan.alpha, solver=solver, max_sweeps=plan.max_sweeps, tol=plan.tol, rng=rng
-        )
-        state = next(states)
-        for following in states:
-            history.append(_record(following, state))
-            state = following
-            if report is not None:
-                report(history[-1])
+        sampled = plan.sampling == "auto" and start is None  # cores given come from all rows, or from somebody's care
+        parts = sweep_parts(engine.n_distinct, plan.max_sweeps) if sampled else [(1.0, plan.max_sweeps)]
+        for part, n_sweeps in parts:
+            if len(history):  # the sweeps before may have ended at the other end of the train
+                cores = fit_ranks(cores, plan.ranks, rng)
+            seen = engine if part == 1.0 else engine.part(part, seed)
+            state = _sweep_over(seen, cores, plan, n_sweeps, part, rng, history, report)
+            cores = list(state.cores)
     # A last word in C order: file formats may silently store anything else wrongly.
-    cores_out = tuple(np.ascontiguousarray(core) for core in state.cores)
-    return TrainResult(cores_out, history, str(state.stop_reason))
+    return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), history, str(state.stop_reason))
+
+
+def _sweep_over(
+    engine: Engine,
+    cores: list[NDArray],
+    plan: TrainPlan,
+    n_sweeps: int,
+    part: float,
+    rng: np.random.Generator,
+    history: list[dict],
+    report: Callable[[dict], None] | None,
+) -> SweepState:
+    """Sweep over these rows, adding to the history, and return where the train stands."""
+    states = sweep_train(
+        engine,
+        cores,
+        alpha=plan.alpha,
+        solver=CoreSolver(plan.solver, get_loss(plan.loss).quadratic),
+        max_sweeps=n_sweeps,
+        tol=plan.tol if part == 1.0 else 0.0,
+        rng=rng,
+    )
+    state = next(states)
+    for following in states:
+        history.append(_record(following, state, len(history) + 1, engine.n_rows))
+        state = following
+        if report is not None:
+            report(history[-1])
+    return state

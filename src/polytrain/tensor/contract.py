@@ -21,17 +21,19 @@ __all__ = ["TrainStack", "add_cores", "contract_cores", "form_tensor", "inner_pr
 _BLOCK_ROWS = 1024
 
 
-def khatri_rao(side: NDArray, values: NDArray) -> NDArray:
+def khatri_rao(side: NDArray, values: NDArray, out: NDArray | None = None) -> NDArray:
     """Multiply every basis value with every channel of an environment, row by row.
 
-    Shapes: side (a, N), values (i, N) with values[0] = 1 -> (i * a, N).
+    Shapes: side (a, N), values (i, N) with values[0] = 1 -> (i * a, N), written to ``out`` if it is given.
     """
     n, n_rows = values.shape
-    product = np.empty((n, len(side), n_rows), dtype=side.dtype)
+    if out is None:
+        out = np.empty((n * len(side), n_rows), dtype=side.dtype)
+    product = out.reshape(n, len(side), n_rows)
     product[0] = side
     for i in range(1, n):
         np.multiply(side, values[i], out=product[i])
-    return product.reshape(n * len(side), n_rows)
+    return out
 
 
 def contract_cores(cores: Sequence[NDArray], values: Iterable[NDArray]) -> NDArray:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from polytrain.basis import Basis
 from polytrain.learning import kernels
 from polytrain.learning.losses import Loss
-from polytrain.learning.rows import TrainBlock
+from polytrain.learning.rows import Scratch, TrainBlock
+from polytrain.learning.sampling import count_distinct, inclusion_chances, row_keys, row_positions
 
 __all__ = ["LinearEngine", "LocalEngine"]
 
@@ -29,26 +30,24 @@ def row_ranges(n_rows: int) -> list[slice]:
     return [slice(start, stop) for start, stop in zip(bounds[:-1], bounds[1:], strict=True)]
 
 
-def count_distinct(columns: NDArray) -> int:
-    """Number of different rows among columns (d, N), counted by one random combination of the features."""
-    keys = np.zeros(columns.shape[1])
-    for column, factor in zip(columns, np.random.default_rng(0).standard_normal(len(columns)), strict=True):
-        # The same operations for every row: equal rows stay equal.
-        keys += factor * column.astype(np.float64, copy=False)
-    return len(np.unique(keys))
-
-
 class _BlockSum:
     """Asks all blocks the same question and adds up the answers."""
 
-    def __init__(self, blocks: Sequence[Any], pool: ThreadPoolExecutor | None) -> None:
-        self._blocks, self._pool = blocks, pool
+    def __init__(self, blocks: Sequence[Any], pool: ThreadPoolExecutor | None, n_threads: int) -> None:
+        self._blocks, self._pool, self._n_threads = blocks, pool, n_threads
         self.n_rows = sum(block.n_rows for block in blocks)
 
     def _ask(self, method: str, *arguments: Any) -> list[Any]:
+        """Answers in the order of the blocks. Handing over work takes time: one share per thread, the first one here."""
+
+        def ask_share(first: int) -> list[Any]:
+            return [getattr(block, method)(*arguments) for block in self._blocks[first :: self._n_threads]]
+
         if self._pool is None:
-            return [getattr(block, method)(*arguments) for block in self._blocks]
-        return list(self._pool.map(lambda block: getattr(block, method)(*arguments), self._blocks))
+            return ask_share(0)
+        others = [self._pool.submit(ask_share, first) for first in range(1, self._n_threads)]
+        shares = [ask_share(0), *(other.result() for other in others)]
+        return [shares[index % self._n_threads][index // self._n_threads] for index in range(len(self._blocks))]
 
     def _sum(self, method: str, *arguments: Any) -> Any:
         answers = self._ask(method, *arguments)
@@ -113,14 +112,17 @@ class LocalEngine(_BlockSum):
         dims: tuple[int, ...],
         n_threads: int = 1,
     ) -> None:
+        scratch, ranges = Scratch(), row_ranges(columns.shape[1])
         blocks = [
-            TrainBlock(columns[:, rows], target[rows], weights[rows], loss, basis, dims)
-            for rows in row_ranges(columns.shape[1])
+            TrainBlock(columns[:, rows], target[rows], weights[rows], loss, basis, dims, scratch, len(ranges) == 1)
+            for rows in ranges
         ]
         n_threads = min(n_threads, len(blocks))
-        super().__init__(blocks, ThreadPoolExecutor(n_threads) if n_threads > 1 else None)
-        self._basis = basis
-        self.n_distinct = count_distinct(columns)
+        super().__init__(blocks, ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None, n_threads)
+        self._columns, self._target, self._weights = columns, target, weights
+        self._loss, self._basis, self._dims = loss, basis, dims
+        self._keys = row_keys(columns)
+        self.n_distinct = count_distinct(self._keys)
 
     def __enter__(self) -> LocalEngine:
         return self
@@ -129,8 +131,24 @@ class LocalEngine(_BlockSum):
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
+    def part(self, part: float, seed: int) -> LocalEngine:
+        chances = inclusion_chances(part, self._keys, self._target)
+        rows = np.flatnonzero(row_positions(self._keys, seed) < chances)
+        weights = (self._weights / chances)[rows]
+        chosen = LocalEngine(
+            np.ascontiguousarray(self._columns[:, rows]),
+            self._target[rows],
+            weights / weights.sum(),
+            self._loss,
+            self._basis,
+            self._dims,
+        )
+        if self._pool is not None:  # one pool serves them all, and ends with the first engine
+            chosen._pool, chosen._n_threads = self._pool, min(self._n_threads, len(chosen._blocks))
+        return chosen
+
     def linear(self) -> LinearEngine:
-        return LinearEngine(self._ask("linear"), self._pool)
+        return LinearEngine(self._ask("linear"), self._pool, self._n_threads)
 
     def place(self, cores: list[NDArray]) -> None:
         self._ask("place", cores)

@@ -48,6 +48,11 @@ class Engine(CoreRows, Protocol):
     #: How many rows differ from each other: unlike their number, it does not change when rows are repeated.
     n_distinct: int
 
+    n_rows: int
+
+    def part(self, part: float, seed: int) -> Engine:
+        """Return an engine on a random part of the rows, as ``polytrain.learning.sampling`` chooses them."""
+
     def linear(self) -> CoreRows:
         """Return the core problem of the linear model, with a core of shape (1, d + 1, 1): bias, then weights."""
 

@@ -1,0 +1,71 @@
+"""Which rows a sweep sees. The first sweeps need not see all of many rows.
+
+Rows are chosen by a hash of what they hold, not by their place: the choice does not depend on the order of the rows,
+equal rows are chosen together, and a smaller part is contained in a larger one.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["count_distinct", "inclusion_chances", "row_keys", "row_positions", "sweep_parts"]
+
+# The least number of different rows that a sweep sees, and the least number of rows of a binary label.
+_LEAST_ROWS, _LEAST_OF_LABEL = 8192, 1024
+
+
+def sweep_parts(n_distinct: int, max_sweeps: int) -> list[tuple[float, int]]:
+    """Parts of the rows with the number of sweeps that see them: an eighth, a quarter, a half, then all.
+
+    The last sweep always sees all rows. Few rows are never sampled.
+
+    >>> sweep_parts(60_000, 6)
+    [(0.13653333333333334, 1), (0.25, 1), (0.5, 1), (1.0, 3)]
+    >>> sweep_parts(10_000, 6)
+    [(1.0, 6)]
+    """
+    if n_distinct < 2 * _LEAST_ROWS:
+        return [(1.0, max_sweeps)]
+    least = _LEAST_ROWS / n_distinct
+    halvings = (max(0, min(max_sweeps, 4) - sweep) for sweep in range(1, max_sweeps + 1))
+    parts = [max(least, 0.5**count) for count in halvings]
+    return [(part, len(list(sweeps))) for part, sweeps in groupby(parts)] or [(1.0, 0)]
+
+
+def row_keys(columns: NDArray) -> NDArray:
+    """One number per row of columns (d, N), a random combination of the features: equal rows have equal keys."""
+    keys = np.zeros(columns.shape[1])
+    for column, factor in zip(columns, np.random.default_rng(0).standard_normal(len(columns)), strict=True):
+        # The same operations for every row: equal rows stay equal.
+        keys += factor * column.astype(np.float64, copy=False)
+    return keys + 0.0  # no minus zero
+
+
+def count_distinct(keys: NDArray) -> int:
+    """Number of different keys."""
+    return len(np.unique(keys))
+
+
+def row_positions(keys: NDArray, seed: int) -> NDArray:
+    """Spread the keys evenly over [0, 1): a row belongs to a part if its position is below the part."""
+    with np.errstate(over="ignore"):
+        mixed = keys.view(np.uint64) + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return (mixed ^ (mixed >> np.uint64(31))) / 2.0**64
+
+
+def inclusion_chances(part: float, keys: NDArray, target: NDArray) -> NDArray | float:
+    """Chance of each row to be chosen: the part, or more for a binary label that would be left with too few rows.
+
+    Weights are divided by it, so that sums over the chosen rows stay unbiased.
+    """
+    if not (np.abs(target) == 1.0).all():
+        return part
+    chances = np.full(len(target), part)
+    for rows in (target < 0.0, target > 0.0):
+        chances[rows] = max(part, min(1.0, _LEAST_OF_LABEL / max(1, count_distinct(keys[rows]))))
+    return chances

@@ -1,0 +1,93 @@
+"""Which rows the first sweeps see."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from reference import make_problem
+
+from polytrain.learning.sampling import count_distinct, inclusion_chances, row_keys, row_positions, sweep_parts
+from polytrain.learning.trainer import TrainPlan, learn_train
+from polytrain.tensor import clip_ranks
+
+
+@pytest.mark.parametrize("n_distinct", [1, 16_383, 16_384, 20_000, 60_000, 10**6])
+@pytest.mark.parametrize("max_sweeps", [0, 1, 2, 3, 4, 5, 20])
+def test_parts_grow_and_end_with_all_rows(n_distinct, max_sweeps):
+    parts = sweep_parts(n_distinct, max_sweeps)
+    assert sum(n_sweeps for _, n_sweeps in parts) == max_sweeps
+    assert parts[-1][0] == 1.0
+    assert all(earlier < later for (earlier, _), (later, _) in pairwise(parts))
+    assert all(part * n_distinct > 8191 for part, _ in parts) or parts == [(1.0, max_sweeps)]
+    if n_distinct >= 65_536 and max_sweeps >= 4:
+        assert [part for part, _ in parts] == [0.125, 0.25, 0.5, 1.0]
+
+
+def test_parts_are_nested_near_their_size_and_differ_between_seeds():
+    columns = np.random.default_rng(0).uniform(-1, 1, (5, 40_000))
+    positions = row_positions(row_keys(columns), seed=1)
+    assert ((positions >= 0) & (positions < 1)).all()
+    for part in (0.125, 0.5):
+        assert np.mean(positions < part) == pytest.approx(part, abs=0.01)
+    other = row_positions(row_keys(columns), seed=2)
+    assert np.mean((positions < 0.5) & (other < 0.5)) == pytest.approx(0.25, abs=0.01)
+
+
+def test_choice_depends_on_what_a_row_holds_and_not_on_its_place():
+    rng = np.random.default_rng(0)
+    columns = rng.uniform(-1, 1, (4, 500))
+    order = rng.permutation(500)
+    positions = row_positions(row_keys(columns), 3)
+    np.testing.assert_array_equal(row_positions(row_keys(columns[:, order]), 3), positions[order])
+    repeated = np.repeat(columns, 2, axis=1)
+    np.testing.assert_array_equal(row_positions(row_keys(repeated), 3), np.repeat(positions, 2))
+    assert count_distinct(row_keys(repeated)) == 500
+
+
+def test_a_rare_label_keeps_enough_rows_and_sums_stay_unbiased():
+    rng = np.random.default_rng(0)
+    keys = rng.standard_normal(50_000)
+    target = np.where(np.arange(50_000) < 2000, 1.0, -1.0)
+    chances = inclusion_chances(0.125, keys, target)
+    np.testing.assert_allclose(chances[target > 0], 1024 / 2000)
+    np.testing.assert_allclose(chances[target < 0], 0.125)
+    chosen = row_positions(keys, 0) < chances
+    assert (1 / chances)[chosen & (target > 0)].sum() == pytest.approx(2000, rel=0.1)
+    assert inclusion_chances(0.125, keys, rng.standard_normal(50_000)) == 0.125
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_sampled_fit_ends_near_the_objective_of_the_full_one(loss):
+    problem = make_problem(3, (3,) * 6, 4, 40_000, loss, weighted=False)
+    plan = TrainPlan(loss, "power", (3,) * 6, clip_ranks((3,) * 6, 4), 1e-4, "linear", "auto", 4, 0.0, "auto")
+    sampled = learn_train(plan, problem.columns, problem.target, problem.weights, 0)
+    full = learn_train(replace(plan, sampling=None), problem.columns, problem.target, problem.weights, 0)
+    rows = [record["n_rows"] for record in sampled.history]
+    assert rows[0] < rows[2] < rows[3] == 40_000
+    assert [record["n_rows"] for record in full.history] == [40_000] * 4
+    assert [record["sweep"] for record in sampled.history] == [1, 2, 3, 4]
+    assert sampled.history[-1]["objective"] <= 1.01 * full.history[-1]["objective"]
+
+
+def test_sampled_fit_does_not_depend_on_order_repetition_or_threads():
+    problem = make_problem(4, (3,) * 5, 3, 20_000, "logistic", weighted=False)
+    plan = TrainPlan("logistic", "power", (3,) * 5, clip_ranks((3,) * 5, 3), 1e-3, "linear", "auto", 4, 0.0, "auto")
+    plain = learn_train(plan, problem.columns, problem.target, problem.weights, 0)
+    threaded = learn_train(plan, problem.columns, problem.target, problem.weights, 0, n_threads=3)
+    for one, other in zip(plain.cores, threaded.cores, strict=True):
+        np.testing.assert_array_equal(one, other)
+    order = np.random.default_rng(0).permutation(20_000)
+    moved = learn_train(plan, problem.columns[:, order], problem.target[order], problem.weights[order], 0)
+    twice = learn_train(plan, np.tile(problem.columns, 2), np.tile(problem.target, 2), np.tile(problem.weights, 2), 0)
+    for other in (moved, twice):
+        assert other.history[-1]["objective"] == pytest.approx(plain.history[-1]["objective"], rel=1e-9)
+
+
+def test_given_cores_see_all_rows():
+    problem = make_problem(5, (2,) * 4, 2, 20_000, "squared")
+    plan = TrainPlan("squared", "power", (2,) * 4, clip_ranks((2,) * 4, 2), 1e-3, "linear", "auto", 2, 0.0, "auto")
+    first = learn_train(plan, problem.columns, problem.target, problem.weights, 0)
+    assert first.history[0]["n_rows"] < 20_000
+    again = learn_train(plan, problem.columns, problem.target, problem.weights, 0, first.cores)
+    assert [record["n_rows"] for record in again.history] == [20_000] * 2
