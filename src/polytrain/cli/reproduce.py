@@ -143,8 +143,8 @@ def _reproduce(arguments: argparse.Namespace, settings: Settings, specs: Sequenc
     rows: list[dict[str, Any]] = []
     for row in reproduction.rows(specs):
         rows.append(row)
-        show(table.line(row))
         _write_rows(out, rows)
+        show(table.line(row))
     choices = {json.dumps(choice): choice for choice in (reproduction.choice(spec.loss, spec.size) for spec in specs)}
     page = markdown_page(settings, specs, rows, list(choices.values()), jobs)
     write_atomically(out / "results.md", page)

@@ -92,7 +92,8 @@ def _draw_series(
 ) -> None:
     points = [(row[axis], 100 * row[field]) for row in rows if row["loss"] == loss and row[field] is not None]
     if points:
-        ax.plot(*zip(*points, strict=True), marker=MARKERS[loss], color=COLOURS[loss], label=label, clip_on=False, **style)
+        look = {"marker": MARKERS[loss], "color": COLOURS[loss], "clip_on": False, **style}
+        ax.plot(*zip(*points, strict=True), label=label, **look)
 
 
 def plot_convergence(path: Path, curves: Sequence[Row], title: str) -> None:

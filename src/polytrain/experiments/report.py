@@ -67,6 +67,7 @@ def describe_run(settings: Settings, specs: Sequence[RowSpec]) -> list[str]:
         "smaller"
     )
     rows = "all training rows" if settings.cv_rows is None else f"{settings.cv_rows} training rows drawn at random"
+    large = settings.dataset == "mnist" and any(spec.init == "linear" for spec in specs)
     starts = " and ".join(dict.fromkeys(spec.init for spec in specs))
     sweeps = "one sweep" if settings.cv_sweeps == 1 else f"{settings.cv_sweeps} sweeps"
     return [
@@ -75,7 +76,8 @@ def describe_run(settings: Settings, specs: Sequence[RowSpec]) -> list[str]:
         f"{max(settings.alphas):g} to {min(settings.alphas):g}, {sweeps} each along a warm-started path from the "
         "linear start.",
         f"Fits: {starts} start, at most {settings.max_sweeps} one-way sweeps, stop at a relative change of "
-        f"{settings.tol:g}, one train per class, seed {settings.seed}.",
+        f"{settings.tol:g}, one train per class, seed {settings.seed}."
+        + (" Of MNIST's rows the first sweeps from the linear start see a part, the last ones all." * large),
         "The test set was used for nothing but the test errors.",
     ]
 

@@ -126,6 +126,7 @@ class Reproduction:
             init=spec.init,
             max_sweeps=settings.max_sweeps,
             tol=settings.tol,
+            sampling=None if spec.init == "random" else "auto",  # the paper shows all rows to every sweep
             random_state=settings.seed,
             n_jobs=self._n_jobs,
         )
