@@ -15,7 +15,7 @@ import numpy as np
 from numpy.polynomial import chebyshev, legendre
 
 from polytrain.basis import get_basis
-from polytrain.learning.engines import LocalEngine
+from polytrain.learning.engines import open_engine
 from polytrain.learning.losses import get_loss
 from polytrain.tensor import clip_ranks
 
@@ -158,9 +158,9 @@ class Problem:
     dims: tuple
     cores: list
 
-    def engine(self, n_threads=1):
+    def engine(self, n_processes=1):
         loss, basis = get_loss(self.loss), get_basis(self.basis)
-        return LocalEngine(self.columns, self.target, self.weights, loss, basis, self.dims, n_threads)
+        return open_engine(self.columns, self.target, self.weights, loss, basis, self.dims, n_processes)
 
     def with_dtype(self, dtype):
         return replace(self, columns=self.columns.astype(dtype))

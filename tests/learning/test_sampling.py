@@ -70,12 +70,12 @@ def test_sampled_fit_ends_near_the_objective_of_the_full_one(loss):
     assert sampled.history[-1]["objective"] <= 1.01 * full.history[-1]["objective"]
 
 
-def test_sampled_fit_does_not_depend_on_order_repetition_or_threads():
+def test_sampled_fit_does_not_depend_on_order_repetition_or_processes():
     problem = make_problem(4, (3,) * 5, 3, 20_000, "logistic", weighted=False)
     plan = TrainPlan("logistic", "power", (3,) * 5, clip_ranks((3,) * 5, 3), 1e-3, "linear", "auto", 4, 0.0, "auto")
     plain = learn_train(plan, problem.columns, problem.target, problem.weights, 0)
-    threaded = learn_train(plan, problem.columns, problem.target, problem.weights, 0, n_threads=3)
-    for one, other in zip(plain.cores, threaded.cores, strict=True):
+    shared = learn_train(plan, problem.columns, problem.target, problem.weights, 0, n_processes=2)
+    for one, other in zip(plain.cores, shared.cores, strict=True):
         np.testing.assert_array_equal(one, other)
     order = np.random.default_rng(0).permutation(20_000)
     moved = learn_train(plan, problem.columns[:, order], problem.target[order], problem.weights[order], 0)

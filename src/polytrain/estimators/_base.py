@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib.parallel import BACKENDS, get_active_backend
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -36,13 +37,19 @@ def _learn_problem(
     problem: BinaryProblem,
     seed: int,
     start: Any,
-    n_threads: int,
+    n_sharing: int = 1,
     report: Any = None,
 ) -> TrainResult:
     rows, target, weights = problem
     if rows is not None:
         columns, target, weights = np.ascontiguousarray(columns[:, rows]), target[rows], weights[rows]
-    return learn_train(plan, columns, target, weights, seed, start, report, n_threads)
+    return learn_train(plan, columns, target, weights, seed, start, report, n_sharing)
+
+
+def _may_share() -> bool:
+    """Whether this process may ask others for help: not within a worker, nor where a cluster was asked for."""
+    backend, _ = get_active_backend()
+    return isinstance(backend, BACKENDS["loky"]) and not backend.nesting_level
 
 
 def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
@@ -119,21 +126,21 @@ class TrainModel(BaseEstimator):
     def _run(
         self, plan: TrainPlan, columns: NDArray, jobs: list[tuple[BinaryProblem, int, Any]], progress: SweepProgress
     ) -> Iterator[TrainResult]:
-        """Learn the trains, in order: several in processes, the rows of one in threads."""
+        """Learn the trains, in order; trains, or the rows of one train, are spread over processes."""
         n_jobs = effective_n_jobs(self.n_jobs)
-        n_processes = min(n_jobs, len(jobs))
-        n_threads = n_jobs // n_processes
-        if n_processes == 1:
+        # With many more cores than trains, the rows of each train are shared by all of them in turn.
+        n_sharing = n_jobs if n_jobs >= 2 * len(jobs) and _may_share() else 1
+        if n_sharing > 1 or min(n_jobs, len(jobs)) == 1:
             for index, (problem, seed, start) in enumerate(jobs):
 
                 def report(record: dict, index: int = index) -> None:
                     progress.sweep_done(index, record)
 
-                yield _learn_problem(plan, columns, problem, seed, start, n_threads, report)
+                yield _learn_problem(plan, columns, problem, seed, start, n_sharing, report)
             return
-        parallel = Parallel(n_jobs=n_processes, return_as="generator")
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         results = parallel(
-            delayed(_learn_problem)(plan, columns, problem, seed, start, n_threads) for problem, seed, start in jobs
+            delayed(_learn_problem)(plan, columns, problem, seed, start) for problem, seed, start in jobs
         )
         for index, result in enumerate(results):
             for record in result.history:

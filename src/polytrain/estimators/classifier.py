@@ -92,8 +92,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     random_state : int, RandomState instance or None, default=None
         Randomness of the start and of the rows that the first sweeps see.
     n_jobs : int or None, default=None
-        Number of cores to use: the trains are spread over processes, and the rows of a train over threads where there
-        are fewer trains than cores. The result does not depend on it. None is 1, -1 all cores.
+        Number of processes over which the trains are spread, or the rows of a train where there is only one. The
+        result does not depend on it. None is 1, -1 all cores.
     verbose : int, default=0
         1 shows a progress bar (tqdm, or one log line per sweep where it is not installed), 2 log lines.
 

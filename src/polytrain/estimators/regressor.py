@@ -52,7 +52,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     random_state : int, RandomState instance or None, default=None
         Randomness of the start and of the rows that the first sweeps see.
     n_jobs : int or None, default=None
-        Number of threads over which the rows are spread. The result does not depend on it. None is 1, -1 all cores.
+        Number of processes over which the rows are spread. The result does not depend on it. None is 1, -1 all cores.
     verbose : int, default=0
         1 shows a progress bar (tqdm, or one log line per sweep where it is not installed), 2 log lines.
 

@@ -2,9 +2,9 @@
 
 Conventions
 -----------
-``target`` and ``score`` have shape (N,). ``evaluate`` gives the cost of each row and its first and second derivative with
-respect to the score. The curvature must never be negative: that makes every core problem convex, which the solvers
-rely on. Nothing here knows about weights, regularisation or trains.
+``target`` and ``score`` have shape (N,). ``evaluate`` gives the cost of each row and its first and second derivative
+with respect to the score. The curvature must never be negative: that makes every core problem convex, which the
+solvers rely on. Nothing here knows about weights, regularisation or trains.
 """
 
 from __future__ import annotations

@@ -75,9 +75,7 @@ class RowBlock:
         slope *= self._weights
         curvature *= self._weights
         value = float(self._weights @ cost)
-        return _LossAt(
-            scores, value, slope.astype(self._dtype, copy=False), curvature.astype(self._dtype, copy=False)
-        )
+        return _LossAt(scores, value, slope.astype(self._dtype, copy=False), curvature.astype(self._dtype, copy=False))
 
     def score(self, core: NDArray) -> None:
         self._here = self._loss_at(self._forward(core))

@@ -11,7 +11,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["count_distinct", "inclusion_chances", "row_keys", "row_positions", "sweep_parts"]
+__all__ = ["choose_rows", "count_distinct", "inclusion_chances", "row_keys", "row_positions", "sweep_parts"]
 
 # The least number of different rows that a sweep sees, and the least number of rows of a binary label.
 _LEAST_ROWS, _LEAST_OF_LABEL = 8192, 1024
@@ -56,6 +56,14 @@ def row_positions(keys: NDArray, seed: int) -> NDArray:
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
             mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return (mixed ^ (mixed >> np.uint64(31))) / 2.0**64
+
+
+def choose_rows(part: float, seed: int, keys: NDArray, target: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
+    """Indices of the rows of a part, and their weights, which sum to 1."""
+    chances = inclusion_chances(part, keys, target)
+    rows = np.flatnonzero(row_positions(keys, seed) < chances)
+    chosen = (weights / chances)[rows]
+    return rows, chosen / chosen.sum()
 
 
 def inclusion_chances(part: float, keys: NDArray, target: NDArray) -> NDArray | float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from polytrain.basis import get_basis
 from polytrain.learning.core_solvers import CoreSolver
-from polytrain.learning.engines import Engine, LocalEngine
+from polytrain.learning.engines import Engine, open_engine
 from polytrain.learning.gauge import fit_ranks
 from polytrain.learning.losses import get_loss
 from polytrain.learning.sampling import sweep_parts
@@ -66,7 +67,7 @@ def learn_train(
     seed: int,
     start: Sequence[NDArray] | None = None,
     report: Callable[[dict], None] | None = None,
-    n_threads: int = 1,
+    n_processes: int = 1,
 ) -> TrainResult:
     """Learn one train.
 
@@ -83,8 +84,8 @@ def learn_train(
         Cores to start from instead of ``plan.init``; ranks are adapted to the plan's.
     report : callable, optional
         Called with each sweep's record as soon as it is there.
-    n_threads : int, default=1
-        Threads that share the rows. The result does not depend on it.
+    n_processes : int, default=1
+        Processes that share the rows. The result does not depend on it.
     """
     rng = np.random.default_rng(seed)
     loss, basis = get_loss(plan.loss), get_basis(plan.basis)
@@ -96,7 +97,7 @@ def learn_train(
     with (
         one_blas_thread(),
         np.errstate(over="ignore", invalid="ignore"),
-        LocalEngine(columns, target, weights, loss, basis, plan.dims, n_threads) as engine,
+        open_engine(columns, target, weights, loss, basis, plan.dims, n_processes) as engine,
     ):
         if start is not None:
             cores = fit_ranks(start, plan.ranks, rng)
@@ -109,8 +110,8 @@ def learn_train(
         for part, n_sweeps in parts:
             if len(history):  # the sweeps before may have ended at the other end of the train
                 cores = fit_ranks(cores, plan.ranks, rng)
-            seen = engine if part == 1.0 else engine.part(part, seed)
-            state = _sweep_over(seen, cores, plan, n_sweeps, part, rng, history, report)
+            with nullcontext(engine) if part == 1.0 else engine.part(part, seed) as seen:
+                state = _sweep_over(seen, cores, plan, n_sweeps, part, rng, history, report)
             cores = list(state.cores)
     # A last word in C order: file formats may silently store anything else wrongly.
     return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), history, str(state.stop_reason))

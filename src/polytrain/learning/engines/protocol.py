@@ -10,7 +10,7 @@ Regularisation is not the rows' business.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, Self
 
 from numpy.typing import NDArray
 
@@ -49,6 +49,12 @@ class Engine(CoreRows, Protocol):
     n_distinct: int
 
     n_rows: int
+
+    def __enter__(self) -> Self:
+        """Return the engine itself."""
+
+    def __exit__(self, *error: object) -> None:
+        """Let go of whatever the engine holds outside of this process's memory."""
 
     def part(self, part: float, seed: int) -> Engine:
         """Return an engine on a random part of the rows, as ``polytrain.learning.sampling`` chooses them."""
