@@ -20,8 +20,10 @@ Row = Mapping[str, Any]
 COLOURS = {"squared": "#0072B2", "logistic": "#D55E00"}
 MARKERS = {"squared": "o", "logistic": "s"}
 AXES = {"d": "number of features d", "degree": "degree in each feature", "rank": "largest rank"}
-_SOLID: dict[str, Any] = {"linestyle": "-", "linewidth": 1.8, "markersize": 6}
-_HOLLOW: dict[str, Any] = {"linestyle": "--", "linewidth": 1.3, "markersize": 6, "markerfacecolor": "white"}
+# The circles are larger than the squares drawn over them, so that equal figures show both.
+SIZES = {"squared": 9, "logistic": 5.5}
+_SOLID: dict[str, Any] = {"linestyle": "-", "linewidth": 1.8}
+_HOLLOW: dict[str, Any] = {"linestyle": "--", "linewidth": 1.3, "markerfacecolor": "white"}
 
 
 def have_matplotlib() -> bool:
@@ -80,11 +82,15 @@ def plot_errors(path: Path, rows: Sequence[Row], title: str) -> None:
         axes[1, column].set_xlabel(label)
     for line, part in enumerate(("test error (%)", "training error (%)")):
         axes[line, 0].set_ylabel(part)
-        axes[line, 0].set_ylim(bottom=0)
+        axes[line, 0].set_ylim(0, 1.08 * axes[line, 0].get_ylim()[1])
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     figure.suptitle(title)
     _save(figure, path)
+
+
+def _look(loss: str) -> dict[str, Any]:
+    return {"color": COLOURS[loss], "marker": MARKERS[loss], "markersize": SIZES[loss]}
 
 
 def _draw_series(
@@ -92,8 +98,7 @@ def _draw_series(
 ) -> None:
     points = [(row[axis], 100 * row[field]) for row in rows if row["loss"] == loss and row[field] is not None]
     if points:
-        look = {"marker": MARKERS[loss], "color": COLOURS[loss], "clip_on": False, **style}
-        ax.plot(*zip(*points, strict=True), label=label, **look)
+        ax.plot(*zip(*points, strict=True), label=label, clip_on=False, **_look(loss), **style)
 
 
 def plot_convergence(path: Path, curves: Sequence[Row], title: str) -> None:
@@ -106,7 +111,7 @@ def plot_convergence(path: Path, curves: Sequence[Row], title: str) -> None:
             style = _SOLID if curve["init"] == "linear" else _HOLLOW
             label = "linear start" if curve["init"] == "linear" else "random start (the paper's)"
             objectives = curve["objectives"]
-            ax.plot(objectives, color=COLOURS[loss], marker=MARKERS[loss], markevery=per_sweep, label=label, **style)
+            ax.plot(objectives, markevery=per_sweep, label=label, **_look(loss), **style)
             ax.set_xticks(range(0, len(objectives), per_sweep))
         ax.set_yscale("log")
         ax.set_title(f"{LOSS_NAMES[loss]} ({loss} loss), alpha = {curve['alpha']:g}", fontsize="medium")
@@ -135,10 +140,8 @@ def plot_ablation(path: Path, rows: Sequence[Row], title: str) -> None:
             ax.plot(
                 [errors[init, size] for size in sizes],
                 range(len(sizes)),
-                marker=MARKERS[loss],
-                color=COLOURS[loss],
                 label=f"{init} start",
-                **{**style, "linestyle": "none", "markersize": 8},
+                **{**_look(loss), **style, "linestyle": "none", "markersize": 8},
             )
         ax.set_title(f"{LOSS_NAMES[loss]} ({loss} loss)", fontsize="medium")
         ax.set_xlabel("test error (%)")

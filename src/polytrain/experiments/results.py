@@ -151,12 +151,18 @@ def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
     several_starts = len({init for _, init in groups}) > 1
     for loss, init in groups:
         members = [row for row in rows if (row["loss"], row["init"]) == (loss, init)]
-        columns = [column for column in _MARKDOWN if any(row[column[1]] is not None for row in members)]
+        columns = [column for column in _MARKDOWN if _is_shown(column[1], members)]
         title = f"{LOSS_NAMES[loss]} ({loss} loss{f', {init} start' if several_starts else ''})"
         lines = [f"### {title}", "", _line(head for head, _, _ in columns), _line(["---:"] * len(columns))]
         lines += [_line(write(row[field]) for _, field, write in columns) for row in members]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
+
+
+def _is_shown(field: str, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a column has something to say; errors of some rows in cross-validation would compare with nothing."""
+    known = [row[field] is not None for row in rows]
+    return all(known) if field == "cv_error" else any(known)
 
 
 def _line(cells: Iterable[str]) -> str:
