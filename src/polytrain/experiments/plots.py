@@ -146,7 +146,7 @@ def plot_ablation(path: Path, rows: Sequence[Row], title: str) -> None:
         ax.set_title(f"{LOSS_NAMES[loss]} ({loss} loss)", fontsize="medium")
         ax.set_xlabel("test error (%)")
         ax.set_yticks(range(len(sizes)), [f"degree {size.degree}, rank {size.rank}" for size in sizes])
-        ax.legend(frameon=False)
+        ax.legend(frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.2))  # below: dots may be anywhere
     axes[0, 0].invert_yaxis()
     axes[0, 0].set_xlim(left=0)
     figure.suptitle(title)
