@@ -136,7 +136,7 @@ def plot_ablation(path: Path, rows: Sequence[Row], title: str) -> None:
         for place, size in enumerate(sizes):
             ends = [errors[init, size] for init in ("linear", "random")]
             ax.plot(ends, [place, place], color="0.75", linewidth=1.5, zorder=1)
-        for init, style in (("linear", _SOLID), ("random", _HOLLOW)):
+        for init, style in (("linear", _SOLID), ("random", {**_HOLLOW, "markerfacecolor": "none"})):
             ax.plot(
                 [errors[init, size] for size in sizes],
                 range(len(sizes)),

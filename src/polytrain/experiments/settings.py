@@ -28,11 +28,11 @@ QUICK_SIZES = (
 # Features that no net has prepared are not yet nearly a code of the classes: squares and larger ranks pay.
 COMPONENT_SIZES = (ModelSize(40, 2, 8), ModelSize(40, 2, 16), ModelSize(40, 2, 24))
 ABLATION_SIZES = (
+    ModelSize(20, 1, 2),
+    ModelSize(20, 1, 4),
     ModelSize(20, 1, 8),
     ModelSize(20, 2, 8),
     ModelSize(20, 3, 8),
-    ModelSize(20, 1, 2),
-    ModelSize(20, 1, 4),
 )
 # Images are brought to 28 x 28 before features are taken.
 N_PIXELS = 28 * 28
