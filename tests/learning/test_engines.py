@@ -68,7 +68,7 @@ def _check_site(engine, problem, cores, k, tol):
         moved = scores + length * explicit @ step.ravel()
         close(engine.probe(length), problem.weights @ loss_values(problem.loss, problem.target, moved))
     close(engine.mean_loss(), problem.weights @ loss_values(problem.loss, problem.target, scores))
-    engine.advance(0.5)
+    engine.advance(0.5, core + 0.5 * step)
     scores = scores + 0.5 * explicit @ step.ravel()
     close(engine.mean_loss(), problem.weights @ loss_values(problem.loss, problem.target, scores))
     weighted_slopes = problem.weights * loss_slopes(problem.loss, problem.target, scores)
@@ -77,7 +77,7 @@ def _check_site(engine, problem, cores, k, tol):
     close(engine.gram(), explicit.T @ (curvatures[:, None] * explicit))
     scores = scores - 0.75 * explicit @ step.ravel()
     engine.probe(-0.75)
-    engine.advance(-0.75)  # where it probed last
+    engine.advance(-0.75, core - 0.25 * step)  # where it probed last
     close(engine.mean_loss(), problem.weights @ loss_values(problem.loss, problem.target, scores))
     curvatures = problem.weights * loss_curvatures(problem.loss, problem.target, scores)
 
@@ -220,5 +220,5 @@ def test_linear_rows_match_the_explicit_linear_model(n_rows, loss, dtype):
     moved = scores + 0.5 * explicit @ step.ravel()
     expected_loss = problem.weights @ loss_values(loss, problem.target, moved)
     assert rows.probe(0.5) == pytest.approx(expected_loss, rel=1e-12)
-    rows.advance(0.5)
+    rows.advance(0.5, core + 0.5 * step)
     assert rows.mean_loss() == pytest.approx(expected_loss, rel=1e-12)

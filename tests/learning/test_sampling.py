@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from reference import make_problem
 
-from polytrain.learning.sampling import count_distinct, inclusion_chances, row_keys, row_positions, sweep_parts
+from polytrain.learning.sampling import DistinctRows, choose_rows, label_chances, row_keys, row_positions, sweep_parts
 from polytrain.learning.trainer import TrainPlan, learn_train
 from polytrain.tensor import clip_ranks
 
@@ -42,19 +42,30 @@ def test_choice_depends_on_what_a_row_holds_and_not_on_its_place():
     np.testing.assert_array_equal(row_positions(row_keys(columns[:, order]), 3), positions[order])
     repeated = np.repeat(columns, 2, axis=1)
     np.testing.assert_array_equal(row_positions(row_keys(repeated), 3), np.repeat(positions, 2))
-    assert count_distinct(row_keys(repeated)) == 500
+    target = rng.choice([-1.0, 1.0], 1000)
+    whole = DistinctRows.of(row_keys(repeated), target)
+    halves = [DistinctRows.of(row_keys(repeated[:, rows]), target[rows]) for rows in (slice(300), slice(300, None))]
+    assert whole.n_rows == 500
+    assert DistinctRows.merge(halves).n_rows == 500
+    assert label_chances(0.1, DistinctRows.merge(halves)) == label_chances(0.1, whole)
+
+
+def test_many_different_rows_are_as_good_as_infinitely_many():
+    found = [DistinctRows.of(np.arange(n, n + 100_000.0), np.ones(100_000)) for n in (0, 50_000)]
+    assert found[0].n_rows == 100_000
+    assert DistinctRows.merge(found).n_rows > 10**9
 
 
 def test_a_rare_label_keeps_enough_rows_and_sums_stay_unbiased():
     rng = np.random.default_rng(0)
     keys = rng.standard_normal(50_000)
     target = np.where(np.arange(50_000) < 2000, 1.0, -1.0)
-    chances = inclusion_chances(0.125, keys, target)
-    np.testing.assert_allclose(chances[target > 0], 1024 / 2000)
-    np.testing.assert_allclose(chances[target < 0], 0.125)
-    chosen = row_positions(keys, 0) < chances
-    assert (1 / chances)[chosen & (target > 0)].sum() == pytest.approx(2000, rel=0.1)
-    assert inclusion_chances(0.125, keys, rng.standard_normal(50_000)) == 0.125
+    distinct = DistinctRows.of(keys, target)
+    assert label_chances(0.125, distinct) == (0.125, 1024 / 2000)
+    rows, weights = choose_rows(0.125, 0, distinct, keys, target, np.ones(50_000))
+    assert weights[target[rows] > 0].sum() == pytest.approx(2000, rel=0.1)
+    assert weights[target[rows] < 0].sum() == pytest.approx(48_000, rel=0.1)
+    assert label_chances(0.125, DistinctRows.of(keys, rng.standard_normal(50_000))) == (0.125, 0.125)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])

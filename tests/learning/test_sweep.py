@@ -29,9 +29,9 @@ LOSSES = ["squared", "logistic"]
 class TrackingEngine(LocalEngine):
     """An engine that remembers the whole train as the sweep shows it, core by core."""
 
-    def place(self, cores):
+    def place(self, cores, position=0):
         self.seen, self.at = list(cores), len(cores) - 1
-        super().place(cores)
+        super().place(cores, position)
         self.seen, self.at = list(cores), 0
 
     def move_right(self, core):

@@ -159,7 +159,7 @@ def _quadratic_update(rows: CoreRows, core: NDArray, alpha: float, direction: Di
         after = rows.probe(1.0) + 0.5 * alpha * float(np.vdot(moved, moved))
         if not after <= before * (1.0 + _ROUNDING):  # so ill-conditioned that the step is wrong
             break
-        rows.advance(1.0)
+        rows.advance(1.0, moved)
         core = moved
     return core
 
@@ -197,7 +197,7 @@ def _newton_update(
         if length == 0.0:
             break
         core = core + length * step
-        rows.advance(length)
+        rows.advance(length, core)
         if -0.5 * slope <= tol * objective and length == 1.0:
             break
     return core

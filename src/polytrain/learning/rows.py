@@ -20,7 +20,7 @@ from polytrain.learning import kernels
 from polytrain.learning.losses import Loss
 from polytrain.tensor.contract import khatri_rao
 
-__all__ = ["LinearBlock", "RowBlock", "Scratch", "TrainBlock"]
+__all__ = ["LinearBlock", "LossAt", "RowBlock", "Scratch", "TrainBlock"]
 
 # Bytes that one product of many columns or pairs works on: what stays in a core's share of the cache.
 _WORK_BYTES = 1 << 22
@@ -28,13 +28,17 @@ _MIN_ROWS, _MAX_MOMENT_ROWS = 256, 1024
 
 
 @dataclass(frozen=True)
-class _LossAt:
+class LossAt:
     """Part of the mean loss at some scores, with the weighted slope and curvature of every row."""
 
     scores: NDArray
     value: float
     slope: NDArray
     curvature: NDArray
+
+    def of(self, rows: slice) -> LossAt:
+        """Return the same for some of the rows; their part of the loss is not known."""
+        return LossAt(self.scores[rows], math.nan, self.slope[rows], self.curvature[rows])
 
 
 class Scratch(threading.local):
@@ -63,26 +67,27 @@ class RowBlock:
         self._target, self._weights, self._loss, self._dtype = target, weights, loss, dtype
         self._ray = np.zeros(self.n_rows)
         self._image = self._ray  # scores of the step that was multiplied last
-        self._here: _LossAt
-        self._probed: tuple[float, _LossAt] | None = None
+        self.here: LossAt
+        self._probed: tuple[float, LossAt] | None = None
 
-    def _forward(self, core: NDArray) -> NDArray:
+    def forward(self, core: NDArray) -> NDArray:
         """Scores of a core, float64."""
         raise NotImplementedError
 
-    def _loss_at(self, scores: NDArray) -> _LossAt:
+    def loss_at(self, scores: NDArray) -> LossAt:
+        """Loss and derivatives at these scores."""
         cost, slope, curvature = self._loss.evaluate(self._target, scores)
         slope *= self._weights
         curvature *= self._weights
         value = float(self._weights @ cost)
-        return _LossAt(scores, value, slope.astype(self._dtype, copy=False), curvature.astype(self._dtype, copy=False))
+        return LossAt(scores, value, slope.astype(self._dtype, copy=False), curvature.astype(self._dtype, copy=False))
 
     def score(self, core: NDArray) -> None:
-        self._here = self._loss_at(self._forward(core))
+        self.here = self.loss_at(self.forward(core))
         self._probed = None
 
     def mean_loss(self) -> float:
-        return self._here.value
+        return self.here.value
 
     def clear_ray(self) -> None:
         self._ray = np.zeros(self.n_rows)
@@ -93,19 +98,19 @@ class RowBlock:
         self._probed = None
 
     def aim(self, step: NDArray) -> None:
-        self._ray = self._forward(step)
+        self._ray = self.forward(step)
         self._probed = None
 
     def probe(self, length: float) -> float:
-        self._probed = length, self._loss_at(self._here.scores + length * self._ray)
+        self._probed = length, self.loss_at(self.here.scores + length * self._ray)
         return self._probed[1].value
 
     def advance(self, length: float) -> None:
         # A line search ends where it probed last: nothing need be computed again.
         probed = self._probed
         if probed is None or probed[0] != length:
-            probed = length, self._loss_at(self._here.scores + length * self._ray)
-        self._here, self._probed = probed[1], None
+            probed = length, self.loss_at(self.here.scores + length * self._ray)
+        self.here, self._probed = probed[1], None
 
 
 class LinearBlock(RowBlock):
@@ -129,17 +134,22 @@ class LinearBlock(RowBlock):
             values[1:] = self._columns[:, rows]
             yield rows, values
 
-    def _forward(self, core: NDArray) -> NDArray:
+    def forward(self, core: NDArray) -> NDArray:
         flat = core.ravel()
         return np.concatenate([flat @ values for _, values in self._parts()])
 
     def gradient(self) -> NDArray:
-        slope = self._here.slope
+        slope = self.here.slope
         return sum(values @ slope[rows] for rows, values in self._parts()).reshape(1, -1, 1)
 
     def gram(self) -> NDArray:
-        curvature = self._here.curvature
+        curvature = self.here.curvature
         return sum((values * curvature[rows]) @ values.T for rows, values in self._parts())
+
+
+def turned(site: int, to_right: bool, n_sites: int) -> bool:
+    """Whether the next move goes right: at either end of the train it can only go back."""
+    return (to_right or site == 0) and site < n_sites - 1
 
 
 class TrainBlock(RowBlock):
@@ -197,11 +207,26 @@ class TrainBlock(RowBlock):
     def linear(self) -> LinearBlock:
         return LinearBlock(self._columns, self._target, self._weights, self._loss)
 
-    def place(self, cores: list[NDArray]) -> None:
+    def place(self, cores: list[NDArray], position: int) -> None:
         self._stand_at(len(cores) - 1, to_right=False)
-        for core in reversed(cores[1:]):
+        for core in reversed(cores[position + 1 :]):
             self.move_left(core)
-        self.score(cores[0])
+        self._stand_at(0, to_right=True)
+        for core in cores[:position]:
+            self.move_right(core)
+        self._stand_at(position, self._to_right)
+        self.score(cores[position])
+
+    def stand(self, site: int, left: NDArray | None, right: NDArray | None, to_right: bool) -> None:
+        """Stand at a core with environments from elsewhere; None at an end of the train."""
+        self._bonds[site] = self._border if left is None else left
+        self._bonds[site + 1] = self._border if right is None else right
+        self._moments = [None] * len(self._bonds)
+        self._site, self._to_right, self._spread = site, to_right, None
+
+    def extended(self, core: NDArray) -> NDArray:
+        """Near environment contracted with the core, (far rank, N)."""
+        return self._unfold(core) @ self._near_spread()
 
     def move_right(self, core: NDArray) -> None:
         self._to_right = True
@@ -223,9 +248,9 @@ class TrainBlock(RowBlock):
         self._moments[bond] = None
 
     def _stand_at(self, site: int, to_right: bool) -> None:
-        """Stand at a core; at either end of the train, the next move can only go back."""
+        """Stand at a core, about to go on in this direction."""
         self._site, self._spread = site, None
-        self._to_right = (to_right or site == 0) and site < len(self._dims) - 1
+        self._to_right = turned(site, to_right, len(self._dims))
 
     def _sides(self) -> tuple[NDArray, NDArray]:
         """Near and far environment."""
@@ -259,13 +284,13 @@ class TrainBlock(RowBlock):
         sums = spread @ weighted.T
         return kernels.fold(sums, self._dims[self._site], self._to_right).astype(np.float64)
 
-    def _forward(self, core: NDArray) -> NDArray:
+    def forward(self, core: NDArray) -> NDArray:
         images = np.matmul(self._unfold(core), self._near_spread(), out=self._like_far())
         images *= self._sides()[1]
         return np.add.reduce(images, axis=0).astype(np.float64, copy=False)
 
     def gradient(self) -> NDArray:
-        weighted = np.multiply(self._sides()[1], self._here.slope, out=self._like_far())
+        weighted = np.multiply(self._sides()[1], self.here.slope, out=self._like_far())
         return self._adjoint(self._near_spread(), weighted)
 
     def product(self, step: NDArray) -> NDArray:
@@ -274,7 +299,7 @@ class TrainBlock(RowBlock):
         images = np.matmul(self._unfold(step), spread, out=self._like_far())
         images *= far
         self._image = np.add.reduce(images, axis=0)
-        np.multiply(far, self._image * self._here.curvature, out=images)
+        np.multiply(far, self._image * self.here.curvature, out=images)
         return self._adjoint(spread, images)
 
     def gram_moments(self) -> NDArray:
@@ -283,7 +308,7 @@ class TrainBlock(RowBlock):
         items = kernels.moment_items(len(left), n, len(right))
         size = min(self.n_rows, _MAX_MOMENT_ROWS, max(_MIN_ROWS, _WORK_BYTES // (self._dtype.itemsize * items)))
         work = self._scratch.take("moments", (items * size,), self._dtype)
-        powers, curvature = self._values(2 * n - 1), self._here.curvature
+        powers, curvature = self._values(2 * n - 1), self.here.curvature
         n_left, n_right = (len(side) * (len(side) + 1) // 2 for side in (left, right))
         sums = np.zeros((2 * n - 1, n_left, n_right))
         for start in range(0, self.n_rows, size):
@@ -293,7 +318,7 @@ class TrainBlock(RowBlock):
 
     def factors(self) -> tuple[NDArray, NDArray, NDArray, float]:
         """Second moments of left environment, basis values and right environment, and the total curvature."""
-        curvature = self._here.curvature
+        curvature = self.here.curvature
         values = self._values(self._dims[self._site])
         middle = (values * curvature) @ values.T
         left, right = (self._second_moment(index) for index in (self._site, self._site + 1))
@@ -304,6 +329,6 @@ class TrainBlock(RowBlock):
         if known is None or not self._loss.quadratic:
             side = self._bonds[index]
             weighted = self._scratch.take("images", side.shape, self._dtype)
-            known = (np.multiply(side, self._here.curvature, out=weighted) @ side.T).astype(np.float64)
+            known = (np.multiply(side, self.here.curvature, out=weighted) @ side.T).astype(np.float64)
             self._moments[index] = known
         return known

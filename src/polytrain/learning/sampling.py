@@ -6,15 +6,20 @@ equal rows are chosen together, and a smaller part is contained in a larger one.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["choose_rows", "count_distinct", "inclusion_chances", "row_keys", "row_positions", "sweep_parts"]
+__all__ = ["DistinctRows", "choose_rows", "label_chances", "row_keys", "row_positions", "sweep_parts"]
 
 # The least number of different rows that a sweep sees, and the least number of rows of a binary label.
 _LEAST_ROWS, _LEAST_OF_LABEL = 8192, 1024
+# So many different rows that more of them would change no decision.
+_MANY = 1 << 17
 
 
 def sweep_parts(n_distinct: int, max_sweeps: int) -> list[tuple[float, int]]:
@@ -44,9 +49,57 @@ def row_keys(columns: NDArray) -> NDArray:
     return keys + 0.0  # no minus zero
 
 
-def count_distinct(keys: NDArray) -> int:
-    """Number of different keys."""
-    return len(np.unique(keys))
+@dataclass(frozen=True)
+class DistinctRows:
+    """Which different rows there are; above some number of them it only matters that there are many.
+
+    Attributes
+    ----------
+    negative, positive : ndarray
+        Different keys of rows with a negative target, and of the others; no more than ``_MANY`` of each.
+    binary : bool
+        Whether all targets are -1 or 1.
+    """
+
+    negative: NDArray
+    positive: NDArray
+    binary: bool
+
+    @classmethod
+    def of(cls, keys: NDArray, target: NDArray) -> DistinctRows:
+        """Take the keys and targets of some rows."""
+        below = target < 0.0
+        negative, positive = (np.unique(keys[rows])[:_MANY] for rows in (below, ~below))
+        return cls(negative, positive, bool((np.abs(target) == 1.0).all()))
+
+    @classmethod
+    def merge(cls, found: Sequence[DistinctRows]) -> DistinctRows:
+        """Bring together what was found in several places."""
+        negative, positive = (
+            np.unique(np.concatenate([getattr(one, name) for one in found]))[:_MANY]
+            for name in ("negative", "positive")
+        )
+        return cls(negative, positive, all(one.binary for one in found))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of different rows, or the largest integer if there are many."""
+        if max(len(self.negative), len(self.positive)) >= _MANY:
+            return sys.maxsize
+        return len(np.union1d(self.negative, self.positive))
+
+
+def label_chances(part: float, distinct: DistinctRows) -> tuple[float, float]:
+    """Chance of a row with a negative target, and of another, to be chosen.
+
+    It is the part, or more for a binary label that would be left with too few rows. Weights are divided by it, so that
+    sums over the chosen rows stay unbiased.
+    """
+    if not distinct.binary:
+        return part, part
+    counts = len(distinct.negative), len(distinct.positive)
+    below, above = (max(part, min(1.0, _LEAST_OF_LABEL / max(1, count))) for count in counts)
+    return below, above
 
 
 def row_positions(keys: NDArray, seed: int) -> NDArray:
@@ -58,22 +111,10 @@ def row_positions(keys: NDArray, seed: int) -> NDArray:
     return (mixed ^ (mixed >> np.uint64(31))) / 2.0**64
 
 
-def choose_rows(part: float, seed: int, keys: NDArray, target: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
-    """Indices of the rows of a part, and their weights, which sum to 1."""
-    chances = inclusion_chances(part, keys, target)
+def choose_rows(
+    part: float, seed: int, distinct: DistinctRows, keys: NDArray, target: NDArray, weights: NDArray
+) -> tuple[NDArray, NDArray]:
+    """Indices of those of some rows that belong to a part, and their weights, divided by the chance to be chosen."""
+    chances = np.where(target < 0.0, *label_chances(part, distinct))
     rows = np.flatnonzero(row_positions(keys, seed) < chances)
-    chosen = (weights / chances)[rows]
-    return rows, chosen / chosen.sum()
-
-
-def inclusion_chances(part: float, keys: NDArray, target: NDArray) -> NDArray | float:
-    """Chance of each row to be chosen: the part, or more for a binary label that would be left with too few rows.
-
-    Weights are divided by it, so that sums over the chosen rows stay unbiased.
-    """
-    if not (np.abs(target) == 1.0).all():
-        return part
-    chances = np.full(len(target), part)
-    for rows in (target < 0.0, target > 0.0):
-        chances[rows] = max(part, min(1.0, _LEAST_OF_LABEL / max(1, count_distinct(keys[rows]))))
-    return chances
+    return rows, (weights / chances)[rows]

@@ -19,7 +19,7 @@ from polytrain.learning.start import linear_start, random_start
 from polytrain.learning.sweep import SweepState, sweep_train
 from polytrain.learning.threads import one_blas_thread
 
-__all__ = ["TrainPlan", "TrainResult", "learn_train"]
+__all__ = ["TrainPlan", "TrainResult", "learn_on", "learn_train"]
 
 
 @dataclass(frozen=True)
@@ -87,28 +87,36 @@ def learn_train(
     n_processes : int, default=1
         Processes that share the rows. The result does not depend on it.
     """
-    rng = np.random.default_rng(seed)
-    loss, basis = get_loss(plan.loss), get_basis(plan.basis)
     target = np.asarray(target, dtype=np.float64)
     weights = np.asarray(weights, dtype=np.float64)
     weights = weights / weights.sum()
+    loss, basis = get_loss(plan.loss), get_basis(plan.basis)
+    with one_blas_thread(), open_engine(columns, target, weights, loss, basis, plan.dims, n_processes) as engine:
+        return learn_on(engine, plan, seed, start, report)
+
+
+def learn_on(
+    engine: Engine,
+    plan: TrainPlan,
+    seed: int,
+    start: Sequence[NDArray] | None = None,
+    report: Callable[[dict], None] | None = None,
+) -> TrainResult:
+    """Learn one train on the rows of an engine, wherever they are; see `learn_train`."""
+    rng = np.random.default_rng(seed)
     history: list[dict] = []
-    # Overflow shows as an objective that is not finite, which the sweep refuses.
-    with (
-        one_blas_thread(),
-        np.errstate(over="ignore", invalid="ignore"),
-        open_engine(columns, target, weights, loss, basis, plan.dims, n_processes) as engine,
-    ):
+    with np.errstate(over="ignore", invalid="ignore"):  # the sweep refuses an objective that is not finite
         if start is not None:
             cores = fit_ranks(start, plan.ranks, rng)
         elif plan.init == "random":
             cores = random_start(plan.dims, plan.ranks, rng)
         else:
-            cores = linear_start(engine, plan.dims, plan.ranks, plan.alpha, loss.quadratic, rng)
+            quadratic = get_loss(plan.loss).quadratic
+            cores = linear_start(engine, plan.dims, plan.ranks, plan.alpha, quadratic, rng)
         sampled = plan.sampling == "auto" and start is None  # cores given come from all rows, or from somebody's care
         parts = sweep_parts(engine.n_distinct, plan.max_sweeps) if sampled else [(1.0, plan.max_sweeps)]
         for part, n_sweeps in parts:
-            if len(history):  # the sweeps before may have ended at the other end of the train
+            if history:  # the sweeps before may have ended at the other end of the train
                 cores = fit_ranks(cores, plan.ranks, rng)
             with nullcontext(engine) if part == 1.0 else engine.part(part, seed) as seen:
                 state = _sweep_over(seen, cores, plan, n_sweeps, part, rng, history, report)

@@ -13,7 +13,7 @@ from polytrain.basis import Basis
 from polytrain.learning import kernels
 from polytrain.learning.losses import Loss
 from polytrain.learning.rows import Scratch, TrainBlock
-from polytrain.learning.sampling import choose_rows, count_distinct, row_keys
+from polytrain.learning.sampling import DistinctRows, choose_rows, row_keys
 
 __all__ = ["BlockEngine", "LinearEngine", "LocalEngine", "row_ranges"]
 
@@ -65,7 +65,7 @@ class _BlockSum:
     def probe(self, length: float) -> float:
         return self._sum("probe", length)
 
-    def advance(self, length: float) -> None:
+    def advance(self, length: float, core: NDArray) -> None:
         self._tell("advance", length)
 
 
@@ -96,10 +96,10 @@ class BlockEngine(_BlockSum):
     def part(self, part: float, seed: int) -> BlockEngine:
         raise NotImplementedError
 
-    def place(self, cores: list[NDArray]) -> None:
+    def place(self, cores: list[NDArray], position: int = 0) -> None:
         self._ranks = [core.shape[0] for core in cores] + [1]
-        self._site = 0
-        self._tell("place", cores)
+        self._site = position
+        self._tell("place", cores, position)
 
     def move_right(self, core: NDArray) -> None:
         self._tell("move_right", core)
@@ -163,7 +163,8 @@ class LocalEngine(BlockEngine):
         self._blocks = make_blocks(columns, target, weights, loss, basis, dims)
         self.n_rows = columns.shape[1]
         self._keys = row_keys(columns)
-        self.n_distinct = count_distinct(self._keys)
+        self._distinct = DistinctRows.of(self._keys, target)
+        self.n_distinct = self._distinct.n_rows
 
     def _ask(self, method: str, *arguments: Any) -> list[Any]:
         return [getattr(block, method)(*arguments) for block in self._blocks]
@@ -172,8 +173,8 @@ class LocalEngine(BlockEngine):
         return _HereLinear(self._ask("linear"))
 
     def part(self, part: float, seed: int) -> LocalEngine:
-        rows, weights = choose_rows(part, seed, self._keys, self._target, self._weights)
-        columns = np.ascontiguousarray(self._columns[:, rows])
+        rows, weights = choose_rows(part, seed, self._distinct, self._keys, self._target, self._weights)
+        columns, weights = np.ascontiguousarray(self._columns[:, rows]), weights / weights.sum()
         return LocalEngine(columns, self._target[rows], weights, self._loss, self._basis, self._dims)
 
 

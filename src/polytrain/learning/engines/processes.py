@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from polytrain.basis import Basis
 from polytrain.learning.engines.local import BlockEngine, LinearEngine, make_blocks
 from polytrain.learning.losses import Loss
-from polytrain.learning.sampling import choose_rows, count_distinct, row_keys
+from polytrain.learning.sampling import DistinctRows, choose_rows, row_keys
 from polytrain.learning.threads import one_blas_thread
 
 __all__ = ["ProcessEngine"]
@@ -222,7 +222,8 @@ class ProcessEngine(BlockEngine):
         super().__init__(basis, dims)
         self._target, self._weights = target, weights
         self.n_rows, self._keys = columns.shape[1], row_keys(columns)
-        self.n_distinct = count_distinct(self._keys)
+        self._distinct = DistinctRows.of(self._keys, target)
+        self.n_distinct = self._distinct.n_rows
         self._team = _Team(n_processes, columns, target, weights, (loss, basis, dims))
         self._group = self._open(None, None)
 
@@ -255,9 +256,10 @@ class _TeamPart(ProcessEngine):
     def __init__(self, whole: ProcessEngine, part: float, seed: int) -> None:
         BlockEngine.__init__(self, whole._basis, whole._dims)
         self._team, keys = whole._team, whole._keys
-        rows, self._weights = choose_rows(part, seed, keys, whole._target, whole._weights)
-        self._target, self._keys = whole._target[rows], keys[rows]
-        self.n_rows, self.n_distinct = len(rows), count_distinct(self._keys)
+        rows, weights = choose_rows(part, seed, whole._distinct, keys, whole._target, whole._weights)
+        self._weights, self._target, self._keys = weights / weights.sum(), whole._target[rows], keys[rows]
+        self._distinct = DistinctRows.of(self._keys, self._target)
+        self.n_rows, self.n_distinct = len(rows), self._distinct.n_rows
         self._group = self._open(rows, self._weights)
 
     def __exit__(self, *error: object) -> None:

@@ -38,8 +38,8 @@ class CoreRows(Protocol):
     def probe(self, length: float) -> float:
         """Mean loss at ``length`` along the ray."""
 
-    def advance(self, length: float) -> None:
-        """Move the present scores by ``length`` along the ray."""
+    def advance(self, length: float, core: NDArray) -> None:
+        """Move the present scores by ``length`` along the ray, to those of this core."""
 
 
 class Engine(CoreRows, Protocol):
@@ -62,8 +62,8 @@ class Engine(CoreRows, Protocol):
     def linear(self) -> CoreRows:
         """Return the core problem of the linear model, with a core of shape (1, d + 1, 1): bias, then weights."""
 
-    def place(self, cores: list[NDArray]) -> None:
-        """Build the right environments of a right-orthogonal train and stand at its first core."""
+    def place(self, cores: list[NDArray], position: int = 0) -> None:
+        """Build the environments of a train that is orthogonal on both sides of a core, and stand at that core."""
 
     def move_right(self, core: NDArray) -> None:
         """Absorb the (left-orthogonal) core stood at into the left environment and stand at the next one."""

@@ -1,0 +1,321 @@
+"""Rows in parts that live elsewhere: on the workers of a cluster, or on disk.
+
+Every question is a set of pure tasks, one per part, run by a ``Runner``: what a task needs of a part's rows (features,
+environments, loss) is named by handles and never comes here; what it answers is small and added up in the order of the
+parts, so nothing depends on timing. An environment is a task of a part, the neighbouring environment and a core: the
+tasks that are kept alive never reach back further than one pass along the train, and a lost part can be computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.basis import Basis
+from polytrain.learning import kernels
+from polytrain.learning.engines.local import row_ranges
+from polytrain.learning.losses import Loss
+from polytrain.learning.rows import LinearBlock, LossAt, RowBlock, Scratch, TrainBlock, turned
+from polytrain.learning.sampling import DistinctRows, choose_rows, row_keys
+from polytrain.learning.threads import one_blas_thread
+
+__all__ = ["PartRows", "Runner", "TaskEngine"]
+
+#: What names a task's result, wherever it is.
+Handle = Any
+
+
+class Runner(Protocol):
+    """Where tasks run."""
+
+    def map(self, function: Callable, *columns: Sequence[Any]) -> list[Handle]:
+        """Start ``function(*row)`` for every row of these columns; handles among them stand for their results."""
+
+    def collect(self, handles: Sequence[Handle]) -> list[Any]:
+        """Return the results, in order."""
+
+
+class PartRows(NamedTuple):
+    """Rows of one part: scaled features (d, N) in the compute dtype, targets, and weights."""
+
+    columns: NDArray
+    target: NDArray
+    weights: NDArray
+
+
+@dataclass(frozen=True)
+class _AtCore:
+    """What a task must know to stand at one core."""
+
+    loss: Loss
+    basis: Basis
+    dims: tuple[int, ...]
+    site: int
+    to_right: bool
+
+    def blocks(
+        self, rows: PartRows, left: NDArray | None, right: NDArray | None, here: LossAt | None = None
+    ) -> Iterator[tuple[slice, TrainBlock]]:
+        """Blocks that stay in cache, each standing at the core."""
+        scratch, ranges = Scratch(), row_ranges(len(rows.target))
+        for some in ranges:
+            target, weights = rows.target[some], rows.weights[some]
+            block = TrainBlock(rows.columns[:, some], target, weights, self.loss, self.basis, self.dims, scratch)
+            before, behind = (None if side is None else side[:, some] for side in (left, right))
+            block.stand(self.site, before, behind, self.to_right)
+            if here is not None:
+                block.here = here.of(some)
+            yield some, block
+
+
+@dataclass(frozen=True)
+class _AtLinear:
+    """What a task must know to work on the linear model."""
+
+    loss: Loss
+
+    def blocks(
+        self, rows: PartRows, left: None = None, right: None = None, here: LossAt | None = None
+    ) -> Iterator[tuple[slice, LinearBlock]]:
+        block = LinearBlock(rows.columns, rows.target, rows.weights, self.loss)
+        if here is not None:
+            block.here = here
+        yield slice(None), block
+
+
+# --- tasks: all of them get where they stand, the rows, and both environments -----------------------------------------
+
+
+class _Task:
+    """A picklable task: the function's name with the arguments that all parts share."""
+
+    def __init__(self, function: Callable, at: Any, *shared: Any) -> None:
+        self._function, self._at, self._shared = function, at, shared
+
+    def __call__(self, *own: Any) -> Any:
+        with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+            return self._function(self._at, *own, *self._shared)
+
+
+def _extend(at: _AtCore, rows: PartRows, left: NDArray | None, right: NDArray | None, core: NDArray) -> NDArray:
+    parts = [block.extended(core) for _, block in at.blocks(rows, left, right)]
+    return np.concatenate(parts, axis=1)
+
+
+def _forward(at: Any, rows: PartRows, left: Any, right: Any, core: NDArray) -> NDArray:
+    return np.concatenate([block.forward(core) for _, block in at.blocks(rows, left, right)])
+
+
+def _score(at: Any, rows: PartRows, left: Any, right: Any, core: NDArray) -> LossAt:
+    parts = []
+    for _, block in at.blocks(rows, left, right):
+        block.score(core)
+        parts.append(block.here)
+    arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in ("scores", "slope", "curvature"))
+    scores, slope, curvature = arrays
+    return LossAt(scores, sum(part.value for part in parts), slope, curvature)
+
+
+def _value(at: Any, here: LossAt) -> float:
+    return here.value
+
+
+def _probe(at: Any, rows: PartRows, here: LossAt, ray: NDArray, length: float) -> float:
+    block = RowBlock(rows.target, rows.weights, at.loss, here.slope.dtype)
+    return block.loss_at(here.scores + length * ray).value
+
+
+def _ask(at: Any, rows: PartRows, left: Any, right: Any, here: LossAt, method: str, *arguments: Any) -> Any:
+    """Sum of the answers of all blocks; a tuple is summed entry by entry."""
+    answers = [getattr(block, method)(*arguments) for _, block in at.blocks(rows, left, right, here)]
+    return _add(answers)
+
+
+def _add(answers: Sequence[Any]) -> Any:
+    if isinstance(answers[0], tuple):
+        return tuple(_add(entries) for entries in zip(*answers, strict=True))
+    total = answers[0]
+    for answer in answers[1:]:
+        total = total + answer
+    return total
+
+
+def _distinct(at: None, rows: PartRows) -> DistinctRows:
+    return DistinctRows.of(row_keys(rows.columns), rows.target)
+
+
+def _choose(at: None, rows: PartRows, part: float, seed: int, distinct: DistinctRows) -> PartRows:
+    chosen, weights = choose_rows(part, seed, distinct, row_keys(rows.columns), rows.target, rows.weights)
+    return PartRows(np.ascontiguousarray(rows.columns[:, chosen]), rows.target[chosen], weights)
+
+
+def _mass(at: None, rows: PartRows) -> tuple[int, float]:
+    return len(rows.target), float(rows.weights.sum())
+
+
+def _divide(at: None, rows: PartRows, mass: float) -> PartRows:
+    return rows._replace(weights=rows.weights / mass)
+
+
+# --- engines ----------------------------------------------------------------------------------------------------------
+
+
+class _TaskRows:
+    """What the linear model and the train have in common."""
+
+    _runner: Runner
+    _parts: list[Handle]
+    _loss: Loss
+
+    def _at(self) -> Any:
+        raise NotImplementedError
+
+    def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
+        """Left and right environment of every part."""
+        raise NotImplementedError
+
+    def _map(self, function: Callable, *shared: Any, own: Sequence[Sequence[Handle]] = ()) -> list[Handle]:
+        return self._runner.map(_Task(function, self._at(), *shared), self._parts, *self._sides(), *own)
+
+    def _total(self, handles: Sequence[Handle]) -> Any:
+        return _add(self._runner.collect(handles))
+
+    def _ask(self, method: str, *arguments: Any) -> Any:
+        return self._total(self._map(_ask, method, *arguments, own=[self._here]))
+
+    def score(self, core: NDArray) -> None:
+        self._here = self._map(_score, core)
+        self._mean_loss: float | None = None
+        self._ray: list[Handle] | None = None
+
+    def mean_loss(self) -> float:
+        if self._mean_loss is None:
+            self._mean_loss = self._total(self._runner.map(_Task(_value, None), self._here))
+        return self._mean_loss
+
+    def gradient(self) -> NDArray:
+        return self._ask("gradient")
+
+    def aim(self, step: NDArray) -> None:
+        self._step, self._ray = step, None
+
+    def probe(self, length: float) -> float:
+        if self._ray is None:
+            self._ray = self._map(_forward, self._step)
+        task = _Task(_probe, self._at(), length)
+        return self._total(self._runner.map(task, self._parts, self._here, self._ray))
+
+    def advance(self, length: float, core: NDArray) -> None:
+        # Scored anew from the core, not from the scores before: the tasks must not hang on all earlier ones.
+        self.score(core)
+
+
+class _TaskLinear(_TaskRows):
+    def __init__(self, runner: Runner, parts: list[Handle], loss: Loss, n_rows: int) -> None:
+        self._runner, self._parts, self._loss, self.n_rows = runner, parts, loss, n_rows
+
+    def _at(self) -> _AtLinear:
+        return _AtLinear(self._loss)
+
+    def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
+        none = [None] * len(self._parts)
+        return none, none
+
+    def gram(self) -> NDArray:
+        return self._ask("gram")
+
+
+class TaskEngine(_TaskRows):
+    """A train on rows in parts.
+
+    Parameters
+    ----------
+    runner : Runner
+    parts : list of handles
+        One ``PartRows`` each. They need at least one row; the weights are divided by their sum here.
+    loss, basis, dims
+        As for ``LocalEngine``.
+    """
+
+    def __init__(
+        self, runner: Runner, parts: Sequence[Handle], loss: Loss, basis: Basis, dims: tuple[int, ...]
+    ) -> None:
+        self._runner, self._loss, self._basis, self._dims = runner, loss, basis, dims
+        masses = runner.collect(runner.map(_Task(_mass, None), parts))
+        self.n_rows = sum(count for count, _ in masses)
+        filled = [part for part, (count, _) in zip(parts, masses, strict=True) if count]
+        self._parts = runner.map(_Task(_divide, None, sum(mass for _, mass in masses)), filled)
+        found = runner.collect(runner.map(_Task(_distinct, None), self._parts))
+        self._distinct = DistinctRows.merge(found)
+        self.n_distinct = self._distinct.n_rows
+
+    def __enter__(self) -> TaskEngine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing to do: whoever made the runner ends it."""
+
+    def _at(self) -> _AtCore:
+        return _AtCore(self._loss, self._basis, self._dims, self._site, self._to_right)
+
+    def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
+        return self._bonds[self._site], self._bonds[self._site + 1]
+
+    def part(self, part: float, seed: int) -> TaskEngine:
+        chosen = self._runner.map(_Task(_choose, None, part, seed, self._distinct), self._parts)
+        return TaskEngine(self._runner, chosen, self._loss, self._basis, self._dims)
+
+    def linear(self) -> _TaskLinear:
+        return _TaskLinear(self._runner, self._parts, self._loss, self.n_rows)
+
+    def place(self, cores: list[NDArray], position: int = 0) -> None:
+        last, border = len(cores) - 1, [None] * len(self._parts)
+        self._bonds: list[Sequence[Handle]] = [border] * (len(cores) + 1)
+        self._ranks = [core.shape[0] for core in cores] + [1]
+        self._site = last
+        for core in reversed(cores[position + 1 :]):
+            self.move_left(core)
+        self._site = 0
+        for core in cores[:position]:
+            self.move_right(core)
+        self._site, self._to_right = position, turned(position, position == 0, len(cores))
+        self.score(cores[position])
+
+    def move_right(self, core: NDArray) -> None:
+        self._to_right = True
+        self._bonds[self._site + 1] = self._map(_extend, core)
+        self._site += 1
+        self._ranks[self._site] = core.shape[2]
+        self._to_right = turned(self._site, True, len(self._dims))
+
+    def move_left(self, core: NDArray) -> None:
+        self._to_right = False
+        self._bonds[self._site] = self._map(_extend, core)
+        self._ranks[self._site] = core.shape[0]
+        self._site -= 1
+        self._to_right = turned(self._site, False, len(self._dims))
+
+    def product(self, step: NDArray) -> NDArray:
+        self._searched = step
+        return self._ask("product", step)
+
+    def clear_ray(self) -> None:
+        self._step: NDArray = np.zeros(1)
+        self._ray = None
+
+    def walk(self, length: float) -> None:
+        self._step, self._ray = self._step + length * self._searched, None
+
+    def gram(self) -> NDArray:
+        shape = self._ranks[self._site], self._dims[self._site], self._ranks[self._site + 1]
+        return kernels.gram_from_moments(self._ask("gram_moments"), shape, self._basis)
+
+    def factors(self) -> tuple[NDArray, NDArray, NDArray]:
+        left, middle, right, mass = self._ask("factors")
+        if mass > 0:  # the Kronecker product of three means, times the total curvature
+            middle, right = middle / mass, right / mass
+        return left, middle, right

@@ -1,0 +1,63 @@
+"""The engine of tasks against the one in memory, with a runner that computes at once."""
+
+import numpy as np
+import pytest
+from reference import make_problem
+
+from polytrain.basis import get_basis
+from polytrain.learning.engines.tasks import PartRows, TaskEngine
+from polytrain.learning.losses import get_loss
+from polytrain.learning.trainer import TrainPlan, learn_on, learn_train
+from polytrain.tensor import clip_ranks
+
+
+class AtOnce:
+    """A runner whose handles are the results."""
+
+    def map(self, function, *columns):
+        return [function(*row) for row in zip(*columns, strict=True)]
+
+    def collect(self, handles):
+        return list(handles)
+
+
+def _task_engine(problem, bounds):
+    rows = [slice(start, stop) for start, stop in zip([0, *bounds], [*bounds, len(problem.target)], strict=True)]
+    parts = [PartRows(problem.columns[:, some], problem.target[some], problem.weights[some]) for some in rows]
+    return TaskEngine(AtOnce(), parts, get_loss(problem.loss), get_basis(problem.basis), problem.dims)
+
+
+def _scores(cores, columns):
+    left = np.ones((1, columns.shape[1]))
+    for core, column in zip(cores, columns, strict=True):
+        powers = column ** np.arange(core.shape[1])[:, None]
+        left = np.einsum("aj,ij,aib->bj", left, powers, core)
+    return left[0]
+
+
+@pytest.mark.parametrize("solver", ["exact", "cg", "lbfgs"])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("bounds", [(), (100,), (1, 2, 399), (0, 200, 200)])
+def test_same_train_however_the_rows_are_cut(loss, solver, bounds):
+    problem = make_problem(1, (3,) * 4, 3, 400, loss)
+    plan = TrainPlan(loss, "power", problem.dims, clip_ranks(problem.dims, 3), 1e-3, "linear", solver, 3, 0.0)
+    expected = learn_train(plan, problem.columns, problem.target, problem.weights, 0)
+    learned = learn_on(_task_engine(problem, bounds), plan, 0)
+    tol = 1e-8 if solver != "lbfgs" else 1e-5
+    expected_scores = _scores(expected.cores, problem.columns)
+    np.testing.assert_allclose(_scores(learned.cores, problem.columns), expected_scores, atol=tol)
+    assert learned.stop_reason == expected.stop_reason
+    assert [record["n_rows"] for record in learned.history] == [400] * 3
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_same_train_with_sampled_sweeps(loss):
+    problem = make_problem(2, (2,) * 5, 3, 20_000, loss)
+    plan = TrainPlan(loss, "power", problem.dims, clip_ranks(problem.dims, 3), 1e-3, "linear", "auto", 4, 0.0, "auto")
+    expected = learn_train(plan, problem.columns, problem.target, problem.weights, 3)
+    learned = learn_on(_task_engine(problem, (7, 9000, 15_000)), plan, 3)
+    assert [record["n_rows"] for record in learned.history] == [record["n_rows"] for record in expected.history]
+    assert learned.history[0]["n_rows"] < 20_000
+    np.testing.assert_allclose(
+        _scores(learned.cores, problem.columns), _scores(expected.cores, problem.columns), atol=1e-8
+    )
