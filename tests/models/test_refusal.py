@@ -60,7 +60,7 @@ def test_damaged_files(tmp_path, raw):
 
 def test_future_formats(tmp_path, raw, reseal):
     later = raw.replace(b'"version":"1"', b'"version":"3"', 1)
-    message = r"this model file uses format 3; this polytrain reads up to 1\. Upgrade polytrain\."
+    message = r"this model file uses format 3; this polytrain reads up to 2\. Upgrade polytrain\."
     refused(tmp_path, later, message)
     refused(tmp_path, reseal(later), message)
     refused(tmp_path, reseal(raw.replace(b'"version":"1"', b'"version":"0"', 1)), "'0' is no format number")

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 from polytrain.models.errors import ModelFileError
 from polytrain.models.state import describe, rebuild
+from polytrain.tables.section import TableSection
 from polytrain.tensor_file import Header, pack_tensors, parse_json, read_header, read_tensors
 
-__all__ = ["FORMAT", "load", "save"]
+__all__ = ["FORMAT", "load", "load_with_table", "save"]
 
-#: Number of the format that is written. A reader knows all numbers up to its own.
-FORMAT = 1
+#: Number of the newest format. A reader knows all numbers up to its own; a file has the lowest that can hold it.
+FORMAT = 2
 
 # The largest header that is parsed: JSON of this size takes less than 150 MB as Python objects, whatever it says.
 MAX_HEADER_BYTES = 1 << 22
@@ -42,14 +43,15 @@ def _checksum(header: bytes, body: Any) -> str:
     return digest.hexdigest()
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model; see ``TrainModel.save``."""
-    document, tensors = describe(model)
+def save(model: Any, path: str | os.PathLike[str], table: TableSection | None = None) -> None:
+    """Write a fitted model, perhaps with the preparation of its tables; see ``TrainModel.save``."""
+    document, tensors = describe(model, table)
+    version = 1 if table is None else 2
     text = json.dumps(document, separators=(",", ":"))
     # What would not load must not be written. Refuse it here, where the model is still at hand.
-    _rebuild("the model cannot be stored", text, dict(tensors))
+    _rebuild("the model cannot be stored", text, dict(tensors), version)
     header, body = pack_tensors(
-        tensors, {"format": "polytrain", "sha256": _NO_DIGEST, "version": str(FORMAT), "model": text}
+        tensors, {"format": "polytrain", "sha256": _NO_DIGEST, "version": str(version), "model": text}
     )
     if len(header) - 8 > MAX_HEADER_BYTES:
         raise ModelFileError(
@@ -90,7 +92,8 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
     Returns
     -------
     TensorTrainClassifier, TensorTrainClassifierCV or TensorTrainRegressor
-        The fitted model, equal to the saved one to the last bit.
+        The fitted model, equal to the saved one to the last bit. Of a file that ``polytrain fit`` wrote, it is the
+        estimator; `polytrain.tables.load_table_model` also returns the preparation of its tables.
 
     Raises
     ------
@@ -109,6 +112,13 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
     ...     polytrain.load(os.path.join(folder, "parabola.polytrain"))
     TensorTrainRegressor(random_state=0)
     """
+    return load_with_table(path, max_bytes=max_bytes)[0]
+
+
+def load_with_table(
+    path: str | os.PathLike[str], *, max_bytes: int = 1 << 30
+) -> tuple[Any, TableSection | None]:
+    """Read a model file; return the model, and what the file knows about tables, if anything."""
     with open(path, "rb", opener=_open_file) as stream:
         n_bytes = os.fstat(stream.fileno()).st_size
         if n_bytes > max_bytes:
@@ -126,7 +136,8 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
             tensors = read_tensors(stream, header)
         except ValueError as error:
             raise ModelFileError(f"{path!s} is damaged: {error}") from None
-    return _rebuild(f"{path!s} is no valid model file", header.metadata["model"], tensors)
+    version = int(header.metadata["version"])
+    return _rebuild(f"{path!s} is no valid model file", header.metadata["model"], tensors, version)
 
 
 def _open_file(path: str, flags: int) -> int:
@@ -156,9 +167,9 @@ def _check_header(path: str | os.PathLike[str], header: Header) -> None:
         raise ModelFileError(f"{path!s} is damaged or was rewritten by another tool: its header is not as saved.")
 
 
-def _rebuild(what: str, text: str, tensors: dict[str, NDArray]) -> Any:
-    """Build the model; whatever the checks on the way refuse becomes a `ModelFileError`."""
+def _rebuild(what: str, text: str, tensors: dict[str, NDArray], version: int) -> tuple[Any, TableSection | None]:
+    """Build the model and its table; whatever the checks on the way refuse becomes a `ModelFileError`."""
     try:
-        return rebuild(parse_json(text), tensors)
+        return rebuild(parse_json(text), tensors, version)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise ModelFileError(f"{what}: {error}") from error

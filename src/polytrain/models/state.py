@@ -1,4 +1,4 @@
-"""A fitted estimator <-> a JSON document and named arrays, in format 1.
+"""A fitted estimator <-> a JSON document and named arrays, in formats 1 and 2.
 
 `describe` writes, `rebuild` reads and checks. Reading goes through the estimators' own checks of parameters, and checks
 all that `predict` relies on. Numbers that decide about memory are compared with what is there before they are used.
@@ -24,6 +24,7 @@ from polytrain.models.errors import ModelFileError
 from polytrain.models.labels import read_labels, write_labels
 from polytrain.models.values import ValueReader, ValueWriter, join_cores, split_cores
 from polytrain.scaling import FeatureScale
+from polytrain.tables.section import TableSection
 
 __all__ = ["describe", "rebuild"]
 
@@ -36,8 +37,8 @@ _ESTIMATORS: dict[str, Any] = {
 _FREE_PADDING, _LARGEST_PADDING = 1 << 22, 16
 
 
-def describe(model: Any) -> tuple[dict[str, Any], dict[str, NDArray]]:
-    """Return the document and the arrays of a fitted model."""
+def describe(model: Any, table: TableSection | None = None) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """Return the document and the arrays of a fitted model, perhaps with its table."""
     if _ESTIMATORS.get(type(model).__name__) is not type(model):
         raise ModelFileError(
             f"{type(model).__qualname__} is none of {list(_ESTIMATORS)}, so a model file cannot hold it. Use pickle."
@@ -48,7 +49,7 @@ def describe(model: Any) -> tuple[dict[str, Any], dict[str, NDArray]]:
         [core.astype(train.dtype) for core in cores]
         for cores, train in zip(model._stack.unstack(), model.trains_, strict=True)
     ]
-    names = getattr(model, "feature_names_in_", None)
+    names = getattr(model, "feature_names_in_", None) if table is None else table.preparation.feature_names
     document = {
         "writer": f"polytrain {polytrain.__version__}",
         "estimator": type(model).__name__,
@@ -78,6 +79,8 @@ def describe(model: Any) -> tuple[dict[str, Any], dict[str, NDArray]]:
     if isinstance(model, TensorTrainClassifierCV):
         document["alpha"] = model.alpha_
         tensors.update({"cv.alphas": model.alphas_, "cv.errors": model.errors_, "cv.mean_errors": model.mean_errors_})
+    if table is not None:
+        document["table"] = table.write()
     return document, tensors
 
 
@@ -142,8 +145,8 @@ class _Document:
             raise ValueError(f"it holds unknown entries: {str([*self._content, *self._tensors])[:100]}.")
 
 
-def rebuild(content: Any, tensors: dict[str, NDArray]) -> Any:
-    """Check a document and its arrays and return the fitted model."""
+def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[Any, TableSection | None]:
+    """Check a document of this format and its arrays; return the fitted model and its table."""
     document = _Document(content, tensors)
     document.take("writer", str)
     name = document.take("estimator", str)
@@ -168,10 +171,11 @@ def rebuild(content: Any, tensors: dict[str, NDArray]) -> Any:
         _read_classifier(document, model, len(ranks), target_size)
     if isinstance(model, TensorTrainClassifierCV):
         _read_cross_validation(document, model)
+    table = _read_table(document, model) if version >= 2 else None
     document.check_empty()
     _check_parameters(model, len(ranks))
     model._keep_trains(learned, target_size)
-    return model
+    return model, table
 
 
 def _read_parameters(document: _Document, estimator: Any) -> dict[str, Any]:
@@ -291,6 +295,15 @@ def _read_cross_validation(document: _Document, model: Any) -> None:
     model.alphas_ = document.tensor("cv.alphas", (np.float64,), (None,))
     model.errors_ = document.tensor("cv.errors", (np.float64,), (len(model.alphas_), None))
     model.mean_errors_ = document.tensor("cv.mean_errors", (np.float64,), (len(model.alphas_),))
+
+
+def _read_table(document: _Document, model: Any) -> TableSection:
+    table = TableSection.read(document.take("table", dict))
+    names = getattr(model, "feature_names_in_", None)
+    classes = getattr(model, "classes_", None)
+    is_text = None if classes is None else classes.dtype.kind in "UO"
+    table.check_fits(model.n_features_in_, None if names is None else list(names), is_text)
+    return table
 
 
 def _check_parameters(model: Any, n_trains: int) -> None:

@@ -1,0 +1,223 @@
+"""What is remembered of the training table: which columns are used, and how their cells become features.
+
+A number column is one feature; its missing values become the median of the training rows and, where there were any,
+are marked by a second feature. A category column is one feature of 0 and 1 per category, and one for missing values
+where there were any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.tables.cells import DEFAULT_MISSING, as_numbers, as_text
+from polytrain.tables.errors import TableError
+from polytrain.tables.reading import Block, Table, position_names
+
+__all__ = ["CategoryColumn", "NumberColumn", "Preparation", "Target", "find_column"]
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """A column of numbers: ``fill`` replaces missing ones, which get a feature of their own if ``marked``."""
+
+    name: str
+    position: int
+    fill: float
+    marked: bool
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features that the column becomes."""
+        return [self.name, f"{self.name} is missing"] if self.marked else [self.name]
+
+    def encode(self, block: Block, index: int, missing: Sequence[str], where: str, unknown: str) -> NDArray:
+        """Features (N, 1 or 2) of the column at ``index``."""
+        values, wrong = as_numbers(block.columns[index], missing)
+        if wrong is not None:
+            raise TableError(
+                f"{where}, {block.place(wrong)}: column {self.name!r} holds numbers, but here "
+                f"{block.columns[index][wrong]!r:.60}. Mend the cell, or leave it empty if the value is missing."
+            )
+        gone = np.isnan(values)
+        filled = np.where(gone, self.fill, values)
+        return np.stack([filled, gone.astype(np.float64)], axis=1) if self.marked else filled[:, None]
+
+
+@dataclass(frozen=True)
+class CategoryColumn:
+    """A column of categories; missing cells get a feature of their own if ``marked``, else they are in no category."""
+
+    name: str
+    position: int
+    categories: tuple[str, ...]
+    marked: bool
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features that the column becomes."""
+        names = [f"{self.name}={category}" for category in self.categories]
+        return [*names, f"{self.name} is missing"] if self.marked else names
+
+    def encode(self, block: Block, index: int, missing: Sequence[str], where: str, unknown: str) -> NDArray:
+        """Features (N, number of categories) of the column at ``index``."""
+        place = {category: k for k, category in enumerate(self.categories)}
+        absent = len(place) if self.marked else -1
+        cells = as_text(block.columns[index], missing)
+        codes = np.array([absent if cell is None else place.get(cell, -2) for cell in cells], dtype=np.intp)
+        if unknown == "error" and (codes == -2).any():
+            row = int((codes == -2).argmax())
+            raise TableError(
+                f"{where}, {block.place(row)}: {cells[row]!r:.60} is a new category of column {self.name!r}. "
+                "Mend the cell, or say --new-categories ignore."
+            )
+        features = np.zeros((len(codes), len(place) + self.marked))
+        known = codes >= 0
+        features[known, codes[known]] = 1.0
+        return features
+
+
+@dataclass(frozen=True)
+class Target:
+    """The column that is predicted; ``is_text`` tells labels that are text from numbers."""
+
+    name: str
+    position: int
+    is_text: bool
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How rows of a table become rows of features.
+
+    Attributes
+    ----------
+    columns : tuple of NumberColumn and CategoryColumn
+        The columns that are used, in the order of the features.
+    target : Target or None
+        What is predicted; None where the model was not fitted from a table.
+    named : bool
+        Whether columns are found by name; otherwise by position.
+    n_columns : int
+        Columns of the training table, the target included.
+    missing : tuple of str
+        What stands for a missing value, besides the empty cell.
+
+    Examples
+    --------
+    >>> from polytrain.tables import Block, CategoryColumn, NumberColumn, Preparation
+    >>> columns = (NumberColumn("age", 0, 40.0, True), CategoryColumn("job", 1, ("cook", "smith"), False))
+    >>> preparation = Preparation(columns, None, False, 2, ("?",))
+    >>> preparation.feature_names
+    ['age', 'age is missing', 'job=cook', 'job=smith']
+    >>> preparation.encode(Block([["31", "?"], ["smith", "cook"]], [1, 2]), [0, 1], "people.csv")
+    array([[31.,  0.,  0.,  1.],
+           [40.,  1.,  1.,  0.]])
+    """
+
+    columns: tuple[NumberColumn | CategoryColumn, ...]
+    target: Target | None
+    named: bool
+    n_columns: int
+    missing: tuple[str, ...]
+
+    @classmethod
+    def of_estimator(cls, model: Any) -> Preparation:
+        """Return the preparation of a model that was fitted on plain numbers."""
+        names = getattr(model, "feature_names_in_", None)
+        named = names is not None
+        count = model.n_features_in_
+        middle = np.zeros(count) if model.scale_ is None else model.scale_.centre
+        columns = tuple(
+            NumberColumn(str(name), k, float(fill), False)
+            for k, (name, fill) in enumerate(zip(names if named else position_names(count), middle, strict=True))
+        )
+        return cls(columns, None, named, count, DEFAULT_MISSING)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of all features."""
+        return [name for column in self.columns for name in column.feature_names]
+
+    @property
+    def groups(self) -> list[tuple[str, slice]]:
+        """Name of every column and the place of its features."""
+        groups, start = [], 0
+        for column in self.columns:
+            stop = start + len(column.feature_names)
+            groups.append((column.name, slice(start, stop)))
+            start = stop
+        return groups
+
+    def match(self, table: Table) -> list[int]:
+        """Index in ``table`` of every column that is used."""
+        if self.named and table.names is not None:
+            places = {name: k for k, name in enumerate(table.names)}
+            lacking = [column.name for column in self.columns if column.name not in places]
+            if lacking:
+                raise TableError(
+                    f"{table.label} lacks the column{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}; it has "
+                    f"{_listed(table.names)}. Name the columns as in training, or say --header no if it has no header."
+                )
+            return [places[column.name] for column in self.columns]
+        shift = self._shift(table)
+        return [column.position - (column.position > shift) for column in self.columns]
+
+    def match_target(self, table: Table, given: str | None = None) -> int:
+        """Index in ``table`` of the target: the one that is given, or the one of the training."""
+        if given is not None:
+            return find_column(given, table.names, table.n_columns, table.label)
+        if self.target is None:
+            raise TableError("the model file does not say which column is the target. Name it with --target.")
+        if self.named and table.names is not None:
+            if self.target.name in table.names:
+                return table.names.index(self.target.name)
+        elif self._shift(table) == self.n_columns:
+            return self.target.position
+        raise TableError(f"{table.label} lacks the target {self.target.name!r}. Name another column with --target.")
+
+    def _shift(self, table: Table) -> int:
+        """Position after which columns have moved by one: that of the target where the table comes without it."""
+        if table.n_columns == self.n_columns:
+            return self.n_columns
+        if self.target is not None and table.n_columns == self.n_columns - 1:
+            return self.target.position
+        without = "" if self.target is None else ", the target included"
+        raise TableError(
+            f"{table.label} has {table.n_columns} columns, but the model was fitted on {self.n_columns}{without}. "
+            "Bring the same columns in the same order."
+        )
+
+    def encode(self, block: Block, indexes: Sequence[int], where: str, unknown: str = "error") -> NDArray:
+        """Features of a block, shape (N, d); ``unknown`` is what new categories are: an "error", or to "ignore"."""
+        parts = [
+            column.encode(block, index, self.missing, where, unknown)
+            for column, index in zip(self.columns, indexes, strict=True)
+        ]
+        return np.concatenate(parts, axis=1)
+
+
+def find_column(given: str, names: Sequence[str] | None, n_columns: int, label: str) -> int:
+    """Index of a column given by name or by position, 0 being the first and -1 the last; names come first."""
+    if names is not None and given in names:
+        return list(names).index(given)
+    try:
+        position = int(given)
+    except ValueError:
+        position = n_columns
+    if -n_columns <= position < n_columns:
+        return position % n_columns
+    known = "no header" if names is None else f"the columns {_listed(names)}"
+    raise TableError(
+        f"{label} has no column {given!r}; it has {known}. Give a name, or a position from 0 to {n_columns - 1}; "
+        "-1 is the last."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names) if len(names) <= 12 else [*names[:8], "...", names[-1]]
+    return ", ".join(shown)
