@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+import argparse
+import errno
 import os
 import shlex
 import sys
 from collections.abc import Sequence
 
 import polytrain
-from polytrain.cli import reproduce
+from polytrain.cli import completion, evaluate, explain, export, fit, info, predict, report, reproduce
 from polytrain.cli.common import CommandError, Parser, say
+from polytrain.models.errors import ModelFileError
+from polytrain.tables.errors import TableError
 
 __all__ = ["main"]
 
 # A command is a module with add_parser(subparsers), which sets the default ``run``: parsed arguments -> exit code.
-COMMANDS = (reproduce,)
+COMMANDS = (fit, predict, evaluate, explain, report, export, info, reproduce, completion)
+
+EPILOG = """\
+examples:
+  polytrain fit train.csv --target price --out price.polytrain
+  polytrain evaluate price.polytrain test.csv
+  polytrain predict price.polytrain new.csv --out predictions.csv
+  polytrain report price.polytrain test.csv --out report.html
+
+Results go to standard output, everything else to standard error. `polytrain COMMAND --help` tells more.
+exit codes: 0 done, 2 a mistake that you can mend (one line says which), 130 interrupted with Ctrl-C."""
 
 
 def make_parser() -> Parser:
     """Return the parser of all commands."""
-    parser = Parser(prog="polytrain", description="Polynomial classifiers and regressors kept as tensor trains.")
+    parser = Parser(
+        prog="polytrain",
+        description="Polynomial classifiers and regressors kept as tensor trains.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action="version", version=f"polytrain {polytrain.__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
@@ -52,15 +71,44 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = make_parser().parse_args(argv)
         arguments.command_line = shlex.join(["polytrain", *argv])
         return arguments.run(arguments)
-    except CommandError as error:
-        say(f"polytrain: error: {error}")
+    except BrokenPipeError:
+        _forget_stdout()  # its reader has gone
+        return 1
+    except (CommandError, TableError, ModelFileError, OSError, MemoryError) as error:
+        _forget_stdout()
+        say(f"polytrain: error: {describe_error(error)}")
         return 2
     except KeyboardInterrupt as interrupt:
         say(f"polytrain: {str(interrupt) or 'interrupted.'}")
         return 130
-    except BrokenPipeError:
-        # The reader of stdout has gone. Python would complain once more when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except SystemExit as stop:  # argparse, after --help or --version
         return int(stop.code or 0)
+
+
+def describe_error(error: BaseException) -> str:
+    """Return one line that says what is wrong and what to do."""
+    if isinstance(error, MemoryError):
+        return "not enough memory. Use a smaller table, fewer columns or a smaller --rank."
+    if not isinstance(error, OSError) or error.strerror is None:
+        return " ".join(str(error).split())
+    remedy = _REMEDIES.get(error.errno or 0, "Check the path and the disk")
+    return f"{error.filename or 'a file'}: {error.strerror.lower()}. {remedy}."
+
+
+_REMEDIES = {
+    errno.ENOENT: "Check the path",
+    errno.EACCES: "Get permission, or name another file",
+    errno.EPERM: "Get permission, or name another file",
+    errno.EISDIR: "Name a file",
+    errno.ENOSPC: "Free some space, or write to another disk",
+    errno.EDQUOT: "Free some space, or write to another disk",
+    errno.EFBIG: "Free some space, or write to another disk",
+}
+
+
+def _forget_stdout() -> None:
+    """Drop what waits in stdout if it cannot be written: Python would complain once more when it closes the stream."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

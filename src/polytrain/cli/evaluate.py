@@ -1,0 +1,106 @@
+"""``polytrain evaluate``: errors of a model on a table."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from polytrain.cli.common import CommandError, add_command, say, show, show_json
+from polytrain.cli.table_arguments import add_model, add_table, load_model, open_model_table
+from polytrain.tables import TableModel
+from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors, make_errors
+
+__all__ = ["add_parser", "count_errors"]
+
+DESCRIPTION = """\
+Compare predictions with the target in a table. Rows whose target is missing are left out.
+
+For classifiers: n, error, accuracy, balanced_accuracy (mean over the classes), log_loss where the model has
+probabilities, and the confusion matrix. For regressors: n, rmse, mae, largest_error and r2.
+
+Labels are compared as they are written. One exception: a label that the model knows only without the dot at its end, as
+in the test file of the Adult data (">50K."), is taken without it, and a note says so."""
+
+EXAMPLES = """\
+  polytrain evaluate adult.polytrain adult-test.csv
+  polytrain evaluate adult.polytrain adult-test.csv --json | jq .error"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command."""
+    parser = add_command(
+        subparsers,
+        "evaluate",
+        run,
+        summary="compare predictions with the target in a table",
+        description=DESCRIPTION,
+        examples=EXAMPLES,
+    )
+    add_model(parser)
+    add_table(parser)
+    add_target(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the target."""
+    parser.add_argument(
+        "--target",
+        metavar="COLUMN",
+        help="name or position of the target, 0 for the first column, -1 for the last (default: as in training)",
+    )
+
+
+def count_errors(model: TableModel, arguments: argparse.Namespace, visit: Any = None) -> Any:
+    """Read DATA and count; ``visit`` sees every block of features."""
+    errors: ClassificationErrors | RegressionErrors = make_errors(model)
+    n_rows = n_dotted = 0
+    with open_model_table(model, arguments) as table:
+        blocks = model.blocks(
+            table, with_target=True, target=arguments.target, new_categories=arguments.new_categories
+        )
+        for block in blocks:
+            errors.add(block.X, block.y)  # type: ignore[arg-type]
+            n_rows += len(block.block)
+            n_dotted += block.n_dotted
+            if visit is not None:
+                visit(block.X)
+        if not errors.n:
+            raise CommandError(f"{table.label} holds no row with a target. Name the right column with --target.")
+    if n_dotted:
+        say(f"note: {n_dotted} labels end with a dot that the model's labels do not have; they are taken without it")
+    if n_rows > errors.n:
+        say(f"note: {n_rows - errors.n} rows without target are left out")
+    return errors
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    errors = count_errors(load_model(arguments.model), arguments)
+    figures = errors.summary()
+    if arguments.json:
+        show_json(figures)
+        return 0
+    for line in describe(figures):
+        show(line)
+    return 0
+
+
+def describe(figures: dict[str, Any]) -> list[str]:
+    """Return the figures as lines of text."""
+    lines = []
+    for name, value in figures.items():
+        if name in ("classes", "confusion"):
+            continue
+        if name in ("error", "accuracy", "balanced_accuracy"):
+            lines.append(f"{name:<18}{100 * value:.2f} %")
+        else:
+            lines.append(f"{name:<18}{'-' if value is None else value if isinstance(value, int) else f'{value:.5g}'}")
+    if "confusion" in figures and len(figures["classes"]) <= 30:
+        labels = figures["classes"]
+        width = max(max(map(len, labels)), len(str(figures["n"]))) + 2
+        lines += ["", "confusion matrix (rows: true class, columns: predicted class)"]
+        lines.append(" " * width + "".join(f"{label:>{width}}" for label in labels))
+        for label, row in zip(labels, figures["confusion"], strict=True):
+            lines.append(f"{label:<{width}}" + "".join(f"{count:>{width}}" for count in row))
+    return lines

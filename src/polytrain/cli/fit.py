@@ -1,0 +1,168 @@
+"""``polytrain fit``: from a table to a model file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from polytrain.basis import BASES
+from polytrain.cli.common import CommandError, add_command, check_output, say, show, show_json
+from polytrain.cli.table_arguments import check_delimiter
+from polytrain.tables import DEFAULT_MISSING, TableModel, TableOptions, TrainingRows, open_table, read_training_rows
+from polytrain.tables.fitting import FitSettings, fit_table_model
+
+__all__ = ["add_parser"]
+
+DESCRIPTION = f"""\
+Learn a model from a table and write it to a file, together with how the table was prepared.
+
+Columns are given by name, or by position: 0 is the first, -1 the last. Text columns are one-hot encoded. Missing values
+of a number column become its median, those of a text column a category of their own, and number columns that have any
+get a second feature that marks them. Missing are the empty cell and: {" ".join(DEFAULT_MISSING)}. Rows without target are
+left out.
+
+A target of text is a label, and so is one of at most ten different whole numbers; other numbers are predicted as such.
+--task says otherwise.
+
+Settings that are not given are chosen by cross-validation on training rows, at most 10,000 of them: loss and rank first,
+then alpha. The model is then fitted on all rows, and the cross-validated error of the chosen settings is reported; as the
+best of several, it is slightly too good. --holdout sets rows aside before anything else, and reports the error on them."""
+
+EXAMPLES = """\
+  polytrain fit adult-train.csv --target -1 --out adult.polytrain
+  polytrain fit houses.parquet --target price --drop id --out price.polytrain --holdout 0.2
+  polytrain fit train.npz --target y --loss logistic --rank 8 --alpha 1e-3 --out model.polytrain --json"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command."""
+    parser = add_command(
+        subparsers, "fit", run, summary="learn a model from a table", description=DESCRIPTION, examples=EXAMPLES
+    )
+    parser.add_argument("data", metavar="DATA", help="CSV, TSV, Parquet, .npy or .npz file; - is CSV from standard input")
+    parser.add_argument("--target", required=True, metavar="COLUMN", help="column to predict, by name or position")
+    parser.add_argument("--out", required=True, type=Path, metavar="MODEL", help="model file to write")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    _add_reading(parser.add_argument_group("reading the table"))
+    _add_model(parser.add_argument_group("the model"))
+    checking = parser.add_argument_group("choosing and checking")
+    checking.add_argument("--folds", type=int, default=3, metavar="K", help="folds; 0 for none (default: 3)")
+    checking.add_argument("--holdout", type=float, default=0.0, metavar="PART", help="part of the rows, such as 0.2")
+    checking.add_argument("--seed", type=int, default=0, help="seed of folds, splits and starts (default: 0)")
+
+
+def _add_reading(group: Any) -> None:
+    group.add_argument(
+        "--header", choices=("auto", "yes", "no"), default="auto", help="whether the first row of a text file has names"
+    )
+    group.add_argument("--names", metavar="A,B,...", help="names of the columns, for a file that has none")
+    group.add_argument("--delimiter", metavar="CHAR", help="what separates cells, such as ';' or tab (default: found out)")
+    group.add_argument("--drop", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    group.add_argument("--categorical", nargs="+", default=[], metavar="COLUMN", help="columns of numbers to one-hot encode")
+    group.add_argument("--missing", nargs="+", metavar="TEXT", help="what stands for a missing value, instead of the above")
+    group.add_argument(
+        "--max-categories", type=int, default=100, metavar="N", help="most categories of a column (default: 100)"
+    )
+    group.add_argument(
+        "--task", choices=("auto", "classification", "regression"), default="auto", help="what the target is (default: auto)"
+    )
+
+
+def _add_model(group: Any) -> None:
+    group.add_argument("--loss", nargs="+", choices=("squared", "logistic"), default=[], help="of classifiers; default: try both")
+    group.add_argument("--rank", nargs="+", type=int, default=[], metavar="R", help="default: try 2, 4 and 8")
+    group.add_argument(
+        "--alpha",
+        nargs="+",
+        type=float,
+        default=[],
+        help="regularisation (default: try 1e-3, 1e-4 and 1e-2; for regression 1e-2, 1e-3 and 1e-1)",
+    )
+    group.add_argument("--degree", type=int, default=2, help="largest power of each feature (default: 2)")
+    group.add_argument("--basis", choices=tuple(BASES), default="power", help="default: power")
+    group.add_argument("--max-sweeps", type=int, default=4, metavar="N", help="most sweeps over the features (default: 4)")
+    group.add_argument("--jobs", type=int, metavar="N", help="processes (default: 1)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    check_output(arguments.out, arguments.data)
+    settings = _settings(arguments)
+    talk = (lambda text: None) if arguments.quiet else say
+    with open_table(
+        arguments.data, header=arguments.header, delimiter=check_delimiter(arguments.delimiter)
+    ) as table:
+        rows = read_training_rows(table, _options(arguments))
+        talk(_describe_table(table.label, table.names is not None, rows))
+    try:
+        model = fit_table_model(rows, settings, talk)
+    except ValueError as error:  # of the estimator: it names the parameter and the remedy
+        raise CommandError(str(error)) from error
+    model = TableModel(model.estimator, model.preparation, {"file": Path(arguments.data).name, **model.training})
+    model.save(arguments.out)
+    results = {**_choice(model), **model.training, "model": str(arguments.out), "bytes": arguments.out.stat().st_size}
+    if arguments.json:
+        show_json(results)
+    else:
+        for name, value in results.items():
+            show(f"{name:<22}{_shown(name, value)}")
+    return 0
+
+
+def _settings(arguments: argparse.Namespace) -> FitSettings:
+    if arguments.folds < 0 or arguments.folds == 1:
+        raise CommandError(f"--folds must be 0 or at least 2, got {arguments.folds}.")
+    if not 0 <= arguments.holdout < 1:
+        raise CommandError(f"--holdout must be a part from 0 to 1, such as 0.2, got {arguments.holdout:g}.")
+    if not 0 <= arguments.seed < 1 << 32:
+        raise CommandError(f"--seed must be from 0 to 2**32 - 1, got {arguments.seed}.")
+    fixed = {name: getattr(arguments, name) for name in ("degree", "basis", "max_sweeps")}
+    fixed["n_jobs"] = arguments.jobs
+    return FitSettings(
+        arguments.loss, arguments.rank, arguments.alpha, fixed, arguments.folds, arguments.holdout, arguments.seed
+    )
+
+
+def _options(arguments: argparse.Namespace) -> TableOptions:
+    names = None if arguments.names is None else [name.strip() for name in arguments.names.split(",")]
+    return TableOptions(
+        arguments.target,
+        arguments.task,
+        names,
+        arguments.drop,
+        arguments.categorical,
+        DEFAULT_MISSING if arguments.missing is None else arguments.missing,
+        arguments.max_categories,
+    )
+
+
+def _describe_table(label: str, has_header: bool, rows: TrainingRows) -> str:
+    columns = rows.preparation.columns
+    parts = [
+        f"{label}: {len(rows.y)} rows, {len(columns)} columns ({'with' if has_header else 'no'} header) "
+        f"-> {rows.X.shape[1]} features, {rows.n_missing} missing cells",
+        "classification" if rows.is_classification else "regression",
+    ]
+    if rows.n_dropped:
+        parts.append(f"{rows.n_dropped} rows without target left out")
+    if rows.left_out:
+        parts.append(f"columns without information left out: {', '.join(rows.left_out)}")
+    return "; ".join(parts)
+
+
+def _choice(model: TableModel) -> dict[str, Any]:
+    """Return what was chosen."""
+    estimator = model.estimator
+    chosen = {"task": "classification" if model.is_classifier else "regression"}
+    names = ("loss", "rank", "alpha", "degree") if model.is_classifier else ("rank", "alpha", "degree")
+    return {**chosen, **{name: getattr(estimator, name) for name in names}, "parameters": estimator.n_parameters_}
+
+
+def _shown(name: str, value: Any) -> str:
+    if isinstance(value, float):
+        if name.endswith("_error"):
+            return f"{100 * value:.2f} %"
+        return f"{value:.2f}" if name.endswith("seconds") else f"{value:.5g}"
+    return str(value)

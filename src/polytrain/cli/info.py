@@ -1,0 +1,105 @@
+"""``polytrain info``: what a model file holds."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from polytrain.cli.common import add_command, show, show_json
+from polytrain.cli.table_arguments import add_model, load_model
+from polytrain.tables import CategoryColumn, NumberColumn, TableModel
+
+__all__ = ["add_parser", "model_facts"]
+
+DESCRIPTION = """\
+Show what a model file holds: estimator and settings, size, classes, columns and how they are prepared, and the record of
+the training. With --json also the list of features, in the order in which exported models want them."""
+
+EXAMPLES = """\
+  polytrain info adult.polytrain
+  polytrain info adult.polytrain --json | jq .features"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command."""
+    parser = add_command(
+        subparsers, "info", run, summary="show what a model file holds", description=DESCRIPTION, examples=EXAMPLES
+    )
+    add_model(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def model_facts(model: TableModel) -> dict[str, Any]:
+    """Return what there is to say about the estimator."""
+    estimator = model.estimator
+    plan = estimator.plan_
+    facts: dict[str, Any] = {
+        "estimator": type(estimator).__name__,
+        "loss": plan.loss,
+        "degree": max(plan.dims) - 1,
+        "rank": max(plan.ranks),
+        "alpha": plan.alpha,
+        "basis": plan.basis,
+        "features": estimator.n_features_in_,
+        "parameters": estimator.n_parameters_,
+        "sweeps": estimator.n_iter_,
+        "stop_reason": estimator.stop_reason_,
+    }
+    if model.is_classifier:
+        facts["classes"] = [str(label) for label in estimator.classes_]
+        facts["decision"] = estimator.decision_.name
+    return facts
+
+
+def describe_column(column: NumberColumn | CategoryColumn) -> str:
+    """Return in words how a column is prepared."""
+    if isinstance(column, NumberColumn):
+        return f"number, missing -> {column.fill:g}{', marked' if column.marked else ''}"
+    return f"{len(column.categories)} categories{', and missing' if column.marked else ''}"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    model = load_model(arguments.model)
+    preparation = model.preparation
+    facts = model_facts(model)
+    size = arguments.model.stat().st_size
+    target = preparation.target and preparation.target.name
+    if arguments.json:
+        facts["n_features"] = facts.pop("features")
+        columns = [
+            {
+                "name": column.name,
+                "position": column.position,
+                "marked": column.marked,
+                **(
+                    {"kind": "number", "fill": column.fill}
+                    if isinstance(column, NumberColumn)
+                    else {"kind": "category", "categories": list(column.categories)}
+                ),
+            }
+            for column in preparation.columns
+        ]
+        show_json(
+            {
+                **facts,
+                "bytes": size,
+                "target": target,
+                "columns": columns,
+                "features": preparation.feature_names,
+                "training": model.training,
+            }
+        )
+        return 0
+    for name, value in facts.items():
+        show(f"{name:<14}{', '.join(value) if isinstance(value, list) else value}")
+    show(f"{'file size':<14}{size} bytes")
+    show(f"{'target':<14}{target if target is not None else 'not known'}")
+    show(f"\ncolumns, found by {'name' if preparation.named else 'position'}")
+    for column in preparation.columns:
+        show(f"  {column.position:>4}  {column.name}: {describe_column(column)}")
+    if model.training:
+        show("\ntraining")
+        for name, fact in model.training.items():
+            show(f"  {name:<22}{fact:.5g}" if isinstance(fact, float) else f"  {name:<22}{fact}")
+    return 0

@@ -1,0 +1,291 @@
+"""What a report says: one function per section."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.explain import top_terms
+from polytrain.explain._view import read_model
+from polytrain.report.drawing import bar_chart, line_chart, scatter_chart
+from polytrain.report.page import details, matrix, paragraph, section, table
+from polytrain.tables import CategoryColumn, NumberColumn, TableModel
+from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors
+from polytrain.tables.explaining import column_importances
+
+__all__ = ["calibration", "convergence", "cost", "data_and_model", "errors", "importances", "terms"]
+
+_MAX_BARS = 15
+_MAX_TERMS = 10
+_MAX_CLASSES = 20
+# Points of a calibration curve with fewer rows are noise.
+_LEAST_ROWS = 10
+
+
+def percent(share: float) -> str:
+    """Return a share as per cent."""
+    return f"{100 * share:.2f} %"
+
+
+def number(value: Any) -> str:
+    """Return a number with thin spaces between thousands, or with five digits."""
+    if value is None:
+        return "–"
+    return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else f"{value:.5g}"
+
+
+def data_and_model(model: TableModel, facts: dict[str, Any], data_name: str, n_rows: int) -> str:
+    """Cards of the model and of the data."""
+    shown = {**facts, "parameters": number(facts["parameters"])}
+    if "classes" in shown:
+        labels = shown["classes"]
+        shown["classes"] = f"{len(labels)}: {', '.join(labels[:12])}{', …' if len(labels) > 12 else ''}"
+    rows = [(name.replace("_", " "), str(value)) for name, value in shown.items()]
+    target = model.preparation.target
+    known = [("evaluated on", data_name), ("rows evaluated", number(n_rows))]
+    known += [("target", target.name if target else "not recorded")]
+    known += [(name.replace("_", " "), _fact(name, value)) for name, value in model.training.items()]
+    columns = [
+        (
+            column.name,
+            "number" if isinstance(column, NumberColumn) else "category",
+            f"missing → {column.fill:g}" if isinstance(column, NumberColumn) else ", ".join(column.categories),
+            "yes" if column.marked else "no",
+        )
+        for column in model.preparation.columns
+    ]
+    n_categories = sum(isinstance(column, CategoryColumn) for column in model.preparation.columns)
+    return section(
+        "Data and model",
+        '<div class="pair"><div>',
+        table("The model", ("property", "value"), rows),
+        "</div><div>",
+        table("The data; training facts as recorded by fit", ("property", "value"), known),
+        "</div></div>",
+        details(
+            f"{len(columns)} columns, {n_categories} of them categories, become {facts['features']} features",
+            table("Columns", ("column", "kind", "values", "missing marked"), columns),
+        ),
+    )
+
+
+def _fact(name: str, value: Any) -> str:
+    if isinstance(value, float) and name.endswith("error"):
+        return percent(value)
+    if isinstance(value, float):
+        return f"{value:.2f} s" if name.endswith("seconds") else number(value)
+    return number(value) if isinstance(value, int) else str(value)
+
+
+def errors(counted: ClassificationErrors | RegressionErrors) -> str:
+    """Figures and, for classes, the confusion matrix; for numbers, a picture of both."""
+    figures = counted.summary()
+    if isinstance(counted, RegressionErrors):
+        rows = [(name.replace("_", " "), number(value)) for name, value in figures.items()]
+        sample = counted.sample
+        chart = scatter_chart(
+            "Predicted and true values",
+            list(zip(*sample.tolist(), strict=True)),
+            ("true value", "predicted value"),
+            f"{sample.shape[1]} points, true value across and predicted value up, around the diagonal; "
+            f"root mean squared error {figures['rmse']:.5g}, R² {number(figures['r2'])}.",
+        )
+        return section("Errors", '<div class="pair"><div>', table("Errors", ("figure", "value"), rows, (1,)), "</div><div>",
+                       chart, "</div></div>")  # fmt: skip
+    rows = [("rows", number(figures["n"])), ("error", percent(figures["error"]))]
+    rows += [("accuracy", percent(figures["accuracy"])), ("balanced accuracy", percent(figures["balanced_accuracy"]))]
+    rows += [("log loss", number(figures["log_loss"]))] if "log_loss" in figures else []
+    share = counted.confusion.sum(axis=1) / counted.n
+    rows += [("error of always saying the commonest class", percent(1 - float(share.max())))]
+    return section("Errors", table("Errors", ("figure", "value"), rows, (1,)), _per_class(counted)) + section(
+        "Confusion matrix",
+        matrix("Rows by true and predicted class; the shade is the share of the true class", counted.labels,
+               counted.confusion.tolist()),
+    )  # fmt: skip
+
+
+def _per_class(counted: ClassificationErrors) -> str:
+    confusion = counted.confusion
+    right, true, said = np.diagonal(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
+    rows = [
+        (
+            label,
+            number(int(true[k])),
+            percent(right[k] / true[k]) if true[k] else "–",
+            percent(right[k] / said[k]) if said[k] else "–",
+        )
+        for k, label in enumerate(counted.labels)
+    ]
+    head = ("class", "rows", "found (recall)", "right when said (precision)")
+    return table("By class", head, rows, (1, 2, 3))
+
+
+def calibration(counted: ClassificationErrors) -> str:
+    """How often the model is right when it is so sure."""
+    rows, sure, right = counted.bins
+    kept = rows >= min(_LEAST_ROWS, rows.max())
+    if not rows.any():
+        return section(
+            "Calibration",
+            paragraph("This model has no probabilities: it was fitted with the squared loss on more than two classes."),
+        )
+    points = [(float(s / n), float(r / n)) for n, s, r in zip(rows[kept], sure[kept], right[kept], strict=True)]
+    gap = float(np.abs(sure - right).sum() / rows.sum())
+    if counted.has_probabilities:
+        source = "The probability is the model's."
+    else:
+        source = (
+            "The squared loss has no probabilities of its own; its score s, which estimates the mean of a target of -1 and "
+            "1, is read as the probability (1 + |s|) / 2 of the predicted class, at most 1."
+        )
+    low = max(0.0, min([p for point in points for p in point]) - 0.03)
+    chart = line_chart(
+        "Calibration",
+        [("observed", points)],
+        ("probability of the predicted class", "share that is right"),
+        "Share of right predictions against the probability of the predicted class: "
+        + "; ".join(f"{100 * s:.0f} % sure, {100 * r:.0f} % right" for s, r in points),
+        bounds=((low, 1.0), (low, 1.0)),
+        diagonal=True,
+    )
+    listed = [
+        (f"{100 * s / n:.1f} %", f"{100 * r / n:.1f} %", number(int(n)))
+        for n, s, r in zip(rows, sure, right, strict=True)
+        if n
+    ]
+    return section(
+        "Calibration",
+        paragraph(f"On the dashed line the model is right as often as it says. {source}"),
+        '<div class="pair"><div>',
+        chart,
+        "</div><div>",
+        paragraph(f"Mean distance from the line, weighted by rows: {100 * gap:.1f} percentage points."),
+        details("The figures", table("Calibration", ("mean probability", "right", "rows"), listed, (0, 1, 2))),
+        "</div></div>",
+    )
+
+
+def convergence(model: TableModel) -> str:
+    """Objective of every train, sweep by sweep."""
+    history = model.estimator.history_
+    if not history or "objective" not in history[0]:
+        return section("Convergence", paragraph("The model made no sweep: it is the linear start."))
+    names = read_model(model.estimator).train_names
+    series: list[tuple[str, list[tuple[float, float]]]] = []
+    for index, name in enumerate(names):
+        records = [record for record in history if record["train"] == index]
+        series.append((name, [(float(record["sweep"]), float(record["objective"])) for record in records]))
+    sweeps = sorted({int(record["sweep"]) for record in history})
+    chart = line_chart(
+        "Convergence",
+        series,
+        ("sweep", "objective"),
+        "Objective after every sweep. "
+        + "; ".join(f"{name}: {line[0][1]:.4g} at first, {line[-1][1]:.4g} at last" for name, line in series[:6] if line),
+        x_ticks=sweeps if len(sweeps) <= 12 else None,
+    )
+    reasons = {"tolerance": "the objective no longer changed", "max_sweeps": "the largest number of sweeps was made"}
+    reason = reasons.get(model.estimator.stop_reason_, model.estimator.stop_reason_)
+    seen = {record.get("n_rows") for record in history}
+    note = "The first sweeps saw a part of the rows, so that their objectives compare only roughly." if len(seen) > 1 else ""
+    rows = [
+        (names[record["train"]], str(record["sweep"]), number(record["objective"]), number(record["n_rows"]),
+         f"{record['seconds']:.2f}")
+        for record in history[:200]
+    ]  # fmt: skip
+    return section(
+        "Convergence",
+        paragraph(f"The mean loss with its regularisation, after each sweep. It stopped because {reason}. {note}"),
+        chart,
+        details("The figures", table("Sweeps", ("train", "sweep", "objective", "rows", "seconds"), rows, (1, 2, 3, 4))),
+    )
+
+
+def importances(model: TableModel, X: NDArray) -> str:
+    """Importances of columns, and of pairs of them."""
+    found = column_importances(model, X)
+    shown = found.columns[:_MAX_BARS]
+    chart = bar_chart(
+        "Importances of the columns",
+        [(name, share, percent(share)) for name, share in shown],
+        "Columns by importance: " + "; ".join(f"{name} {percent(share)}" for name, share in shown),
+    )
+    pairs = [(f"{one} × {two}", percent(share)) for one, two, share in found.pairs[:10] if share > 0]
+    pairs.append(("three and more features", percent(found.higher)))
+    rest = found.columns[_MAX_BARS:]
+    listed = table("Further columns", ("column", "importance"), [(name, percent(share)) for name, share in rest], (1,))
+    return section(
+        "Importances",
+        paragraph(
+            "Share of the variance of the scores that a column takes part in, features taken as independent and "
+            "distributed as in these rows (total Sobol indices, summed over the features of a column, scaled to 100 %)."
+        ),
+        '<div class="pair"><div>',
+        chart,
+        details(f"{len(rest)} further columns", listed) if rest else "",
+        "</div><div>",
+        table("Strongest interactions: share of the variance", ("columns", "share"), pairs, (1,)),
+        "</div></div>",
+    )
+
+
+def terms(model: TableModel) -> str:
+    """The strongest terms of every polynomial."""
+    names = read_model(model.estimator).train_names
+    parts = [
+        paragraph(
+            "The terms of the polynomial that reach the largest magnitude in the fitted range of the features. For a "
+            "class, positive terms speak for it."
+        )
+    ]
+    for index, name in enumerate(names[:_MAX_CLASSES]):
+        content = _term_bars(model, index)
+        parts.append(content if len(names) == 1 else details(f"for {name}", content))
+    if len(names) > _MAX_CLASSES:
+        parts.append(paragraph(f"{len(names) - _MAX_CLASSES} further polynomials are left out.", "note"))
+    return section("Strongest terms", *parts)
+
+
+def _term_bars(model: TableModel, index: int) -> str:
+    found = top_terms(model.estimator, _MAX_TERMS, train=index, feature_names=model.preparation.feature_names)
+    signed: Sequence[tuple[str, float]] = [
+        (name, float(np.copysign(strength, coefficient)))
+        for name, strength, coefficient in zip(found.names, found.strengths, found.coefficients, strict=True)
+    ]
+    title = f"Strongest terms for {found.train_name}"
+    chart = bar_chart(
+        title,
+        [(name if name != "1" else "constant", value, f"{value:+.4g}") for name, value in signed],
+        f"{title}: " + "; ".join(f"{name} {value:+.4g}" for name, value in signed),
+    )
+    rows = [(name, f"{value:.6g}") for name, value in zip(found.names, found.coefficients.tolist(), strict=True)]
+    proof = "proven to be the largest" if found.exact else "not proven to be the largest"
+    return (
+        paragraph(f"For {found.train_name}, in {found.units} features, {proof}; signed strengths.", "note")
+        + chart
+        + details("Coefficients", table("Coefficients", ("term", "coefficient"), rows, (1,)))
+    )
+
+
+def cost(model: TableModel, file_bytes: int, n_rows: int, seconds: float) -> str:
+    """What the model takes: memory, arithmetic, time."""
+    estimator = model.estimator
+    multiplications = sum(core.size + core.shape[0] * core.shape[2] for train in estimator.trains_ for core in train.cores)
+    dims = estimator.plan_.dims
+    digits = sum(np.log10(n) for n in dims)
+    full = f"about 10^{digits:.0f}" if digits > 9 else number(int(np.prod(dims)))
+    rows = [
+        ("model file", f"{number(file_bytes)} bytes"),
+        ("stored coefficients", number(estimator.n_parameters_)),
+        ("coefficients of the polynomials written out", f"{len(estimator.trains_)} × {full}"),
+        ("multiplications per row", f"about {number(int(multiplications))}"),
+        ("reading and scoring here", f"{number(int(n_rows / seconds))} rows per second" if seconds > 0 else "–"),
+    ]
+    if isinstance(fit := model.training.get("fit_seconds"), float):
+        rows.append(("time of the fit", f"{fit:.2f} s"))
+    if isinstance(total := model.training.get("total_seconds"), float):
+        rows.append(("time with the choice of settings", f"{total:.2f} s"))
+    return section("Cost", table("Cost", ("what", "how much"), rows))

@@ -1,0 +1,140 @@
+"""Errors of a model on a table, counted block by block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.tables.model import TableModel
+
+__all__ = ["ClassificationErrors", "RegressionErrors", "make_errors"]
+
+# Probabilities are counted in this many bins, of which a plot may join some.
+N_BINS = 20
+
+
+class ClassificationErrors:
+    """Counts of right and wrong labels.
+
+    Parameters
+    ----------
+    model : TableModel
+        A classifier.
+
+    Attributes
+    ----------
+    confusion : ndarray of shape (m, m)
+        Rows of the true class (first axis) that were given a class (second axis).
+    bins : ndarray of shape (3, N_BINS)
+        Of every bin of the predicted class's probability: rows, sum of the probabilities, rows that were right.
+    """
+
+    def __init__(self, model: TableModel) -> None:
+        self._estimator = model.estimator
+        self.labels = [str(label) for label in model.estimator.classes_]
+        self.has_probabilities = hasattr(model.estimator, "predict_log_proba")
+        self.confusion = np.zeros((len(self.labels), len(self.labels)), dtype=np.int64)
+        self.bins = np.zeros((3, N_BINS))
+        self._log_loss = 0.0
+
+    def add(self, X: NDArray, y: NDArray) -> None:
+        """Count rows with their true classes, given as indexes."""
+        scores = self._estimator.decision_function(X)
+        guess = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        np.add.at(self.confusion, (y, guess), 1)
+        if self.has_probabilities:
+            logs = self._estimator.predict_log_proba(X)
+            self._log_loss -= float(logs[np.arange(len(y)), y].sum())
+            sure = np.exp(logs[np.arange(len(y)), guess])
+        elif scores.ndim == 1:
+            sure = np.minimum((1.0 + np.abs(scores)) / 2, 1.0)
+        else:
+            return
+        place = np.minimum((sure * N_BINS).astype(np.intp), N_BINS - 1)
+        for row, weights in zip(self.bins, (None, sure, (guess == y).astype(np.float64)), strict=True):
+            row += np.bincount(place, weights, minlength=N_BINS)
+
+    @property
+    def n(self) -> int:
+        """Rows so far."""
+        return int(self.confusion.sum())
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures by name."""
+        counts = self.confusion.sum(axis=1)
+        right = np.diagonal(self.confusion)
+        error = 1.0 - float(right.sum()) / self.n
+        with_rows = counts > 0
+        figures: dict[str, Any] = {
+            "n": self.n,
+            "error": error,
+            "accuracy": 1.0 - error,
+            "balanced_accuracy": float((right[with_rows] / counts[with_rows]).mean()),
+        }
+        if self.has_probabilities:
+            figures["log_loss"] = self._log_loss / self.n
+        figures["classes"] = self.labels
+        figures["confusion"] = self.confusion.tolist()
+        return figures
+
+
+class RegressionErrors:
+    """Sums of residuals.
+
+    Parameters
+    ----------
+    model : TableModel
+        A regressor.
+
+    Attributes
+    ----------
+    sample : list of ndarray
+        Pairs of true and predicted values of the first rows, for a picture.
+    """
+
+    MAX_SAMPLE = 2000
+
+    def __init__(self, model: TableModel) -> None:
+        self._estimator = model.estimator
+        self._centre = float(model.estimator.intercept_)  # keeps the sums of squares from cancelling
+        self.n = 0
+        self._sums = np.zeros(4)
+        self.largest = 0.0
+        self._sample: list[NDArray] = []
+        self._n_sample = 0
+
+    def add(self, X: NDArray, y: NDArray) -> None:
+        """Count rows with their true values."""
+        guess = self._estimator.predict(X)
+        residual, centred = guess - y, y - self._centre
+        self.n += len(y)
+        self._sums += [(residual**2).sum(), np.abs(residual).sum(), centred.sum(), (centred**2).sum()]
+        self.largest = max(self.largest, float(np.abs(residual).max()))
+        room = self.MAX_SAMPLE - self._n_sample
+        if room > 0:
+            self._sample.append(np.stack([y[:room], guess[:room]]))
+            self._n_sample += len(y[:room])
+
+    @property
+    def sample(self) -> NDArray:
+        """True and predicted values of the first rows, shape (2, at most 2000)."""
+        return np.concatenate(self._sample, axis=1)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures by name; ``r2`` is None where the target does not vary."""
+        squares, absolute, total, total_squares = (self._sums / self.n).tolist()
+        variance = total_squares - total**2
+        return {
+            "n": self.n,
+            "rmse": squares**0.5,
+            "mae": absolute,
+            "largest_error": self.largest,
+            "r2": 1.0 - squares / variance if variance > 0 else None,
+        }
+
+
+def make_errors(model: TableModel) -> ClassificationErrors | RegressionErrors:
+    """Return the counter that fits a model."""
+    return ClassificationErrors(model) if model.is_classifier else RegressionErrors(model)
