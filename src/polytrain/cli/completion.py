@@ -111,7 +111,9 @@ def _zsh(commands: dict[str, list[Option]], summaries: dict[str, str]) -> str:
                 value = f":value:{action}" if has_value else ""
                 specifications.append(f"'{spelling}[{_zsh_text(text)}]{value}'")
         body = " \\\n                ".join(specifications)
-        cases.append(f"        {name})\n            _arguments \\\n                {body} \\\n                '*:file:_files' ;;")
+        cases.append(
+            f"        {name})\n            _arguments \\\n                {body} \\\n                '*:file:_files' ;;"
+        )
     return "\n".join(
         [
             "#compdef polytrain",

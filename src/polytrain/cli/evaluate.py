@@ -56,9 +56,7 @@ def count_errors(model: TableModel, arguments: argparse.Namespace, visit: Any = 
     errors: ClassificationErrors | RegressionErrors = make_errors(model)
     n_rows = n_dotted = 0
     with open_model_table(model, arguments) as table:
-        blocks = model.blocks(
-            table, with_target=True, target=arguments.target, new_categories=arguments.new_categories
-        )
+        blocks = model.blocks(table, with_target=True, target=arguments.target, new_categories=arguments.new_categories)
         for block in blocks:
             errors.add(block.X, block.y)  # type: ignore[arg-type]
             n_rows += len(block.block)

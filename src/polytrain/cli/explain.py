@@ -5,57 +5,31 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from polytrain.cli.common import CommandError, add_command, show, show_json
 from polytrain.cli.table_arguments import add_model, add_table, load_model, open_model_table
 from polytrain.explain import top_terms
 from polytrain.explain._view import read_model
-from polytrain.tables import TableModel
-from polytrain.tables.explaining import column_importances
+from polytrain.tables import CategoryColumn, TableModel
+from polytrain.tables.explaining import RowSample, column_importances, strongest_terms
 
-__all__ = ["RowSample", "add_parser"]
+__all__ = ["add_parser"]
 
 DESCRIPTION = """\
-Show the importances of the columns, the strongest interactions and the largest terms of the polynomials.
+Show the importances of the columns, the strongest interactions and the strongest terms of the polynomials.
 
 Importances are shares of the variance that a column takes part in (total Sobol indices, summed over the column's
-features). With DATA, each feature is distributed as in the rows of the table; without, evenly over the range that it had
-in training. The strength of a term is the largest magnitude that it reaches in that range."""
+features). Terms are measured likewise: their effect is their standard deviation, with the sign of their slope, and a power
+stands for what it adds to lower powers. Features are taken as independent, each distributed as in the rows of DATA; any
+rows of the same kind will do, a target is not needed. Without DATA, which is possible for models without categories,
+features are distributed evenly over the range that they had in training.
+
+--units prints also the largest terms with their coefficients, as they stand in the polynomial."""
 
 EXAMPLES = """\
-  polytrain explain adult.polytrain
-  polytrain explain adult.polytrain adult-test.csv --terms 20
+  polytrain explain adult.polytrain adult-train.csv
+  polytrain explain adult.polytrain adult-train.csv --terms 20
+  polytrain explain price.polytrain --units original
   polytrain explain digits.polytrain --class 7 --json"""
-
-# The distribution of a feature is known well enough from so many rows.
-_MAX_ROWS = 20_000
-
-
-class RowSample:
-    """Keeps an even sample of a stream of rows: every row at first, every second one when there are many, ..."""
-
-    def __init__(self, max_rows: int = _MAX_ROWS) -> None:
-        self._max_rows, self._parts, self._n, self._step, self._offset = max_rows, [], 0, 1, 0
-
-    def __call__(self, X: NDArray) -> None:
-        """Take note of a block."""
-        self._parts: list[NDArray]
-        part = X[self._offset :: self._step]
-        self._offset = (self._offset - len(X)) % self._step
-        self._parts.append(part)
-        self._n += len(part)
-        while self._n > self._max_rows:
-            rows = np.concatenate(self._parts)
-            self._offset = (self._offset + self._step * (len(rows) % 2)) % (2 * self._step)
-            self._parts, self._step = [rows[::2]], 2 * self._step
-            self._n = len(self._parts[0])
-
-    @property
-    def rows(self) -> NDArray:
-        """The sample."""
-        return np.concatenate(self._parts)
 
 
 def add_parser(subparsers: Any) -> None:
@@ -80,8 +54,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--units",
         choices=("auto", "original", "centred", "scaled"),
-        default="auto",
-        help="variables of the terms: as they come, centred in their range, or scaled to [-1, 1] (default: auto)",
+        help="print coefficients too, of features as they come, centred in their range, or scaled to [-1, 1]",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -92,6 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.terms < 1:
         raise CommandError(f"--terms must be at least 1, got {arguments.terms}.")
     train = _train_index(model, arguments.label)
+    if arguments.data is None and any(isinstance(column, CategoryColumn) for column in model.preparation.columns):
+        raise CommandError(
+            "this model has category columns, and how common the categories are is not in the model file. Give DATA, such "
+            "as the training table."
+        )
     X = None
     if arguments.data is not None:
         sample = RowSample()
@@ -100,46 +78,57 @@ def run(arguments: argparse.Namespace) -> int:
                 sample(block.X)
         X = sample.rows
     try:
-        importances = column_importances(model, X)
-        terms = top_terms(
-            model.estimator,
-            arguments.terms,
-            train=train,
-            units=arguments.units,
-            feature_names=model.preparation.feature_names,
-        )
+        found = _explain(model, X, train, arguments)
     except ValueError as error:
         raise CommandError(str(error)) from error
     if arguments.json:
-        show_json(
-            {
-                "importances": dict(importances.columns),
-                "interactions": [
-                    {"columns": [one, two], "share": share} for one, two, share in importances.pairs[: arguments.terms]
-                ],
-                "higher_interactions": importances.higher,
-                "terms_of": terms.train_name,
-                "units": terms.units,
-                "proven": terms.exact,
-                "terms": [
-                    {"term": name, "coefficient": float(coefficient), "strength": float(strength)}
-                    for name, coefficient, strength in zip(
-                        terms.names, terms.coefficients, terms.strengths, strict=True
-                    )
-                ],
-            }
-        )
-        return 0
-    width = max(len(name) for name, _ in importances.columns) + 2
+        show_json(found)
+    else:
+        _print(found)
+    return 0
+
+
+def _explain(model: TableModel, X: Any, train: int, arguments: argparse.Namespace) -> dict[str, Any]:
+    importances = column_importances(model, X)
+    terms = strongest_terms(model, X, arguments.terms, train)
+    found: dict[str, Any] = {
+        "importances": dict(importances.columns),
+        "interactions": [
+            {"columns": [one, two], "share": share} for one, two, share in importances.pairs[: arguments.terms]
+        ],
+        "higher_interactions": importances.higher,
+        "terms_of": terms.train_name,
+        "proven": terms.exact,
+        "terms": [
+            {"term": name, "effect": effect, "share": share}
+            for name, effect, share in zip(terms.names, terms.effects.tolist(), terms.shares.tolist(), strict=True)
+        ],
+    }
+    if arguments.units is not None:
+        names = model.preparation.feature_names
+        largest = top_terms(model.estimator, arguments.terms, train=train, units=arguments.units, feature_names=names)
+        found["units"], found["coefficients_proven"] = largest.units, largest.exact
+        found["coefficients"] = dict(zip(largest.names, largest.coefficients.tolist(), strict=True))
+    return found
+
+
+def _print(found: dict[str, Any]) -> None:
+    width = max(map(len, found["importances"])) + 2
     show("importances of the columns")
-    for name, share in importances.columns:
+    for name, share in found["importances"].items():
         show(f"  {name:<{width}}{100 * share:6.2f} %")
     show("\nshare of the variance made by pairs of columns")
-    for one, two, share in importances.pairs[: min(arguments.terms, 10)]:
-        show(f"  {f'{one} * {two}':<{2 * width}}{100 * share:6.2f} %")
-    show(f"  {'three and more':<{2 * width}}{100 * importances.higher:6.2f} %")
-    show(f"\n{terms}")
-    return 0
+    for pair in found["interactions"]:
+        show(f"  {' × '.join(pair['columns']):<{2 * width}}{100 * pair['share']:6.2f} %")
+    show(f"  {'three and more features':<{2 * width}}{100 * found['higher_interactions']:6.2f} %")
+    show(f"\nstrongest terms for {found['terms_of']}{'' if found['proven'] else ' (not proven)'}: effect, share, term")
+    for term in found["terms"]:
+        show(f"  {term['effect']:+12.5g} {100 * term['share']:6.2f} %  {term['term']}")
+    if "coefficients" in found:
+        proof = "" if found["coefficients_proven"] else " (not proven)"
+        show(f"\nlargest coefficients{proof}, {found['units']} features")
+        for name, coefficient in found["coefficients"].items():
+            show(f"  {coefficient:>12.5g}  {name}")
 
 
 def _train_index(model: TableModel, label: str | None) -> int:

@@ -40,7 +40,9 @@ def add_parser(subparsers: Any) -> None:
     parser = add_command(
         subparsers, "fit", run, summary="learn a model from a table", description=DESCRIPTION, examples=EXAMPLES
     )
-    parser.add_argument("data", metavar="DATA", help="CSV, TSV, Parquet, .npy or .npz file; - is CSV from standard input")
+    parser.add_argument(
+        "data", metavar="DATA", help="CSV, TSV, Parquet, .npy or .npz file; - is CSV from standard input"
+    )
     parser.add_argument("--target", required=True, metavar="COLUMN", help="column to predict, by name or position")
     parser.add_argument("--out", required=True, type=Path, metavar="MODEL", help="model file to write")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
@@ -58,20 +60,31 @@ def _add_reading(group: Any) -> None:
         "--header", choices=("auto", "yes", "no"), default="auto", help="whether the first row of a text file has names"
     )
     group.add_argument("--names", metavar="A,B,...", help="names of the columns, for a file that has none")
-    group.add_argument("--delimiter", metavar="CHAR", help="what separates cells, such as ';' or tab (default: found out)")
+    group.add_argument(
+        "--delimiter", metavar="CHAR", help="what separates cells, such as ';' or tab (default: found out)"
+    )
     group.add_argument("--drop", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
-    group.add_argument("--categorical", nargs="+", default=[], metavar="COLUMN", help="columns of numbers to one-hot encode")
-    group.add_argument("--missing", nargs="+", metavar="TEXT", help="what stands for a missing value, instead of the above")
+    group.add_argument(
+        "--categorical", nargs="+", default=[], metavar="COLUMN", help="columns of numbers to one-hot encode"
+    )
+    group.add_argument(
+        "--missing", nargs="+", metavar="TEXT", help="what stands for a missing value, instead of the above"
+    )
     group.add_argument(
         "--max-categories", type=int, default=100, metavar="N", help="most categories of a column (default: 100)"
     )
     group.add_argument(
-        "--task", choices=("auto", "classification", "regression"), default="auto", help="what the target is (default: auto)"
+        "--task",
+        choices=("auto", "classification", "regression"),
+        default="auto",
+        help="what the target is (default: auto)",
     )
 
 
 def _add_model(group: Any) -> None:
-    group.add_argument("--loss", nargs="+", choices=("squared", "logistic"), default=[], help="of classifiers; default: try both")
+    group.add_argument(
+        "--loss", nargs="+", choices=("squared", "logistic"), default=[], help="of classifiers; default: try both"
+    )
     group.add_argument("--rank", nargs="+", type=int, default=[], metavar="R", help="default: try 2, 4 and 8")
     group.add_argument(
         "--alpha",
@@ -80,9 +93,11 @@ def _add_model(group: Any) -> None:
         default=[],
         help="regularisation (default: try 1e-3, 1e-4 and 1e-2; for regression 1e-2, 1e-3 and 1e-1)",
     )
-    group.add_argument("--degree", type=int, default=2, help="largest power of each feature (default: 2)")
+    group.add_argument("--degree", type=int, default=2, help="largest power of numbers (default: 2); categories have 1")
     group.add_argument("--basis", choices=tuple(BASES), default="power", help="default: power")
-    group.add_argument("--max-sweeps", type=int, default=4, metavar="N", help="most sweeps over the features (default: 4)")
+    group.add_argument(
+        "--max-sweeps", type=int, default=4, metavar="N", help="most sweeps over the features (default: 4)"
+    )
     group.add_argument("--jobs", type=int, metavar="N", help="processes (default: 1)")
 
 
@@ -91,9 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.out, arguments.data)
     settings = _settings(arguments)
     talk = (lambda text: None) if arguments.quiet else say
-    with open_table(
-        arguments.data, header=arguments.header, delimiter=check_delimiter(arguments.delimiter)
-    ) as table:
+    with open_table(arguments.data, header=arguments.header, delimiter=check_delimiter(arguments.delimiter)) as table:
         rows = read_training_rows(table, _options(arguments))
         talk(_describe_table(table.label, table.names is not None, rows))
     try:
@@ -118,10 +131,16 @@ def _settings(arguments: argparse.Namespace) -> FitSettings:
         raise CommandError(f"--holdout must be a part from 0 to 1, such as 0.2, got {arguments.holdout:g}.")
     if not 0 <= arguments.seed < 1 << 32:
         raise CommandError(f"--seed must be from 0 to 2**32 - 1, got {arguments.seed}.")
-    fixed = {name: getattr(arguments, name) for name in ("degree", "basis", "max_sweeps")}
-    fixed["n_jobs"] = arguments.jobs
+    fixed = {"basis": arguments.basis, "max_sweeps": arguments.max_sweeps, "n_jobs": arguments.jobs}
     return FitSettings(
-        arguments.loss, arguments.rank, arguments.alpha, fixed, arguments.folds, arguments.holdout, arguments.seed
+        arguments.loss,
+        arguments.rank,
+        arguments.alpha,
+        arguments.degree,
+        fixed,
+        arguments.folds,
+        arguments.holdout,
+        arguments.seed,
     )
 
 
@@ -156,8 +175,9 @@ def _choice(model: TableModel) -> dict[str, Any]:
     """Return what was chosen."""
     estimator = model.estimator
     chosen = {"task": "classification" if model.is_classifier else "regression"}
-    names = ("loss", "rank", "alpha", "degree") if model.is_classifier else ("rank", "alpha", "degree")
-    return {**chosen, **{name: getattr(estimator, name) for name in names}, "parameters": estimator.n_parameters_}
+    names = ("loss", "rank", "alpha") if model.is_classifier else ("rank", "alpha")
+    chosen.update({name: getattr(estimator, name) for name in names})
+    return {**chosen, "degree": max(estimator.plan_.dims) - 1, "parameters": estimator.n_parameters_}
 
 
 def _shown(name: str, value: Any) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 from polytrain.atomic_file import replace_file
 from polytrain.cli.common import CommandError, add_command, check_output, show
 from polytrain.cli.evaluate import add_target, count_errors
-from polytrain.cli.explain import RowSample
 from polytrain.cli.info import model_facts
 from polytrain.cli.table_arguments import add_model, add_table, load_model
 from polytrain.report import build_report
+from polytrain.tables.explaining import RowSample
 
 __all__ = ["add_parser"]
 

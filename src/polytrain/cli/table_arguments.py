@@ -31,7 +31,9 @@ def add_table(parser: argparse.ArgumentParser, **data: Any) -> None:
         help="whether the first row of a text file holds the columns' names (default: as in training)",
     )
     group.add_argument(
-        "--delimiter", metavar="CHAR", help="what separates cells of a text file, such as ';' or tab (default: found out)"
+        "--delimiter",
+        metavar="CHAR",
+        help="what separates cells of a text file, such as ';' or tab (default: found out)",
     )
     group.add_argument(
         "--new-categories",

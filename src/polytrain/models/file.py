@@ -101,9 +101,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
     return load_with_table(path, max_bytes=max_bytes)[0]
 
 
-def load_with_table(
-    path: str | os.PathLike[str], *, max_bytes: int = 1 << 30
-) -> tuple[Any, TableSection | None]:
+def load_with_table(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> tuple[Any, TableSection | None]:
     """Read a model file; return the model, and what the file knows about tables, if anything."""
     with open(path, "rb", opener=_open_file) as stream:
         n_bytes = os.fstat(stream.fileno()).st_size

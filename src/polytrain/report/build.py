@@ -77,7 +77,7 @@ def build_report(
     body += [
         sections.convergence(model),
         sections.importances(model, X),
-        sections.terms(model),
+        sections.terms(model, X),
         sections.cost(model, file_bytes, counted.n, seconds),
     ]
     return make_page(f"{model_name} on {data_name}", body, f"Made by polytrain {polytrain.__version__}.")

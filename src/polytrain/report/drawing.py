@@ -135,7 +135,9 @@ def line_chart(
         dash = f' stroke-dasharray="{_DASHES[k % len(_DASHES)]}"' if few and k else ""
         parts.append(f'<g style="color:{colour}"><title>{escape(name)}</title>')
         parts.append(f'<path class="line{"" if few else " thin"}" d="M{path}"{dash}/>')
-        parts += [f'<circle cx="{px:.1f}" cy="{py:.1f}" r="{3 if few else 1.5}" fill="currentColor"/>' for px, py in places]
+        parts += [
+            f'<circle cx="{px:.1f}" cy="{py:.1f}" r="{3 if few else 1.5}" fill="currentColor"/>' for px, py in places
+        ]
         parts.append("</g>")
     legend = [(name, k) for k, (name, _) in enumerate(series)] if few and len(series) > 1 else []
     for k, (name, index) in enumerate(legend):
@@ -146,9 +148,7 @@ def line_chart(
     return _picture(height + 16 * math.ceil(len(legend) / 2) + (6 if legend else 0), title, description, parts)
 
 
-def scatter_chart(
-    title: str, points: Sequence[tuple[float, float]], names: tuple[str, str], description: str
-) -> str:
+def scatter_chart(title: str, points: Sequence[tuple[float, float]], names: tuple[str, str], description: str) -> str:
     """Draw points and the diagonal, both axes alike."""
     low, high = _bounds([value for point in points for value in point])
     frame = _Frame((low, high), (low, high), 320)

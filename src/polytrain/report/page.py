@@ -89,9 +89,7 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], numb
     top = "".join(cell("th", k, text, ' scope="col"') for k, text in enumerate(head))
     lines = [
         "<tr>"
-        + "".join(
-            cell("th", k, text, ' scope="row"') if k == 0 else cell("td", k, text) for k, text in enumerate(row)
-        )
+        + "".join(cell("th", k, text, ' scope="row"') if k == 0 else cell("td", k, text) for k, text in enumerate(row))
         + "</tr>"
         for row in rows
     ]
@@ -107,7 +105,8 @@ def matrix(caption: str, labels: Sequence[str], counts: Sequence[Sequence[int]])
     for label, row in zip(labels, counts, strict=True):
         whole = sum(row) or 1
         cells = "".join(
-            f'<td class=number style="background:rgba(var(--heat),{0.55 * value / whole:.3f})">{value}</td>' for value in row
+            f'<td class=number style="background:rgba(var(--heat),{0.55 * value / whole:.3f})">{value}</td>'
+            for value in row
         )
         lines.append(f'<tr><th scope="row">{escape(label)}</th>{cells}<td class=number>{sum(row)}</td></tr>')
     return _scrolling(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from polytrain.report.drawing import bar_chart, line_chart, scatter_chart
 from polytrain.report.page import details, matrix, paragraph, section, table
 from polytrain.tables import CategoryColumn, NumberColumn, TableModel
 from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors
-from polytrain.tables.explaining import column_importances
+from polytrain.tables.explaining import column_importances, strongest_terms
 
 __all__ = ["calibration", "convergence", "cost", "data_and_model", "errors", "importances", "terms"]
 
@@ -184,13 +183,19 @@ def convergence(model: TableModel) -> str:
         series,
         ("sweep", "objective"),
         "Objective after every sweep. "
-        + "; ".join(f"{name}: {line[0][1]:.4g} at first, {line[-1][1]:.4g} at last" for name, line in series[:6] if line),
+        + "; ".join(
+            f"{name}: {line[0][1]:.4g} at first, {line[-1][1]:.4g} at last" for name, line in series[:6] if line
+        ),
         x_ticks=sweeps if len(sweeps) <= 12 else None,
     )
     reasons = {"tolerance": "the objective no longer changed", "max_sweeps": "the largest number of sweeps was made"}
     reason = reasons.get(model.estimator.stop_reason_, model.estimator.stop_reason_)
     seen = {record.get("n_rows") for record in history}
-    note = "The first sweeps saw a part of the rows, so that their objectives compare only roughly." if len(seen) > 1 else ""
+    note = (
+        "The first sweeps saw a part of the rows, so that their objectives compare only roughly."
+        if len(seen) > 1
+        else ""
+    )
     rows = [
         (names[record["train"]], str(record["sweep"]), number(record["objective"]), number(record["n_rows"]),
          f"{record['seconds']:.2f}")
@@ -232,48 +237,63 @@ def importances(model: TableModel, X: NDArray) -> str:
     )
 
 
-def terms(model: TableModel) -> str:
+def terms(model: TableModel, X: NDArray) -> str:
     """The strongest terms of every polynomial."""
     names = read_model(model.estimator).train_names
     parts = [
         paragraph(
-            "The terms of the polynomial that reach the largest magnitude in the fitted range of the features. For a "
-            "class, positive terms speak for it."
+            "The terms that make the scores vary most on these rows. The effect is a term's standard deviation, with the "
+            "sign of its slope: a positive one speaks for the class where the features lie above their means. A power stands "
+            "for what it adds to lower powers."
         )
     ]
     for index, name in enumerate(names[:_MAX_CLASSES]):
-        content = _term_bars(model, index)
+        content = _term_bars(model, X, index)
         parts.append(content if len(names) == 1 else details(f"for {name}", content))
     if len(names) > _MAX_CLASSES:
         parts.append(paragraph(f"{len(names) - _MAX_CLASSES} further polynomials are left out.", "note"))
     return section("Strongest terms", *parts)
 
 
-def _term_bars(model: TableModel, index: int) -> str:
-    found = top_terms(model.estimator, _MAX_TERMS, train=index, feature_names=model.preparation.feature_names)
-    signed: Sequence[tuple[str, float]] = [
-        (name, float(np.copysign(strength, coefficient)))
-        for name, strength, coefficient in zip(found.names, found.strengths, found.coefficients, strict=True)
-    ]
+def _term_bars(model: TableModel, X: NDArray, index: int) -> str:
+    found = strongest_terms(model, X, _MAX_TERMS, index)
+    signed = list(zip(found.names, found.effects.tolist(), strict=True))
     title = f"Strongest terms for {found.train_name}"
     chart = bar_chart(
         title,
-        [(name if name != "1" else "constant", value, f"{value:+.4g}") for name, value in signed],
+        [(name, value, f"{value:+.4g}") for name, value in signed],
         f"{title}: " + "; ".join(f"{name} {value:+.4g}" for name, value in signed),
     )
-    rows = [(name, f"{value:.6g}") for name, value in zip(found.names, found.coefficients.tolist(), strict=True)]
-    proof = "proven to be the largest" if found.exact else "not proven to be the largest"
+    rows = [
+        (name, f"{value:+.5g}", percent(share))
+        for (name, value), share in zip(signed, found.shares.tolist(), strict=True)
+    ]
+    proof = "proven to be the strongest" if found.exact else "not proven to be the strongest"
     return (
-        paragraph(f"For {found.train_name}, in {found.units} features, {proof}; signed strengths.", "note")
+        paragraph(f"For {found.train_name}, {proof}.", "note")
         + chart
-        + details("Coefficients", table("Coefficients", ("term", "coefficient"), rows, (1,)))
+        + details("The figures", table("Strongest terms", ("term", "effect", "share of the variance"), rows, (1, 2)))
+        + _coefficients(model, index)
     )
+
+
+def _coefficients(model: TableModel, index: int) -> str:
+    """The polynomial's own largest terms, where they say something: not with one-hot features, which exclude each other."""
+    if any(isinstance(column, CategoryColumn) for column in model.preparation.columns):
+        return ""
+    found = top_terms(model.estimator, _MAX_TERMS, train=index, feature_names=model.preparation.feature_names)
+    rows = [(name, f"{value:.6g}") for name, value in zip(found.names, found.coefficients.tolist(), strict=True)]
+    proof = "proven to be" if found.exact else "not proven to be"
+    caption = f"Coefficients in {found.units} features, {proof} those of the largest terms"
+    return details("Coefficients of the polynomial", table(caption, ("term", "coefficient"), rows, (1,)))
 
 
 def cost(model: TableModel, file_bytes: int, n_rows: int, seconds: float) -> str:
     """What the model takes: memory, arithmetic, time."""
     estimator = model.estimator
-    multiplications = sum(core.size + core.shape[0] * core.shape[2] for train in estimator.trains_ for core in train.cores)
+    multiplications = sum(
+        core.size + core.shape[0] * core.shape[2] for train in estimator.trains_ for core in train.cores
+    )
     dims = estimator.plan_.dims
     digits = sum(np.log10(n) for n in dims)
     full = f"about 10^{digits:.0f}" if digits > 9 else number(int(np.prod(dims)))

@@ -1,4 +1,10 @@
-"""Explanations of a table's model in terms of the table's columns."""
+"""Explanations of a table's model in terms of the table's columns.
+
+Coefficients of a polynomial in one-hot features say little: features of one column exclude each other, so that whole
+families of terms never occur together or stand for each other. `strongest_terms` therefore measures terms by what they
+do on the rows: every feature's functions are made orthonormal under its distribution, and the square of a coefficient
+is then the variance that its term brings.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +14,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.explain import sobol_indices
+from polytrain.explain._measure import FeatureMeasure, make_measure
+from polytrain.explain._view import ModelView, read_model
+from polytrain.explain.search import entries_at, largest_entries
 from polytrain.tables.model import TableModel
 
-__all__ = ["ColumnImportances", "column_importances"]
+__all__ = ["ColumnImportances", "RowSample", "StrongestTerms", "column_importances", "strongest_terms"]
+
+# Prefixes that the search for terms follows at once.
+_MAX_NODES = 50_000
+
+
+class RowSample:
+    """Keeps an even sample of a stream of rows: every row at first, every second one when there are many, ..."""
+
+    def __init__(self, max_rows: int = 20_000) -> None:
+        self._parts: list[NDArray] = []
+        self._max_rows, self._n, self._step, self._offset = max_rows, 0, 1, 0
+
+    def __call__(self, X: NDArray) -> None:
+        """Take note of a block."""
+        part = X[self._offset :: self._step]
+        self._offset = (self._offset - len(X)) % self._step
+        self._parts.append(part)
+        self._n += len(part)
+        while self._n > self._max_rows:
+            rows = np.concatenate(self._parts)
+            self._offset = (self._offset + self._step * (len(rows) % 2)) % (2 * self._step)
+            self._parts, self._step = [rows[::2]], 2 * self._step
+            self._n = len(self._parts[0])
+
+    @property
+    def rows(self) -> NDArray:
+        """The sample."""
+        return np.concatenate(self._parts)
 
 
 @dataclass(frozen=True)
@@ -61,3 +98,82 @@ def column_importances(model: TableModel, X: NDArray | None = None) -> ColumnImp
     return ColumnImportances(
         sorted(columns, key=lambda pair: -pair[1]), sorted(pairs, key=lambda pair: -pair[2]), higher
     )
+
+
+@dataclass(frozen=True)
+class StrongestTerms:
+    """The terms that make a polynomial vary most, strongest first.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Products of features. A power stands for what it adds to the lower powers of the feature.
+    effects : ndarray of shape (K,)
+        Standard deviation of each term over the rows, with the sign of its slope: positive if it grows with the product
+        of its features' deviations from their means.
+    shares : ndarray of shape (K,)
+        Share of the polynomial's variance.
+    exact : bool
+        Whether these are proven to be the strongest.
+    train_name : str
+        What a high value of the polynomial speaks for: a class, or "prediction".
+    """
+
+    names: tuple[str, ...]
+    effects: NDArray
+    shares: NDArray
+    exact: bool
+    train_name: str
+
+
+def strongest_terms(model: TableModel, X: NDArray | None = None, k: int = 10, train: int = 0) -> StrongestTerms:
+    """Find the terms that bring most variance, features taken as independent.
+
+    Parameters
+    ----------
+    model : TableModel
+        The model.
+    X : ndarray of shape (N, d), optional
+        Prepared rows that give the distribution of each feature; without them, features are uniform on their range.
+    k : int, default=10
+        How many terms.
+    train : int, default=0
+        Which of the model's polynomials.
+
+    Returns
+    -------
+    StrongestTerms
+    """
+    view = read_model(model.estimator, model.preparation.feature_names)
+    cores = [
+        np.einsum("aib,ij->ajb", core.astype(np.float64), matrix)
+        for core, matrix in zip(view.trains[train].cores, _ordered_maps(view, make_measure(view, X, None)), strict=True)
+    ]
+    index, exact = largest_entries(cores, k + 1, _MAX_NODES)  # one of them may be the constant
+    index = index[index.any(axis=1)][:k]
+    effects = entries_at(cores, index)
+    variance = float(sobol_indices(model.estimator, X).variance[train])
+    return StrongestTerms(
+        tuple(_term_name(row, view.feature_names) for row in index.tolist()),
+        effects,
+        effects**2 / variance if variance > 0 else np.zeros(len(effects)),
+        exact,
+        view.train_names[train],
+    )
+
+
+def _ordered_maps(view: ModelView, measures: list[FeatureMeasure]) -> list[NDArray]:
+    """Matrices (n, n) that rewrite basis functions in orthonormal ones, of which the j-th has degree j."""
+    maps = []
+    for n, (points, weights) in zip(view.trains[0].dims, measures, strict=True):
+        values = (view.basis.values(points, n) * np.sqrt(weights)).T
+        if len(values) < n:  # more functions than points: the missing ones vanish
+            values = np.concatenate((values, np.zeros((n - len(values), n))))
+        upper = np.linalg.qr(values, mode="r")
+        maps.append((upper * np.where(np.diagonal(upper) < 0, -1.0, 1.0)[:, None]).T)
+    return maps
+
+
+def _term_name(powers: list[int], names: tuple[str, ...]) -> str:
+    factors = [name if power == 1 else f"{name}^{power}" for power, name in zip(powers, names, strict=True) if power]
+    return " × ".join(factors)

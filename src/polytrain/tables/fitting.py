@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,8 @@ class FitSettings:
     ----------
     losses, ranks, alphas : sequence
         Values to choose from; empty for the usual ones.
+    degree : int
+        Largest power of features; those of only two values, such as categories, have degree 1.
     fixed : dict
         Other parameters of the estimator.
     folds : int
@@ -48,6 +50,7 @@ class FitSettings:
     losses: Sequence[str] = ()
     ranks: Sequence[int] = ()
     alphas: Sequence[float] = ()
+    degree: int = 2
     fixed: dict[str, Any] | None = None
     folds: int = 3
     holdout: float = 0.0
@@ -81,7 +84,7 @@ def fit_table_model(rows: TrainingRows, settings: FitSettings, say: Callable[[st
         X, held_X, y, held_y = _split(X, y, settings.holdout, settings.seed, classify)
         held = held_X, held_y
     facts: dict[str, Fact] = {"rows": len(X), "rows_without_target": rows.n_dropped, "missing_cells": rows.n_missing}
-    model, error = _choose(X, y, classify, settings, say, facts)
+    model, error = _choose(X, y, classify, replace(settings, fixed=_fixed(X, settings)), say, facts)
     metric = "error" if classify else "rmse"
     if error is not None:
         facts[f"cv_{metric}"] = error
@@ -95,6 +98,16 @@ def fit_table_model(rows: TrainingRows, settings: FitSettings, say: Callable[[st
     facts[f"training_{metric}"] = _error(model, X, y, classify)
     facts["total_seconds"] = time.perf_counter() - started
     return TableModel(model, rows.preparation, facts)
+
+
+def _fixed(X: NDArray, settings: FitSettings) -> dict[str, Any]:
+    """Parameters that are not chosen. Powers of a feature of two values would only repeat it."""
+    degree: int | list[int] = settings.degree
+    if settings.degree > 1:
+        low, high = X.min(axis=0), X.max(axis=0)
+        two_values = ((X == low) | (X == high)).all(axis=0)
+        degree = [1 if two else settings.degree for two in two_values.tolist()]
+    return {**(settings.fixed or {}), "degree": degree}
 
 
 def _check_rows(y: NDArray, classify: bool) -> None:
