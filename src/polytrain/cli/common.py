@@ -10,10 +10,11 @@ import argparse
 import json
 import os
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any, NoReturn
 
-__all__ = ["CommandError", "Parser", "add_command", "check_output", "say", "show", "show_json"]
+__all__ = ["CommandError", "HelpFormatter", "Parser", "add_command", "check_output", "say", "show", "show_json"]
 
 
 class CommandError(Exception):
@@ -28,6 +29,17 @@ class Parser(argparse.ArgumentParser):
         raise CommandError(f"{message}. See {self.prog} --help.")
 
 
+class HelpFormatter(argparse.HelpFormatter):
+    """Fills paragraphs to the width of the terminal, and leaves those with indented lines as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = [
+            part if "\n  " in part or part.startswith("  ") else textwrap.fill(" ".join(part.split()), width)
+            for part in text.split("\n\n")
+        ]
+        return textwrap.indent("\n\n".join(paragraphs), indent)
+
+
 def add_command(
     subparsers: Any, name: str, run: Any, *, summary: str, description: str, examples: str
 ) -> argparse.ArgumentParser:
@@ -37,7 +49,7 @@ def add_command(
         help=summary,
         description=description,
         epilog=f"examples:\n{examples}\n\nexit codes: 0 done, 2 a mistake that you can mend, 130 interrupted.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpFormatter,
     )
     parser.set_defaults(run=run)
     return parser

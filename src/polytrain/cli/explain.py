@@ -18,10 +18,10 @@ DESCRIPTION = """\
 Show the importances of the columns, the strongest interactions and the strongest terms of the polynomials.
 
 Importances are shares of the variance that a column takes part in (total Sobol indices, summed over the column's
-features). Terms are measured likewise: their effect is their standard deviation, with the sign of their slope, and a power
-stands for what it adds to lower powers. Features are taken as independent, each distributed as in the rows of DATA; any
-rows of the same kind will do, a target is not needed. Without DATA, which is possible for models without categories,
-features are distributed evenly over the range that they had in training.
+features). Terms are measured likewise: their effect is their standard deviation, with the sign of their slope, and a
+power stands for what it adds to lower powers. Features are taken as independent, each distributed as in the rows of
+DATA; any rows of the same kind will do, a target is not needed. Without DATA, which is possible for models without
+categories, features are distributed evenly over the range that they had in training.
 
 --units prints also the largest terms with their coefficients, as they stand in the polynomial."""
 
@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     train = _train_index(model, arguments.label)
     if arguments.data is None and any(isinstance(column, CategoryColumn) for column in model.preparation.columns):
         raise CommandError(
-            "this model has category columns, and how common the categories are is not in the model file. Give DATA, such "
-            "as the training table."
+            "this model has category columns, and how common the categories are is not in the model file. Give DATA, "
+            "such as the training table."
         )
     X = None
     if arguments.data is not None:
@@ -119,7 +119,7 @@ def _print(found: dict[str, Any]) -> None:
         show(f"  {name:<{width}}{100 * share:6.2f} %")
     show("\nshare of the variance made by pairs of columns")
     for pair in found["interactions"]:
-        show(f"  {' × '.join(pair['columns']):<{2 * width}}{100 * pair['share']:6.2f} %")
+        show(f"  {' * '.join(pair['columns']):<{2 * width}}{100 * pair['share']:6.2f} %")
     show(f"  {'three and more features':<{2 * width}}{100 * found['higher_interactions']:6.2f} %")
     show(f"\nstrongest terms for {found['terms_of']}{'' if found['proven'] else ' (not proven)'}: effect, share, term")
     for term in found["terms"]:

@@ -19,7 +19,8 @@ DESCRIPTION = """\
 Write the model in a form that runs without polytrain: an ONNX graph, or C99 source without dependencies.
 
 The exported model takes the features, not the cells of the table: numbers with missing values replaced, and 0 or 1 for
-every category. The C file lists them in a comment; the ONNX file has them in its metadata, under "polytrain.features"."""
+every category. The C file lists them in a comment; the ONNX file has them in its metadata, under
+"polytrain.features"."""
 
 EXAMPLES = """\
   polytrain export adult.polytrain --to onnx --out adult.onnx

@@ -19,15 +19,16 @@ Learn a model from a table and write it to a file, together with how the table w
 
 Columns are given by name, or by position: 0 is the first, -1 the last. Text columns are one-hot encoded. Missing values
 of a number column become its median, those of a text column a category of their own, and number columns that have any
-get a second feature that marks them. Missing are the empty cell and: {" ".join(DEFAULT_MISSING)}. Rows without target are
-left out.
+get a second feature that marks them. Missing are the empty cell and: {" ".join(DEFAULT_MISSING)}. Rows without target
+are left out, and so are columns of a single value.
 
 A target of text is a label, and so is one of at most ten different whole numbers; other numbers are predicted as such.
 --task says otherwise.
 
-Settings that are not given are chosen by cross-validation on training rows, at most 10,000 of them: loss and rank first,
-then alpha. The model is then fitted on all rows, and the cross-validated error of the chosen settings is reported; as the
-best of several, it is slightly too good. --holdout sets rows aside before anything else, and reports the error on them."""
+Settings that are not given are chosen by cross-validation on training rows, at most 10,000 of them: loss and rank
+first, then alpha. The model is then fitted on all rows, and the cross-validated error of the chosen settings is
+reported; as the best of several, it is slightly too good. --holdout sets rows aside before anything else, and reports
+the error on them."""
 
 EXAMPLES = """\
   polytrain fit adult-train.csv --target -1 --out adult.polytrain

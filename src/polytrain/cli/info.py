@@ -12,8 +12,8 @@ from polytrain.tables import CategoryColumn, NumberColumn, TableModel
 __all__ = ["add_parser", "model_facts"]
 
 DESCRIPTION = """\
-Show what a model file holds: estimator and settings, size, classes, columns and how they are prepared, and the record of
-the training. With --json also the list of features, in the order in which exported models want them."""
+Show what a model file holds: estimator and settings, size, classes, columns and how they are prepared, and the record
+of the training. With --json also the list of features, in the order in which exported models want them."""
 
 EXAMPLES = """\
   polytrain info adult.polytrain

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import os
 import shlex
@@ -11,7 +10,7 @@ from collections.abc import Sequence
 
 import polytrain
 from polytrain.cli import completion, evaluate, explain, export, fit, info, predict, report, reproduce
-from polytrain.cli.common import CommandError, Parser, say
+from polytrain.cli.common import CommandError, HelpFormatter, Parser, say
 from polytrain.models.errors import ModelFileError
 from polytrain.tables.errors import TableError
 
@@ -28,6 +27,7 @@ examples:
   polytrain report price.polytrain test.csv --out report.html
 
 Results go to standard output, everything else to standard error. `polytrain COMMAND --help` tells more.
+
 exit codes: 0 done, 2 a mistake that you can mend (one line says which), 130 interrupted with Ctrl-C."""
 
 
@@ -37,7 +37,7 @@ def make_parser() -> Parser:
         prog="polytrain",
         description="Polynomial classifiers and regressors kept as tensor trains.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"polytrain {polytrain.__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -18,8 +18,8 @@ from polytrain.tables.explaining import RowSample
 __all__ = ["add_parser"]
 
 DESCRIPTION = """\
-Write one HTML page about a model and its errors on a table with a target: data and model card, errors, confusion matrix,
-calibration, convergence, importances, strongest terms, cost. The page needs no network and no script."""
+Write one HTML page about a model and its errors on a table with a target: data and model card, errors, confusion
+matrix, calibration, convergence, importances, strongest terms, cost. The page needs no network and no script."""
 
 EXAMPLES = """\
   polytrain report adult.polytrain adult-test.csv --out adult.html"""

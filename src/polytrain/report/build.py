@@ -86,6 +86,6 @@ def build_report(
 def _summary(facts: dict[str, Any]) -> str:
     kind = f"{len(facts['classes'])} classes" if "classes" in facts else "a number"
     return (
-        f"A polynomial of degree {facts['degree']} in each of {facts['features']} features that predicts {kind}, kept as "
-        f"tensor trains of rank {facts['rank']}, fitted with the {facts['loss']} loss."
+        f"A polynomial in {facts['features']} features, each of degree {facts['degree']} at most, that predicts "
+        f"{kind}; kept as tensor trains of rank {facts['rank']} and fitted with the {facts['loss']} loss."
     )

@@ -16,7 +16,7 @@ from itertools import count
 __all__ = ["bar_chart", "line_chart", "scatter_chart"]
 
 WIDTH = 360
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 10, 38
+_RIGHT, _TOP, _BOTTOM = 12, 10, 38
 _COLOURS = tuple(f"var(--series{k})" for k in range(6))
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 _ids = count()
@@ -58,7 +58,7 @@ def bar_chart(title: str, items: Sequence[tuple[str, float, str]], description: 
     return _picture(top + row * len(items), title, description, parts)
 
 
-def _ticks(low: float, high: float, n: int = 4) -> list[float]:
+def _ticks(low: float, high: float, n: int = 5) -> list[float]:
     """Round numbers between two bounds."""
     span = high - low or 1.0
     step = 10.0 ** math.floor(math.log10(span / n))
@@ -72,6 +72,9 @@ class _Frame:
 
     def __init__(self, x: tuple[float, float], y: tuple[float, float], height: float) -> None:
         self.x, self.y, self.height = x, y, height
+        self.y_ticks = _ticks(*y)
+        # Room for the longest number, and for the axis's name beside it.
+        self.left = 26 + 6.5 * max((len(f"{value:g}") for value in self.y_ticks), default=1)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """Place of a pair of values."""
@@ -79,14 +82,14 @@ class _Frame:
         across = (x - x0) / ((x1 - x0) or 1.0)
         up = (y - y0) / ((y1 - y0) or 1.0)
         return (
-            _LEFT + across * (WIDTH - _LEFT - _RIGHT),
+            self.left + across * (WIDTH - self.left - _RIGHT),
             self.height - _BOTTOM - up * (self.height - _TOP - _BOTTOM),
         )
 
     def axes(self, x_name: str, y_name: str, x_ticks: Sequence[float] | None = None) -> list[str]:
         """Draw grid, numbers and names."""
         parts = []
-        for value in _ticks(*self.y):
+        for value in self.y_ticks:
             x, y = self.at(self.x[0], value)
             parts.append(f'<path class="grid" d="M{x:.1f} {y:.1f}H{WIDTH - _RIGHT}"/>')
             parts.append(_text(x - 5, y + 4, f"{value:g}", "end", "tick"))
@@ -94,11 +97,10 @@ class _Frame:
             x, y = self.at(value, self.y[0])
             parts.append(f'<path class="grid" d="M{x:.1f} {y:.1f}v4"/>')
             parts.append(_text(x, y + 16, f"{value:g}", "middle", "tick"))
-        parts.append(_text((_LEFT + WIDTH - _RIGHT) / 2, self.height - 5, x_name, "middle", "axis"))
+        parts.append(_text((self.left + WIDTH - _RIGHT) / 2, self.height - 5, x_name, "middle", "axis"))
         middle = (self.height - _BOTTOM + _TOP) / 2
-        parts.append(
-            f'<text class="axis" text-anchor="middle" transform="translate(11 {middle:.1f}) rotate(-90)">{escape(y_name)}</text>'
-        )
+        turned = f'transform="translate(11 {middle:.1f}) rotate(-90)"'
+        parts.append(f'<text class="axis" text-anchor="middle" {turned}>{escape(y_name)}</text>')
         return parts
 
 
@@ -125,7 +127,7 @@ def line_chart(
     frame = _Frame(x, y, height)
     parts = frame.axes(*names, x_ticks)
     if diagonal:
-        (x0, y0), (x1, y1) = frame.at(0, 0), frame.at(1, 1)
+        (x0, y0), (x1, y1) = frame.at(x[0], x[0]), frame.at(x[1], x[1])
         parts.append(f'<path class="reference" d="M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}"/>')
     few = len(series) <= len(_COLOURS)
     for k, (name, line) in enumerate(series):
@@ -141,7 +143,7 @@ def line_chart(
         parts.append("</g>")
     legend = [(name, k) for k, (name, _) in enumerate(series)] if few and len(series) > 1 else []
     for k, (name, index) in enumerate(legend):
-        left, top = _LEFT + (k % 2) * 155, height + 12 + 16 * (k // 2)
+        left, top = frame.left + (k % 2) * 155, height + 12 + 16 * (k // 2)
         dash = f' stroke-dasharray="{_DASHES[index % len(_DASHES)]}"' if index else ""
         parts.append(f'<path class="line" style="color:{_COLOURS[index]}" d="M{left} {top - 4}h22"{dash}/>')
         parts.append(_text(left + 28, top, shorten(name, 20)))

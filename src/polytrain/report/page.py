@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["Cell", "cards", "make_page", "section", "table"]
+__all__ = ["cards", "details", "make_page", "matrix", "paragraph", "section", "table"]
 
-#: Text of a cell, or a number as text, which is set to the right.
-Cell = str | int
+# The browser itself is told to load nothing and to run nothing.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 _STYLE = """
-:root { color-scheme: light dark; --paper: #ffffff; --ink: #1c1e21; --muted: #5b6168; --rule: #d5d9de; --panel: #f4f6f8;
-  --series0: #0072b2; --series1: #c04f00; --series2: #00805e; --series3: #a8497f; --series4: #5a5fc7; --series5: #8a6a00;
+:root { color-scheme: light dark;
+  --paper: #fff; --ink: #1c1e21; --muted: #5b6168; --rule: #d5d9de; --panel: #f4f6f8;
+  --series0: #0072b2; --series1: #c04f00; --series2: #00805e; --series3: #a8497f; --series4: #5a5fc7;
+  --series5: #8a6a00;
   --heat: 0, 114, 178; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14171a; --ink: #e8eaed; --muted: #a3abb3; --rule: #3a4047;
   --panel: #1f2429; --series0: #56b4e9; --series1: #f0a04b; --series2: #3fc79a; --series3: #e08fc0; --series4: #a3a8ff;
@@ -25,15 +27,18 @@ h2 { font-size: 1.2rem; margin: 2.2rem 0 0.5rem; padding-top: 0.6rem; border-top
 h3 { font-size: 1rem; margin: 1.2rem 0 0.4rem; }
 p { margin: 0.4rem 0; max-width: 44rem; }
 .note, footer { color: var(--muted); font-size: 0.9rem; }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: 0.6rem; margin: 1rem 0; padding: 0; }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: 0.6rem;
+  margin: 1rem 0; padding: 0; }
 .cards div { background: var(--panel); border-radius: 8px; padding: 0.6rem 0.8rem; }
 .cards dt { color: var(--muted); font-size: 0.85rem; }
 .cards dd { margin: 0; font-size: 1.3rem; font-weight: 600; overflow-wrap: anywhere; }
-.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 0 2rem; align-items: start; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 0 2rem;
+  align-items: start; }
 .pair > * { min-width: 0; }
 .scroll { overflow-x: auto; margin: 0.5rem 0; }
 table { border-collapse: collapse; font-size: 0.92rem; }
-th, td { text-align: left; padding: 0.25rem 0.7rem 0.25rem 0; border-bottom: 1px solid var(--rule); vertical-align: top; }
+th, td { text-align: left; padding: 0.25rem 0.7rem 0.25rem 0; border-bottom: 1px solid var(--rule);
+  vertical-align: top; }
 th { font-weight: 600; } thead th { color: var(--muted); font-weight: 500; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .matrix td, .matrix th { padding: 0.35rem 0.6rem; } .matrix .number { min-width: 3.2rem; }
@@ -41,7 +46,8 @@ caption { text-align: left; color: var(--muted); font-size: 0.88rem; padding-bot
 svg { display: block; width: 100%; max-width: 460px; height: auto; margin: 0.5rem 0; overflow: visible; }
 svg text { fill: var(--ink); font: 12px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; }
 svg .tick, svg .axis { fill: var(--muted); font-size: 11px; } svg .value { font-variant-numeric: tabular-nums; }
-svg .grid { stroke: var(--rule); fill: none; } svg .reference { stroke: var(--muted); stroke-dasharray: 4 4; fill: none; }
+svg .grid { stroke: var(--rule); fill: none; } svg .reference { stroke: var(--muted); fill: none;
+  stroke-dasharray: 4 4; }
 svg .line { stroke: currentColor; stroke-width: 2; fill: none; } svg .thin { stroke-width: 1; opacity: 0.5; }
 summary { cursor: pointer; padding: 0.3rem 0; color: var(--series0); }
 a { color: var(--series0); } code { overflow-wrap: anywhere; }
@@ -55,7 +61,7 @@ def make_page(title: str, body: Iterable[str], foot: str) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         f'<link rel="icon" href="data:,">\n<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n'
         f"<main>\n{chr(10).join(body)}\n</main>\n<footer><p>{escape(foot)}</p></footer>\n</body>\n</html>\n"
     )
@@ -81,7 +87,7 @@ def cards(items: Sequence[tuple[str, str]]) -> str:
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
-    """Return a table that scrolls sideways; the columns ``numbers`` are set to the right, the first one is a heading."""
+    """Return a table that scrolls sideways; columns in ``numbers`` are set to the right, the first is a heading."""
 
     def cell(tag: str, k: int, text: str, scope: str = "") -> str:
         return f"<{tag}{scope}{' class=number' if k in numbers else ''}>{escape(text)}</{tag}>"

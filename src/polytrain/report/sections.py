@@ -32,7 +32,7 @@ def percent(share: float) -> str:
 def number(value: Any) -> str:
     """Return a number with thin spaces between thousands, or with five digits."""
     if value is None:
-        return "–"
+        return "-"
     return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else f"{value:.5g}"
 
 
@@ -92,8 +92,8 @@ def errors(counted: ClassificationErrors | RegressionErrors) -> str:
             f"{sample.shape[1]} points, true value across and predicted value up, around the diagonal; "
             f"root mean squared error {figures['rmse']:.5g}, R² {number(figures['r2'])}.",
         )
-        return section("Errors", '<div class="pair"><div>', table("Errors", ("figure", "value"), rows, (1,)), "</div><div>",
-                       chart, "</div></div>")  # fmt: skip
+        figures_table = table("Errors", ("figure", "value"), rows, (1,))
+        return section("Errors", '<div class="pair"><div>', figures_table, "</div><div>", chart, "</div></div>")
     rows = [("rows", number(figures["n"])), ("error", percent(figures["error"]))]
     rows += [("accuracy", percent(figures["accuracy"])), ("balanced accuracy", percent(figures["balanced_accuracy"]))]
     rows += [("log loss", number(figures["log_loss"]))] if "log_loss" in figures else []
@@ -113,8 +113,8 @@ def _per_class(counted: ClassificationErrors) -> str:
         (
             label,
             number(int(true[k])),
-            percent(right[k] / true[k]) if true[k] else "–",
-            percent(right[k] / said[k]) if said[k] else "–",
+            percent(right[k] / true[k]) if true[k] else "-",
+            percent(right[k] / said[k]) if said[k] else "-",
         )
         for k, label in enumerate(counted.labels)
     ]
@@ -137,8 +137,8 @@ def calibration(counted: ClassificationErrors) -> str:
         source = "The probability is the model's."
     else:
         source = (
-            "The squared loss has no probabilities of its own; its score s, which estimates the mean of a target of -1 and "
-            "1, is read as the probability (1 + |s|) / 2 of the predicted class, at most 1."
+            "The squared loss has no probabilities of its own; its score s, which estimates the mean of a target of -1 "
+            "and 1, is read as the probability (1 + |s|) / 2 of the predicted class, at most 1."
         )
     low = max(0.0, min([p for point in points for p in point]) - 0.03)
     chart = line_chart(
@@ -218,7 +218,7 @@ def importances(model: TableModel, X: NDArray) -> str:
         [(name, share, percent(share)) for name, share in shown],
         "Columns by importance: " + "; ".join(f"{name} {percent(share)}" for name, share in shown),
     )
-    pairs = [(f"{one} × {two}", percent(share)) for one, two, share in found.pairs[:10] if share > 0]
+    pairs = [(f"{one} * {two}", percent(share)) for one, two, share in found.pairs[:10] if share > 0]
     pairs.append(("three and more features", percent(found.higher)))
     rest = found.columns[_MAX_BARS:]
     listed = table("Further columns", ("column", "importance"), [(name, percent(share)) for name, share in rest], (1,))
@@ -242,9 +242,9 @@ def terms(model: TableModel, X: NDArray) -> str:
     names = read_model(model.estimator).train_names
     parts = [
         paragraph(
-            "The terms that make the scores vary most on these rows. The effect is a term's standard deviation, with the "
-            "sign of its slope: a positive one speaks for the class where the features lie above their means. A power stands "
-            "for what it adds to lower powers."
+            "The terms that make the scores vary most on these rows. The effect is a term's standard deviation, with "
+            "the sign of its slope: a positive one speaks for the class where the features lie above their means. A "
+            "power stands for what it adds to lower powers."
         )
     ]
     for index, name in enumerate(names[:_MAX_CLASSES]):
@@ -278,7 +278,7 @@ def _term_bars(model: TableModel, X: NDArray, index: int) -> str:
 
 
 def _coefficients(model: TableModel, index: int) -> str:
-    """The polynomial's own largest terms, where they say something: not with one-hot features, which exclude each other."""
+    """The polynomial's largest terms, where they say something: one-hot features exclude each other."""
     if any(isinstance(column, CategoryColumn) for column in model.preparation.columns):
         return ""
     found = top_terms(model.estimator, _MAX_TERMS, train=index, feature_names=model.preparation.feature_names)
@@ -300,9 +300,9 @@ def cost(model: TableModel, file_bytes: int, n_rows: int, seconds: float) -> str
     rows = [
         ("model file", f"{number(file_bytes)} bytes"),
         ("stored coefficients", number(estimator.n_parameters_)),
-        ("coefficients of the polynomials written out", f"{len(estimator.trains_)} × {full}"),
+        ("coefficients of the polynomials written out", f"{len(estimator.trains_)} times {full}"),
         ("multiplications per row", f"about {number(int(multiplications))}"),
-        ("reading and scoring here", f"{number(int(n_rows / seconds))} rows per second" if seconds > 0 else "–"),
+        ("reading and scoring here", f"{number(int(n_rows / seconds))} rows per second" if seconds > 0 else "-"),
     ]
     if isinstance(fit := model.training.get("fit_seconds"), float):
         rows.append(("time of the fit", f"{fit:.2f} s"))

@@ -169,11 +169,11 @@ def _ordered_maps(view: ModelView, measures: list[FeatureMeasure]) -> list[NDArr
         values = (view.basis.values(points, n) * np.sqrt(weights)).T
         if len(values) < n:  # more functions than points: the missing ones vanish
             values = np.concatenate((values, np.zeros((n - len(values), n))))
-        upper = np.linalg.qr(values, mode="r")
+        upper = np.asarray(np.linalg.qr(values, mode="r"))
         maps.append((upper * np.where(np.diagonal(upper) < 0, -1.0, 1.0)[:, None]).T)
     return maps
 
 
 def _term_name(powers: list[int], names: tuple[str, ...]) -> str:
     factors = [name if power == 1 else f"{name}^{power}" for power, name in zip(powers, names, strict=True) if power]
-    return " × ".join(factors)
+    return " * ".join(factors)

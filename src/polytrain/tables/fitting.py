@@ -105,7 +105,7 @@ def _fixed(X: NDArray, settings: FitSettings) -> dict[str, Any]:
     degree: int | list[int] = settings.degree
     if settings.degree > 1:
         low, high = X.min(axis=0), X.max(axis=0)
-        two_values = ((X == low) | (X == high)).all(axis=0)
+        two_values = (np.equal(X, low) | np.equal(X, high)).all(axis=0)
         degree = [1 if two else settings.degree for two in two_values.tolist()]
     return {**(settings.fixed or {}), "degree": degree}
 

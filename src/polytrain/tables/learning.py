@@ -130,7 +130,7 @@ class _Gathered:
 
 
 def read_training_rows(table: Table, options: TableOptions) -> TrainingRows:
-    """Read a table and learn its preparation.
+    r"""Read a table and learn its preparation.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def read_training_rows(table: Table, options: TableOptions) -> TrainingRows:
     >>> from pathlib import Path
     >>> from polytrain.tables import TableOptions, open_table, read_training_rows
     >>> path = Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = path.write_text("31,smith,no\\n?,cook,yes\\n49,cook,no\\n")
+    >>> _ = path.write_text("31,smith,no\n?,cook,yes\n49,cook,no\n")
     >>> with open_table(path) as table:
     ...     rows = read_training_rows(table, TableOptions(target="-1", names=("age", "job", "rich")))
     >>> rows.preparation.feature_names, rows.is_classification

@@ -128,13 +128,13 @@ class Preparation:
     @classmethod
     def of_estimator(cls, model: Any) -> Preparation:
         """Return the preparation of a model that was fitted on plain numbers."""
-        names = getattr(model, "feature_names_in_", None)
-        named = names is not None
         count = model.n_features_in_
+        named = hasattr(model, "feature_names_in_")
+        names = model.feature_names_in_ if named else position_names(count)
         middle = np.zeros(count) if model.scale_ is None else model.scale_.centre
         columns = tuple(
             NumberColumn(str(name), k, float(fill), False)
-            for k, (name, fill) in enumerate(zip(names if named else position_names(count), middle, strict=True))
+            for k, (name, fill) in enumerate(zip(names, middle, strict=True))
         )
         return cls(columns, None, named, count, DEFAULT_MISSING)
 

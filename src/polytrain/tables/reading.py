@@ -81,7 +81,7 @@ def position_names(n_columns: int) -> list[str]:
 
 
 def open_table(path: str | os.PathLike[str], *, header: str = "auto", delimiter: str | None = None) -> Table:
-    """Open a table: CSV, TSV, Parquet, .npy or .npz.
+    r"""Open a table: CSV, TSV, Parquet, .npy or .npz.
 
     The kind follows from the name's ending, or from the first bytes where the ending is unknown.
 
@@ -107,7 +107,7 @@ def open_table(path: str | os.PathLike[str], *, header: str = "auto", delimiter:
     >>> from pathlib import Path
     >>> from polytrain.tables import open_table
     >>> path = Path(tempfile.mkdtemp()) / "tiny.csv"
-    >>> _ = path.write_text("length,colour\\n1.5,red\\n2,blue\\n")
+    >>> _ = path.write_text("length,colour\n1.5,red\n2,blue\n")
     >>> with open_table(path) as table:
     ...     print(table.names, [list(block.columns) for block in table.blocks()])
     ['length', 'colour'] [[['1.5', '2'], ['red', 'blue']]]

@@ -95,7 +95,7 @@ class TextTable:
                 yield self._reader.line_num, [cell.strip() for cell in row]
         except csv.Error as error:
             raise TableError(
-                f"{self.label}, line {self._reader.line_num}: {error}. Mend the line, or check that the file is a table."
+                f"{self.label}, line {self._reader.line_num}: {error}. Mend the line, or check that this is a table."
             ) from None
 
     def blocks(self, n_rows: int = BLOCK_ROWS) -> Iterator[Block]:
