@@ -83,7 +83,8 @@ def errors(counted: ClassificationErrors | RegressionErrors) -> str:
     """Figures and, for classes, the confusion matrix; for numbers, a picture of both."""
     figures = counted.summary()
     if isinstance(counted, RegressionErrors):
-        rows = [(name.replace("_", " "), number(value)) for name, value in figures.items()]
+        words = {"n": "rows", "rmse": "root mean squared error", "mae": "mean absolute error", "r2": "R²"}
+        rows = [(words.get(name, name.replace("_", " ")), number(value)) for name, value in figures.items()]
         sample = counted.sample
         chart = scatter_chart(
             "Predicted and true values",
@@ -118,8 +119,8 @@ def _per_class(counted: ClassificationErrors) -> str:
         )
         for k, label in enumerate(counted.labels)
     ]
-    head = ("class", "rows", "found (recall)", "right when said (precision)")
-    return table("By class", head, rows, (1, 2, 3))
+    head = ("class", "rows", "recall", "precision")
+    return table("By class: rows of the class that are found, and predictions of it that are right", head, rows, (1, 2, 3))
 
 
 def calibration(counted: ClassificationErrors) -> str:
@@ -243,8 +244,8 @@ def terms(model: TableModel, X: NDArray) -> str:
     parts = [
         paragraph(
             "The terms that make the scores vary most on these rows. The effect is a term's standard deviation, with "
-            "the sign of its slope: a positive one speaks for the class where the features lie above their means. A "
-            "power stands for what it adds to lower powers."
+            "the sign of its slope: a positive one raises the score where the features lie above their means. A power "
+            "stands for what it adds to lower powers."
         )
     ]
     for index, name in enumerate(names[:_MAX_CLASSES]):
@@ -300,7 +301,8 @@ def cost(model: TableModel, file_bytes: int, n_rows: int, seconds: float) -> str
     rows = [
         ("model file", f"{number(file_bytes)} bytes"),
         ("stored coefficients", number(estimator.n_parameters_)),
-        ("coefficients of the polynomials written out", f"{len(estimator.trains_)} times {full}"),
+        ("polynomials", number(len(estimator.trains_))),
+        ("coefficients of each, written out", full),
         ("multiplications per row", f"about {number(int(multiplications))}"),
         ("reading and scoring here", f"{number(int(n_rows / seconds))} rows per second" if seconds > 0 else "-"),
     ]

@@ -34,8 +34,7 @@ class ArrayTable:
     def __init__(self, path: Path, label: str) -> None:
         self.label = label
         try:
-            loaded = np.load(path, mmap_mode="r", allow_pickle=False)
-            arrays = {"": loaded} if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
+            arrays = _load(path)
         except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
             raise TableError(f"{label} cannot be read: {error}. Save plain arrays of numbers or text anew.") from None
         for name, array in arrays.items():
@@ -64,6 +63,16 @@ class ArrayTable:
         for start in range(0, total, n_rows):
             columns = [_cells(column[start : start + n_rows]) for column in self._columns]
             yield Block(columns, range(start, min(start + n_rows, total)), "row")
+
+
+def _load(path: Path) -> dict[str, NDArray]:
+    """Arrays by name; a single array is mapped, not read, and has no name."""
+    with open(path, "rb") as stream:
+        if stream.read(2) != b"PK":
+            return {"": np.load(path, mmap_mode="r", allow_pickle=False)}
+        stream.seek(0)
+        with np.load(stream, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
 
 
 def _check_array(what: str, array: NDArray) -> None:

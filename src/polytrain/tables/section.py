@@ -101,7 +101,7 @@ def _read_column(entry: Any, n_columns: int) -> NumberColumn | CategoryColumn:
     if isinstance(entry, dict) and "fill" in entry:
         name, position, marked, fill = _take(entry, "a column", ("name", "position", "marked", "fill"))
         _check_place(name, position, marked, n_columns)
-        if type(fill) not in (int, float) or abs(fill) > 1.8e308 or not math.isfinite(fill):
+        if type(fill) is not float or not math.isfinite(fill):
             raise ValueError(f"the column {name!r:.60} has no number for missing values.")
         return NumberColumn(name, position, float(fill), bool(marked))
     name, position, marked, categories = _take(entry, "a column", ("name", "position", "marked", "categories"))

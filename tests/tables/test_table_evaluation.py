@@ -1,0 +1,65 @@
+"""Errors counted block by block equal those of scikit-learn on all rows."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    confusion_matrix,
+    log_loss,
+    mean_absolute_error,
+    r2_score,
+    root_mean_squared_error,
+)
+
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.tables import Preparation, TableModel
+from polytrain.tables.evaluation import make_errors
+
+X, Y = load_iris(return_X_y=True)
+
+
+def count(estimator, y):
+    model = TableModel(estimator, Preparation.of_estimator(estimator), {})
+    errors = make_errors(model)
+    for start in range(0, len(X), 37):
+        errors.add(X[start : start + 37], y[start : start + 37])
+    return errors
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classification(n_classes):
+    y = Y % n_classes
+    estimator = TensorTrainClassifier(rank=2, max_sweeps=1, random_state=0).fit(X, y)
+    errors = count(estimator, y)
+    figures, guess, sure = errors.summary(), estimator.predict(X), estimator.predict_proba(X)
+    assert figures["n"] == 150
+    assert figures["error"] == pytest.approx((guess != y).mean())
+    assert figures["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(y, guess))
+    assert figures["log_loss"] == pytest.approx(log_loss(y, sure))
+    assert figures["confusion"] == confusion_matrix(y, guess).tolist()
+    n, probability, right = errors.bins.sum(axis=1)
+    assert (n, right) == (150, (guess == y).sum())
+    assert probability == pytest.approx(sure.max(axis=1).sum())
+    place = np.minimum((sure.max(axis=1) * 20).astype(int), 19)
+    np.testing.assert_array_equal(errors.bins[0], np.bincount(place, minlength=20))
+
+
+def test_squared_loss_has_no_log_loss():
+    errors = count(TensorTrainClassifier(loss="squared", rank=2, max_sweeps=1).fit(X, Y % 2), Y % 2)
+    assert "log_loss" not in errors.summary()
+    assert errors.bins[0].sum() == 150
+    assert errors.bins[0, :10].sum() == 0  # of two classes, the predicted one has at least a half
+    assert not count(TensorTrainClassifier(loss="squared", rank=2, max_sweeps=1).fit(X, Y), Y).bins.any()
+
+
+def test_regression():
+    y = X[:, 0] * X[:, 1] + 1e4
+    estimator = TensorTrainRegressor(rank=2, max_sweeps=1, random_state=0).fit(X, y)
+    errors = count(estimator, y)
+    figures, guess = errors.summary(), estimator.predict(X)
+    assert figures["rmse"] == pytest.approx(root_mean_squared_error(y, guess))
+    assert figures["mae"] == pytest.approx(mean_absolute_error(y, guess))
+    assert figures["r2"] == pytest.approx(r2_score(y, guess))
+    assert figures["largest_error"] == pytest.approx(np.abs(y - guess).max())
+    np.testing.assert_allclose(errors.sample, [y, guess])
