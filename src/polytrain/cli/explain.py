@@ -76,6 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
         with open_model_table(model, arguments) as table:
             for block in model.blocks(table, new_categories=arguments.new_categories):
                 sample(block.X)
+            if not len(sample):
+                raise CommandError(f"{table.label} holds no rows. Name a file with rows.")
         X = sample.rows
     try:
         found = _explain(model, X, train, arguments)

@@ -44,6 +44,9 @@ class RowSample:
             self._parts, self._step = [rows[::2]], 2 * self._step
             self._n = len(self._parts[0])
 
+    def __len__(self) -> int:
+        return self._n
+
     @property
     def rows(self) -> NDArray:
         """The sample."""

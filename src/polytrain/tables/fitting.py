@@ -111,8 +111,6 @@ def _fixed(X: NDArray, settings: FitSettings) -> dict[str, Any]:
 
 
 def _check_rows(y: NDArray, classify: bool) -> None:
-    if len(y) < 2:
-        raise TableError("the table has one row only; bring at least two.")
     if classify and len(np.unique(y)) < 2:
         raise TableError(f"all rows have the same label {y[0]!s:.60}; bring rows of at least two classes.")
 

@@ -172,6 +172,8 @@ def read_training_rows(table: Table, options: TableOptions) -> TrainingRows:
     if not gathered[target].codes and not gathered[target].numbers:
         raise TableError(f"{table.label} holds a header but no rows. Name a file with rows.")
     y, rows, is_text, classify = _target(gathered.pop(target), table.label, options)
+    if len(y) < 2:
+        raise TableError(f"{table.label} holds one row only. Name a file with more.")
     columns, features, left_out = [], [], []
     n_missing = 0
     for k, column in gathered.items():
