@@ -171,8 +171,7 @@ return Math.min(...[...document.querySelectorAll('p, td, th, caption, summary, t
 
 
 @pytest.mark.skipif(not (BROWSER and DRIVER), reason=MISSING)
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, False)])
 @pytest.mark.parametrize("name", ["two", "ten", "squared", "number"])
 def test_in_a_browser(pages, browser, tmp_path, name, width, dark):
     browser.show(pages[name], width, dark=dark)

@@ -42,6 +42,7 @@ th, td { text-align: left; padding: 0.25rem 0.7rem 0.25rem 0; border-bottom: 1px
 th { font-weight: 600; } thead th { color: var(--muted); font-weight: 500; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .matrix td, .matrix th { padding: 0.35rem 0.6rem; } .matrix .number { min-width: 3.2rem; }
+.matrix thead .number { white-space: normal; overflow-wrap: anywhere; min-width: 4rem; }
 caption { text-align: left; color: var(--muted); font-size: 0.88rem; padding-bottom: 0.3rem; }
 svg { display: block; width: 100%; max-width: 460px; height: auto; margin: 0.5rem 0; overflow: visible; }
 svg text { fill: var(--ink); font: 12px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; }

@@ -141,7 +141,7 @@ def calibration(counted: ClassificationErrors) -> str:
             "The squared loss has no probabilities of its own; its score s, which estimates the mean of a target of -1 "
             "and 1, is read as the probability (1 + |s|) / 2 of the predicted class, at most 1."
         )
-    low = max(0.0, min([p for point in points for p in point]) - 0.03)
+    low = min(0.5, max(0.0, min([p for point in points for p in point]) - 0.03))
     chart = line_chart(
         "Calibration",
         [("observed", points)],
