@@ -25,7 +25,9 @@ def check(tmp_path, capsys, *options):
     assert figures["error"] <= 0.145
     assert main(["predict", str(model), str(test), "--out", str(tmp_path / "predictions.csv")]) == 0
     guesses = (tmp_path / "predictions.csv").read_text().split()[1:]
-    assert [guesses.count("<=50K"), guesses.count(">50K")] == [sum(column) for column in zip(*figures["confusion"], strict=True)]
+    assert [guesses.count("<=50K"), guesses.count(">50K")] == [
+        sum(column) for column in zip(*figures["confusion"], strict=True)
+    ]
     assert main(["explain", str(model), str(test), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["proven"]
     assert main(["report", str(model), str(test), "--out", str(tmp_path / "adult.html")]) == 0

@@ -45,14 +45,29 @@ def people(tmp_path):
 @pytest.fixture
 def model(people, tmp_path, capsys):
     path = tmp_path / "rich.polytrain"
-    run(capsys, "fit", people, "--target", "rich", "--drop", "id", "--loss", "logistic", "--folds", "0", "--out", path, *FAST)
+    run(
+        capsys,
+        "fit",
+        people,
+        "--target",
+        "rich",
+        "--drop",
+        "id",
+        "--loss",
+        "logistic",
+        "--folds",
+        "0",
+        "--out",
+        path,
+        *FAST,
+    )
     return path
 
 
 def test_fit_reports_what_it_did(people, tmp_path, capsys):
     out = run(
-        capsys, "fit", people, "--target", "rich", "--drop", "id", "--out", tmp_path / "m", "--json", "--holdout", "0.25",
-        "--rank", "2", "3", "--alpha", "1e-2", "1e-3", "--max-sweeps", "1", "--quiet",
+        capsys, "fit", people, "--target", "rich", "--drop", "id", "--out", tmp_path / "m", "--json",
+        "--holdout", "0.25", "--rank", "2", "3", "--alpha", "1e-2", "1e-3", "--max-sweeps", "1", "--quiet",
     )  # fmt: skip
     facts = json.loads(out)
     assert facts["task"] == "classification"
@@ -170,7 +185,10 @@ def test_export_onnx(model, people, tmp_path, capsys):
     run(capsys, "export", model, "--to", "onnx", "--dtype", "float64", "--out", tmp_path / "rich.onnx")
     session = runtime.InferenceSession(tmp_path / "rich.onnx", providers=["CPUExecutionProvider"])
     loaded = load_table_model(model)
-    assert json.loads(session.get_modelmeta().custom_metadata_map["polytrain.features"]) == loaded.preparation.feature_names
+    assert (
+        json.loads(session.get_modelmeta().custom_metadata_map["polytrain.features"])
+        == loaded.preparation.feature_names
+    )
     with loaded.open(people) as table:
         X = np.concatenate([block.X for block in loaded.blocks(table)])
     labels, _ = session.run(None, {"X": X})
@@ -190,7 +208,20 @@ def test_arrays_and_parquet_give_the_same_model(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("\n".join(",".join(map(repr, row)) for row in np.column_stack([X, y]).tolist()))
     results = []
     for name in ("a.npy", "a.npz", "a.parquet", "a.csv"):
-        run(capsys, "fit", tmp_path / name, "--target", "-1", "--loss", "squared", "--folds", "0", "--out", tmp_path / "m", *FAST)
+        run(
+            capsys,
+            "fit",
+            tmp_path / name,
+            "--target",
+            "-1",
+            "--loss",
+            "squared",
+            "--folds",
+            "0",
+            "--out",
+            tmp_path / "m",
+            *FAST,
+        )
         results.append(run(capsys, "predict", tmp_path / "m", tmp_path / name))
         other = "a.npy" if name in ("a.csv", "a.npy") else "a.npz"
         assert run(capsys, "predict", tmp_path / "m", tmp_path / other) == results[0]

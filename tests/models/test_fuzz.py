@@ -16,6 +16,7 @@ from comparison import seal
 
 import polytrain
 from polytrain import ModelFileError, TensorTrain, TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain.tables import CategoryColumn, NumberColumn, Preparation, TableModel, Target
 
 MAX_SECONDS, MAX_BYTES = 1.0, 200_000_000
 RNG = np.random.default_rng(0)
@@ -44,6 +45,9 @@ def files(tmp_path):
     ]
     for k, model in enumerate(models):
         model.save(folder / str(k))
+    columns = (NumberColumn("a", 0, 0.5, True), CategoryColumn("b", 2, ("x",), False))
+    preparation = Preparation(columns, Target("y", 1, False), True, 3, ("?",))
+    TableModel(models[-1], preparation, {"rows": 40, "file": "a.csv"}).save(folder / "table")
     return folder
 
 

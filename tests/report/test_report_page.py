@@ -30,21 +30,32 @@ def as_csv(rows, header=""):
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """Pages of every kind: two classes with hostile names and missing cells, ten classes, one without probabilities, a number."""
+    """Two classes with hostile names and missing cells, ten classes, three without probabilities, a number."""
     folder = tmp_path_factory.mktemp("reports")
     X, y = load_iris(return_X_y=True)
     quoted = NASTY.replace('"', '""')
-    header = f'"{quoted}",b,a column whose name is far longer than any screen of a phone could ever be wide,kind,"t""<i>"\n'
+    header = (
+        f'"{quoted}",b,a column whose name is far longer than any screen of a phone could ever be wide,kind,"t""<i>"\n'
+    )
     rows = [
-        ("?" if k % 11 == 0 else row[0], row[1], row[2], f'"{quoted}"' if k % 3 else "plain", f'"{quoted}"' if label else "no")
+        (
+            "?" if k % 11 == 0 else row[0],
+            row[1],
+            row[2],
+            f'"{quoted}"' if k % 3 else "plain",
+            f'"{quoted}"' if label else "no",
+        )
         for k, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True))
     ]
     digits, labels = load_digits(return_X_y=True)
-    ten = [[*row, f"digit {label}"] for row, label in zip(digits[:300, 20:30].tolist(), labels[:300].tolist(), strict=True)]
+    ten = [
+        [*row, f"digit {label}"] for row, label in zip(digits[:300, 20:30].tolist(), labels[:300].tolist(), strict=True)
+    ]
+    three = [[*row, label] for row, label in zip(X.tolist(), y.tolist(), strict=True)]
     return {
         "two": make_report(folder, "two", as_csv(rows, header), "--loss", "logistic"),
         "ten": make_report(folder, "ten", as_csv(ten), "--loss", "logistic"),
-        "squared": make_report(folder, "squared", as_csv([[*row, label] for row, label in zip(X, y, strict=True)]), "--loss", "squared"),
+        "squared": make_report(folder, "squared", as_csv(three), "--loss", "squared"),
         "number": make_report(folder, "number", as_csv(X + np.arange(150)[:, None] * 1e-4)),
     }  # fmt: skip
 
@@ -177,7 +188,10 @@ def test_in_a_browser(pages, browser, tmp_path, name, width, dark):
     browser.show(pages[name], width, dark=dark)
     assert browser.console() == []
     assert browser.run("return document.querySelectorAll('h2').length") >= len(SECTIONS)
-    assert browser.run("document.querySelectorAll('details').forEach(d => d.open = true); return document.readyState") == "complete"
+    assert (
+        browser.run("document.querySelectorAll('details').forEach(d => d.open = true); return document.readyState")
+        == "complete"
+    )
     assert browser.run("return document.documentElement.scrollWidth") == width
     assert browser.run(TOO_WIDE) == []
     assert browser.run(OVERLAPS) == []
@@ -185,6 +199,9 @@ def test_in_a_browser(pages, browser, tmp_path, name, width, dark):
     assert browser.run("return parseFloat(getComputedStyle(document.body).fontSize)") >= 16
     background = browser.run("return getComputedStyle(document.body).backgroundColor")
     assert background == ("rgb(20, 23, 26)" if dark else "rgb(255, 255, 255)")
-    assert browser.run("return performance.getEntriesByType('resource').filter(e => !e.name.startsWith('data:')).length") == 0
+    assert (
+        browser.run("return performance.getEntriesByType('resource').filter(e => !e.name.startsWith('data:')).length")
+        == 0
+    )
     browser.screenshot(tmp_path / "page.png")
     assert (tmp_path / "page.png").stat().st_size > 20_000

@@ -12,7 +12,7 @@ from polytrain import ModelFileError, TensorTrainClassifier, TensorTrainRegresso
 from polytrain.tables import CategoryColumn, NumberColumn, Preparation, TableModel, Target, load_table_model
 
 sys.path.append(str(Path(__file__).parents[1] / "models"))
-from comparison import assert_same, seal  # noqa: E402
+from comparison import assert_same, seal
 
 DATA = Path(__file__).parents[1] / "data"
 COLUMNS = (NumberColumn("age", 0, 40.5, True), CategoryColumn("job", 2, ("cook", "smith"), True))

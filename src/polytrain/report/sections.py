@@ -120,7 +120,9 @@ def _per_class(counted: ClassificationErrors) -> str:
         for k, label in enumerate(counted.labels)
     ]
     head = ("class", "rows", "recall", "precision")
-    return table("By class: rows of the class that are found, and predictions of it that are right", head, rows, (1, 2, 3))
+    return table(
+        "By class: rows of the class that are found, and predictions of it that are right", head, rows, (1, 2, 3)
+    )
 
 
 def calibration(counted: ClassificationErrors) -> str:
