@@ -135,7 +135,7 @@ def _reproduce(arguments: argparse.Namespace, settings: Settings, specs: Sequenc
     digits = DigitRows(settings.dataset, settings.features, arguments.data_home, say)
     reproduction = Reproduction(settings, digits, store, jobs, say)
     kept = sum(map(reproduction.is_finished, specs))
-    say(f"{settings.dataset}: {len(specs)} rows, {kept} of them finished before; {jobs} processes; results in {out}")
+    say(f"{settings.dataset}: {len(specs)} rows, {kept} of them finished before; --jobs {jobs}; results in {out}")
     started = time.perf_counter()
     table = LiveTable(settings.dataset, several_starts=arguments.ablation)
     for line in table.head():
