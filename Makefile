@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format docs bench bench-full clean
+.PHONY: help demo reproduce test test-slow lint format docs bench bench-full clean
 .DELETE_ON_ERROR:
 # The stamps are made by pattern; make must not delete them as intermediate files.
 .SECONDARY:
@@ -16,6 +16,9 @@ help:  ## show this list
 
 demo: $(VENV)/.has-progress  ## train on handwritten digits and compare (under a minute)
 	@$(BIN)/python examples/digits_demo.py
+
+reproduce: $(VENV)/.has-plot  ## run the paper's experiment on bundled digits, with plots (about two minutes)
+	@$(BIN)/polytrain reproduce digits
 
 test: $(VENV)/.has-test  ## run the tests, without the slow ones
 	@$(BIN)/python -m pytest -m "not slow and not cluster"
