@@ -10,13 +10,12 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import stat
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
 
+from polytrain.atomic_file import write_atomically
 from polytrain.models.errors import ModelFileError
 from polytrain.models.state import describe, rebuild
 from polytrain.tensor_file import Header, pack_tensors, parse_json, read_header, read_tensors
@@ -57,21 +56,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
             f"{MAX_HEADER_BYTES} that a model file may hold. Shorten the names, or use pickle."
         )
     digest = _checksum(header, body).encode()
-    _write_atomically(Path(os.path.realpath(path)), [header[: _DIGEST.start], digest, header[_DIGEST.stop :], *body])
-
-
-def _write_atomically(path: Path, parts: list[bytes]) -> None:
-    """Write beside the file and move into place, so that nobody ever sees half of it."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        with open(temporary, "xb") as stream:
-            stream.writelines(parts)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_atomically(path, [header[: _DIGEST.start], digest, header[_DIGEST.stop :], *body])
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:

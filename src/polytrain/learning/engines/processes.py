@@ -23,7 +23,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 from numpy.typing import NDArray
 
 from polytrain.basis import Basis
-from polytrain.learning.engines.local import BlockEngine, LinearEngine, make_blocks
+from polytrain.learning.engines.local import BlockEngine, LinearEngine, hash_rows, make_blocks
 from polytrain.learning.losses import Loss
 from polytrain.learning.sampling import DistinctRows, choose_rows, row_keys
 from polytrain.learning.threads import one_blas_thread
@@ -220,7 +220,7 @@ class ProcessEngine(BlockEngine):
         n_processes: int,
     ) -> None:
         super().__init__(basis, dims)
-        self._target, self._weights = target, weights
+        self._columns, self._target, self._weights = columns, target, weights
         self.n_rows, self._keys = columns.shape[1], row_keys(columns)
         self._distinct = DistinctRows.of(self._keys, target)
         self.n_distinct = self._distinct.n_rows
@@ -240,6 +240,9 @@ class ProcessEngine(BlockEngine):
 
     def _tell(self, method: str, *arguments: Any) -> None:
         self._team.tell("ask", self._group, method, *arguments)
+
+    def fingerprint(self) -> str:
+        return hash_rows(self._columns, self._target, self._weights)
 
     def linear(self) -> LinearEngine:
         group = self._team.new_group()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from polytrain.basis import Basis
 from polytrain.learning import kernels
-from polytrain.learning.engines.local import row_ranges
+from polytrain.learning.engines.local import hash_rows, row_ranges
 from polytrain.learning.losses import Loss
 from polytrain.learning.rows import LinearBlock, LossAt, RowBlock, Scratch, TrainBlock, turned
 from polytrain.learning.sampling import DistinctRows, choose_rows, row_keys
@@ -151,6 +151,10 @@ def _distinct(at: None, rows: PartRows) -> DistinctRows:
 def _choose(at: None, rows: PartRows, part: float, seed: int, distinct: DistinctRows) -> PartRows:
     chosen, weights = choose_rows(part, seed, distinct, row_keys(rows.columns), rows.target, rows.weights)
     return PartRows(np.ascontiguousarray(rows.columns[:, chosen]), rows.target[chosen], weights)
+
+
+def _hash(at: None, rows: PartRows) -> str:
+    return hash_rows(*rows)
 
 
 def _mass(at: None, rows: PartRows) -> tuple[int, float]:
@@ -295,6 +299,9 @@ class TaskEngine(_TaskRows):
     def part(self, part: float, seed: int) -> TaskEngine:
         chosen = self._runner.map(_Task(_choose, None, part, seed, self._distinct), self._parts)
         return TaskEngine(self._runner, chosen, self._loss, self._basis, self._dims)
+
+    def fingerprint(self) -> str:
+        return " ".join(self._runner.collect(self._runner.map(_Task(_hash, None), self._parts)))
 
     def linear(self) -> _TaskLinear:
         return _TaskLinear(self._runner, self._parts, self._loss, self.n_rows)
