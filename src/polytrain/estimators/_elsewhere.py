@@ -195,7 +195,7 @@ class RowsElsewhere:
 
     def summary(self, classify: bool) -> Summary:
         """Take the first pass over the rows."""
-        return Summary.merge(self.runner.collect(self._map_raw(_Shared(_summarise, classify))))
+        return Summary.merge(list(self.runner.collect(self._map_raw(_Shared(_summarise, classify)))))
 
     def scale(self, summary: Summary, scale: FeatureScale | None, classify: bool) -> None:
         """Take the second pass over the rows."""
@@ -291,7 +291,7 @@ class _BlockRows(RowsElsewhere):
     def _rows_per_part(self) -> int:
         first = _as_block(next(iter(self._source), (np.zeros((1, 1)), np.zeros(1))))
         row_bytes = 8 * max(1, first[0].shape[1])
-        return max(1024, min(1 << 25, self._max_bytes // 32) // row_bytes)
+        return max(1024, min(1 << 25, self._max_bytes // 8) // row_bytes)
 
 
 def _as_block(block: Any) -> tuple[NDArray, ...]:

@@ -7,7 +7,7 @@ equal rows are chosen together, and a smaller part is contained in a larger one.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -73,8 +73,9 @@ class DistinctRows:
         return cls(negative, positive, bool((np.abs(target) == 1.0).all()))
 
     @classmethod
-    def merge(cls, found: Sequence[DistinctRows]) -> DistinctRows:
+    def merge(cls, found: Iterable[DistinctRows]) -> DistinctRows:
         """Bring together what was found in several places."""
+        found = list(found)
         negative, positive = (
             np.unique(np.concatenate([getattr(one, name) for one in found]))[:_MANY]
             for name in ("negative", "positive")

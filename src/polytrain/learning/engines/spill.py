@@ -64,8 +64,8 @@ class SpillRunner:
     def map(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
         return [self.keep(function(*(self._load(entry) for entry in row))) for row in zip(*columns, strict=True)]
 
-    def collect(self, handles: Sequence[Any]) -> list[Any]:
-        return [self._load(handle) for handle in handles]
+    def collect(self, handles: Sequence[Any]) -> Iterator[Any]:
+        return (self._load(handle) for handle in handles)
 
     def keep(self, value: Any) -> Any:
         """Return a handle for a value; a small value is its own handle."""

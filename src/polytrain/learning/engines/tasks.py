@@ -8,8 +8,9 @@ tasks that are kept alive never reach back further than one pass along the train
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -35,7 +36,7 @@ class Runner(Protocol):
     def map(self, function: Callable, *columns: Sequence[Any]) -> list[Handle]:
         """Start ``function(*row)`` for every row of these columns; handles among them stand for their results."""
 
-    def collect(self, handles: Sequence[Handle]) -> list[Any]:
+    def collect(self, handles: Sequence[Handle]) -> Iterable[Any]:
         """Return the results, in order."""
 
 
@@ -132,16 +133,18 @@ def _product(at: Any, rows: PartRows, left: Any, right: Any, here: LossAt, step:
 def _answer(at: Any, rows: PartRows, left: Any, right: Any, here: LossAt, questions: Sequence[str]) -> tuple:
     """Answers to questions about the present scores; the part's share of the mean loss comes last."""
     blocks = [block for _, block in at.blocks(rows, left, right, here)]
-    return (*(_add([getattr(block, question)() for block in blocks]) for question in questions), here.value)
+    return (*(_add(getattr(block, question)() for block in blocks) for question in questions), here.value)
 
 
-def _add(answers: Sequence[Any]) -> Any:
-    if isinstance(answers[0], tuple):
-        return tuple(_add(entries) for entries in zip(*answers, strict=True))
-    total = answers[0]
-    for answer in answers[1:]:
-        total = total + answer
-    return total
+def _add(answers: Iterable[Any]) -> Any:
+    """Sum in order; tuples are summed entry by entry."""
+    return reduce(_plus, answers)
+
+
+def _plus(one: Any, other: Any) -> Any:
+    if isinstance(one, tuple):
+        return tuple(_plus(*pair) for pair in zip(one, other, strict=True))
+    return one + other
 
 
 def _distinct(at: None, rows: PartRows) -> DistinctRows:
@@ -276,12 +279,11 @@ class TaskEngine(_TaskRows):
     ) -> None:
         super().__init__()
         self._runner, self._loss, self._basis, self._dims = runner, loss, basis, dims
-        masses = runner.collect(runner.map(_Task(_mass, None), parts))
+        masses = list(runner.collect(runner.map(_Task(_mass, None), parts)))
         self.n_rows = sum(count for count, _ in masses)
         filled = [part for part, (count, _) in zip(parts, masses, strict=True) if count]
         self._parts = runner.map(_Task(_divide, None, sum(mass for _, mass in masses)), filled)
-        found = runner.collect(runner.map(_Task(_distinct, None), self._parts))
-        self._distinct = DistinctRows.merge(found)
+        self._distinct = DistinctRows.merge(runner.collect(runner.map(_Task(_distinct, None), self._parts)))
         self.n_distinct = self._distinct.n_rows
 
     def __enter__(self) -> TaskEngine:
