@@ -103,13 +103,14 @@ def test_number_of_tasks_does_not_grow_with_the_sweeps(client, monkeypatch):
     counts = []
 
     def count(self, train, record):
+        time.sleep(0.5)  # what was let go of is forgotten a little later
         counts.append(client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)))
 
     monkeypatch.setattr(SweepProgress, "sweep_done", count)
     model = TensorTrainClassifier(rank=3, max_sweeps=10, tol=0.0, loss="squared", solver="cg", random_state=0)
     model.fit(_chunked(X, 400), _chunked(y, 400))
     assert len(counts) == 10
-    assert counts[9] <= counts[2]
+    assert counts[9] <= counts[2], counts
 
 
 @pytest.mark.cluster
@@ -180,7 +181,11 @@ def test_joblibs_dask_backend_runs_trains_and_grid_searches(client):
     assert search.best_params_["rank"] in (1, 2)
 
 
-def test_without_a_client_the_remedy_is_named():
+def test_without_a_client_the_remedy_is_named(monkeypatch):
+    def no_client():
+        raise ValueError("No global client found and no address provided")
+
+    monkeypatch.setattr("distributed.get_client", no_client)
     X, y = _rows()
     with pytest.raises(ValueError, match=r"client = Client\(\)"):
         TensorTrainClassifier().fit(_chunked(X, 500), _chunked(y, 500))
@@ -210,4 +215,5 @@ def test_predictions_of_arrays_are_lazy_without_a_cluster():
     assert lazy.chunks == ((400, 400, 400, 300),)
     np.testing.assert_array_equal(lazy.compute(scheduler="synchronous"), model.predict(X))
     unknown = model.decision_function(_chunked(X, 400)[_chunked(X, 400)[:, 0] > 0])
-    np.testing.assert_array_equal(unknown.compute(scheduler="synchronous"), model.decision_function(X)[X[:, 0] > 0])
+    expected = model.decision_function(X)[X[:, 0] > 0]
+    np.testing.assert_allclose(unknown.compute(scheduler="synchronous"), expected, atol=1e-12)

@@ -10,7 +10,7 @@ import pytest
 
 from polytrain import TensorTrainClassifier
 
-LIMIT = 300 << 20
+LIMIT = 400 << 20
 N_FEATURES, N_FILES = 20, 16
 N_ROWS = 4 * LIMIT // (8 * N_FEATURES) + 1
 SETTINGS = {"loss": "squared", "degree": 1, "rank": 2, "max_sweeps": 1, "random_state": 0}

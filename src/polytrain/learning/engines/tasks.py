@@ -188,6 +188,10 @@ class _TaskRows:
     def _at(self) -> Any:
         raise NotImplementedError
 
+    def _nothing(self) -> list[None]:
+        """Stand for the environments at an end of the train."""
+        return [None] * len(self._parts)
+
     def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
         """Left and right environment of every part."""
         raise NotImplementedError
@@ -255,8 +259,7 @@ class _TaskLinear(_TaskRows):
         return _AtLinear(self._loss)
 
     def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
-        none = [None] * len(self._parts)
-        return none, none
+        return self._nothing(), self._nothing()
 
     def gram(self) -> NDArray:
         return self._ask("gram")
@@ -309,8 +312,8 @@ class TaskEngine(_TaskRows):
         return _TaskLinear(self._runner, self._parts, self._loss, self.n_rows)
 
     def place(self, cores: list[NDArray], position: int = 0) -> None:
-        last, border = len(cores) - 1, [None] * len(self._parts)
-        self._bonds: list[Sequence[Handle]] = [border] * (len(cores) + 1)
+        last = len(cores) - 1
+        self._bonds: list[Sequence[Handle]] = [self._nothing()] * (len(cores) + 1)
         self._ranks = [core.shape[0] for core in cores] + [1]
         self._site = last
         for core in reversed(cores[position + 1 :]):
@@ -323,7 +326,7 @@ class TaskEngine(_TaskRows):
 
     def move_right(self, core: NDArray) -> None:
         self._to_right = True
-        self._bonds[self._site + 1] = self._map(_extend, core)
+        self._bonds[self._site + 1] = self._extended(core, self._bonds[self._site], self._nothing())
         self._site += 1
         self._ranks[self._site] = core.shape[2]
         self._to_right = turned(self._site, True, len(self._dims))
@@ -331,11 +334,15 @@ class TaskEngine(_TaskRows):
 
     def move_left(self, core: NDArray) -> None:
         self._to_right = False
-        self._bonds[self._site] = self._map(_extend, core)
+        self._bonds[self._site] = self._extended(core, self._nothing(), self._bonds[self._site + 1])
         self._ranks[self._site] = core.shape[0]
         self._site -= 1
         self._to_right = turned(self._site, False, len(self._dims))
         self._next_core()
+
+    def _extended(self, core: NDArray, left: Sequence[Handle], right: Sequence[Handle]) -> list[Handle]:
+        # Only the near environment is named: with the far one, which this replaces, tasks would hang on all before.
+        return self._runner.map(_Task(_extend, self._at(), core), self._parts, left, right)
 
     def product(self, step: NDArray) -> NDArray:
         self._searched = step
