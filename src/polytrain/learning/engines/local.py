@@ -139,10 +139,7 @@ class BlockEngine(_BlockSum):
         return kernels.gram_from_moments(self._sum("gram_moments"), shape, self._basis)
 
     def factors(self) -> tuple[NDArray, NDArray, NDArray]:
-        left, middle, right, mass = (sum(parts) for parts in zip(*self._ask("factors"), strict=True))
-        if mass > 0:  # the Kronecker product of three means, times the total curvature
-            middle, right = middle / mass, right / mass
-        return left, middle, right
+        return kernels.mean_factors(*(sum(parts) for parts in zip(*self._ask("factors"), strict=True)))
 
 
 class _HereLinear(LinearEngine):

@@ -360,7 +360,4 @@ class TaskEngine(_TaskRows):
         return kernels.gram_from_moments(self._ask("gram_moments"), shape, self._basis)
 
     def factors(self) -> tuple[NDArray, NDArray, NDArray]:
-        left, middle, right, mass = self._ask("factors")
-        if mass > 0:  # the Kronecker product of three means, times the total curvature
-            middle, right = middle / mass, right / mass
-        return left, middle, right
+        return kernels.mean_factors(*self._ask("factors"))
