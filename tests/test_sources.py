@@ -59,6 +59,16 @@ def test_regressor_on_blocks_equals_the_one_on_arrays(rows):
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-10)
 
 
+def test_labels_that_are_objects_survive_the_disk(rows, monkeypatch):
+    monkeypatch.setattr(spill, "_SMALL", 1000)
+    X, y, _ = rows
+    labels = y.astype(object)
+    model = TensorTrainClassifier(rank=2, random_state=0, max_memory=100_000).fit(Blocks((3000,), X, labels))
+    expected = TensorTrainClassifier(rank=2, random_state=0).fit(X, labels)
+    assert model.classes_.dtype == expected.classes_.dtype
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+
+
 def test_float32_blocks_compute_in_float32(rows):
     X, y, _ = rows
     small = X.astype(np.float32)

@@ -238,7 +238,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         rows.scale(summary, scale, classify=True)
         factors = self._class_weights(classes, summary.label_weights)
         codes = decision.code(len(classes)) if len(classes) > 2 else np.array([[-1.0, 1.0]])
-        problems = [partial(rows.labelled, classes, factors, code) for code in codes]
+        problems = [partial(rows.labelled, factors, code) for code in codes]
         self._learn_elsewhere(plan, scale, rows, problems)
         self.classes_, self.decision_ = classes, decision
         return self
