@@ -12,6 +12,7 @@ import secrets
 import shutil
 import tempfile
 import time
+from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from functools import cache, partial
 from multiprocessing.connection import Client, Connection, Listener
@@ -50,6 +51,15 @@ def _receive(connection: Connection) -> Any:
 def _helpers(n_processes: int) -> ProcessPoolExecutor:
     """Processes that wait a minute for the next fit before they end: starting them takes longer than many a fit."""
     return ProcessPoolExecutor(max_workers=n_processes, timeout=60)
+
+
+def _start(calls: list[tuple]) -> list[Any]:
+    """Let one process serve with each of these arguments."""
+    try:
+        return [_helpers(len(calls)).submit(_serve, *arguments) for arguments in calls]
+    except BrokenExecutor:  # a process was killed during an earlier fit
+        _helpers.cache_clear()
+        return [_helpers(len(calls)).submit(_serve, *arguments) for arguments in calls]
 
 
 def _knock(address: Any, key: bytes, ended: Any) -> None:
@@ -125,11 +135,8 @@ class _Team:
         key = secrets.token_bytes(16)
         self._connections: list[Connection] = []
         with Listener(authkey=key) as listener:
-            executor = _helpers(n_processes - 1)
-            self._futures = [
-                executor.submit(_serve, listener.address, key, folder, problem, first, n_processes)
-                for first in range(1, n_processes)
-            ]
+            shares = [(folder, problem, first, n_processes) for first in range(1, n_processes)]
+            self._futures = _start([(listener.address, key, *share) for share in shares])
             for future in self._futures:
                 # A process that fails to start must not leave this one waiting for it.
                 future.add_done_callback(partial(_knock, listener.address, key))
