@@ -24,6 +24,8 @@ NAMES = (
     "mnist",
     "growth",
     "memory",
+    "parallel",
+    "cluster",
     "prediction",
     "import_time",
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import NDArray
 
 from polytrain import TensorTrainClassifier
 
 
 class Train:
-    """Squared loss, degree 2, linear start."""
+    """Squared loss, degree 2, linear start, float32 rows."""
 
     def __init__(self, rank: int = 16, alpha: float = 1e-4, max_sweeps: int = 4, n_jobs: int | None = None) -> None:
         self.name = f"polytrain, rank {rank}"
@@ -28,8 +29,8 @@ class Train:
         return [{"alpha": alpha} for alpha in (3e-5, 1e-4, 3e-4, 1e-3)]
 
     def fit(self, X: NDArray, y: NDArray) -> Train:
-        self._model.fit(X, y)
+        self._model.fit(X.astype(np.float32), y)
         return self
 
     def predict(self, X: NDArray) -> NDArray:
-        return self._model.predict(X)
+        return self._model.predict(X.astype(np.float32))

@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 
 __all__ = ["NpyFolder", "ParquetFolder", "open_rows"]
 
-_BLOCK_ROWS = 65_536
+# A block takes about this many bytes.
+_BLOCK_BYTES = 8 << 20
+
+
+def _rows_per_block(n_features: int) -> int:
+    return max(1, _BLOCK_BYTES // (8 * max(1, n_features)))
 
 
 class NpyFolder:
@@ -28,12 +33,10 @@ class NpyFolder:
     ----------
     path : path-like
         The folder.
-    block_rows : int
-        Rows per block.
     """
 
-    def __init__(self, path: str | os.PathLike[str], block_rows: int = _BLOCK_ROWS) -> None:
-        self.path, self.block_rows = Path(path), block_rows
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
         self._names = [file.name[1:] for file in sorted(self.path.glob("X*.npy"))]
         for name in self._names:
             if not (self.path / f"y{name}").exists():
@@ -52,8 +55,7 @@ class NpyFolder:
                     f"{letter}{name} {len(array)}" for letter, array in zip(letters, arrays, strict=True)
                 )
                 raise ValueError(f"files of one block in {self.path} differ in their number of rows: {counts}.")
-            for start in range(0, len(arrays[0]), self.block_rows):
-                yield tuple(np.array(array[start : start + self.block_rows]) for array in arrays)
+            yield from ArrayRows(*arrays)
 
 
 class ParquetFolder:
@@ -65,12 +67,10 @@ class ParquetFolder:
         The folder.
     target : str
         Name of the column of targets; all others are features.
-    block_rows : int
-        Rows per block.
     """
 
-    def __init__(self, path: str | os.PathLike[str], target: str, block_rows: int = _BLOCK_ROWS) -> None:
-        self.path, self.target, self.block_rows = Path(path), target, block_rows
+    def __init__(self, path: str | os.PathLike[str], target: str) -> None:
+        self.path, self.target = Path(path), target
         self._files = sorted(self.path.glob("*.parquet"))
         self.feature_names = self._check_names()
 
@@ -92,7 +92,7 @@ class ParquetFolder:
 
         for file in self._files:
             with parquet.ParquetFile(file) as table:
-                for batch in table.iter_batches(self.block_rows):
+                for batch in table.iter_batches(_rows_per_block(len(self.feature_names))):
                     columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in self.feature_names]
                     yield np.column_stack(columns), batch.column(self.target).to_numpy(zero_copy_only=False)
 
@@ -157,12 +157,13 @@ class ArrayRows:
         Features, targets and perhaps weights.
     """
 
-    def __init__(self, *arrays: Any, block_rows: int = _BLOCK_ROWS) -> None:
-        self._arrays, self._block_rows = arrays, block_rows
+    def __init__(self, *arrays: Any) -> None:
+        self._arrays = arrays
 
     def __iter__(self) -> Iterator[tuple[NDArray, ...]]:
-        for start in range(0, len(self._arrays[0]), self._block_rows):
-            yield tuple(np.array(array[start : start + self._block_rows]) for array in self._arrays)
+        size = _rows_per_block(self._arrays[0].shape[1] if self._arrays[0].ndim > 1 else 1)
+        for start in range(0, len(self._arrays[0]), size):
+            yield tuple(np.array(array[start : start + size]) for array in self._arrays)
 
 
 def recut(blocks: Iterable[tuple[NDArray, ...]], n_rows: int) -> Iterator[tuple[NDArray, ...]]:

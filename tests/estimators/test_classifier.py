@@ -442,6 +442,17 @@ def test_metadata_routing_through_a_pipeline_and_a_grid_search(iris):
 
 
 @LOSSES
+def test_the_rows_of_one_train_are_shared_without_changing_it(loss):
+    X = np.random.default_rng(0).normal(size=(20_000, 4))
+    y = X[:, 0] * X[:, 1] + X[:, 2] > 0
+    alone, shared = (
+        TensorTrainClassifier(loss=loss, rank=3, max_sweeps=2, random_state=0, n_jobs=n_jobs).fit(X, y)
+        for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(alone.decision_function(X), shared.decision_function(X))
+
+
+@LOSSES
 def test_history_has_a_record_per_train_and_sweep(wine, loss):
     X, y = wine
     model = TensorTrainClassifier(loss=loss, rank=4, max_sweeps=4, tol=0.0, random_state=0).fit(X, y)

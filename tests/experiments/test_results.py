@@ -9,8 +9,9 @@ import time
 
 import pytest
 
+from polytrain.atomic_file import write_atomically
 from polytrain.experiments import results
-from polytrain.experiments.results import COLUMNS, JobStore, markdown_table, rows_as_csv, write_atomically
+from polytrain.experiments.results import COLUMNS, JobStore, markdown_table, rows_as_csv
 
 KEY = {"kind": "row", "d": 20, "alphas": [0.1, 0.01]}
 
@@ -74,7 +75,7 @@ def test_a_failed_write_leaves_the_old_content(tmp_path, monkeypatch):
 WRITER = """
 import sys
 from pathlib import Path
-from polytrain.experiments.results import write_atomically
+from polytrain.atomic_file import write_atomically
 for number in range(10**9):
     write_atomically(Path(sys.argv[1]), "[" + ", ".join([str(number)] * 200_000) + "]")
     if number == 0:

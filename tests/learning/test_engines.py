@@ -1,5 +1,7 @@
 """The in-memory engine at every site, moving right and left, against explicit matrices."""
 
+import os
+import signal
 from itertools import product
 
 import numpy as np
@@ -17,6 +19,7 @@ from reference import (
     right_vector,
 )
 
+from polytrain.learning.engines import processes
 from polytrain.learning.gauge import fit_ranks, shift_left, shift_right
 
 CASES = [
@@ -166,6 +169,21 @@ def test_answers_are_the_same_to_the_last_bit_on_any_number_of_processes():
     for others in answers[1:]:
         for one, other in zip(answers[0], others, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def test_a_killed_helper_is_reported_and_the_next_fit_works():
+    problem = make_problem(12, (2, 3, 2), 2, 20_000, "squared", "power")
+    cores = fit_ranks(problem.cores, (1, 2, 2, 1), np.random.default_rng(0))
+    with problem.engine(2) as engine:
+        engine.place(cores)
+        before = engine.gradient()
+        [helper] = processes._helpers(1)._processes
+        os.kill(helper, signal.SIGKILL)
+        with pytest.raises(RuntimeError, match="ended unexpectedly"):
+            [engine.gradient() for _ in range(100)]
+    with problem.engine(2) as engine:
+        engine.place(cores)
+        np.testing.assert_array_equal(engine.gradient(), before)
 
 
 def test_engine_stands_at_the_first_core_with_its_scores_after_place():

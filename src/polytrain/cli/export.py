@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from polytrain.atomic_file import replace_file
+from polytrain.atomic_file import write_atomically
 from polytrain.cli.common import CommandError, add_command, check_output, say, show
 from polytrain.cli.table_arguments import add_model, load_model
 from polytrain.export import to_c, to_onnx
@@ -55,8 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             content = _onnx(model.estimator, model.preparation, arguments.dtype or "float32")
     except (ValueError, ImportError) as error:
         raise CommandError(str(error)) from error
-    with replace_file(arguments.out) as stream:
-        stream.write(content)
+    write_atomically(arguments.out, [content])
     say(f"{arguments.out}: {len(content)} bytes, {len(model.preparation.feature_names)} features")
     show(str(arguments.out))
     return 0

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from polytrain.atomic_file import replace_file
+from polytrain.atomic_file import write_atomically
 from polytrain.cli.common import CommandError, add_command, check_output, show
 from polytrain.cli.evaluate import add_target, count_errors
 from polytrain.cli.info import model_facts
@@ -62,7 +62,6 @@ def run(arguments: argparse.Namespace) -> int:
         )
     except ValueError as error:
         raise CommandError(str(error)) from error
-    with replace_file(arguments.out) as stream:
-        stream.write(page.encode("utf-8", "replace"))
+    write_atomically(arguments.out, [page.encode("utf-8", "replace")])
     show(str(arguments.out))
     return 0

@@ -11,13 +11,14 @@ from typing import Any
 
 from joblib import cpu_count
 
+from polytrain.atomic_file import write_atomically
 from polytrain.cli.common import CommandError, say, show
 from polytrain.datasets import DataFileError
 from polytrain.experiments import plots
 from polytrain.experiments.digit_rows import DigitRows
 from polytrain.experiments.paper_tables import LOSS_NAMES
 from polytrain.experiments.report import LiveTable, describe_run, markdown_page
-from polytrain.experiments.results import JobStore, rows_as_csv, write_atomically
+from polytrain.experiments.results import JobStore, rows_as_csv
 from polytrain.experiments.runs import CONVERGENCE_CHARACTER, Reproduction
 from polytrain.experiments.settings import DATASETS, FEATURES, INITS, RowSpec, Settings, ablation_rows, parse_rows
 
@@ -135,7 +136,7 @@ def _reproduce(arguments: argparse.Namespace, settings: Settings, specs: Sequenc
     digits = DigitRows(settings.dataset, settings.features, arguments.data_home, say)
     reproduction = Reproduction(settings, digits, store, jobs, say)
     kept = sum(map(reproduction.is_finished, specs))
-    say(f"{settings.dataset}: {len(specs)} rows, {kept} of them finished before; {jobs} processes; results in {out}")
+    say(f"{settings.dataset}: {len(specs)} rows, {kept} of them finished before; --jobs {jobs}; results in {out}")
     started = time.perf_counter()
     table = LiveTable(settings.dataset, several_starts=arguments.ablation)
     for line in table.head():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,13 +42,14 @@ def _learn_problem(
     problem: BinaryProblem,
     seed: int,
     start: Any,
+    checkpoint: Path | None,
     n_sharing: int = 1,
     report: Any = None,
 ) -> TrainResult:
     rows, target, weights = problem
     if rows is not None:
         columns, target, weights = np.ascontiguousarray(columns[:, rows]), target[rows], weights[rows]
-    return learn_train(plan, columns, target, weights, seed, start, report, n_sharing)
+    return learn_train(plan, columns, target, weights, seed, start, report, n_sharing, checkpoint)
 
 
 def _may_share() -> bool:
@@ -88,9 +91,9 @@ class TrainModel(BaseEstimator):
         loss, basis = get_loss(plan.loss), get_basis(plan.basis)
 
         def run(jobs: list, progress: SweepProgress) -> Iterator[TrainResult]:
-            for index, (parts, seed, start) in enumerate(jobs):
+            for index, (parts, seed, start, checkpoint) in enumerate(jobs):
                 engine = TaskEngine(rows.runner, parts(), loss, basis, plan.dims)
-                yield learn_on(engine, plan, seed, start, partial(progress.sweep_done, index))
+                yield learn_on(engine, plan, seed, start, partial(progress.sweep_done, index), checkpoint)
 
         self._learn_all(plan, scale, problems, run, target_size)
         self.n_features_in_ = len(plan.dims)
@@ -112,7 +115,8 @@ class TrainModel(BaseEstimator):
             None if cores is None else [cores[0] / target_size, *cores[1:]]
             for cores in self._starts(plan, len(problems))
         ]
-        jobs = list(zip(problems, seeds, starts, strict=True))
+        checkpoints = self._checkpoints(len(problems))
+        jobs = list(zip(problems, seeds.tolist(), starts, checkpoints, strict=True))
         results: list[TrainResult] = []
         with SweepProgress(len(problems), plan.max_sweeps, int(self.verbose)) as progress:
             try:
@@ -134,6 +138,19 @@ class TrainModel(BaseEstimator):
         self.n_iter_ = max(len(result.history) for result in results)
         reasons = {result.stop_reason for result in results}
         self.stop_reason_ = reasons.pop() if len(reasons) == 1 else max(reasons - {"tolerance"})
+
+    def _checkpoints(self, n_trains: int) -> list[Path | None]:
+        """One file per train, in a folder that is made if need be."""
+        folder = getattr(self, "checkpoint", None)
+        if folder is None:
+            return [None] * n_trains
+        if not isinstance(self.random_state, Integral):
+            raise ValueError(
+                f"checkpoint needs an integer random_state, got {self.random_state!r}: "
+                "a fit that starts from other random numbers cannot be resumed."
+            )
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        return [Path(folder) / f"train-{index:03d}.safetensors" for index in range(n_trains)]
 
     def _keep_trains(self, learned: Sequence[Sequence[NDArray]], target_size: float) -> None:
         """Store trains as they were learned, for targets divided by ``target_size``; ``plan_`` must be there."""
@@ -160,7 +177,11 @@ class TrainModel(BaseEstimator):
         return [None] * n_trains
 
     def _run(
-        self, plan: TrainPlan, columns: NDArray, jobs: list[tuple[BinaryProblem, int, Any]], progress: SweepProgress
+        self,
+        plan: TrainPlan,
+        columns: NDArray,
+        jobs: list[tuple[BinaryProblem, int, Any, Path | None]],
+        progress: SweepProgress,
     ) -> Iterator[TrainResult]:
         """Learn the trains, in order; trains, or the rows of one train, are spread over processes."""
         n_jobs = effective_n_jobs(self.n_jobs)
@@ -171,9 +192,7 @@ class TrainModel(BaseEstimator):
                 yield _learn_problem(plan, columns, *job, n_sharing, partial(progress.sweep_done, index))
             return
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
-        results = parallel(
-            delayed(_learn_problem)(plan, columns, problem, seed, start) for problem, seed, start in jobs
-        )
+        results = parallel(delayed(_learn_problem)(plan, columns, *job) for job in jobs)
         for index, result in enumerate(results):
             for record in result.history:
                 progress.sweep_done(index, record)

@@ -37,7 +37,7 @@ class RawRows(NamedTuple):
 
 
 class ScaledRows(NamedTuple):
-    """One part without rows of weight zero: scaled features (d, N), targets as they came, weights."""
+    """One part without rows of weight zero: scaled features (d, N), targets or indices of labels, weights."""
 
     columns: NDArray
     y: NDArray
@@ -144,17 +144,18 @@ def _summarise(raw: Any, classify: bool) -> Summary:
     return Summary(len(X), scale.low, scale.high, X.dtype, labels, totals, target, float(weights.max()))
 
 
-def _scaled(raw: Any, classify: bool, scale: FeatureScale | None, dtype: np.dtype, largest: float) -> ScaledRows:
+def _scaled(raw: Any, classify: bool, scale: FeatureScale | None, summary: Summary) -> ScaledRows:
     X, y, weights = _check(raw, classify)
     kept = weights > 0
-    X, y, weights = X[kept].astype(dtype, copy=False), y[kept], weights[kept]
-    return ScaledRows(plain_columns(X) if scale is None else scale.columns(X), y, weights / largest)
+    X, y, weights = X[kept].astype(summary.dtype, copy=False), y[kept], weights[kept] / summary.largest_weight
+    if classify:
+        y = np.searchsorted(summary.labels, y)
+    return ScaledRows(plain_columns(X) if scale is None else scale.columns(X), y, weights)
 
 
-def _labelled(rows: ScaledRows, labels: NDArray, factors: NDArray, codes: NDArray) -> PartRows:
+def _labelled(rows: ScaledRows, factors: NDArray, codes: NDArray) -> PartRows:
     """Rows of one binary problem: the codes of the labels are the targets, rows with code 0 are left out."""
-    index = np.searchsorted(labels, rows.y)
-    target, weights = codes[index].astype(np.float64), rows.weights * factors[index]
+    target, weights = codes[rows.y].astype(np.float64), rows.weights * factors[rows.y]
     if codes.all():
         return PartRows(rows.columns, target, weights)
     kept = np.flatnonzero(target)
@@ -195,15 +196,15 @@ class RowsElsewhere:
 
     def summary(self, classify: bool) -> Summary:
         """Take the first pass over the rows."""
-        return Summary.merge(self.runner.collect(self._map_raw(_Shared(_summarise, classify))))
+        return Summary.merge(list(self.runner.collect(self._map_raw(_Shared(_summarise, classify)))))
 
     def scale(self, summary: Summary, scale: FeatureScale | None, classify: bool) -> None:
         """Take the second pass over the rows."""
-        self._scaled = self._map_raw(_Shared(_scaled, classify, scale, summary.dtype, summary.largest_weight))
+        self._scaled = self._map_raw(_Shared(_scaled, classify, scale, summary))
 
-    def labelled(self, labels: NDArray, factors: NDArray, codes: NDArray) -> list[Any]:
+    def labelled(self, factors: NDArray, codes: NDArray) -> list[Any]:
         """Parts of one binary problem."""
-        return self.runner.map(_Shared(_labelled, labels, factors, codes), self._scaled)
+        return self.runner.map(_Shared(_labelled, factors, codes), self._scaled)
 
     def centred(self, largest: float, mean: float, spread: float) -> list[Any]:
         """Parts of a regression."""
@@ -291,7 +292,7 @@ class _BlockRows(RowsElsewhere):
     def _rows_per_part(self) -> int:
         first = _as_block(next(iter(self._source), (np.zeros((1, 1)), np.zeros(1))))
         row_bytes = 8 * max(1, first[0].shape[1])
-        return max(1024, min(1 << 25, self._max_bytes // 32) // row_bytes)
+        return max(1024, min(1 << 25, self._max_bytes // 8) // row_bytes)
 
 
 def _as_block(block: Any) -> tuple[NDArray, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, update_wrapper
 from types import MethodType
@@ -92,6 +93,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Bytes, or a text such as "2 GB", that the rows of a fit and what is computed from them may take in memory; what
         does not fit waits on disk. It matters for sources of rows and for memory maps larger than it. None is half of
         the machine's memory.
+    checkpoint : path-like, default=None
+        Folder that keeps the state of every train after each sweep. A fit with the same rows, parameters and
+        ``random_state`` (an integer) goes on from what is there and ends with the same model.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; "balanced" makes all classes weigh the same in total.
     warm_start : bool, default=False
@@ -171,6 +175,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         tol: float = 1e-3,
         sampling: str | None = "auto",
         max_memory: int | str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         class_weight: Mapping | str | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
@@ -190,6 +195,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         self.tol = tol
         self.sampling = sampling
         self.max_memory = max_memory
+        self.checkpoint = checkpoint
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.random_state = random_state
@@ -232,7 +238,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         rows.scale(summary, scale, classify=True)
         factors = self._class_weights(classes, summary.label_weights)
         codes = decision.code(len(classes)) if len(classes) > 2 else np.array([[-1.0, 1.0]])
-        problems = [partial(rows.labelled, classes, factors, code) for code in codes]
+        problems = [partial(rows.labelled, factors, code) for code in codes]
         self._learn_elsewhere(plan, scale, rows, problems)
         self.classes_, self.decision_ = classes, decision
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import partial
 
@@ -55,6 +56,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Bytes, or a text such as "2 GB", that the rows of a fit and what is computed from them may take in memory; what
         does not fit waits on disk. It matters for sources of rows and for memory maps larger than it. None is half of
         the machine's memory.
+    checkpoint : path-like, default=None
+        Folder that keeps the state of every train after each sweep. A fit with the same rows, parameters and
+        ``random_state`` (an integer) goes on from what is there and ends with the same model.
     warm_start : bool, default=False
         Start from the train of the last fit.
     random_state : int, RandomState instance or None, default=None
@@ -117,6 +121,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         tol: float = 1e-3,
         sampling: str | None = "auto",
         max_memory: int | str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -133,6 +138,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         self.tol = tol
         self.sampling = sampling
         self.max_memory = max_memory
+        self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -11,14 +11,14 @@ import csv
 import hashlib
 import io
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from polytrain.atomic_file import write_atomically
 from polytrain.experiments.paper_tables import LOSS_NAMES
 
-__all__ = ["COLUMNS", "JobStore", "markdown_table", "rows_as_csv", "write_atomically"]
+__all__ = ["COLUMNS", "JobStore", "markdown_table", "rows_as_csv"]
 
 #: Fields of a row in results.json and results.csv. Errors are fractions, times in seconds.
 COLUMNS = (
@@ -39,22 +39,6 @@ COLUMNS = (
     "paper_test_error",
     "paper_seconds",
 )
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file by this text in one step; readers and crashes see the old or the new content, never a part."""
-    temporary = path.with_name(path.name + ".tmp")
-    with open(temporary, "w", encoding="utf-8", newline="") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(temporary, path)
-    if os.name == "posix":  # the rename itself must reach the disk; other systems cannot open a folder
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 class JobStore:

@@ -21,6 +21,7 @@ from polytrain.basis import Basis
 __all__ = [
     "fold",
     "gram_from_moments",
+    "mean_factors",
     "moment_items",
     "moments",
     "pair_index",
@@ -47,6 +48,11 @@ def fold(matrix: NDArray, n: int, to_right: bool) -> NDArray:
     """
     parts = matrix.reshape(n, len(matrix) // n, matrix.shape[1])
     return parts.transpose(1, 0, 2) if to_right else parts.transpose(2, 0, 1)
+
+
+def mean_factors(left: NDArray, middle: NDArray, right: NDArray, mass: float) -> tuple[NDArray, NDArray, NDArray]:
+    """Turn three weighted second moments into factors: the Kronecker product of three means, times the total weight."""
+    return (left, middle / mass, right / mass) if mass > 0 else (left, middle, right)
 
 
 def pair_index(size: int) -> NDArray:

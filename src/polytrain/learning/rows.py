@@ -1,14 +1,13 @@
 """A block of rows, standing at one core of a train: whatever is summed over rows is summed here.
 
 Engines split the rows into blocks, ask every block the same question and add up the answers. A block keeps everything
-that belongs to its rows (environments, scores, the loss and its derivatives), so blocks can live in threads, on disk or
-on other machines. What a block returns is float64 and shaped like a core; what it keeps has the compute dtype.
+that belongs to its rows (environments, scores, the loss and its derivatives), so blocks can live in other processes, on
+disk or on other machines. What a block returns is float64 and shaped like a core; what it keeps has the compute dtype.
 """
 
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -41,10 +40,10 @@ class LossAt:
         return LossAt(self.scores[rows], math.nan, self.slope[rows], self.curvature[rows])
 
 
-class Scratch(threading.local):
-    """Memory for intermediate results, used again and again by the blocks that one thread works on.
+class Scratch:
+    """Memory for intermediate results, used again and again by the blocks of one process.
 
-    Fresh memory costs as much as the arithmetic done in it, and threads that ask for it wait for each other.
+    Fresh memory costs as much as the arithmetic done in it.
     """
 
     def __init__(self) -> None:
@@ -198,11 +197,6 @@ class TrainBlock(RowBlock):
         self._moments: list[NDArray | None] = [None] * (len(dims) + 1)
         self._spread: NDArray | None = None
         self._site, self._to_right = 0, True
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Shape of the core stood at."""
-        return len(self._bonds[self._site]), self._dims[self._site], len(self._bonds[self._site + 1])
 
     def linear(self) -> LinearBlock:
         return LinearBlock(self._columns, self._target, self._weights, self._loss)

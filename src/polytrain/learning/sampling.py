@@ -7,8 +7,9 @@ equal rows are chosen together, and a smaller part is contained in a larger one.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from itertools import groupby
 
 import numpy as np
@@ -73,13 +74,16 @@ class DistinctRows:
         return cls(negative, positive, bool((np.abs(target) == 1.0).all()))
 
     @classmethod
-    def merge(cls, found: Sequence[DistinctRows]) -> DistinctRows:
-        """Bring together what was found in several places."""
+    def merge(cls, found: Iterable[DistinctRows]) -> DistinctRows:
+        """Bring together what was found in several places, one after the other."""
+        return reduce(cls._join, found)
+
+    def _join(self, other: DistinctRows) -> DistinctRows:
         negative, positive = (
-            np.unique(np.concatenate([getattr(one, name) for one in found]))[:_MANY]
-            for name in ("negative", "positive")
+            mine if len(mine) >= _MANY else np.union1d(mine, theirs)[:_MANY]
+            for mine, theirs in ((self.negative, other.negative), (self.positive, other.positive))
         )
-        return cls(negative, positive, all(one.binary for one in found))
+        return DistinctRows(negative, positive, self.binary and other.binary)
 
     @property
     def n_rows(self) -> int:

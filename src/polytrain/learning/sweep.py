@@ -62,6 +62,7 @@ def sweep_train(
     max_sweeps: int,
     tol: float,
     rng: np.random.Generator,
+    position: int = 0,
 ) -> Iterator[SweepState]:
     """Sweep over the cores, left to right and back in turn, and report after each one-way sweep.
 
@@ -72,12 +73,13 @@ def sweep_train(
     Parameters
     ----------
     cores : list of ndarray
-        Right-orthogonal from the second core on. The list is not modified.
+        Orthogonal on both sides of ``position``. The list is not modified.
+    position : int, default=0
+        Where to begin: at the first core or at the last one.
     """
     cores = list(cores)
     last = len(cores) - 1
-    engine.place(cores)
-    position = 0
+    engine.place(cores, position)
 
     def state(sweep: int, seconds: float, previous: float | None) -> SweepState:
         engine.score(cores[position])  # line searches moved the scores step by step: begin afresh, without drift

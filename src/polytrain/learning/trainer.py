@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.basis import get_basis
+from polytrain.learning.checkpoint import Checkpoint, Progress, fingerprint
 from polytrain.learning.core_solvers import CoreSolver
 from polytrain.learning.engines import Engine, open_engine
 from polytrain.learning.gauge import fit_ranks
@@ -68,6 +70,7 @@ def learn_train(
     start: Sequence[NDArray] | None = None,
     report: Callable[[dict], None] | None = None,
     n_processes: int = 1,
+    checkpoint: Path | None = None,
 ) -> TrainResult:
     """Learn one train.
 
@@ -86,13 +89,15 @@ def learn_train(
         Called with each sweep's record as soon as it is there.
     n_processes : int, default=1
         Processes that share the rows. The result does not depend on it.
+    checkpoint : Path, optional
+        File that keeps the state after every sweep. If it is there, the fit goes on from it, with the same result.
     """
     target = np.asarray(target, dtype=np.float64)
     weights = np.asarray(weights, dtype=np.float64)
     weights = weights / weights.sum()
     loss, basis = get_loss(plan.loss), get_basis(plan.basis)
     with one_blas_thread(), open_engine(columns, target, weights, loss, basis, plan.dims, n_processes) as engine:
-        return learn_on(engine, plan, seed, start, report)
+        return learn_on(engine, plan, seed, start, report, checkpoint)
 
 
 def learn_on(
@@ -101,54 +106,98 @@ def learn_on(
     seed: int,
     start: Sequence[NDArray] | None = None,
     report: Callable[[dict], None] | None = None,
+    checkpoint: Path | None = None,
 ) -> TrainResult:
     """Learn one train on the rows of an engine, wherever they are; see `learn_train`."""
-    rng = np.random.default_rng(seed)
-    history: list[dict] = []
     with np.errstate(over="ignore", invalid="ignore"):  # the sweep refuses an objective that is not finite
-        if start is not None:
-            cores = fit_ranks(start, plan.ranks, rng)
-        elif plan.init == "random":
-            cores = random_start(plan.dims, plan.ranks, rng)
-        else:
-            quadratic = get_loss(plan.loss).quadratic
-            cores = linear_start(engine, plan.dims, plan.ranks, plan.alpha, quadratic, rng)
-        sampled = plan.sampling == "auto" and start is None  # cores given come from all rows, or from somebody's care
-        parts = sweep_parts(engine.n_distinct, plan.max_sweeps) if sampled else [(1.0, plan.max_sweeps)]
-        for part, n_sweeps in parts:
-            if history:  # the sweeps before may have ended at the other end of the train
-                cores = fit_ranks(cores, plan.ranks, rng)
-            with nullcontext(engine) if part == 1.0 else engine.part(part, seed) as seen:
-                state = _sweep_over(seen, cores, plan, n_sweeps, part, rng, history, report)
-            cores = list(state.cores)
-    # A last word in C order: file formats may silently store anything else wrongly.
-    return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), history, str(state.stop_reason))
+        learner = _Learner(engine, plan, seed, start, report)
+        if checkpoint is not None:
+            learner.resume(Checkpoint(checkpoint, fingerprint(plan, seed, start, engine.fingerprint())))
+        return learner.run()
 
 
-def _sweep_over(
-    engine: Engine,
-    cores: list[NDArray],
-    plan: TrainPlan,
-    n_sweeps: int,
-    part: float,
-    rng: np.random.Generator,
-    history: list[dict],
-    report: Callable[[dict], None] | None,
-) -> SweepState:
-    """Sweep over these rows, adding to the history, and return where the train stands."""
-    states = sweep_train(
-        engine,
-        cores,
-        alpha=plan.alpha,
-        solver=CoreSolver(plan.solver, get_loss(plan.loss).quadratic),
-        max_sweeps=n_sweeps,
-        tol=plan.tol if part == 1.0 else 0.0,
-        rng=rng,
-    )
-    state = next(states)
-    for following in states:
-        history.append(_record(following, state, len(history) + 1, engine.n_rows))
-        state = following
-        if report is not None:
-            report(history[-1])
-    return state
+class _Learner:
+    """One train on its way: which rows the sweeps see, and what is reported and kept after each of them."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        plan: TrainPlan,
+        seed: int,
+        start: Sequence[NDArray] | None,
+        report: Callable[[dict], None] | None,
+    ) -> None:
+        self._engine, self._plan, self._seed, self._start, self._report = engine, plan, seed, start, report
+        self._rng = np.random.default_rng(seed)
+        self._history: list[dict] = []
+        # Cores that are given come from all rows, or from somebody's care.
+        sampled = plan.sampling == "auto" and start is None
+        self._parts = sweep_parts(engine.n_distinct, plan.max_sweeps) if sampled else [(1.0, plan.max_sweeps)]
+        self._checkpoint: Checkpoint | None = None
+        self._before: Progress | None = None
+
+    def resume(self, checkpoint: Checkpoint) -> None:
+        """Keep the state in this file from now on, and go on from what is there already."""
+        self._checkpoint, self._before = checkpoint, checkpoint.load()
+        if self._before is not None:
+            self._history = self._before.history
+            self._rng.bit_generator.state = self._before.random_state
+            if self._report is not None:
+                for record in self._history:
+                    self._report(record)
+
+    def _first_cores(self) -> list[NDArray]:
+        plan, rng = self._plan, self._rng
+        if self._start is not None:
+            return fit_ranks(self._start, plan.ranks, rng)
+        if plan.init == "random":
+            return random_start(plan.dims, plan.ranks, rng)
+        quadratic = get_loss(plan.loss).quadratic
+        return linear_start(self._engine, plan.dims, plan.ranks, plan.alpha, quadratic, rng)
+
+    def run(self) -> TrainResult:
+        before = self._before
+        cores, reason = (self._first_cores(), None) if before is None else (before.cores, before.stop_reason)
+        for index, (part, n_sweeps) in enumerate(self._parts):
+            position, done = 0, 0
+            if before is not None and index <= before.part:
+                if index < before.part or reason is not None:  # all sweeps over this part are done
+                    continue
+                position, done = before.position, before.n_sweeps
+            elif self._history:  # the sweeps before may have ended at the other end of the train
+                cores = fit_ranks(cores, self._plan.ranks, self._rng)
+            with nullcontext(self._engine) if part == 1.0 else self._engine.part(part, self._seed) as rows:
+                state = self._sweep(rows, cores, index, n_sweeps, position, done)
+            cores, reason = list(state.cores), state.stop_reason
+        # A last word in C order: file formats may silently store anything else wrongly.
+        return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), self._history, str(reason))
+
+    def _sweep(
+        self, rows: Engine, cores: list[NDArray], index: int, n_sweeps: int, position: int, done: int
+    ) -> SweepState:
+        """Sweep over a part of the rows, or what is left of it, and return where the train stands."""
+        plan, whole = self._plan, self._parts[index][0] == 1.0
+        states = sweep_train(
+            rows,
+            cores,
+            alpha=plan.alpha,
+            solver=CoreSolver(plan.solver, get_loss(plan.loss).quadratic),
+            max_sweeps=n_sweeps - done,
+            tol=plan.tol if whole else 0.0,
+            rng=self._rng,
+            position=position,
+        )
+        state = next(states)
+        for following in states:
+            self._history.append(_record(following, state, len(self._history) + 1, rows.n_rows))
+            state = following
+            if self._checkpoint is not None:
+                self._checkpoint.save(self._progress(state, index, done + state.sweep))
+            if self._report is not None:
+                self._report(self._history[-1])
+        return state
+
+    def _progress(self, state: SweepState, index: int, n_sweeps: int) -> Progress:
+        random_state = self._rng.bit_generator.state
+        cores = [np.ascontiguousarray(core) for core in state.cores]
+        return Progress(cores, state.position, index, n_sweeps, state.stop_reason, self._history, dict(random_state))

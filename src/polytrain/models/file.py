@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
 
-from polytrain.atomic_file import replace_file
+from polytrain.atomic_file import write_atomically
 from polytrain.models.errors import ModelFileError
 from polytrain.models.state import describe, rebuild
 from polytrain.tables.section import TableSection
@@ -58,8 +58,7 @@ def save(model: Any, path: str | os.PathLike[str], table: TableSection | None = 
             f"{MAX_HEADER_BYTES} that a model file may hold. Shorten the names, or use pickle."
         )
     digest = _checksum(header, body).encode()
-    with replace_file(path) as stream:
-        stream.writelines([header[: _DIGEST.start], digest, header[_DIGEST.stop :], *body])
+    write_atomically(path, [header[: _DIGEST.start], digest, header[_DIGEST.stop :], *body])
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:

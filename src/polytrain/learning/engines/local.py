@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Self
@@ -69,6 +70,16 @@ class _BlockSum:
         self._tell("advance", length)
 
 
+def hash_rows(*arrays: NDArray) -> str:
+    """Digest of arrays with their types and shapes."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype.str} {array.shape}".encode())
+        for line in np.atleast_2d(array):
+            digest.update(np.ascontiguousarray(line).data)
+    return digest.hexdigest()
+
+
 class LinearEngine(_BlockSum):
     """The linear model on the rows of some blocks."""
 
@@ -89,6 +100,9 @@ class BlockEngine(_BlockSum):
 
     def __exit__(self, *error: object) -> None:
         """Let go of processes and files; there are none by default."""
+
+    def fingerprint(self) -> str:
+        raise NotImplementedError
 
     def linear(self) -> LinearEngine:
         raise NotImplementedError
@@ -125,10 +139,7 @@ class BlockEngine(_BlockSum):
         return kernels.gram_from_moments(self._sum("gram_moments"), shape, self._basis)
 
     def factors(self) -> tuple[NDArray, NDArray, NDArray]:
-        left, middle, right, mass = (sum(parts) for parts in zip(*self._ask("factors"), strict=True))
-        if mass > 0:  # the Kronecker product of three means, times the total curvature
-            middle, right = middle / mass, right / mass
-        return left, middle, right
+        return kernels.mean_factors(*(sum(parts) for parts in zip(*self._ask("factors"), strict=True)))
 
 
 class _HereLinear(LinearEngine):
@@ -168,6 +179,9 @@ class LocalEngine(BlockEngine):
 
     def _ask(self, method: str, *arguments: Any) -> list[Any]:
         return [getattr(block, method)(*arguments) for block in self._blocks]
+
+    def fingerprint(self) -> str:
+        return hash_rows(self._columns, self._target, self._weights)
 
     def linear(self) -> LinearEngine:
         return _HereLinear(self._ask("linear"))

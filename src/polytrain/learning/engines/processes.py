@@ -12,6 +12,7 @@ import secrets
 import shutil
 import tempfile
 import time
+from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from functools import cache, partial
 from multiprocessing.connection import Client, Connection, Listener
@@ -23,7 +24,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 from numpy.typing import NDArray
 
 from polytrain.basis import Basis
-from polytrain.learning.engines.local import BlockEngine, LinearEngine, make_blocks
+from polytrain.learning.engines.local import BlockEngine, LinearEngine, hash_rows, make_blocks
 from polytrain.learning.losses import Loss
 from polytrain.learning.sampling import DistinctRows, choose_rows, row_keys
 from polytrain.learning.threads import one_blas_thread
@@ -50,6 +51,15 @@ def _receive(connection: Connection) -> Any:
 def _helpers(n_processes: int) -> ProcessPoolExecutor:
     """Processes that wait a minute for the next fit before they end: starting them takes longer than many a fit."""
     return ProcessPoolExecutor(max_workers=n_processes, timeout=60)
+
+
+def _start(calls: list[tuple]) -> list[Any]:
+    """Let one process serve with each of these arguments."""
+    try:
+        return [_helpers(len(calls)).submit(_serve, *arguments) for arguments in calls]
+    except BrokenExecutor:  # a process was killed during an earlier fit
+        _helpers.cache_clear()
+        return [_helpers(len(calls)).submit(_serve, *arguments) for arguments in calls]
 
 
 def _knock(address: Any, key: bytes, ended: Any) -> None:
@@ -125,11 +135,8 @@ class _Team:
         key = secrets.token_bytes(16)
         self._connections: list[Connection] = []
         with Listener(authkey=key) as listener:
-            executor = _helpers(n_processes - 1)
-            self._futures = [
-                executor.submit(_serve, listener.address, key, folder, problem, first, n_processes)
-                for first in range(1, n_processes)
-            ]
+            shares = [(folder, problem, first, n_processes) for first in range(1, n_processes)]
+            self._futures = _start([(listener.address, key, *share) for share in shares])
             for future in self._futures:
                 # A process that fails to start must not leave this one waiting for it.
                 future.add_done_callback(partial(_knock, listener.address, key))
@@ -220,7 +227,7 @@ class ProcessEngine(BlockEngine):
         n_processes: int,
     ) -> None:
         super().__init__(basis, dims)
-        self._target, self._weights = target, weights
+        self._columns, self._target, self._weights = columns, target, weights
         self.n_rows, self._keys = columns.shape[1], row_keys(columns)
         self._distinct = DistinctRows.of(self._keys, target)
         self.n_distinct = self._distinct.n_rows
@@ -240,6 +247,9 @@ class ProcessEngine(BlockEngine):
 
     def _tell(self, method: str, *arguments: Any) -> None:
         self._team.tell("ask", self._group, method, *arguments)
+
+    def fingerprint(self) -> str:
+        return hash_rows(self._columns, self._target, self._weights)
 
     def linear(self) -> LinearEngine:
         group = self._team.new_group()

@@ -56,6 +56,9 @@ class Engine(CoreRows, Protocol):
     def __exit__(self, *error: object) -> None:
         """Let go of whatever the engine holds outside of this process's memory."""
 
+    def fingerprint(self) -> str:
+        """Return a digest of the rows, their targets and weights."""
+
     def part(self, part: float, seed: int) -> Engine:
         """Return an engine on a random part of the rows, as ``polytrain.learning.sampling`` chooses them."""
 

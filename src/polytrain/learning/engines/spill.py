@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import mmap
 import tempfile
 import weakref
 from collections import OrderedDict
@@ -17,6 +19,7 @@ __all__ = ["SpillRunner"]
 
 # Results no larger than this are simply kept.
 _SMALL = 1 << 16
+_ALIGNMENT = 64
 
 
 class _Stored:
@@ -52,6 +55,7 @@ class SpillRunner:
         self._max_bytes, self._n_bytes = max_bytes, 0
         self._numbers = itertools.count()
         self._in_memory: OrderedDict[int, tuple[list[Any], int]] = OrderedDict()
+        self._on_disk: dict[int, list[Any]] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="polytrain-")
 
     def __enter__(self) -> SpillRunner:
@@ -64,8 +68,8 @@ class SpillRunner:
     def map(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
         return [self.keep(function(*(self._load(entry) for entry in row))) for row in zip(*columns, strict=True)]
 
-    def collect(self, handles: Sequence[Any]) -> list[Any]:
-        return [self._load(handle) for handle in handles]
+    def collect(self, handles: Sequence[Any]) -> Iterator[Any]:
+        return (self._load(handle) for handle in handles)
 
     def keep(self, value: Any) -> Any:
         """Return a handle for a value; a small value is its own handle."""
@@ -85,9 +89,7 @@ class SpillRunner:
             self._in_memory.move_to_end(handle.number)
             entries, _ = self._in_memory[handle.number]
         else:
-            entries = list(self._read(handle.number))
-            size = sum(entry.nbytes for entry in entries if isinstance(entry, np.ndarray))
-            self._remember(handle.number, entries, size)
+            entries = self._read(handle.number)
         return _put_together(handle.kind, entries)
 
     def _remember(self, number: int, entries: list[Any], size: int) -> None:
@@ -101,29 +103,39 @@ class SpillRunner:
     def _forget(self, number: int) -> None:
         if number in self._in_memory:
             self._n_bytes -= self._in_memory.pop(number)[1]
-        self._path(number).unlink(missing_ok=True)
+        if self._on_disk.pop(number, None) is not None:
+            self._path(number).unlink(missing_ok=True)
 
     def _path(self, number: int) -> Path:
         return Path(self._folder.name) / f"{number}.part"
 
     def _write(self, number: int, entries: list[Any]) -> None:
-        path = self._path(number)
-        if path.exists():  # results never change
-            return
+        path, places = self._path(number), []
         try:
             with path.open("wb") as file:
                 for entry in entries:
-                    np.lib.format.write_array(file, np.ascontiguousarray(entry), allow_pickle=False)
+                    if isinstance(entry, np.ndarray):
+                        places.append((entry.dtype, entry.shape, file.tell()))
+                        np.ascontiguousarray(entry).tofile(file)
+                        file.write(b"\0" * (-file.tell() % _ALIGNMENT))
+                    else:
+                        places.append(entry)
         except OSError as error:
             raise OSError(
                 f"cannot write {path}: {error.strerror}. Rows that do not fit in memory wait there; name a folder with "
                 "more room in the environment variable TMPDIR, or raise max_memory."
             ) from error
+        self._on_disk[number] = places
 
-    def _read(self, number: int) -> Iterator[Any]:
-        path = self._path(number)
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            while file.tell() < size:
-                entry = np.lib.format.read_array(file, allow_pickle=False)
-                yield entry if entry.ndim else entry.item()
+    def _read(self, number: int) -> list[Any]:
+        """Entries of a result on disk. Arrays are mapped: of the features, a task needs no more than one column."""
+        with self._path(number).open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+        def entry(place: Any) -> Any:
+            if not isinstance(place, tuple):
+                return place
+            dtype, shape, offset = place
+            return np.frombuffer(mapped, dtype, math.prod(shape), offset).reshape(shape)
+
+        return [entry(place) for place in self._on_disk[number]]

@@ -8,8 +8,9 @@ tasks that are kept alive never reach back further than one pass along the train
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from polytrain.basis import Basis
 from polytrain.learning import kernels
-from polytrain.learning.engines.local import row_ranges
+from polytrain.learning.engines.local import hash_rows, row_ranges
 from polytrain.learning.losses import Loss
 from polytrain.learning.rows import LinearBlock, LossAt, RowBlock, Scratch, TrainBlock, turned
 from polytrain.learning.sampling import DistinctRows, choose_rows, row_keys
@@ -35,7 +36,7 @@ class Runner(Protocol):
     def map(self, function: Callable, *columns: Sequence[Any]) -> list[Handle]:
         """Start ``function(*row)`` for every row of these columns; handles among them stand for their results."""
 
-    def collect(self, handles: Sequence[Handle]) -> list[Any]:
+    def collect(self, handles: Sequence[Handle]) -> Iterable[Any]:
         """Return the results, in order."""
 
 
@@ -132,16 +133,18 @@ def _product(at: Any, rows: PartRows, left: Any, right: Any, here: LossAt, step:
 def _answer(at: Any, rows: PartRows, left: Any, right: Any, here: LossAt, questions: Sequence[str]) -> tuple:
     """Answers to questions about the present scores; the part's share of the mean loss comes last."""
     blocks = [block for _, block in at.blocks(rows, left, right, here)]
-    return (*(_add([getattr(block, question)() for block in blocks]) for question in questions), here.value)
+    return (*(_add(getattr(block, question)() for block in blocks) for question in questions), here.value)
 
 
-def _add(answers: Sequence[Any]) -> Any:
-    if isinstance(answers[0], tuple):
-        return tuple(_add(entries) for entries in zip(*answers, strict=True))
-    total = answers[0]
-    for answer in answers[1:]:
-        total = total + answer
-    return total
+def _add(answers: Iterable[Any]) -> Any:
+    """Sum in order; tuples are summed entry by entry."""
+    return reduce(_plus, answers)
+
+
+def _plus(one: Any, other: Any) -> Any:
+    if isinstance(one, tuple):
+        return tuple(_plus(*pair) for pair in zip(one, other, strict=True))
+    return one + other
 
 
 def _distinct(at: None, rows: PartRows) -> DistinctRows:
@@ -151,6 +154,10 @@ def _distinct(at: None, rows: PartRows) -> DistinctRows:
 def _choose(at: None, rows: PartRows, part: float, seed: int, distinct: DistinctRows) -> PartRows:
     chosen, weights = choose_rows(part, seed, distinct, row_keys(rows.columns), rows.target, rows.weights)
     return PartRows(np.ascontiguousarray(rows.columns[:, chosen]), rows.target[chosen], weights)
+
+
+def _hash(at: None, rows: PartRows) -> str:
+    return hash_rows(*rows)
 
 
 def _mass(at: None, rows: PartRows) -> tuple[int, float]:
@@ -180,6 +187,10 @@ class _TaskRows:
 
     def _at(self) -> Any:
         raise NotImplementedError
+
+    def _nothing(self) -> list[None]:
+        """Stand for the environments at an end of the train."""
+        return [None] * len(self._parts)
 
     def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
         """Left and right environment of every part."""
@@ -248,8 +259,7 @@ class _TaskLinear(_TaskRows):
         return _AtLinear(self._loss)
 
     def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
-        none = [None] * len(self._parts)
-        return none, none
+        return self._nothing(), self._nothing()
 
     def gram(self) -> NDArray:
         return self._ask("gram")
@@ -272,12 +282,11 @@ class TaskEngine(_TaskRows):
     ) -> None:
         super().__init__()
         self._runner, self._loss, self._basis, self._dims = runner, loss, basis, dims
-        masses = runner.collect(runner.map(_Task(_mass, None), parts))
+        masses = list(runner.collect(runner.map(_Task(_mass, None), parts)))
         self.n_rows = sum(count for count, _ in masses)
         filled = [part for part, (count, _) in zip(parts, masses, strict=True) if count]
         self._parts = runner.map(_Task(_divide, None, sum(mass for _, mass in masses)), filled)
-        found = runner.collect(runner.map(_Task(_distinct, None), self._parts))
-        self._distinct = DistinctRows.merge(found)
+        self._distinct = DistinctRows.merge(runner.collect(runner.map(_Task(_distinct, None), self._parts)))
         self.n_distinct = self._distinct.n_rows
 
     def __enter__(self) -> TaskEngine:
@@ -296,12 +305,15 @@ class TaskEngine(_TaskRows):
         chosen = self._runner.map(_Task(_choose, None, part, seed, self._distinct), self._parts)
         return TaskEngine(self._runner, chosen, self._loss, self._basis, self._dims)
 
+    def fingerprint(self) -> str:
+        return " ".join(self._runner.collect(self._runner.map(_Task(_hash, None), self._parts)))
+
     def linear(self) -> _TaskLinear:
         return _TaskLinear(self._runner, self._parts, self._loss, self.n_rows)
 
     def place(self, cores: list[NDArray], position: int = 0) -> None:
-        last, border = len(cores) - 1, [None] * len(self._parts)
-        self._bonds: list[Sequence[Handle]] = [border] * (len(cores) + 1)
+        last = len(cores) - 1
+        self._bonds: list[Sequence[Handle]] = [self._nothing()] * (len(cores) + 1)
         self._ranks = [core.shape[0] for core in cores] + [1]
         self._site = last
         for core in reversed(cores[position + 1 :]):
@@ -314,7 +326,7 @@ class TaskEngine(_TaskRows):
 
     def move_right(self, core: NDArray) -> None:
         self._to_right = True
-        self._bonds[self._site + 1] = self._map(_extend, core)
+        self._bonds[self._site + 1] = self._extended(core, self._bonds[self._site], self._nothing())
         self._site += 1
         self._ranks[self._site] = core.shape[2]
         self._to_right = turned(self._site, True, len(self._dims))
@@ -322,11 +334,15 @@ class TaskEngine(_TaskRows):
 
     def move_left(self, core: NDArray) -> None:
         self._to_right = False
-        self._bonds[self._site] = self._map(_extend, core)
+        self._bonds[self._site] = self._extended(core, self._nothing(), self._bonds[self._site + 1])
         self._ranks[self._site] = core.shape[0]
         self._site -= 1
         self._to_right = turned(self._site, False, len(self._dims))
         self._next_core()
+
+    def _extended(self, core: NDArray, left: Sequence[Handle], right: Sequence[Handle]) -> list[Handle]:
+        # Only the near environment is named: with the far one, which this replaces, tasks would hang on all before.
+        return self._runner.map(_Task(_extend, self._at(), core), self._parts, left, right)
 
     def product(self, step: NDArray) -> NDArray:
         self._searched = step
@@ -344,7 +360,4 @@ class TaskEngine(_TaskRows):
         return kernels.gram_from_moments(self._ask("gram_moments"), shape, self._basis)
 
     def factors(self) -> tuple[NDArray, NDArray, NDArray]:
-        left, middle, right, mass = self._ask("factors")
-        if mass > 0:  # the Kronecker product of three means, times the total curvature
-            middle, right = middle / mass, right / mass
-        return left, middle, right
+        return kernels.mean_factors(*self._ask("factors"))

@@ -1,0 +1,219 @@
+"""Fits on a real cluster of worker processes on this machine, and what can be refused without one."""
+
+import os
+import signal
+import threading
+import time
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.progress import SweepProgress
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+# Dask's own code on this Python.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+
+@pytest.fixture(scope="module")
+def client():
+    settings = {"n_workers": 4, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def _rows(n_rows=1500, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 4))
+    y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=n_rows), np.linspace(-1, 1, n_classes - 1))
+    return X, np.array(["ash", "birch", "cedar"])[y]
+
+
+def _chunked(array, chunks):
+    return da.from_array(array, chunks=(chunks, *array.shape[1:]))
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("chunks", [1500, 400, (1, 700, 799)])
+@pytest.mark.parametrize("solver", ["exact", "cg"])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_scores_equal_those_in_memory_for_any_chunks(client, loss, solver, chunks):
+    X, y = _rows()
+    settings = {"loss": loss, "solver": solver, "rank": 3, "max_sweeps": 2, "random_state": 0}
+    expected = TensorTrainClassifier(**settings).fit(X, y)
+    model = TensorTrainClassifier(**settings).fit(_chunked(X, chunks), _chunked(y, chunks))
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
+    assert [record["n_rows"] for record in model.history_] == [1500] * 2
+
+
+@pytest.mark.cluster
+def test_several_classes_weights_and_a_regressor(client):
+    X, y = _rows(n_classes=3)
+    weights = np.random.default_rng(1).uniform(0, 1, 1500) * (np.arange(1500) % 7 > 0)
+    settings = {"rank": 2, "max_sweeps": 1, "class_weight": "balanced", "decision": "one-vs-one", "random_state": 0}
+    expected = TensorTrainClassifier(**settings).fit(X, y, weights)
+    model = TensorTrainClassifier(**settings).fit(*(_chunked(array, 600) for array in (X, y, weights)))
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-8)
+
+    target = 50 + X[:, 0] * X[:, 1]
+    expected = TensorTrainRegressor(rank=2, max_sweeps=1, random_state=0).fit(X, target)
+    model = TensorTrainRegressor(rank=2, max_sweeps=1, random_state=0).fit(_chunked(X, 600), _chunked(target, 600))
+    np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-8)
+
+
+@pytest.mark.cluster
+def test_sampled_sweeps_see_the_same_rows_as_in_memory(client):
+    X, y = _rows(20_000)
+    settings = {"rank": 2, "max_sweeps": 2, "random_state": 3}
+    expected = TensorTrainClassifier(**settings).fit(X, y)
+    model = TensorTrainClassifier(**settings).fit(_chunked(X, 6000), _chunked(y, 6000))
+    assert model.history_[0]["n_rows"] == expected.history_[0]["n_rows"] < 20_000
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
+
+
+@pytest.mark.cluster
+def test_data_frames_and_lazy_predictions(client):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X, y = _rows(n_classes=3)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    lazy, labels = dd.from_pandas(frame, npartitions=3), dd.from_pandas(pd.Series(y), npartitions=3)
+    settings = {"rank": 2, "max_sweeps": 1, "random_state": 0}
+    expected = TensorTrainClassifier(**settings).fit(frame, y)
+    model = TensorTrainClassifier(**settings).fit(lazy, labels)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    for name in ("predict", "decision_function", "predict_proba", "predict_log_proba"):
+        predicted = getattr(model, name)(lazy)
+        assert isinstance(predicted, da.Array)
+        wanted = getattr(expected, name)(frame)
+        assert predicted.dtype == predicted.compute().dtype
+        if name == "predict":
+            np.testing.assert_array_equal(predicted.compute(), wanted)
+        else:
+            np.testing.assert_allclose(predicted.compute(), wanted, atol=1e-8)
+
+
+@pytest.mark.cluster
+def test_number_of_tasks_does_not_grow_with_the_sweeps(client, monkeypatch):
+    X, y = _rows()
+    counts = []
+
+    def count(self, train, record):
+        time.sleep(0.5)  # what was let go of is forgotten a little later
+        counts.append(client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)))
+
+    monkeypatch.setattr(SweepProgress, "sweep_done", count)
+    model = TensorTrainClassifier(rank=3, max_sweeps=10, tol=0.0, loss="squared", solver="cg", random_state=0)
+    model.fit(_chunked(X, 400), _chunked(y, 400))
+    assert len(counts) == 10
+    assert counts[9] <= counts[2], counts
+
+
+@pytest.mark.cluster
+def test_a_killed_worker_changes_nothing(client, monkeypatch):
+    X, y = _rows()
+    settings = {"rank": 3, "max_sweeps": 6, "tol": 0.0, "loss": "logistic", "solver": "cg", "random_state": 0}
+    expected = TensorTrainClassifier(**settings).fit(X, y)
+    victim = next(iter(client.run(os.getpid).values()))
+    killed_after = []
+
+    def kill(self, train, record):
+        if record["sweep"] == 2:  # in the middle of the third sweep
+            timer = threading.Timer(0.3, lambda: (os.kill(victim, signal.SIGKILL), killed_after.append(time.time())))
+            timer.start()
+
+    monkeypatch.setattr(SweepProgress, "sweep_done", kill)
+    model = TensorTrainClassifier(**settings).fit(_chunked(X, 400), _chunked(y, 400))
+    ended = time.time()
+    assert killed_after
+    assert killed_after[0] < ended
+    assert victim not in client.run(os.getpid).values()
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(("solver", "rank"), [("exact", 6), ("cg", 9)])
+def test_only_small_sums_travel(client, solver, rank):
+    """Bytes that workers sent, from their own counters, against the arrays that had to travel."""
+    n_chunks, n_features = 4, 6
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (4000, n_features))
+    y = np.sign(X[:, 0] * X[:, 1] + X[:, 2])
+
+    def sent():
+        return sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
+
+    settings = {"solver": solver, "rank": rank, "loss": "squared", "degree": 2, "random_state": 0, "tol": 0.0}
+    lazy = _chunked(X, 1000), _chunked(y, 1000)
+    totals = []
+    for max_sweeps in (1, 3):
+        before = sent()
+        model = TensorTrainClassifier(max_sweeps=max_sweeps, **settings).fit(*lazy)
+        totals.append(sent() - before)
+    per_block = (totals[1] - totals[0]) / n_chunks  # two sweeps
+    allowed = 0
+    for k in range(n_features):
+        a, b = model.trains_[0].ranks[k : k + 2]
+        vector = 8 * a * 3 * b
+        moments = 8 * 5 * (a * (a + 1) // 2) * (b * (b + 1) // 2)
+        # An exact update sends moments and, with its refinement, two gradients; CG at most 12 products, a gradient and
+        # its preconditioner. The two sweeps visit every core twice but for the ends.
+        visits = 1 if k in (0, n_features - 1) else 2
+        exact = solver == "exact" or 3 * a * b <= 64
+        allowed += visits * (moments + 2 * vector if exact else 14 * vector)
+    assert per_block <= 1.5 * allowed + 2000 * 2 * n_features  # and the headers of messages
+
+
+@pytest.mark.cluster
+def test_joblibs_dask_backend_runs_trains_and_grid_searches(client):
+    X, y = _rows(300, n_classes=3)
+    expected = TensorTrainClassifier(rank=2, max_sweeps=1, random_state=0).fit(X, y)
+    with joblib.parallel_config(backend="dask"):
+        model = TensorTrainClassifier(rank=2, max_sweeps=1, random_state=0, n_jobs=-1).fit(X, y)
+        search = GridSearchCV(
+            TensorTrainClassifier(max_sweeps=1, random_state=0), {"rank": [1, 2]}, cv=2, n_jobs=-1
+        ).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+    assert search.best_params_["rank"] in (1, 2)
+
+
+def test_without_a_client_the_remedy_is_named(monkeypatch):
+    def no_client():
+        raise ValueError("No global client found and no address provided")
+
+    monkeypatch.setattr("distributed.get_client", no_client)
+    X, y = _rows()
+    with pytest.raises(ValueError, match=r"client = Client\(\)"):
+        TensorTrainClassifier().fit(_chunked(X, 500), _chunked(y, 500))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y: (X.rechunk((500, 2)), y), r"2 column chunks; rechunk to one with X.rechunk\(\{1: -1\}\)"),
+        (lambda X, y: (X[X[:, 0] > 0], y), r"chunk sizes of X are unknown; .*X.compute_chunk_sizes\(\)"),
+        (lambda X, y: (X, y.rechunk(300)), r"match them with y.rechunk\(X.chunks\[0\]\)"),
+        (lambda X, y: (X, y.compute()), r"y is ndarray; .*from_array\(y, chunks=X.chunks\[0\]\)"),
+        (lambda X, y: (X, None), r"y is NoneType"),
+    ],
+)
+def test_chunks_that_do_not_fit_are_refused_with_the_remedy(change, message):
+    X, y = _rows()
+    with pytest.raises(ValueError, match=message):
+        TensorTrainClassifier().fit(*change(_chunked(X, 500), _chunked(y, 500)))
+
+
+def test_predictions_of_arrays_are_lazy_without_a_cluster():
+    X, y = _rows()
+    model = TensorTrainClassifier(rank=2, max_sweeps=1, random_state=0).fit(X, y)
+    lazy = model.predict(_chunked(X, 400))
+    assert isinstance(lazy, da.Array)
+    assert lazy.chunks == ((400, 400, 400, 300),)
+    np.testing.assert_array_equal(lazy.compute(scheduler="synchronous"), model.predict(X))
+    unknown = model.decision_function(_chunked(X, 400)[_chunked(X, 400)[:, 0] > 0])
+    expected = model.decision_function(X)[X[:, 0] > 0]
+    np.testing.assert_allclose(unknown.compute(scheduler="synchronous"), expected, atol=1e-12)

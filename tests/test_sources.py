@@ -1,0 +1,185 @@
+"""Rows larger than memory: sources of blocks, folders of files, memory maps."""
+
+import numpy as np
+import pytest
+
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.learning.engines import spill
+from polytrain.sources import is_source, open_rows, recut
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 5)).astype(np.float64)
+    labels = np.array(["low", "middle", "top"])[np.digitize(X[:, 0] * X[:, 1] + X[:, 2], [-0.5, 0.5])]
+    return X, labels, rng.uniform(0, 2, 3000) * (rng.random(3000) > 0.1)
+
+
+class Blocks:
+    """A source that yields its arrays in blocks, and counts how often it was read."""
+
+    def __init__(self, sizes, *arrays):
+        self.sizes, self.arrays, self.n_read = sizes, arrays, 0
+
+    def __iter__(self):
+        self.n_read += 1
+        start = 0
+        for size in self.sizes:
+            yield tuple(array[start : start + size] for array in self.arrays)
+            start += size
+
+
+@pytest.mark.parametrize("sizes", [(3000,), (1, 2999), (700, 0, 1100, 1200)])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"loss": "squared", "solver": "exact", "rank": 3},
+        {"loss": "logistic", "solver": "cg", "rank": 3},
+        {"loss": "logistic", "decision": "one-vs-one", "class_weight": "balanced", "rank": 2},
+        {"loss": "squared", "decision": "binary-code", "scale": None, "rank": 2, "max_sweeps": 2},
+    ],
+)
+def test_classifier_on_blocks_equals_the_one_on_arrays(rows, settings, sizes):
+    X, y, weights = rows
+    expected = TensorTrainClassifier(random_state=0, **settings).fit(X, y, weights)
+    source = Blocks(sizes, X, y, weights)
+    model = TensorTrainClassifier(random_state=0, max_memory="1 MB", **settings).fit(source)
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
+    np.testing.assert_array_equal(model.classes_, expected.classes_)
+    assert model.n_features_in_ == 5
+    assert source.n_read <= 4  # two passes, and a look at the first block before each of them
+
+
+def test_regressor_on_blocks_equals_the_one_on_arrays(rows):
+    X, _, weights = rows
+    y = 1e5 + 300 * X[:, 0] * X[:, 1] - X[:, 2]
+    expected = TensorTrainRegressor(rank=3, random_state=0).fit(X, y, weights)
+    model = TensorTrainRegressor(rank=3, random_state=0, max_memory="1 MB").fit(Blocks((1400, 1600), X, y, weights))
+    np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-10)
+
+
+def test_labels_that_are_objects_survive_the_disk(rows, monkeypatch):
+    monkeypatch.setattr(spill, "_SMALL", 1000)
+    X, y, _ = rows
+    labels = y.astype(object)
+    model = TensorTrainClassifier(rank=2, random_state=0, max_memory=100_000).fit(Blocks((3000,), X, labels))
+    expected = TensorTrainClassifier(rank=2, random_state=0).fit(X, labels)
+    assert model.classes_.dtype == expected.classes_.dtype
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+
+
+def test_float32_blocks_compute_in_float32(rows):
+    X, y, _ = rows
+    small = X.astype(np.float32)
+    expected = TensorTrainClassifier(rank=2, random_state=0).fit(small, y)
+    model = TensorTrainClassifier(rank=2, random_state=0).fit(Blocks((2000, 1000), small, y))
+    np.testing.assert_allclose(model.decision_function(small), expected.decision_function(small), atol=1e-3)
+
+
+def test_little_memory_gives_the_same_model_through_files_on_disk(rows, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    X, y, _ = rows
+    written = []
+    original = spill.SpillRunner._write
+
+    def write(self, number, entries):
+        written.append(number)
+        original(self, number, entries)
+
+    monkeypatch.setattr(spill.SpillRunner, "_write", write)
+    monkeypatch.setattr(spill, "_SMALL", 1000)
+    model = TensorTrainClassifier(rank=4, random_state=0, max_memory=200_000).fit(Blocks((3000,), X, y))
+    assert len(written) > 100
+    assert list(tmp_path.iterdir()) == []
+    expected = TensorTrainClassifier(rank=4, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
+
+
+def test_memory_map_larger_than_the_budget(rows, tmp_path):
+    X, y, _ = rows
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    expected = TensorTrainClassifier(rank=3, random_state=0).fit(X, y)
+    for max_memory in (None, 50_000):
+        model = TensorTrainClassifier(rank=3, random_state=0, max_memory=max_memory).fit(mapped, y)
+        np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
+
+
+def test_folder_of_npy_files(rows, tmp_path):
+    X, y, weights = rows
+    for name, some in (("-0", slice(0, 1700)), ("-1", slice(1700, 3000))):
+        np.save(tmp_path / f"X{name}.npy", X[some])
+        np.save(tmp_path / f"y{name}.npy", y[some])
+        np.save(tmp_path / f"w{name}.npy", weights[some])
+    model = TensorTrainClassifier(rank=3, random_state=0).fit(open_rows(tmp_path))
+    expected = TensorTrainClassifier(rank=3, random_state=0).fit(X, y, weights)
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
+    (tmp_path / "w-1.npy").unlink()
+    with pytest.raises(FileNotFoundError, match=r"w-1.npy is missing"):
+        open_rows(tmp_path)
+    (tmp_path / "y-1.npy").unlink()
+    with pytest.raises(FileNotFoundError, match=r"y-1.npy is missing"):
+        open_rows(tmp_path)
+
+
+def test_folder_of_parquet_files(rows, tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    X, y, _ = rows
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(kind=y)
+    frame[:1000].to_parquet(tmp_path / "0.parquet")
+    frame[1000:].to_parquet(tmp_path / "1.parquet")
+    model = TensorTrainClassifier(rank=3, random_state=0).fit(open_rows(tmp_path, target="kind"))
+    expected = TensorTrainClassifier(rank=3, random_state=0).fit(frame[list("abcde")], y)
+    np.testing.assert_array_equal(model.feature_names_in_, expected.feature_names_in_)
+    table = frame[list("abcde")]
+    np.testing.assert_allclose(model.decision_function(table), expected.decision_function(table), atol=1e-8)
+    with pytest.raises(ValueError, match="name the column of targets"):
+        open_rows(tmp_path)
+    with pytest.raises(ValueError, match="no column 'weight'; its columns are"):
+        open_rows(tmp_path, target="weight")
+
+
+def test_recut_keeps_rows_and_order():
+    X = np.arange(23)
+    for sizes in ((23,), (1,) * 23, (10, 0, 13), (5, 18)):
+        cut = list(recut(iter(Blocks(sizes, X)), 7))
+        assert [len(block[0]) for block in cut] == [7, 7, 7, 2]
+        np.testing.assert_array_equal(np.concatenate([block[0] for block in cut]), X)
+
+
+def test_what_is_a_source(rows):
+    X, y, _ = rows
+    assert is_source(Blocks((1,), X, y))
+    assert not any(is_source(thing) for thing in (X, X.tolist(), "folder", {"a": 1}, None, 3))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (lambda X, y: ((X, y) for _ in range(2)), "can be read only once"),
+        (lambda X, y: Blocks((), X, y), "no rows"),
+        (lambda X, y: Blocks((10,), X), "must yield"),
+        (lambda X, y: Blocks((10,), X, y[:5]), "differ in their rows"),
+        (lambda X, y: Blocks((10,), y, y), "two-dimensional"),
+        (lambda X, y: Blocks((3000,), np.where(X > 2, np.nan, X), y), "NaN"),
+        (lambda X, y: Blocks((3000,), X, np.full(3000, "one")), "only one class"),
+        (lambda X, y: Blocks((3000,), X, y, np.zeros(3000)), "no rows of positive weight"),
+        (lambda X, y: Blocks((3000,), X, y, -np.ones(3000)), "must not be negative"),
+    ],
+)
+def test_bad_sources_are_refused(rows, source, message):
+    X, y, _ = rows
+    with pytest.raises(ValueError, match=message):
+        TensorTrainClassifier().fit(source(X[:3000], y))
+
+
+def test_y_beside_a_source_and_bad_budgets_are_refused(rows):
+    X, y, _ = rows
+    with pytest.raises(ValueError, match="leave y and sample_weight out"):
+        TensorTrainClassifier().fit(Blocks((10,), X, y), y)
+    for value in (0, -5, "much", "3 parsec", True, 2.5):
+        with pytest.raises(ValueError, match="max_memory must be"):
+            TensorTrainClassifier(max_memory=value).fit(X, y)
