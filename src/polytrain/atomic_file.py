@@ -65,5 +65,10 @@ def write_atomically(path: str | os.PathLike[str], content: str | Iterable[bytes
     content : str or iterable of bytes
         Text (written as UTF-8) or parts of the content.
     """
-    with replace_file(path) as stream:
-        stream.writelines([content.encode()] if isinstance(content, str) else content)
+    try:
+        with replace_file(path) as stream:
+            stream.writelines([content.encode()] if isinstance(content, str) else content)
+    except OSError as error:
+        if error.errno is not None:  # a full disk does not say which file it could not hold
+            error.filename = error.filename or str(path)
+        raise

@@ -187,6 +187,7 @@ def test_full_disk(folder, command):
     error = done.stderr.splitlines()[-1]
     assert error.startswith("polytrain: error: ")
     assert "file too large. Free some space, or write to another disk." in error
+    assert command == "predict" or str(folder / "new") in error
     assert "Traceback" not in done.stderr
     assert sorted(path.name for path in folder.iterdir()) == before
 
