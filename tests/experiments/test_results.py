@@ -66,7 +66,7 @@ def test_a_failed_write_leaves_the_old_content(tmp_path, monkeypatch):
     def fail(*names):
         raise OSError("disk full")
 
-    monkeypatch.setattr(results.os, "replace", fail)
+    monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="disk full"):
         write_atomically(path, "new")
     assert path.read_text() == "old"
