@@ -10,7 +10,6 @@ import time
 import pytest
 
 from polytrain.atomic_file import write_atomically
-from polytrain.experiments import results
 from polytrain.experiments.results import COLUMNS, JobStore, markdown_table, rows_as_csv
 
 KEY = {"kind": "row", "d": 20, "alphas": [0.1, 0.01]}
