@@ -23,7 +23,7 @@ __all__ = ["LinearBlock", "LossAt", "RowBlock", "Scratch", "TrainBlock"]
 
 # Bytes that one product of many columns or pairs works on: what stays in a core's share of the cache.
 _WORK_BYTES = 1 << 22
-_MIN_ROWS, _MAX_MOMENT_ROWS = 256, 1024
+_MIN_ROWS = 256
 
 
 @dataclass(frozen=True)
@@ -300,7 +300,7 @@ class TrainBlock(RowBlock):
         left, right = self._bonds[self._site], self._bonds[self._site + 1]
         n = self._dims[self._site]
         items = kernels.moment_items(len(left), n, len(right))
-        size = min(self.n_rows, _MAX_MOMENT_ROWS, max(_MIN_ROWS, _WORK_BYTES // (self._dtype.itemsize * items)))
+        size = min(self.n_rows, max(_MIN_ROWS, _WORK_BYTES // (self._dtype.itemsize * items)))
         work = self._scratch.take("moments", (items * size,), self._dtype)
         powers, curvature = self._values(2 * n - 1), self.here.curvature
         n_left, n_right = (len(side) * (len(side) + 1) // 2 for side in (left, right))
