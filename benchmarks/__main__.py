@@ -24,6 +24,7 @@ NAMES = (
     "mnist",
     "growth",
     "memory",
+    "sampling",
     "parallel",
     "cluster",
     "prediction",
