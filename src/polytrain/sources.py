@@ -126,8 +126,8 @@ def open_rows(path: str | os.PathLike[str], *, target: str | None = None) -> Npy
     ...     np.save(folder / f"X{name}.npy", X)
     ...     np.save(folder / f"y{name}.npy", X[:, 0] * X[:, 1])
     >>> model = TensorTrainRegressor(rank=2, alpha=1e-6, random_state=0).fit(open_rows(folder))
-    >>> round(model.predict([[0.5, 0.5, 0.0]]).item(), 2)
-    0.25
+    >>> bool(abs(model.predict([[0.5, 0.5, 0.0]]).item() - 0.25) < 0.02)
+    True
     """
     folder = Path(path)
     if not folder.is_dir():
