@@ -41,7 +41,7 @@ def main(argv: list[str] | None = None) -> None:
             model.fit(X, labels)
 
         sides = {"one": lambda fit=fit: fit(1), "all": lambda fit=fit: fit(jobs)}
-        times = best_of(sides, 1 if arguments.quick else 3, warm=name == "two classes")
+        times = best_of(sides, 1 if arguments.quick else 2, warm=name == "two classes")
         ratio = times["one"] / times["all"]
         table.append({"problem": name, "one core s": times["one"], f"{jobs} cores s": times["all"], "ratio": ratio})
         report.figure(f"{name}, one core / {jobs} cores", ratio, "x", at_least=TARGETS[name])
