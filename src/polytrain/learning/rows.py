@@ -18,6 +18,7 @@ from polytrain.basis import Basis
 from polytrain.learning import kernels
 from polytrain.learning.losses import Loss
 from polytrain.tensor.contract import khatri_rao
+from polytrain.tensor.thin_products import multiply_rows, sum_over_rows
 
 __all__ = ["LinearBlock", "LossAt", "RowBlock", "Scratch", "TrainBlock"]
 
@@ -220,7 +221,8 @@ class TrainBlock(RowBlock):
 
     def extended(self, core: NDArray) -> NDArray:
         """Near environment contracted with the core, (far rank, N)."""
-        return self._unfold(core) @ self._near_spread()
+        out = np.empty((self._far_rank(core), self.n_rows), dtype=self._dtype)
+        return multiply_rows(self._unfold(core), self._near_spread(), out)
 
     def move_right(self, core: NDArray) -> None:
         self._to_right = True
@@ -235,11 +237,13 @@ class TrainBlock(RowBlock):
     def _extend(self, bond: int, core: NDArray) -> None:
         """Replace the far environment by the near one contracted with the core."""
         old = self._bonds[bond]
-        far_rank = core.shape[2] if self._to_right else core.shape[0]
-        if old is self._border or len(old) != far_rank:
-            old = np.empty((far_rank, self.n_rows), dtype=self._dtype)
-        self._bonds[bond] = np.matmul(self._unfold(core), self._near_spread(), out=old)
+        if old is self._border or len(old) != self._far_rank(core):
+            old = np.empty((self._far_rank(core), self.n_rows), dtype=self._dtype)
+        self._bonds[bond] = multiply_rows(self._unfold(core), self._near_spread(), old)
         self._moments[bond] = None
+
+    def _far_rank(self, core: NDArray) -> int:
+        return core.shape[2] if self._to_right else core.shape[0]
 
     def _stand_at(self, site: int, to_right: bool) -> None:
         """Stand at a core, about to go on in this direction."""
@@ -275,11 +279,10 @@ class TrainBlock(RowBlock):
         return kernels.unfold(core.astype(self._dtype, copy=False), self._to_right)
 
     def _adjoint(self, spread: NDArray, weighted: NDArray) -> NDArray:
-        sums = spread @ weighted.T
-        return kernels.fold(sums, self._dims[self._site], self._to_right).astype(np.float64)
+        return kernels.fold(sum_over_rows(spread, weighted), self._dims[self._site], self._to_right)
 
     def forward(self, core: NDArray) -> NDArray:
-        images = np.matmul(self._unfold(core), self._near_spread(), out=self._like_far())
+        images = multiply_rows(self._unfold(core), self._near_spread(), self._like_far())
         images *= self._sides()[1]
         return np.add.reduce(images, axis=0).astype(np.float64, copy=False)
 
@@ -290,7 +293,7 @@ class TrainBlock(RowBlock):
     def product(self, step: NDArray) -> NDArray:
         _, far = self._sides()
         spread = self._near_spread()
-        images = np.matmul(self._unfold(step), spread, out=self._like_far())
+        images = multiply_rows(self._unfold(step), spread, self._like_far())
         images *= far
         self._image = np.add.reduce(images, axis=0)
         np.multiply(far, self._image * self.here.curvature, out=images)
@@ -323,6 +326,6 @@ class TrainBlock(RowBlock):
         if known is None or not self._loss.quadratic:
             side = self._bonds[index]
             weighted = self._scratch.take("images", side.shape, self._dtype)
-            known = (np.multiply(side, self.here.curvature, out=weighted) @ side.T).astype(np.float64)
+            known = sum_over_rows(np.multiply(side, self.here.curvature, out=weighted), side)
             self._moments[index] = known
         return known
