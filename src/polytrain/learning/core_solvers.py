@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg.lapack import dsyevd
 from scipy.optimize import minimize
 
 from polytrain.learning.engines.protocol import CoreRows, Engine
@@ -37,6 +38,7 @@ _CG_TOL, _MAX_CG = 0.01, 12
 _LBFGS_ITERATIONS = 200
 # A relative rise of the objective that rounding explains.
 _ROUNDING = 1e-12
+_EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 # Products that a CG update takes as a rule, residual and preconditioner included.
 _USUAL_CG = 6
 
@@ -59,51 +61,55 @@ def _exact_direction(rows: CoreRows, shape: tuple[int, ...], alpha: float) -> Di
 def _inverse(rows: CoreRows, alpha: float) -> Callable[[NDArray], NDArray]:
     """Factor the Hessian; the returned function multiplies a vector with its inverse."""
     hessian = rows.gram()
-    hessian[np.diag_indices_from(hessian)] += alpha
+    hessian.flat[:: len(hessian) + 1] += alpha
     try:
         factor = cho_factor(hessian, lower=True, check_finite=False)
     except LinAlgError:
         # Singular up to rounding (tiny alpha, or columns that depend on each other): the solution of least norm.
         values, vectors = eigh(hessian, check_finite=False)
-        keep = values > np.finfo(float).eps * len(values) * max(values[-1], 0.0)
+        keep = values > _EPS * len(values) * max(values[-1], 0.0)
         inverse = np.zeros_like(values)
         inverse[keep] = 1.0 / values[keep]
         return lambda vector: vectors @ (inverse * (vectors.T @ vector))
     return lambda vector: cho_solve(factor, vector, check_finite=False)
 
 
+def _eigenbasis(matrix: NDArray) -> tuple[NDArray, NDArray]:
+    """Eigenvalues, none negative, and eigenvectors of a positive semidefinite matrix."""
+    values, vectors, failed = dsyevd(matrix)  # without NumPy's wrapper, which costs as much as the work
+    if failed:
+        raise LinAlgError("the eigenvalues of a matrix of second moments could not be found")
+    return np.maximum(values, 0.0), vectors
+
+
 class _KroneckerHessian:
     """F1 x F2 x F3 + alpha, nearly the Hessian, diagonalised through three small eigendecompositions."""
 
     def __init__(self, rows: Engine, alpha: float) -> None:
-        spectra, self._bases = zip(*(np.linalg.eigh(factor) for factor in rows.factors()), strict=True)
-        left, middle, right = (np.maximum(values, 0.0) for values in spectra)
-        spectrum = left[:, None, None] * (middle[:, None] * right) + alpha
+        (left, self._left), (middle, turn), (right, other_turn) = (_eigenbasis(factor) for factor in rows.factors())
+        spectrum = np.outer(left, np.outer(middle, right)) + alpha
         # Directions that no row has: keep the inverse bounded where alpha is zero.
-        floor = max(np.finfo(float).eps * float(spectrum.max()), np.finfo(float).tiny)
-        self._spectrum = np.maximum(spectrum, floor)
-
-    @staticmethod
-    def _turn(core: NDArray, left: NDArray, middle: NDArray, right: NDArray) -> NDArray:
-        """Multiply every axis of the core with its matrix."""
-        turned = (left @ core.reshape(len(left), -1)).reshape(core.shape)
-        return (middle @ turned) @ right.T
+        self._spectrum = np.maximum(spectrum, max(_EPS * float(spectrum.max()), _TINY))
+        # Basis values and right environment are turned together: two products instead of three.
+        self._rest = np.multiply.outer(turn, other_turn).transpose(0, 2, 1, 3).reshape(2 * [spectrum.shape[1]])
 
     def _to_eigenbasis(self, core: NDArray) -> NDArray:
-        left, middle, right = self._bases
-        return self._turn(core, left.T, middle.T, right.T)
+        return self._left.T @ core.reshape(self._spectrum.shape) @ self._rest
+
+    def _from_eigenbasis(self, turned: NDArray) -> NDArray:
+        return self._left @ turned @ self._rest.T
 
     def solve(self, core: NDArray) -> NDArray:
         """Apply the inverse."""
-        return self._turn(self._to_eigenbasis(core) / self._spectrum, *self._bases)
+        return self._from_eigenbasis(self._to_eigenbasis(core) / self._spectrum).reshape(core.shape)
 
     def whiten(self, gradient: NDArray) -> NDArray:
-        """Apply the transpose of ``color``."""
+        """Apply the transpose of ``color``; the result is a matrix of left rank times the rest."""
         return self._to_eigenbasis(gradient) / np.sqrt(self._spectrum)
 
     def color(self, white: NDArray) -> NDArray:
-        """Coordinates in which the Hessian is nearly the identity -> core."""
-        return self._turn(white / np.sqrt(self._spectrum), *self._bases)
+        """Coordinates in which the Hessian is nearly the identity, flat -> core, flat."""
+        return self._from_eigenbasis(white.reshape(self._spectrum.shape) / np.sqrt(self._spectrum)).ravel()
 
 
 def _cg_direction(rows: Engine, shape: tuple[int, ...], alpha: float) -> Direction:
@@ -212,14 +218,14 @@ def _lbfgs_update(rows: Engine, core: NDArray, alpha: float) -> NDArray:
     nearly = _KroneckerHessian(rows, alpha)
 
     def value_and_gradient(white: NDArray) -> tuple[float, NDArray]:
-        trial = core + nearly.color(white.reshape(core.shape))
+        trial = core + nearly.color(white).reshape(core.shape)
         rows.score(trial)
         return _objective(rows, trial, alpha), nearly.whiten(rows.gradient() + alpha * trial).ravel()
 
     before, slope = value_and_gradient(np.zeros(core.size))
     options: Any = {"maxiter": _LBFGS_ITERATIONS, "ftol": 1e-14, "gtol": 1e-9 * float(np.abs(slope).max())}
     result = minimize(value_and_gradient, np.zeros(core.size), jac=True, method="L-BFGS-B", options=options)
-    solution = core + nearly.color(result.x.reshape(core.shape)) if result.fun <= before else core
+    solution = core + nearly.color(result.x).reshape(core.shape) if result.fun <= before else core
     rows.score(solution)
     return solution
 

@@ -13,6 +13,8 @@ times a spread, summed against the far environment, and sums over rows are a spr
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -55,6 +57,7 @@ def mean_factors(left: NDArray, middle: NDArray, right: NDArray, mass: float) ->
     return (left, middle / mass, right / mass) if mass > 0 else (left, middle, right)
 
 
+@lru_cache(maxsize=64)
 def pair_index(size: int) -> NDArray:
     """Return a symmetric (size, size) table: where the pair (a, a') stands in the list of distinct pairs.
 
@@ -66,7 +69,9 @@ def pair_index(size: int) -> NDArray:
     table = np.zeros((size, size), dtype=np.intp)
     upper = np.triu_indices(size)
     table[upper] = np.arange(len(upper[0]))
-    return np.maximum(table, table.T)
+    table = np.maximum(table, table.T)
+    table.setflags(write=False)
+    return table
 
 
 def _pair_products(one: NDArray, other: NDArray, out: NDArray) -> None:

@@ -14,11 +14,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from polytrain.basis import Basis
 from polytrain.tensor.decompose import scale_exponent, split_exponent
+from polytrain.tensor.thin_products import piece_rows
 
 __all__ = ["TrainStack", "add_cores", "contract_cores", "form_tensor", "inner_product", "khatri_rao"]
 
 # Rows per block: enough to make the overhead of a call small, few enough for the block's arrays to stay in cache.
-_BLOCK_ROWS = 1024
+_BLOCK_ROWS, _LEAST_BLOCK_ROWS = 1024, 256
 
 
 def khatri_rao(side: NDArray, values: NDArray, out: NDArray | None = None) -> NDArray:
@@ -110,32 +111,46 @@ class TrainStack:
         ``to_columns`` turns a block of rows into contiguous columns (d, rows).
         """
         result = np.empty((self._n_trains, len(X)), dtype=self._dtype)
+        largest = max(matrices[0].size for matrices in self._matrices)
+        size = min(_BLOCK_ROWS, max(_LEAST_BLOCK_ROWS, piece_rows(largest)))
+        starts = range(0, len(X), size)
+        n_threads = max(1, min(n_threads, len(starts)))
 
-        def evaluate_block(start: int) -> None:
-            rows = slice(start, start + _BLOCK_ROWS)
-            result[:, rows] = self._evaluate_block(to_columns(X[rows]).astype(self._dtype, copy=False))
+        def evaluate_blocks(first: int) -> None:
+            spreads = self._make_spreads(min(size, len(X)))
+            for start in starts[first::n_threads]:
+                rows = slice(start, start + size)
+                columns = to_columns(X[rows]).astype(self._dtype, copy=False)
+                result[:, rows] = self._evaluate_block(columns, spreads)
 
-        starts = range(0, len(X), _BLOCK_ROWS)
-        if min(n_threads, len(starts)) <= 1:
-            for start in starts:
-                evaluate_block(start)
+        if n_threads == 1:
+            evaluate_blocks(0)
         else:
             with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(evaluate_block, starts))  # the list makes an error in a thread surface here
+                list(pool.map(evaluate_blocks, range(n_threads)))  # the list makes an error in a thread surface here
         return result
 
-    def _evaluate_block(self, columns: NDArray) -> NDArray:
+    def _make_spreads(self, n_rows: int) -> tuple[NDArray, NDArray]:
+        """Memory for two spreads, flat: one is read while the other is written."""
+        size = self._n_trains * max(matrices.shape[2] for matrices in self._matrices) * n_rows
+        return np.empty(size, dtype=self._dtype), np.empty(size, dtype=self._dtype)
+
+    def _evaluate_block(self, columns: NDArray, spreads: tuple[NDArray, NDArray]) -> NDArray:
         """Shapes: columns (d, rows) -> (n_trains, rows)."""
-        state = np.ones((self._n_trains, 1, columns.shape[1]), dtype=self._dtype)
-        for column, n, matrices in zip(columns, self._dims, self._matrices, strict=True):
-            m, rank, n_rows = state.shape
-            values = self._basis.values(column, n)
-            spread = np.empty((m, n, rank, n_rows), dtype=self._dtype)
-            spread[:, 0] = state
-            for i in range(1, n):
-                np.multiply(state, values[i], out=spread[:, i])
-            state = matrices @ spread.reshape(m, n * rank, n_rows)
-        return state[:, 0]
+        m, n_rows = self._n_trains, columns.shape[1]
+        spread = spreads[0][: m * self._dims[0] * n_rows].reshape(m, self._dims[0], 1, n_rows)
+        spread[:, 0] = 1
+        following = (*self._dims[1:], 1)
+        for k, (column, matrices, n_next) in enumerate(zip(columns, self._matrices, following, strict=True)):
+            values = self._basis.values(column, self._dims[k])
+            for i in range(1, self._dims[k]):
+                np.multiply(spread[:, 0], values[i], out=spread[:, i])
+            flat = spread.reshape(m, -1, n_rows)
+            # The product is written to where the next spread begins.
+            rank = matrices.shape[1]
+            spread = spreads[(k + 1) % 2][: m * n_next * rank * n_rows].reshape(m, n_next, rank, n_rows)
+            np.matmul(matrices, flat, out=spread[:, 0])
+        return spread[:, 0, 0]
 
 
 def form_tensor(cores: Sequence[NDArray]) -> NDArray:

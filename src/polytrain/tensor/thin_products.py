@@ -10,16 +10,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["multiply_rows", "sum_over_rows"]
+__all__ = ["multiply_rows", "piece_rows", "sum_over_rows"]
 
 # Multiplications per piece, and the fewest rows that are worth a piece.
 _PIECE_WORK = 1_000_000
 _PIECE_ROWS = 128
 
 
+def piece_rows(work_per_row: int) -> int:
+    """Most rows of a piece for so many multiplications per row."""
+    return max(_PIECE_ROWS, _PIECE_WORK // work_per_row)
+
+
 def _cut(n_rows: int, work_per_row: int) -> tuple[int, int]:
     """Number of pieces and rows per piece; fewer rows than there are pieces may be left over."""
-    n_pieces = -(-n_rows // max(_PIECE_ROWS, _PIECE_WORK // work_per_row))
+    n_pieces = -(-n_rows // piece_rows(work_per_row))
     return n_pieces, n_rows // max(1, n_pieces)
 
 
