@@ -1,5 +1,6 @@
 """Which rows the first sweeps see."""
 
+import sys
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,15 +13,19 @@ from polytrain.learning.trainer import TrainPlan, learn_train
 from polytrain.tensor import clip_ranks
 
 
-@pytest.mark.parametrize("n_distinct", [1, 16_383, 16_384, 20_000, 60_000, 10**6])
+@pytest.mark.parametrize("n_distinct", [1, 4095, 4096, 16_384, 20_000, 60_000, 10**6, sys.maxsize])
+@pytest.mark.parametrize("n_unknowns", [2, 500, 5000])
 @pytest.mark.parametrize("max_sweeps", [0, 1, 2, 3, 4, 5, 20])
-def test_parts_grow_and_end_with_all_rows(n_distinct, max_sweeps):
-    parts = sweep_parts(n_distinct, max_sweeps)
+def test_parts_grow_and_end_with_all_rows(n_distinct, n_unknowns, max_sweeps):
+    parts = sweep_parts(n_distinct, n_unknowns, max_sweeps)
     assert sum(n_sweeps for _, n_sweeps in parts) == max_sweeps
     assert parts[-1][0] == 1.0
     assert all(earlier < later for (earlier, _), (later, _) in pairwise(parts))
-    assert all(part * n_distinct > 8191 for part, _ in parts) or parts == [(1.0, max_sweeps)]
-    if n_distinct >= 65_536 and max_sweeps >= 4:
+    for part, _ in parts[:-1]:
+        assert n_distinct >= 4096
+        assert part * n_distinct >= min(8191, n_distinct / 4)
+        assert part * n_distinct > 3.99 * n_unknowns
+    if n_distinct >= 200_000 and max_sweeps >= 4:
         assert [part for part, _ in parts] == [0.125, 0.25, 0.5, 1.0]
 
 

@@ -49,9 +49,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
     sampling : {"auto"} or None, default="auto"
-        "auto" lets the first sweeps see an eighth, a quarter and a half of the rows where there are more than 16384
-        different ones; the last sweep always sees all. None shows all rows to every sweep. Fits that start from given
-        trains always see all.
+        "auto" lets the first sweeps see part of the rows where there are more than 4096 different ones: an eighth, a
+        quarter, a half, but always enough for the size of the cores. The last sweep always sees all. None shows all
+        rows to every sweep. Fits that start from given trains always see all.
     max_memory : int or str, default=None
         Bytes, or a text such as "2 GB", that the rows of a fit and what is computed from them may take in memory; what
         does not fit waits on disk. It matters for sources of rows and for memory maps larger than it. None is half of

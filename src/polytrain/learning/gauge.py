@@ -105,15 +105,16 @@ def fit_ranks(cores: Sequence[NDArray], ranks: Sequence[int], rng: np.random.Gen
         a, n, b = cores[k].shape
         basis, factor = _positive_qr(cores[k].reshape(a * n, b))
         cores[k] = basis.reshape(a, n, basis.shape[1])
-        cores[k + 1] = np.tensordot(factor, cores[k + 1], axes=1)
+        following = cores[k + 1]
+        cores[k + 1] = (factor @ following.reshape(b, -1)).reshape(-1, *following.shape[1:])
     for k in range(len(cores) - 1, 0, -1):
         a, n, b = cores[k].shape
         matrix = cores[k].reshape(a, n * b)
         if a > ranks[k]:
             directions, weights, rows = np.linalg.svd(matrix, full_matrices=False)
-            cores[k - 1] = np.tensordot(cores[k - 1], directions[:, : ranks[k]], axes=1)
+            cores[k - 1] = cores[k - 1] @ directions[:, : ranks[k]]
             matrix = weights[: ranks[k], None] * rows[: ranks[k]]
         basis, factor = orthonormal_factor(matrix.T, ranks[k], rng)
         cores[k] = np.ascontiguousarray(basis.T).reshape(ranks[k], n, b)
-        cores[k - 1] = np.tensordot(cores[k - 1], factor.T, axes=1)
+        cores[k - 1] = cores[k - 1] @ factor.T
     return cores

@@ -25,6 +25,7 @@ __all__ = [
     "gram_from_moments",
     "mean_factors",
     "moment_items",
+    "moment_product",
     "moments",
     "pair_index",
     "unfold",
@@ -111,7 +112,15 @@ def moments(left: NDArray, powers: NDArray, right: NDArray, weights: NDArray, wo
     for e in range(1, n_powers):
         np.multiply(spread[0], powers[e], out=spread[e])
     _pair_products(right * weights, right, weighted)
-    return (spread.reshape(n_powers * n_left, n_rows) @ weighted.T).reshape(n_powers, n_left, n_right)
+    return moment_product(spread.reshape(n_powers * n_left, n_rows), weighted).reshape(n_powers, n_left, n_right)
+
+
+def moment_product(spread: NDArray, weighted: NDArray) -> NDArray:
+    """Multiply the one matrix with the other, transposed: the product in which the time of ``moments`` goes.
+
+    Which operand comes first is up to the BLAS kernels: in float64 with AVX-512 the narrow one gains a third.
+    """
+    return (weighted @ spread.T).T if spread.dtype == np.float64 else spread @ weighted.T
 
 
 def gram_from_moments(sums: NDArray, shape: tuple[int, int, int], basis: Basis) -> NDArray:

@@ -122,17 +122,24 @@ class LinearBlock(RowBlock):
     def __init__(self, columns: NDArray, target: NDArray, weights: NDArray, loss: Loss) -> None:
         super().__init__(target, weights, loss, np.dtype(np.float64))
         self._columns = columns
+        self._size = max(_MIN_ROWS, _WORK_BYTES // (8 * (len(columns) + 1)))
+        self._only_values = self._values(slice(None)) if self.n_rows <= self._size else None
+
+    def _values(self, rows: slice) -> NDArray:
+        columns = self._columns[:, rows]
+        values = np.empty((len(columns) + 1, columns.shape[1]))
+        values[0] = 1
+        values[1:] = columns
+        return values
 
     def _parts(self) -> Iterator[tuple[slice, NDArray]]:
-        """Rows in parts, each with its values (d + 1, rows)."""
-        n_features, n_rows = self._columns.shape
-        size = max(_MIN_ROWS, _WORK_BYTES // (8 * (n_features + 1)))
-        for start in range(0, n_rows, size):
-            rows = slice(start, min(start + size, n_rows))
-            values = np.empty((n_features + 1, rows.stop - rows.start))
-            values[0] = 1
-            values[1:] = self._columns[:, rows]
-            yield rows, values
+        """Rows in parts, each with its values (d + 1, rows); those of a single part are kept."""
+        if self._only_values is not None:
+            yield slice(None), self._only_values
+            return
+        for start in range(0, self.n_rows, self._size):
+            rows = slice(start, start + self._size)
+            yield rows, self._values(rows)
 
     def forward(self, core: NDArray) -> NDArray:
         flat = core.ravel()

@@ -17,28 +17,33 @@ from numpy.typing import NDArray
 
 __all__ = ["DistinctRows", "choose_rows", "label_chances", "row_keys", "row_positions", "sweep_parts"]
 
-# The least number of different rows that a sweep sees, and the least number of rows of a binary label.
-_LEAST_ROWS, _LEAST_OF_LABEL = 8192, 1024
+# Fewer different rows are never sampled. No sweep sees less than a quarter of them where that is less than
+# _ENOUGH_ROWS, nor fewer than _ROWS_PER_UNKNOWN times the unknowns of a core, nor fewer rows of a binary label.
+_FEW_ROWS, _ENOUGH_ROWS, _ROWS_PER_UNKNOWN, _LEAST_OF_LABEL = 4096, 8192, 4, 1024
 # So many different rows that more of them would change no decision.
 _MANY = 1 << 17
 
 
-def sweep_parts(n_distinct: int, max_sweeps: int) -> list[tuple[float, int]]:
+def sweep_parts(n_distinct: int, n_unknowns: int, max_sweeps: int) -> list[tuple[float, int]]:
     """Parts of the rows with the number of sweeps that see them: an eighth, a quarter, a half, then all.
 
-    The last sweep always sees all rows. Few rows are never sampled.
+    ``n_unknowns`` is the size of the largest core. The last sweep always sees all rows.
 
-    >>> sweep_parts(60_000, 6)
+    >>> sweep_parts(60_000, 128, 6)
     [(0.13653333333333334, 1), (0.25, 1), (0.5, 1), (1.0, 3)]
-    >>> sweep_parts(10_000, 6)
+    >>> sweep_parts(10_000, 128, 6)
+    [(0.25, 2), (0.5, 1), (1.0, 3)]
+    >>> sweep_parts(10_000, 1000, 6)
+    [(0.4, 2), (0.5, 1), (1.0, 3)]
+    >>> sweep_parts(4000, 128, 6)
     [(1.0, 6)]
     """
-    if n_distinct < 2 * _LEAST_ROWS:
+    if n_distinct < _FEW_ROWS or max_sweeps == 0:
         return [(1.0, max_sweeps)]
-    least = _LEAST_ROWS / n_distinct
+    least = max(min(_ENOUGH_ROWS / n_distinct, 0.25), _ROWS_PER_UNKNOWN * n_unknowns / n_distinct)
     halvings = (max(0, min(max_sweeps, 4) - sweep) for sweep in range(1, max_sweeps + 1))
-    parts = [max(least, 0.5**count) for count in halvings]
-    return [(part, len(list(sweeps))) for part, sweeps in groupby(parts)] or [(1.0, 0)]
+    parts = [min(1.0, max(least, 0.5**count)) for count in halvings]
+    return [(part, len(list(sweeps))) for part, sweeps in groupby(parts)]
 
 
 def row_keys(columns: NDArray) -> NDArray:

@@ -39,6 +39,11 @@ class TrainPlan:
     tol: float
     sampling: str | None = None
 
+    @property
+    def n_unknowns(self) -> int:
+        """Numbers in the largest core."""
+        return max(a * n * b for a, n, b in zip(self.ranks, self.dims, self.ranks[1:], strict=False))
+
 
 @dataclass(frozen=True)
 class TrainResult:
@@ -130,9 +135,9 @@ class _Learner:
         self._engine, self._plan, self._seed, self._start, self._report = engine, plan, seed, start, report
         self._rng = np.random.default_rng(seed)
         self._history: list[dict] = []
-        # Cores that are given come from all rows, or from somebody's care.
-        sampled = plan.sampling == "auto" and start is None
-        self._parts = sweep_parts(engine.n_distinct, plan.max_sweeps) if sampled else [(1.0, plan.max_sweeps)]
+        self._parts = [(1.0, plan.max_sweeps)]
+        if plan.sampling == "auto" and start is None:  # cores that are given come from all rows, or from care
+            self._parts = sweep_parts(engine.n_distinct, plan.n_unknowns, plan.max_sweeps)
         self._checkpoint: Checkpoint | None = None
         self._before: Progress | None = None
 

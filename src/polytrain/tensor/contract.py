@@ -19,7 +19,7 @@ from polytrain.tensor.thin_products import piece_rows
 __all__ = ["TrainStack", "add_cores", "contract_cores", "form_tensor", "inner_product", "khatri_rao"]
 
 # Rows per block: enough to make the overhead of a call small, few enough for the block's arrays to stay in cache.
-_BLOCK_ROWS, _LEAST_BLOCK_ROWS = 1024, 256
+_BLOCK_ROWS, _LEAST_BLOCK_ROWS = 1000, 250
 
 
 def khatri_rao(side: NDArray, values: NDArray, out: NDArray | None = None) -> NDArray:

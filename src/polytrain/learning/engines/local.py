@@ -21,7 +21,7 @@ __all__ = ["BlockEngine", "LinearEngine", "LocalEngine", "row_ranges"]
 # Rows per block: few enough for a block's arrays to stay in cache, enough to make the overhead of a call small beside
 # its work. Blocks never depend on who works on them, and answers are added in the order of the blocks: results are the
 # same to the last bit however many processes share the work.
-_BLOCK_ROWS = 8192
+_BLOCK_ROWS = 8000
 
 
 def row_ranges(n_rows: int) -> list[slice]:
