@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from polytrain.tensor import thin_products
 from polytrain.tensor.thin_products import multiply_rows, sum_over_rows
 

@@ -19,8 +19,9 @@ from polytrain.learning.sampling import DistinctRows, choose_rows, row_keys
 __all__ = ["BlockEngine", "LinearEngine", "LocalEngine", "row_ranges"]
 
 # Rows per block: few enough for a block's arrays to stay in cache, enough to make the overhead of a call small beside
-# its work. Blocks never depend on who works on them, and answers are added in the order of the blocks: results are the
-# same to the last bit however many processes share the work.
+# its work; no power of two, which would map the rows of an array onto each other in the cache. Blocks never depend on
+# who works on them, and answers are added in the order of the blocks: results are the same to the last bit however many
+# processes share the work.
 _BLOCK_ROWS = 8000
 
 
