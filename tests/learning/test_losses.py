@@ -66,3 +66,12 @@ def test_names():
     assert get_loss(loss) is loss
     with pytest.raises(ValueError, match=r"loss must be one of \['logistic', 'squared'\], got 'hinge'"):
         get_loss("hinge")
+
+
+def test_logistic_derivatives_are_zero_or_large_enough_for_float32():
+    score = np.linspace(-2000, 2000, 40_001)
+    for label in (-1.0, 1.0):
+        _, slope, curvature = LogisticLoss().evaluate(np.full(len(score), label), score)
+        for values in (np.abs(slope), curvature):
+            assert np.all((values == 0) | (values > 1e-21))
+            assert np.any(values == 0)

@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 
 __all__ = ["LogisticLoss", "Loss", "SquaredLoss", "get_loss"]
 
+# Chances below this are nothing beside 1, in float64 too. Kept, they would make numbers so small that float32 hardly
+# holds them, and processors take twenty times as long for those.
+_NOTHING = 1e-20
+
 
 class Loss:
     """Cost of a score. Subclasses give ``name`` and ``evaluate``."""
@@ -73,6 +77,7 @@ class LogisticLoss(Loss):
         small = np.abs(margin)
         np.negative(small, out=small)
         np.exp(small, out=small)
+        small[small < _NOTHING] = 0.0
         cost = np.log1p(small)
         cost -= np.minimum(margin, 0.0)
         likely = 1.0 / (1.0 + small)
