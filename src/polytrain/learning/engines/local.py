@@ -36,6 +36,9 @@ class _BlockSum:
     """Asks all blocks the same question and adds up the answers."""
 
     n_rows: int
+    # What is known without asking: the loss at the present scores, and the length that was probed last with its loss.
+    _loss_here: float | None = None
+    _probed: tuple[float, float] | None = None
 
     def _ask(self, method: str, *arguments: Any) -> list[Any]:
         """Answers of all blocks, in their order."""
@@ -54,21 +57,29 @@ class _BlockSum:
 
     def score(self, core: NDArray) -> None:
         self._tell("score", core)
+        self._loss_here = None
 
     def mean_loss(self) -> float:
-        return self._sum("mean_loss")
+        if self._loss_here is None:
+            self._loss_here = self._sum("mean_loss")
+        return self._loss_here
 
     def gradient(self) -> NDArray:
         return self._sum("gradient")
 
     def aim(self, step: NDArray) -> None:
         self._tell("aim", step)
+        self._probed = None
 
     def probe(self, length: float) -> float:
-        return self._sum("probe", length)
+        loss = self._sum("probe", length)
+        self._probed = length, loss
+        return loss
 
     def advance(self, length: float, core: NDArray) -> None:
         self._tell("advance", length)
+        self._loss_here = self._probed[1] if self._probed is not None and self._probed[0] == length else None
+        self._probed = None
 
 
 def hash_rows(*arrays: NDArray) -> str:
@@ -115,6 +126,7 @@ class BlockEngine(_BlockSum):
         self._ranks = [core.shape[0] for core in cores] + [1]
         self._site = position
         self._tell("place", cores, position)
+        self._loss_here = None
 
     def move_right(self, core: NDArray) -> None:
         self._tell("move_right", core)
@@ -131,9 +143,11 @@ class BlockEngine(_BlockSum):
 
     def clear_ray(self) -> None:
         self._tell("clear_ray")
+        self._probed = None
 
     def walk(self, length: float) -> None:
         self._tell("walk", length)
+        self._probed = None
 
     def gram(self) -> NDArray:
         shape = self._ranks[self._site], self._dims[self._site], self._ranks[self._site + 1]
