@@ -26,6 +26,7 @@ class SweepProgress:
     def __init__(self, n_trains: int, max_sweeps: int, verbose: int) -> None:
         self._n_trains, self._max_sweeps, self._verbose = n_trains, max_sweeps, verbose
         self._bar: Any = None
+        self._sweeps = [0] * n_trains
         self._handler: logging.Handler | None = None
         self._level = logging.NOTSET
 
@@ -49,7 +50,9 @@ class SweepProgress:
         """Take note of one sweep of one train."""
         if self._bar is not None:
             self._bar.set_postfix_str(f"train {train + 1}/{self._n_trains}, objective {record['objective']:.3g}")
-            self._bar.update()
+            # A train may begin anew; then its first sweeps come a second time.
+            self._bar.update(max(0, record["sweep"] - self._sweeps[train]))
+            self._sweeps[train] = max(self._sweeps[train], record["sweep"])
         elif self._verbose:
             logger.info(
                 "train %d of %d, sweep %d: objective %.6g, loss %.6g, %.2f s",

@@ -22,7 +22,7 @@ from polytrain.tensor_file import pack_tensors, parse_json, read_tensor_file
 
 __all__ = ["Checkpoint", "Progress", "fingerprint"]
 
-_FORMAT = "polytrain checkpoint 1"
+_FORMAT = "polytrain checkpoint 2"
 _MAX_HEADER_BYTES = 1 << 24
 
 
@@ -35,6 +35,8 @@ class Progress:
     cores : list of ndarray
     position : int
         The core that is not orthogonal.
+    sampled : bool
+        Whether the first sweeps see parts of the rows.
     part : int
         Index of the part of the rows that the last sweep saw.
     n_sweeps : int
@@ -48,6 +50,7 @@ class Progress:
 
     cores: list[NDArray]
     position: int
+    sampled: bool
     part: int
     n_sweeps: int
     stop_reason: str | None

@@ -15,11 +15,14 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DistinctRows", "choose_rows", "label_chances", "row_keys", "row_positions", "sweep_parts"]
+__all__ = ["DistinctRows", "choose_rows", "label_chances", "row_keys", "row_positions", "still_holds", "sweep_parts"]
 
 # Fewer different rows are never sampled. No sweep sees less than a quarter of them where that is less than
 # _ENOUGH_ROWS, nor fewer than _ROWS_PER_UNKNOWN times the unknowns of a core, nor fewer rows of a binary label.
-_FEW_ROWS, _ENOUGH_ROWS, _ROWS_PER_UNKNOWN, _LEAST_OF_LABEL = 4096, 8192, 4, 1024
+_FEW_ROWS, _ENOUGH_ROWS, _ROWS_PER_UNKNOWN, _LEAST_OF_LABEL = 4096, 8192, 8, 1024
+# A part has taught something if its objective grows by no more than this factor on more rows. Measured on digits: up to
+# 1.75, fits end within 1 % of the objective that they reach without sampling; from 2 on, 3 % to many times above it.
+_MOST_GROWTH = 1.8
 # So many different rows that more of them would change no decision.
 _MANY = 1 << 17
 
@@ -34,7 +37,7 @@ def sweep_parts(n_distinct: int, n_unknowns: int, max_sweeps: int) -> list[tuple
     >>> sweep_parts(10_000, 128, 6)
     [(0.25, 2), (0.5, 1), (1.0, 3)]
     >>> sweep_parts(10_000, 1000, 6)
-    [(0.4, 2), (0.5, 1), (1.0, 3)]
+    [(0.8, 3), (1.0, 3)]
     >>> sweep_parts(4000, 128, 6)
     [(1.0, 6)]
     """
@@ -44,6 +47,14 @@ def sweep_parts(n_distinct: int, n_unknowns: int, max_sweeps: int) -> list[tuple
     halvings = (max(0, min(max_sweeps, 4) - sweep) for sweep in range(1, max_sweeps + 1))
     parts = [min(1.0, max(least, 0.5**count)) for count in halvings]
     return [(part, len(list(sweeps))) for part, sweeps in groupby(parts)]
+
+
+def still_holds(objective: float, on_more_rows: float) -> bool:
+    """Whether what was learned from a part of the rows holds for a larger part.
+
+    Where a part can be fitted almost perfectly it teaches little about the rest, and later sweeps do not find back.
+    """
+    return on_more_rows <= _MOST_GROWTH * objective
 
 
 def row_keys(columns: NDArray) -> NDArray:

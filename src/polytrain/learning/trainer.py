@@ -16,7 +16,7 @@ from polytrain.learning.core_solvers import CoreSolver
 from polytrain.learning.engines import Engine, open_engine
 from polytrain.learning.gauge import fit_ranks
 from polytrain.learning.losses import get_loss
-from polytrain.learning.sampling import sweep_parts
+from polytrain.learning.sampling import still_holds, sweep_parts
 from polytrain.learning.start import linear_start, random_start
 from polytrain.learning.sweep import SweepState, sweep_train
 from polytrain.learning.threads import one_blas_thread
@@ -121,6 +121,10 @@ def learn_on(
         return learner.run()
 
 
+class _PartMisledError(Exception):
+    """What was learned from a part of the rows does not hold for more of them."""
+
+
 class _Learner:
     """One train on its way: which rows the sweeps see, and what is reported and kept after each of them."""
 
@@ -133,18 +137,25 @@ class _Learner:
         report: Callable[[dict], None] | None,
     ) -> None:
         self._engine, self._plan, self._seed, self._start, self._report = engine, plan, seed, start, report
-        self._rng = np.random.default_rng(seed)
-        self._history: list[dict] = []
-        self._parts = [(1.0, plan.max_sweeps)]
-        if plan.sampling == "auto" and start is None:  # cores that are given come from all rows, or from care
-            self._parts = sweep_parts(engine.n_distinct, plan.n_unknowns, plan.max_sweeps)
+        # Cores that are given come from all rows, or from somebody's care: they are not shown part of them.
+        self._begin(sampled=plan.sampling == "auto" and start is None)
         self._checkpoint: Checkpoint | None = None
         self._before: Progress | None = None
+
+    def _begin(self, sampled: bool) -> None:
+        """Forget all sweeps, and show parts of the rows to the next ones or not."""
+        plan, self._sampled = self._plan, sampled
+        self._rng = np.random.default_rng(self._seed)
+        self._history: list[dict] = []
+        self._parts = [(1.0, plan.max_sweeps)]
+        if sampled:
+            self._parts = sweep_parts(self._engine.n_distinct, plan.n_unknowns, plan.max_sweeps)
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Keep the state in this file from now on, and go on from what is there already."""
         self._checkpoint, self._before = checkpoint, checkpoint.load()
         if self._before is not None:
+            self._begin(self._before.sampled)
             self._history = self._before.history
             self._rng.bit_generator.state = self._before.random_state
             if self._report is not None:
@@ -161,6 +172,17 @@ class _Learner:
         return linear_start(self._engine, plan.dims, plan.ranks, plan.alpha, quadratic, rng)
 
     def run(self) -> TrainResult:
+        try:
+            cores, reason = self._run()
+        except _PartMisledError:
+            self._begin(sampled=False)
+            self._before = None
+            cores, reason = self._run()
+        # A last word in C order: file formats may silently store anything else wrongly.
+        return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), self._history, str(reason))
+
+    def _run(self) -> tuple[list[NDArray], str | None]:
+        """Sweep over all parts of the rows, and return the cores with the reason to stop."""
         before = self._before
         cores, reason = (self._first_cores(), None) if before is None else (before.cores, before.stop_reason)
         for index, (part, n_sweeps) in enumerate(self._parts):
@@ -174,8 +196,7 @@ class _Learner:
             with nullcontext(self._engine) if part == 1.0 else self._engine.part(part, self._seed) as rows:
                 state = self._sweep(rows, cores, index, n_sweeps, position, done)
             cores, reason = list(state.cores), state.stop_reason
-        # A last word in C order: file formats may silently store anything else wrongly.
-        return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), self._history, str(reason))
+        return cores, reason
 
     def _sweep(
         self, rows: Engine, cores: list[NDArray], index: int, n_sweeps: int, position: int, done: int
@@ -193,6 +214,8 @@ class _Learner:
             position=position,
         )
         state = next(states)
+        if index > 0 and done == 0 and not still_holds(self._history[-1]["objective"], state.objective):
+            raise _PartMisledError
         for following in states:
             self._history.append(_record(following, state, len(self._history) + 1, rows.n_rows))
             state = following
@@ -205,4 +228,13 @@ class _Learner:
     def _progress(self, state: SweepState, index: int, n_sweeps: int) -> Progress:
         random_state = self._rng.bit_generator.state
         cores = [np.ascontiguousarray(core) for core in state.cores]
-        return Progress(cores, state.position, index, n_sweeps, state.stop_reason, self._history, dict(random_state))
+        return Progress(
+            cores,
+            state.position,
+            self._sampled,
+            index,
+            n_sweeps,
+            state.stop_reason,
+            self._history,
+            dict(random_state),
+        )
