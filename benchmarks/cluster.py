@@ -1,6 +1,6 @@
 """The Dask engine against the local one on the same cores, and the bytes that its workers send.
 
-    python -m benchmarks.cluster [--quick]
+    python -m benchmarks.cluster [--quick] [--solver cg]
 
 Synthetic rows, two classes, one fit with two sweeps over all rows. The cluster is a local one with one single-threaded
 worker per core; the local engine shares the rows of the train between as many processes.
@@ -17,8 +17,14 @@ from benchmarks.timing import best_of
 from polytrain import TensorTrainClassifier
 
 
+#: solver -> rank
+RANKS = {"exact": 8, "cg": 16}
+
+
 def main(argv: list[str] | None = None) -> None:
-    arguments = make_parser(__doc__).parse_args(argv)
+    parser = make_parser(__doc__)
+    parser.add_argument("--solver", choices=list(RANKS), help="run only this one")
+    arguments = parser.parse_args(argv)
     try:
         import dask.array as da
         from distributed import Client, LocalCluster
@@ -35,7 +41,8 @@ def main(argv: list[str] | None = None) -> None:
     with LocalCluster(**settings) as cluster, Client(cluster) as client:
         lazy = client.persist([da.from_array(X, chunks=(chunks, d)), da.from_array(y, chunks=chunks)])
         table = []
-        for solver, rank in (("exact", 8), ("cg", 16)):
+        for solver in [arguments.solver] if arguments.solver else RANKS:
+            rank = RANKS[solver]
             plan = {"degree": 2, "rank": rank, "max_sweeps": 2, "tol": 0.0, "loss": "squared", "sampling": None}
 
             def fit(*rows: object, plan: dict = plan, solver: str = solver) -> None:

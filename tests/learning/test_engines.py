@@ -63,13 +63,16 @@ def _check_site(engine, problem, cores, k, tol):
     engine.product(2.0 * step)
     engine.walk(-1.0)
     moved = scores - 1.5 * explicit @ step.ravel()
-    close(engine.probe(1.0), problem.weights @ loss_values(problem.loss, problem.target, moved))
+    close(engine.probe(1.0, core - 1.5 * step), problem.weights @ loss_values(problem.loss, problem.target, moved))
 
     # Along a step: probing must not move anything, advancing must equal scoring the moved core.
     engine.aim(step)
     for length in (1.0, 0.25):
         moved = scores + length * explicit @ step.ravel()
-        close(engine.probe(length), problem.weights @ loss_values(problem.loss, problem.target, moved))
+        close(
+            engine.probe(length, core + length * step),
+            problem.weights @ loss_values(problem.loss, problem.target, moved),
+        )
     close(engine.mean_loss(), problem.weights @ loss_values(problem.loss, problem.target, scores))
     engine.advance(0.5, core + 0.5 * step)
     scores = scores + 0.5 * explicit @ step.ravel()
@@ -79,7 +82,7 @@ def _check_site(engine, problem, cores, k, tol):
     close(engine.gradient(), (explicit.T @ weighted_slopes).reshape(core.shape))
     close(engine.gram(), explicit.T @ (curvatures[:, None] * explicit))
     scores = scores - 0.75 * explicit @ step.ravel()
-    engine.probe(-0.75)
+    engine.probe(-0.75, core - 0.25 * step)
     engine.advance(-0.75, core - 0.25 * step)  # where it probed last
     close(engine.mean_loss(), problem.weights @ loss_values(problem.loss, problem.target, scores))
     curvatures = problem.weights * loss_curvatures(problem.loss, problem.target, scores)
@@ -165,7 +168,7 @@ def test_answers_are_the_same_to_the_last_bit_on_any_number_of_processes():
             step = engine.gradient()
             answers.append([engine.mean_loss(), step, engine.gram(), engine.product(step), *engine.factors()])
             engine.walk(0.1)
-            answers[-1].append(engine.probe(1.0))
+            answers[-1].append(engine.probe(1.0, cores[1] + 0.1 * step))
     for others in answers[1:]:
         for one, other in zip(answers[0], others, strict=True):
             np.testing.assert_array_equal(one, other)
@@ -237,6 +240,6 @@ def test_linear_rows_match_the_explicit_linear_model(n_rows, loss, dtype):
     rows.aim(step)
     moved = scores + 0.5 * explicit @ step.ravel()
     expected_loss = problem.weights @ loss_values(loss, problem.target, moved)
-    assert rows.probe(0.5) == pytest.approx(expected_loss, rel=1e-12)
+    assert rows.probe(0.5, core + 0.5 * step) == pytest.approx(expected_loss, rel=1e-12)
     rows.advance(0.5, core + 0.5 * step)
     assert rows.mean_loss() == pytest.approx(expected_loss, rel=1e-12)

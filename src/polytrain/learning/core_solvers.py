@@ -162,7 +162,7 @@ def _quadratic_update(rows: CoreRows, core: NDArray, alpha: float, direction: Di
     for _ in range(2 if refine else 1):
         before = _objective(rows, core, alpha)
         moved = core + direction(rows.gradient() + alpha * core)
-        after = rows.probe(1.0) + 0.5 * alpha * float(np.vdot(moved, moved))
+        after = rows.probe(1.0, moved) + 0.5 * alpha * float(np.vdot(moved, moved))
         if not after <= before * (1.0 + _ROUNDING):  # so ill-conditioned that the step is wrong
             break
         rows.advance(1.0, moved)
@@ -176,7 +176,8 @@ def _line_search(rows: CoreRows, core: NDArray, step: NDArray, slope: float, alp
     norm = float(np.vdot(core, core))
     length = 1.0
     for _ in range(_MAX_HALVINGS):
-        value = rows.probe(length) + 0.5 * alpha * (norm + 2.0 * length * inner + length**2 * square)
+        loss = rows.probe(length, core + length * step)
+        value = loss + 0.5 * alpha * (norm + 2.0 * length * inner + length**2 * square)
         if value <= objective + _ARMIJO * length * slope:
             return length
         length *= 0.5

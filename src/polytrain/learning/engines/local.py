@@ -71,7 +71,7 @@ class _BlockSum:
         self._tell("aim", step)
         self._probed = None
 
-    def probe(self, length: float) -> float:
+    def probe(self, length: float, core: NDArray) -> float:
         loss = self._sum("probe", length)
         self._probed = length, loss
         return loss

@@ -35,8 +35,8 @@ class CoreRows(Protocol):
     def aim(self, step: NDArray) -> None:
         """Lay the ray along this step: C vec(step)."""
 
-    def probe(self, length: float) -> float:
-        """Mean loss at ``length`` along the ray."""
+    def probe(self, length: float, core: NDArray) -> float:
+        """Mean loss at ``length`` along the ray, where the scores are those of this core."""
 
     def advance(self, length: float, core: NDArray) -> None:
         """Move the present scores by ``length`` along the ray, to those of this core."""

@@ -20,7 +20,7 @@ from polytrain.basis import Basis
 from polytrain.learning import kernels
 from polytrain.learning.engines.local import hash_rows, row_ranges
 from polytrain.learning.losses import Loss
-from polytrain.learning.rows import LinearBlock, LossAt, RowBlock, Scratch, TrainBlock, turned
+from polytrain.learning.rows import LinearBlock, LossAt, Scratch, TrainBlock, turned
 from polytrain.learning.sampling import DistinctRows, choose_rows, row_keys
 from polytrain.learning.threads import one_blas_thread
 
@@ -107,10 +107,6 @@ def _extend(at: _AtCore, rows: PartRows, left: NDArray | None, right: NDArray | 
     return np.concatenate(parts, axis=1)
 
 
-def _forward(at: Any, rows: PartRows, left: Any, right: Any, core: NDArray) -> NDArray:
-    return np.concatenate([block.forward(core) for _, block in at.blocks(rows, left, right)])
-
-
 def _score(at: Any, rows: PartRows, left: Any, right: Any, core: NDArray) -> LossAt:
     parts = []
     for _, block in at.blocks(rows, left, right):
@@ -121,9 +117,8 @@ def _score(at: Any, rows: PartRows, left: Any, right: Any, core: NDArray) -> Los
     return LossAt(scores, sum(part.value for part in parts), slope, curvature)
 
 
-def _probe(at: Any, rows: PartRows, here: LossAt, ray: NDArray, length: float) -> float:
-    block = RowBlock(rows.target, rows.weights, at.loss, here.slope.dtype)
-    return block.loss_at(here.scores + length * ray).value
+def _value(at: None, here: LossAt) -> float:
+    return here.value
 
 
 def _product(at: Any, rows: PartRows, left: Any, right: Any, here: LossAt, step: NDArray) -> NDArray:
@@ -183,7 +178,7 @@ class _TaskRows:
         self._asked: set[str] = set()
         self._rounds: list[set[str]] = []
         self._usual: dict[int, set[str]] = {}
-        self._probed = 0.0, 0.0
+        self._probed: tuple[float, list[Handle], float] | None = None
 
     def _at(self) -> Any:
         raise NotImplementedError
@@ -225,7 +220,6 @@ class _TaskRows:
     def score(self, core: NDArray) -> None:
         self._here = self._map(_score, core)
         self._next_round()
-        self._ray: list[Handle] | None = None
 
     def mean_loss(self) -> float:
         return self._ask("mean_loss")
@@ -234,20 +228,26 @@ class _TaskRows:
         return self._ask("gradient")
 
     def aim(self, step: NDArray) -> None:
-        self._step, self._ray = step, None
+        """Forget what was probed. There is no ray: probes score their cores from scratch, and steps go to one of them.
 
-    def probe(self, length: float) -> float:
-        if self._ray is None:
-            self._ray = self._map(_forward, self._step)
-        task = _Task(_probe, self._at(), length)
-        self._probed = length, self._total(self._runner.map(task, self._parts, self._here, self._ray))
-        return self._probed[1]
+        Scores made of earlier scores would make tasks hang on all tasks before them.
+        """
+        self._probed = None
+
+    def probe(self, length: float, core: NDArray) -> float:
+        trial = self._map(_score, core)
+        loss = self._total(self._runner.map(_Task(_value, None), trial))
+        self._probed = length, trial, loss
+        return loss
 
     def advance(self, length: float, core: NDArray) -> None:
-        # Scored anew from the core, not from the scores before: the tasks must not hang on all earlier ones.
-        self.score(core)
-        if self._probed[0] == length:
-            self._answers["mean_loss"] = self._probed[1]
+        if self._probed is None or self._probed[0] != length:
+            self.score(core)
+            return
+        _, self._here, loss = self._probed
+        self._probed = None
+        self._next_round()
+        self._answers["mean_loss"] = loss
 
 
 class _TaskLinear(_TaskRows):
@@ -345,15 +345,13 @@ class TaskEngine(_TaskRows):
         return self._runner.map(_Task(_extend, self._at(), core), self._parts, left, right)
 
     def product(self, step: NDArray) -> NDArray:
-        self._searched = step
         return self._total(self._map(_product, step, own=[self._here]))
 
     def clear_ray(self) -> None:
-        self._step: NDArray = np.zeros(1)
-        self._ray = None
+        self._probed = None
 
     def walk(self, length: float) -> None:
-        self._step, self._ray = self._step + length * self._searched, None
+        """Nothing to do, see `aim`."""
 
     def gram(self) -> NDArray:
         shape = self._ranks[self._site], self._dims[self._site], self._ranks[self._site + 1]
