@@ -16,7 +16,6 @@ from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
 from polytrain import TensorTrainClassifier
 
-
 #: solver -> rank
 RANKS = {"exact": 8, "cg": 16}
 
