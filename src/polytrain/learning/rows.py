@@ -226,9 +226,8 @@ class TrainBlock(RowBlock):
         self._moments = [None] * len(self._bonds)
         self._site, self._to_right, self._spread = site, to_right, None
 
-    def extended(self, core: NDArray) -> NDArray:
-        """Near environment contracted with the core, (far rank, N)."""
-        out = np.empty((self._far_rank(core), self.n_rows), dtype=self._dtype)
+    def extended(self, core: NDArray, out: NDArray) -> NDArray:
+        """Near environment contracted with the core, (far rank, N), written to ``out``."""
         return multiply_rows(self._unfold(core), self._near_spread(), out)
 
     def move_right(self, core: NDArray) -> None:
@@ -244,13 +243,11 @@ class TrainBlock(RowBlock):
     def _extend(self, bond: int, core: NDArray) -> None:
         """Replace the far environment by the near one contracted with the core."""
         old = self._bonds[bond]
-        if old is self._border or len(old) != self._far_rank(core):
-            old = np.empty((self._far_rank(core), self.n_rows), dtype=self._dtype)
-        self._bonds[bond] = multiply_rows(self._unfold(core), self._near_spread(), old)
+        far_rank = core.shape[2] if self._to_right else core.shape[0]
+        if old is self._border or len(old) != far_rank:
+            old = np.empty((far_rank, self.n_rows), dtype=self._dtype)
+        self._bonds[bond] = self.extended(core, old)
         self._moments[bond] = None
-
-    def _far_rank(self, core: NDArray) -> int:
-        return core.shape[2] if self._to_right else core.shape[0]
 
     def _stand_at(self, site: int, to_right: bool) -> None:
         """Stand at a core, about to go on in this direction."""
@@ -322,11 +319,20 @@ class TrainBlock(RowBlock):
 
     def factors(self) -> tuple[NDArray, NDArray, NDArray, float]:
         """Second moments of left environment, basis values and right environment, and the total curvature."""
-        curvature = self.here.curvature
+        middle, mass = self.middle_moment()
+        return self.left_moment(), middle, self.right_moment(), mass
+
+    def middle_moment(self) -> tuple[NDArray, float]:
+        """Second moment of the basis values, and the total curvature."""
         values = self._values(self._dims[self._site])
-        middle = (values * curvature) @ values.T
-        left, right = (self._second_moment(index) for index in (self._site, self._site + 1))
-        return left, middle.astype(np.float64), right, float(middle[0, 0])
+        middle = (values * self.here.curvature) @ values.T
+        return middle.astype(np.float64), float(middle[0, 0])
+
+    def left_moment(self) -> NDArray:
+        return self._second_moment(self._site)
+
+    def right_moment(self) -> NDArray:
+        return self._second_moment(self._site + 1)
 
     def _second_moment(self, index: int) -> NDArray:
         known = self._moments[index]

@@ -8,6 +8,7 @@ tasks that are kept alive never reach back further than one pass along the train
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -48,6 +49,16 @@ class PartRows(NamedTuple):
     weights: NDArray
 
 
+_memory = threading.local()
+
+
+def _scratch() -> Scratch:
+    """Memory of this thread's tasks; some megabytes, kept from one task to the next."""
+    if not hasattr(_memory, "scratch"):
+        _memory.scratch = Scratch()
+    return _memory.scratch
+
+
 @dataclass(frozen=True)
 class _AtCore:
     """What a task must know to stand at one core."""
@@ -62,8 +73,8 @@ class _AtCore:
         self, rows: PartRows, left: NDArray | None, right: NDArray | None, here: LossAt | None = None
     ) -> Iterator[tuple[slice, TrainBlock]]:
         """Blocks that stay in cache, each standing at the core."""
-        scratch, ranges = Scratch(), row_ranges(len(rows.target))
-        for some in ranges:
+        scratch = _scratch()
+        for some in row_ranges(len(rows.target)):
             target, weights = rows.target[some], rows.weights[some]
             block = TrainBlock(rows.columns[:, some], target, weights, self.loss, self.basis, self.dims, scratch)
             before, behind = (None if side is None else side[:, some] for side in (left, right))
@@ -103,8 +114,10 @@ class _Task:
 
 
 def _extend(at: _AtCore, rows: PartRows, left: NDArray | None, right: NDArray | None, core: NDArray) -> NDArray:
-    parts = [block.extended(core) for _, block in at.blocks(rows, left, right)]
-    return np.concatenate(parts, axis=1)
+    out = np.empty((core.shape[2] if at.to_right else core.shape[0], len(rows.target)), dtype=rows.columns.dtype)
+    for some, block in at.blocks(rows, left, right):
+        block.extended(core, out[:, some])
+    return out
 
 
 def _score(at: Any, rows: PartRows, left: Any, right: Any, core: NDArray) -> LossAt:
@@ -314,6 +327,7 @@ class TaskEngine(_TaskRows):
     def place(self, cores: list[NDArray], position: int = 0) -> None:
         last = len(cores) - 1
         self._bonds: list[Sequence[Handle]] = [self._nothing()] * (len(cores) + 1)
+        self._moments: dict[int, NDArray] = {}
         self._ranks = [core.shape[0] for core in cores] + [1]
         self._site = last
         for core in reversed(cores[position + 1 :]):
@@ -327,6 +341,7 @@ class TaskEngine(_TaskRows):
     def move_right(self, core: NDArray) -> None:
         self._to_right = True
         self._bonds[self._site + 1] = self._extended(core, self._bonds[self._site], self._nothing())
+        self._moments.pop(self._site + 1, None)
         self._site += 1
         self._ranks[self._site] = core.shape[2]
         self._to_right = turned(self._site, True, len(self._dims))
@@ -335,6 +350,7 @@ class TaskEngine(_TaskRows):
     def move_left(self, core: NDArray) -> None:
         self._to_right = False
         self._bonds[self._site] = self._extended(core, self._nothing(), self._bonds[self._site + 1])
+        self._moments.pop(self._site, None)
         self._ranks[self._site] = core.shape[0]
         self._site -= 1
         self._to_right = turned(self._site, False, len(self._dims))
@@ -358,4 +374,12 @@ class TaskEngine(_TaskRows):
         return kernels.gram_from_moments(self._ask("gram_moments"), shape, self._basis)
 
     def factors(self) -> tuple[NDArray, NDArray, NDArray]:
-        return kernels.mean_factors(*self._ask("factors"))
+        left, right = self._moment(self._site, "left_moment"), self._moment(self._site + 1, "right_moment")
+        middle, mass = self._ask("middle_moment")
+        return kernels.mean_factors(left, middle, right, mass)
+
+    def _moment(self, bond: int, question: str) -> NDArray:
+        """Second moment of an environment; with constant curvature it lives as long as the environment."""
+        if bond not in self._moments or not self._loss.quadratic:
+            self._moments[bond] = self._ask(question)
+        return self._moments[bond]
