@@ -19,6 +19,7 @@ from benchmarks.report import RESULTS, Figure, format_table
 
 NAMES = (
     "core_update",
+    "thin_products",
     "cg_update",
     "paper_fit",
     "mnist",

@@ -7,7 +7,7 @@ from polytrain.tensor import thin_products
 from polytrain.tensor.thin_products import multiply_rows, sum_over_rows
 
 
-@pytest.fixture(params=[(1, 1), (64, 3), (10**6, 128)], ids=["pieces of one row", "small pieces", "as shipped"])
+@pytest.fixture(params=[(1, 1), (64, 3), (10**6, 500)], ids=["pieces of one row", "small pieces", "as shipped"])
 def pieces(request, monkeypatch):
     work, rows = request.param
     monkeypatch.setattr(thin_products, "_PIECE_WORK", work)
