@@ -21,6 +21,7 @@ NAMES = (
     "core_update",
     "thin_products",
     "cg_update",
+    "solver_choice",
     "paper_fit",
     "mnist",
     "growth",
