@@ -17,7 +17,7 @@ def _run(verbose, n_trains=2, sweeps=2, max_sweeps=3):
         for train in range(n_trains):
             for sweep in range(1, sweeps + 1):
                 progress.sweep_done(train, _record(sweep))
-            progress.train_done(sweeps)
+            progress.train_done(train)
 
 
 def test_silent_by_default(capsys, caplog):
@@ -36,6 +36,17 @@ def test_bar_on_stderr_that_ends_full(capsys, caplog):
     assert "6/6" in captured.err  # sweeps that were not needed count as done
     assert "train 2/2" in captured.err
     assert caplog.records == []
+
+
+def test_a_train_that_begins_anew_does_not_overfill_the_bar(capsys):
+    pytest.importorskip("tqdm")
+    with SweepProgress(1, 4, 1) as progress:
+        for sweep in (1, 2, 3, 1, 2):
+            progress.sweep_done(0, _record(sweep))
+        progress.train_done(0)
+    err = capsys.readouterr().err
+    assert "4/4" in err
+    assert "5/4" not in err
 
 
 @pytest.mark.parametrize(("verbose", "hide_tqdm"), [(1, True), (2, False), (2, True)])

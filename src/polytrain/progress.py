@@ -64,10 +64,10 @@ class SweepProgress:
                 record["seconds"],
             )
 
-    def train_done(self, n_sweeps: int) -> None:
+    def train_done(self, train: int) -> None:
         """Take note that a train needs no further sweeps."""
         if self._bar is not None:
-            self._bar.update(self._max_sweeps - n_sweeps)
+            self._bar.update(self._max_sweeps - self._sweeps[train])
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

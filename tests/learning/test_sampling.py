@@ -1,6 +1,8 @@
 """Which rows the first sweeps see."""
 
+import gc
 import sys
+import weakref
 from dataclasses import replace
 from itertools import pairwise
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 from reference import make_problem
 
+from polytrain.learning.engines import LocalEngine
 from polytrain.learning.sampling import DistinctRows, choose_rows, label_chances, row_keys, row_positions, sweep_parts
 from polytrain.learning.trainer import TrainPlan, learn_train
 from polytrain.tensor import clip_ranks
@@ -118,6 +121,30 @@ def test_what_a_part_taught_is_forgotten_where_it_does_not_hold(n_processes):
     full = learn_train(replace(plan, sampling=None), *rows, 0)
     for one, other in zip(sampled.cores, full.cores, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_part_that_misled_is_let_go_of(monkeypatch):
+    rows = separable()
+    parts = []
+    open_part = LocalEngine.part
+
+    def part(self, *arguments):
+        engine = open_part(self, *arguments)
+        parts.append(weakref.ref(engine))
+        return engine
+
+    monkeypatch.setattr(LocalEngine, "part", part)
+    plan = TrainPlan("logistic", "power", (2,) * 8, clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
+    alive = []
+
+    def report(record):
+        if record["n_rows"] == 6000:
+            gc.collect()
+            alive.append(sum(engine() is not None for engine in parts))
+
+    learn_train(plan, *rows, 0, report=report)
+    assert parts
+    assert alive == [0] * 4
 
 
 def test_a_fit_that_began_anew_can_be_resumed(tmp_path):

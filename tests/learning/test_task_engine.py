@@ -1,5 +1,7 @@
 """The engine of tasks against the one in memory, with a runner that computes at once."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from reference import make_problem
@@ -48,6 +50,42 @@ def test_same_train_however_the_rows_are_cut(loss, solver, bounds):
     np.testing.assert_allclose(_scores(learned.cores, problem.columns), expected_scores, atol=tol)
     assert learned.stop_reason == expected.stop_reason
     assert [record["n_rows"] for record in learned.history] == [400] * 3
+
+
+@pytest.mark.parametrize("where", ["local", "tasks"])
+def test_line_searches_do_not_chase_rounding_in_float32(where):
+    problem = make_problem(4, (3,) * 6, 4, 3000, "logistic")
+    problem = dataclasses.replace(problem, columns=problem.columns.astype(np.float32))
+    plan = TrainPlan("logistic", "power", problem.dims, clip_ranks(problem.dims, 4), 1e-3, "linear", "auto", 12, 0.0)
+    engine = _task_engine(problem, (1000,)) if where == "tasks" else problem.engine()
+    lengths = []
+    probe = engine.probe
+
+    def watched(length, core):
+        lengths.append(length)
+        return probe(length, core)
+
+    engine.probe = watched
+    learn_on(engine, plan, 0)
+    assert len(lengths) < 3 * 12 * 5  # a sweep has five updates
+    assert min(lengths) > 1e-3
+
+
+def test_what_was_probed_is_forgotten_when_scores_change():
+    problem = make_problem(5, (2, 3, 2), 2, 300, "logistic")
+    rng = np.random.default_rng(0)
+    for engine in (problem.engine(), _task_engine(problem, (100,))):
+        engine.place(problem.cores)
+        here, probed, end = (rng.standard_normal(problem.cores[0].shape) for _ in range(3))
+        engine.score(end)
+        expected = engine.mean_loss()
+        engine.score(here)
+        engine.aim(2.0 * (probed - here))
+        engine.probe(0.5, probed)
+        engine.score(end)
+        engine.aim(np.zeros_like(end))
+        engine.advance(0.5, end)
+        assert engine.mean_loss() == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])

@@ -122,7 +122,7 @@ class TrainModel(BaseEstimator):
             try:
                 for result in run(jobs, progress):
                     results.append(result)
-                    progress.train_done(len(result.history))
+                    progress.train_done(len(results) - 1)
             except (FloatingPointError, np.linalg.LinAlgError) as error:
                 raise ValueError(
                     f"{error}: products of {len(plan.dims)} features that are not of size one overflow. "

@@ -32,6 +32,8 @@ _NEWTON_TOL = 1e-2
 _MAX_NEWTON = 12
 # Armijo's condition and the number of halvings before a step is taken to be at rounding level.
 _ARMIJO, _MAX_HALVINGS = 1e-4, 30
+# A step that fails and promises less than this part of the objective fails because of rounding in float32.
+_HOPELESS = 1e-7
 # CG stops when the next step, extrapolated from the last two, would bring less than this part of what the update has
 # brought so far. The sweeps come by again.
 _CG_TOL, _MAX_CG = 0.01, 12
@@ -180,6 +182,8 @@ def _line_search(rows: CoreRows, core: NDArray, step: NDArray, slope: float, alp
         value = loss + 0.5 * alpha * (norm + 2.0 * length * inner + length**2 * square)
         if value <= objective + _ARMIJO * length * slope:
             return length
+        if -length * slope <= _HOPELESS * objective:
+            break
         length *= 0.5
     return 0.0
 

@@ -43,7 +43,8 @@ def linear_start(
     The represented function is the linear model itself (for ranks of at least 2); the remaining rank slots hold random
     directions that it does not use.
     """
-    model = solve_linear(engine.linear(), len(dims), alpha, quadratic).ravel()
+    with engine.linear() as rows:
+        model = solve_linear(rows, len(dims), alpha, quadratic).ravel()
     return fit_ranks(linear_cores(model[0], model[1:], dims), ranks, rng)
 
 

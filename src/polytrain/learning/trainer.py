@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -172,12 +172,14 @@ class _Learner:
         return linear_start(self._engine, plan.dims, plan.ranks, plan.alpha, quadratic, rng)
 
     def run(self) -> TrainResult:
-        try:
-            cores, reason = self._run()
-        except _PartMisledError:
+        learned = None
+        with suppress(_PartMisledError):
+            learned = self._run()
+        if learned is None:  # the part is let go of by now, with all its memory
             self._begin(sampled=False)
             self._before = None
-            cores, reason = self._run()
+            learned = self._run()
+        cores, reason = learned
         # A last word in C order: file formats may silently store anything else wrongly.
         return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), self._history, str(reason))
 

@@ -57,7 +57,7 @@ class _BlockSum:
 
     def score(self, core: NDArray) -> None:
         self._tell("score", core)
-        self._loss_here = None
+        self._loss_here = self._probed = None
 
     def mean_loss(self) -> float:
         if self._loss_here is None:
@@ -93,7 +93,13 @@ def hash_rows(*arrays: NDArray) -> str:
 
 
 class LinearEngine(_BlockSum):
-    """The linear model on the rows of some blocks."""
+    """The linear model on the rows of some blocks. Use it as a context manager."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let go of what was kept for it; nothing by default."""
 
     def gram(self) -> NDArray:
         return self._sum("gram")
@@ -126,7 +132,7 @@ class BlockEngine(_BlockSum):
         self._ranks = [core.shape[0] for core in cores] + [1]
         self._site = position
         self._tell("place", cores, position)
-        self._loss_here = None
+        self._loss_here = self._probed = None
 
     def move_right(self, core: NDArray) -> None:
         self._tell("move_right", core)

@@ -204,6 +204,9 @@ class _TeamLinear(LinearEngine):
     def _tell(self, method: str, *arguments: Any) -> None:
         self._team.tell("ask", self._group, method, *arguments)
 
+    def __exit__(self, *error: object) -> None:
+        self._team.tell("close", self._group)
+
 
 class ProcessEngine(BlockEngine):
     """All rows of one binary problem, shared by several processes. Use it as a context manager.

@@ -10,6 +10,7 @@ Regularisation is not the rows' business.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Protocol, Self
 
 from numpy.typing import NDArray
@@ -62,8 +63,8 @@ class Engine(CoreRows, Protocol):
     def part(self, part: float, seed: int) -> Engine:
         """Return an engine on a random part of the rows, as ``polytrain.learning.sampling`` chooses them."""
 
-    def linear(self) -> CoreRows:
-        """Return the core problem of the linear model, with a core of shape (1, d + 1, 1): bias, then weights."""
+    def linear(self) -> AbstractContextManager[CoreRows]:
+        """Open the core problem of the linear model, with a core of shape (1, d + 1, 1): bias, then weights."""
 
     def place(self, cores: list[NDArray], position: int = 0) -> None:
         """Build the environments of a train that is orthogonal on both sides of a core, and stand at that core."""

@@ -53,7 +53,7 @@ _memory = threading.local()
 
 
 def _scratch() -> Scratch:
-    """Memory of this thread's tasks; some megabytes, kept from one task to the next."""
+    """Memory of this thread's tasks, enough for one block of rows; it is kept from one task to the next."""
     if not hasattr(_memory, "scratch"):
         _memory.scratch = Scratch()
     return _memory.scratch
@@ -231,7 +231,7 @@ class _TaskRows:
         self._usual, self._rounds = dict(enumerate(self._rounds)), []
 
     def score(self, core: NDArray) -> None:
-        self._here = self._map(_score, core)
+        self._here, self._probed = self._map(_score, core), None
         self._next_round()
 
     def mean_loss(self) -> float:
@@ -267,6 +267,12 @@ class _TaskLinear(_TaskRows):
     def __init__(self, runner: Runner, parts: list[Handle], loss: Loss, n_rows: int) -> None:
         super().__init__()
         self._runner, self._parts, self._loss, self.n_rows = runner, parts, loss, n_rows
+
+    def __enter__(self) -> _TaskLinear:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing to do: what is not named any more is let go of."""
 
     def _at(self) -> _AtLinear:
         return _AtLinear(self._loss)
@@ -367,7 +373,7 @@ class TaskEngine(_TaskRows):
         self._probed = None
 
     def walk(self, length: float) -> None:
-        """Nothing to do, see `aim`."""
+        self._probed = None
 
     def gram(self) -> NDArray:
         shape = self._ranks[self._site], self._dims[self._site], self._ranks[self._site + 1]
