@@ -77,14 +77,14 @@ def test_what_was_probed_is_forgotten_when_scores_change():
     for engine in (problem.engine(), _task_engine(problem, (100,))):
         engine.place(problem.cores)
         here, probed, end = (rng.standard_normal(problem.cores[0].shape) for _ in range(3))
-        engine.score(end)
+        moved = end + (probed - here)
+        engine.score(moved)
         expected = engine.mean_loss()
         engine.score(here)
         engine.aim(2.0 * (probed - here))
         engine.probe(0.5, probed)
-        engine.score(end)
-        engine.aim(np.zeros_like(end))
-        engine.advance(0.5, end)
+        engine.score(end)  # from here on the ray leads elsewhere
+        engine.advance(0.5, moved)
         assert engine.mean_loss() == pytest.approx(expected, rel=1e-12)
 
 
