@@ -21,7 +21,8 @@ __all__ = ["DistinctRows", "choose_rows", "label_chances", "row_keys", "row_posi
 # _ENOUGH_ROWS, nor fewer than _ROWS_PER_UNKNOWN times the unknowns of a core, nor fewer rows of a binary label.
 _FEW_ROWS, _ENOUGH_ROWS, _ROWS_PER_UNKNOWN, _LEAST_OF_LABEL = 4096, 8192, 8, 1024
 # A part has taught something if its objective grows by no more than this factor on more rows. Measured on digits: up to
-# 1.75, fits end within 1 % of the objective that they reach without sampling; from 2 on, 3 % to many times above it.
+# 1.75, 15 of 17 fits ended within 1 % of the objective that they reach without sampling, or below, and two 5 and 7 %
+# above it; from 2 on, 12 fits ended 3 % to many times above it.
 _MOST_GROWTH = 1.8
 # So many different rows that more of them would change no decision.
 _MANY = 1 << 17
