@@ -18,7 +18,7 @@ from polytrain.learning.core_solvers import SOLVERS, CoreSolver
 from polytrain.learning.engines import LocalEngine
 from polytrain.learning.losses import get_loss
 from polytrain.learning.start import linear_start, random_start
-from polytrain.learning.sweep import sweep_train
+from polytrain.learning.sweep import CoreUpdate, SweepState, sweep_train
 from polytrain.tensor import clip_ranks
 
 ALPHA = 1e-3
@@ -80,7 +80,8 @@ def _sweep(problem, rank=5, start="linear", solver="exact", watch=None, max_swee
     engine, cores, rng = _prepare(problem, rank, start)
     quadratic = problem.loss == "squared"
     solver = CoreSolver(solver, quadratic) if watch is None else WatchingSolver(solver, quadratic, watch)
-    return list(sweep_train(engine, cores, alpha=ALPHA, solver=solver, max_sweeps=max_sweeps, tol=tol, rng=rng))
+    stream = sweep_train(engine, cores, alpha=ALPHA, solver=solver, max_sweeps=max_sweeps, tol=tol, rng=rng)
+    return [entry for entry in stream if isinstance(entry, SweepState)]
 
 
 @pytest.mark.parametrize("start", ["linear", "random"])
@@ -191,3 +192,24 @@ def test_an_objective_that_is_not_finite_is_refused():
     engine = problem.engine()
     with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match=r"objective became (inf|nan)"):
         next(sweep_train(engine, cores, alpha=ALPHA, solver=CoreSolver("exact", True), max_sweeps=1, tol=0.0, rng=rng))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", ["exact", "cg", "lbfgs"])
+def test_stream_has_one_record_per_core_update_with_the_objective_there(loss, solver):
+    problem = make_problem(6, (2, 3, 2), 3, 30, loss)
+    engine, cores, rng = _prepare(problem, 3, "random")
+    seen = list(
+        sweep_train(
+            engine, cores, alpha=ALPHA, solver=CoreSolver(solver, loss == "squared"), max_sweeps=2, tol=0.0, rng=rng
+        )
+    )
+    kinds = [type(entry) for entry in seen]
+    assert kinds == [SweepState, CoreUpdate, CoreUpdate, SweepState, CoreUpdate, CoreUpdate, SweepState]
+    updates = [entry for entry in seen if isinstance(entry, CoreUpdate)]
+    assert [(update.sweep, update.site) for update in updates] == [(1, 0), (1, 1), (2, 2), (2, 1)]
+    objectives = [entry.objective for entry in seen]
+    assert all(after <= before * (1 + 1e-12) for before, after in pairwise(objectives))
+    # The gauge moves between the last update of a sweep and its end, the train does not.
+    for update, state in ((seen[2], seen[3]), (seen[5], seen[6])):
+        assert update.objective == pytest.approx(objective(list(state.cores), problem, ALPHA), rel=1e-11)

@@ -23,6 +23,7 @@ from polytrain.estimators._elsewhere import COMPUTE_DTYPES, RowsElsewhere
 from polytrain.estimators._parameters import given_starts
 from polytrain.learning.engines.tasks import TaskEngine
 from polytrain.learning.losses import get_loss
+from polytrain.learning.sweep import STOP_REASONS
 from polytrain.learning.threads import one_blas_thread
 from polytrain.learning.trainer import TrainPlan, TrainResult, learn_on, learn_train
 from polytrain.progress import SweepProgress
@@ -136,8 +137,7 @@ class TrainModel(BaseEstimator):
             for record in result.history
         ]
         self.n_iter_ = max(len(result.history) for result in results)
-        reasons = {result.stop_reason for result in results}
-        self.stop_reason_ = reasons.pop() if len(reasons) == 1 else max(reasons - {"tolerance"})
+        self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
 
     def _checkpoints(self, n_trains: int) -> list[Path | None]:
         """One file per train, in a folder that is made if need be."""

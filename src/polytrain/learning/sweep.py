@@ -1,4 +1,8 @@
-"""The order of core updates, and when to stop. Nothing here sees a row."""
+"""The order of core updates, and when to stop. Nothing here sees a row.
+
+A sweep is a stream: a `CoreUpdate` after each update of a core, a `SweepState` at the start and after each sweep.
+History, progress, checkpoints and the convergence figure are consumers of that one stream.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,32 @@ from polytrain.learning.core_solvers import CoreSolver
 from polytrain.learning.engines.protocol import Engine
 from polytrain.learning.gauge import shift_left, shift_right
 
-__all__ = ["SweepState", "sweep_train"]
+__all__ = ["STOP_REASONS", "CoreUpdate", "SweepState", "sweep_train"]
+
+#: Why sweeps end, the harmless reason first: a fit of several trains reports the last of its reasons in this order.
+STOP_REASONS = ("tolerance", "max_sweeps", "rounding")
 
 # A relative rise of the objective over a sweep that rounding explains, also in float32.
 _ROUNDING = 1e-5
+
+
+@dataclass(frozen=True)
+class CoreUpdate:
+    """What one update of a core came to.
+
+    Attributes
+    ----------
+    sweep : int
+        The sweep that it belongs to, counted from 1.
+    site : int
+        Which core.
+    objective : float
+        Weighted mean loss + alpha / 2 <A, A> after the update.
+    """
+
+    sweep: int
+    site: int
+    objective: float
 
 
 @dataclass(frozen=True)
@@ -63,8 +89,8 @@ def sweep_train(
     tol: float,
     rng: np.random.Generator,
     position: int = 0,
-) -> Iterator[SweepState]:
-    """Sweep over the cores, left to right and back in turn, and report after each one-way sweep.
+) -> Iterator[SweepState | CoreUpdate]:
+    """Sweep over the cores, left to right and back in turn; report after each update and after each one-way sweep.
 
     A sweep updates every core but the one it ends at; that one is the first of the sweep back. It stops once the
     objective changed by at most ``tol`` relative to its value over a sweep (the paper's rule), or after ``max_sweeps``.
@@ -81,10 +107,12 @@ def sweep_train(
     last = len(cores) - 1
     engine.place(cores, position)
 
+    def objective_at(core: NDArray) -> float:
+        return engine.mean_loss() + 0.5 * alpha * float(np.vdot(core, core))
+
     def state(sweep: int, seconds: float, previous: float | None) -> SweepState:
         engine.score(cores[position])  # line searches moved the scores step by step: begin afresh, without drift
-        loss = engine.mean_loss()
-        objective = loss + 0.5 * alpha * float(np.vdot(cores[position], cores[position]))
+        loss, objective = engine.mean_loss(), objective_at(cores[position])
         if not np.isfinite(objective):
             raise FloatingPointError(f"the objective became {objective} in sweep {sweep}")
         reason = None
@@ -100,15 +128,18 @@ def sweep_train(
         started = time.perf_counter()
         if last == 0:
             cores[0] = solver.update(engine, cores[0], alpha)
+            yield CoreUpdate(current.sweep + 1, 0, objective_at(cores[0]))
         elif position == 0:
             for k in range(last):
                 core = solver.update(engine, cores[k], alpha)
+                yield CoreUpdate(current.sweep + 1, k, objective_at(core))
                 cores[k], cores[k + 1] = shift_right(core, cores[k + 1], rng)
                 engine.move_right(cores[k])
             position = last
         else:
             for k in range(last, 0, -1):
                 core = solver.update(engine, cores[k], alpha)
+                yield CoreUpdate(current.sweep + 1, k, objective_at(core))
                 cores[k], cores[k - 1] = shift_left(core, cores[k - 1], rng)
                 engine.move_left(cores[k])
             position = 0

@@ -18,7 +18,7 @@ from polytrain.learning.gauge import fit_ranks
 from polytrain.learning.losses import get_loss
 from polytrain.learning.sampling import still_holds, sweep_parts
 from polytrain.learning.start import linear_start, random_start
-from polytrain.learning.sweep import SweepState, sweep_train
+from polytrain.learning.sweep import CoreUpdate, SweepState, sweep_train
 from polytrain.learning.threads import one_blas_thread
 
 __all__ = ["TrainPlan", "TrainResult", "learn_on", "learn_train"]
@@ -215,10 +215,12 @@ class _Learner:
             rng=self._rng,
             position=position,
         )
-        state = next(states)
+        state: SweepState = next(states)  # type: ignore[assignment]  # a stream begins with the start
         if index > 0 and done == 0 and not still_holds(self._history[-1]["objective"], state.objective):
             raise _PartMisledError
         for following in states:
+            if isinstance(following, CoreUpdate):
+                continue
             self._history.append(_record(following, state, len(self._history) + 1, rows.n_rows))
             state = following
             if self._checkpoint is not None:
