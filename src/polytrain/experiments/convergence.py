@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.basis import get_basis
 from polytrain.learning.core_solvers import CoreSolver
 from polytrain.learning.engines import LocalEngine
-from polytrain.learning.engines.protocol import Engine
 from polytrain.learning.losses import get_loss
 from polytrain.learning.start import linear_start, random_start
-from polytrain.learning.sweep import sweep_train
+from polytrain.learning.sweep import CoreUpdate, sweep_train
 from polytrain.learning.threads import one_blas_thread
 from polytrain.scaling import FeatureScale
 from polytrain.tensor import clip_ranks
 
 __all__ = ["objective_per_update"]
-
-
-@dataclass(frozen=True)
-class _WatchedSolver(CoreSolver):
-    """A solver that notes the objective after each of its updates."""
-
-    objectives: list[float] = field(default_factory=list)
-
-    def update(self, rows: Engine, core: NDArray, alpha: float) -> NDArray:
-        updated = super().update(rows, core, alpha)
-        rows.score(updated)
-        self.objectives.append(rows.mean_loss() + 0.5 * alpha * float(np.vdot(updated, updated)))
-        return updated
 
 
 def objective_per_update(
@@ -90,9 +74,6 @@ def objective_per_update(
             cores = random_start(dims, ranks, rng)
         else:
             cores = linear_start(engine, dims, ranks, alpha, kind.quadratic, rng)
-        solver = _WatchedSolver("auto", kind.quadratic)
-        states = sweep_train(engine, cores, alpha=alpha, solver=solver, max_sweeps=n_sweeps, tol=0.0, rng=rng)
-        start = next(states).objective
-        for _ in states:
-            pass
-    return [float(start), *solver.objectives]
+        solver = CoreSolver("auto", kind.quadratic)
+        stream = sweep_train(engine, cores, alpha=alpha, solver=solver, max_sweeps=n_sweeps, tol=0.0, rng=rng)
+        return [step.objective for step in stream if isinstance(step, CoreUpdate) or step.sweep == 0]
