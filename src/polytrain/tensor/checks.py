@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["check_cores", "check_dims", "check_positive_integer", "check_real", "check_size", "check_truncation"]
+__all__ = [
+    "check_cores",
+    "check_degrees",
+    "check_dims",
+    "check_exponents",
+    "check_finite",
+    "check_index",
+    "check_names",
+    "check_positive_integer",
+    "check_real",
+    "check_rows",
+    "check_size",
+    "check_tensor",
+    "check_truncation",
+    "check_vectors",
+]
 
 
 def check_dims(dims: Sequence[int]) -> tuple[int, ...]:
@@ -60,6 +76,98 @@ def check_cores(arrays: Sequence[NDArray]) -> None:
         raise ValueError(
             f"the left rank of the first core and the right rank of the last must be 1, got {first} and {last}."
         )
+
+
+def check_tensor(tensor: ArrayLike) -> NDArray:
+    """Return a dense tensor as an array of real numbers with at least one entry."""
+    array = np.asarray(tensor)
+    if array.ndim == 0 or array.size == 0:
+        raise ValueError(f"tensor must have at least one dimension and no empty one, got shape {array.shape}.")
+    check_real(array, "tensor")
+    return array
+
+
+def check_index(index: Sequence[int], dims: Sequence[int]) -> list[int]:
+    """Return the position of an entry as Python integers, those that count from the end left as they are."""
+    if len(index) != len(dims):
+        raise ValueError(f"index must have {len(dims)} integers, one per dimension, got {len(index)}.")
+    checked = []
+    for k, (i, n) in enumerate(zip(index, dims, strict=True)):
+        try:
+            i = operator.index(i)
+        except TypeError:
+            raise TypeError(f"index {k} must be an integer, got {i!r}; use to_dense() for slices.") from None
+        if not -n <= i < n:
+            raise IndexError(f"index {k} is {i}, out of range for dimension {n}.")
+        checked.append(i)
+    return checked
+
+
+def check_vectors(vectors: Sequence[ArrayLike], dims: Sequence[int]) -> list[NDArray]:
+    """Return what every dimension is to be contracted with as arrays, all of shape (n_k,) or all of (n_k, N)."""
+    if len(vectors) != len(dims):
+        raise ValueError(f"vectors must hold {len(dims)} arrays, one per dimension, got {len(vectors)}.")
+    arrays = [np.asarray(vector) for vector in vectors]
+    for k, (array, n) in enumerate(zip(arrays, dims, strict=True)):
+        expected = (n, *arrays[0].shape[1:])
+        if array.ndim not in (1, 2) or array.shape != expected:
+            wanted = f"({n},) or ({n}, N)" if k == 0 else f"{expected}, to go with vector 0"
+            raise ValueError(f"vector {k} must have shape {wanted}, got {array.shape}.")
+    return arrays
+
+
+def check_rows(X: ArrayLike, n_features: int) -> NDArray:
+    """Return rows of features as an array (N, d) of float32 if they are, of float64 otherwise."""
+    rows = np.asarray(X)
+    if rows.ndim != 2 or rows.shape[1] != n_features:
+        raise ValueError(
+            f"X must have shape (N, {n_features}), one column per feature, got {rows.shape}. A single row is "
+            "X.reshape(1, -1)."
+        )
+    check_real(rows, "X")
+    return rows if rows.dtype == np.float32 else rows.astype(np.float64, copy=False)
+
+
+def check_exponents(terms: Iterable[tuple[int, ...]], n_variables: int) -> NDArray:
+    """Return the exponents of the terms as an array (T, d)."""
+    rows = []
+    for exponents in terms:
+        try:
+            row = [operator.index(exponent) for exponent in exponents]
+        except TypeError:
+            row = [-1]
+        if len(row) != n_variables or min(row) < 0:
+            raise ValueError(
+                f"every term must have {n_variables} exponents, integers of at least 0, got {exponents!r}."
+            )
+        rows.append(row)
+    return np.array(rows, dtype=np.int64).reshape(len(rows), n_variables)
+
+
+def check_degrees(degrees: Sequence[int] | None, exponents: NDArray) -> tuple[int, ...]:
+    """Return the highest exponents allowed: those that occur if none are given, and never less than those."""
+    occurring = exponents.max(axis=0, initial=0).tolist()
+    if degrees is None:
+        return tuple(occurring)
+    for k, (degree, least) in enumerate(zip(degrees, occurring, strict=True)):
+        if operator.index(degree) < least:
+            raise ValueError(f"degrees[{k}] must be at least {least}, which a term has, got {degree}.")
+    return tuple(map(operator.index, degrees))
+
+
+def check_names(names: Sequence[str], n_variables: int) -> tuple[str, ...]:
+    """Return the names of the variables as a tuple."""
+    if len(names) != n_variables:
+        raise ValueError(f"names must have {n_variables} strings, one per variable, got {len(names)}.")
+    if len(set(names)) < len(names) or "" in names:
+        raise ValueError(f"names must be different and not empty, got {list(names)}.")
+    return tuple(names)
+
+
+def check_finite(array: NDArray, name: str, consequence: str) -> None:
+    """Raise if the array holds NaN or infinity; ``consequence`` ends the sentence."""
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} contains NaN or infinity{consequence}")
 
 
 def check_real(array: NDArray, name: str) -> None:

@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polytrain.basis import Basis, get_basis
-from polytrain.tensor.checks import check_real, check_size, check_truncation
+from polytrain.tensor.checks import (
+    check_degrees,
+    check_exponents,
+    check_finite,
+    check_names,
+    check_real,
+    check_size,
+    check_tensor,
+    check_truncation,
+)
 from polytrain.tensor.notation import default_names, format_terms, parse_terms
 from polytrain.tensor.terms import cores_from_terms, terms_from_cores
 from polytrain.tensor.train import TensorTrain
@@ -77,18 +86,12 @@ class Polynomial:
             raise ValueError("the number of variables is unknown or zero; give n_variables or degrees.")
         if degrees is not None and len(degrees) != n_variables:
             raise ValueError(f"degrees must have {n_variables} numbers, one per variable, got {len(degrees)}.")
-        exponents = _check_exponents(terms, n_variables)
+        exponents = check_exponents(terms, n_variables)
         coefficients = np.array(list(terms.values()), dtype=np.float64)
         if not np.isfinite(coefficients).all():
             bad = int(np.flatnonzero(~np.isfinite(coefficients))[0])
             raise ValueError(f"the coefficient of {list(terms)[bad]} must be finite, got {coefficients[bad]}.")
-        occurring = exponents.max(axis=0, initial=0)
-        if degrees is None:
-            degrees = occurring.tolist()
-        for k, (degree, least) in enumerate(zip(degrees, occurring.tolist(), strict=True)):
-            if operator.index(degree) < least:
-                raise ValueError(f"degrees[{k}] must be at least {least}, which a term has, got {degree}.")
-        self._store(exponents, coefficients, tuple(map(operator.index, degrees)))
+        self._store(exponents, coefficients, check_degrees(degrees, exponents))
 
     def _store(self, exponents: NDArray, coefficients: NDArray, degrees: tuple[int, ...]) -> None:
         """Sort the terms, add like ones up and drop zeros."""
@@ -127,12 +130,8 @@ class Polynomial:
         >>> print(Polynomial.from_dense([[1, -1, 9], [3, 7, 0], [-1, 0, 0]]))
         1 + 3*x1 - x2 - x1^2 + 7*x1*x2 + 9*x2^2
         """
-        array = np.asarray(tensor)
-        if array.ndim == 0 or array.size == 0:
-            raise ValueError(f"tensor must have at least one dimension and no empty one, got shape {array.shape}.")
-        check_real(array, "tensor")
-        if not np.isfinite(array).all():
-            raise ValueError("tensor contains NaN or infinity; a polynomial needs finite coefficients.")
+        array = check_tensor(tensor)
+        check_finite(array, "tensor", "; a polynomial needs finite coefficients.")
         index = np.nonzero(array)
         return cls._from_arrays(np.column_stack(index), array[index].astype(np.float64), (n - 1 for n in array.shape))
 
@@ -172,8 +171,7 @@ class Polynomial:
         family = get_basis(basis)
         cores = []
         for k, core in enumerate(train.cores):
-            if not np.isfinite(core).all():
-                raise ValueError(f"core {k} contains NaN or infinity; a polynomial needs finite coefficients.")
+            check_finite(core, f"core {k}", "; a polynomial needs finite coefficients.")
             to_power = family.to_power_matrix(core.shape[1])
             cores.append(np.einsum("aib,ij->ajb", core.astype(np.float64, copy=False), to_power))
         exponents, coefficients = terms_from_cores(cores, tol, max_size)
@@ -203,7 +201,7 @@ class Polynomial:
         {(2, 1): 1.0}
         """
         if names is not None:
-            names = _check_names(names, len(names))
+            names = check_names(names, len(names))
         terms, n_variables = parse_terms(text, names)
         return cls(terms, n_variables=n_variables)
 
@@ -408,7 +406,7 @@ class Polynomial:
         >>> Polynomial({(1, 2): -1.0, (1, 0): 2 / 3}).to_string(names=["width", "height"], precision=3)
         '0.667*width - width*height^2'
         """
-        names = default_names(self.n_variables) if names is None else _check_names(names, self.n_variables)
+        names = default_names(self.n_variables) if names is None else check_names(names, self.n_variables)
         return format_terms(self.terms.items(), names, precision, max_terms=None)
 
     def __str__(self) -> str:
@@ -424,28 +422,3 @@ class Polynomial:
                 f"the polynomials must have the same number of variables, got {self.n_variables} and "
                 f"{other.n_variables}."
             )
-
-
-def _check_exponents(terms: Iterable[tuple[int, ...]], n_variables: int) -> NDArray:
-    """Return the exponents as an array (T, d)."""
-    rows = []
-    for exponents in terms:
-        try:
-            row = [operator.index(exponent) for exponent in exponents]
-        except TypeError:
-            row = [-1]
-        if len(row) != n_variables or min(row) < 0:
-            raise ValueError(
-                f"every term must have {n_variables} exponents, integers of at least 0, got {exponents!r}."
-            )
-        rows.append(row)
-    return np.array(rows, dtype=np.int64).reshape(len(rows), n_variables)
-
-
-def _check_names(names: Sequence[str], n_variables: int) -> tuple[str, ...]:
-    """Return the names of the variables as a tuple."""
-    if len(names) != n_variables:
-        raise ValueError(f"names must have {n_variables} strings, one per variable, got {len(names)}.")
-    if len(set(names)) < len(names) or "" in names:
-        raise ValueError(f"names must be different and not empty, got {list(names)}.")
-    return tuple(names)

@@ -20,7 +20,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polytrain.basis import Basis, get_basis
-from polytrain.tensor.checks import check_cores, check_dims, check_real, check_size, check_truncation
+from polytrain.tensor.checks import (
+    check_cores,
+    check_dims,
+    check_finite,
+    check_index,
+    check_rows,
+    check_size,
+    check_tensor,
+    check_truncation,
+    check_vectors,
+)
 from polytrain.tensor.contract import TrainStack, add_cores, contract_cores, form_tensor, inner_product
 from polytrain.tensor.decompose import orthogonalize_cores, round_cores, scale_exponent, tt_svd
 from polytrain.tensor.ranks import clip_ranks
@@ -103,14 +113,10 @@ class TensorTrain:
         >>> TensorTrain.from_dense(np.ones((2, 2, 2)))
         TensorTrain(dims=(2, 2, 2), ranks=(1, 1, 1, 1), n_parameters=6)
         """
-        array = np.asarray(tensor)
-        if array.ndim == 0 or array.size == 0:
-            raise ValueError(f"tensor must have at least one dimension and no empty one, got shape {array.shape}.")
+        array = check_tensor(tensor)
         if array.dtype != np.float32:
-            check_real(array, "tensor")
             array = array.astype(np.float64)
-        if not np.isfinite(array).all():
-            raise ValueError("tensor contains NaN or infinity; remove them before decomposing it.")
+        check_finite(array, "tensor", "; remove them before decomposing it.")
         check_truncation(tol, max_rank)
         return cls(tt_svd(array, tol, max_rank))
 
@@ -222,16 +228,8 @@ class TensorTrain:
         >>> TensorTrain.rank_one([[1, 2], [1, 10]])[1, -1]
         20.0
         """
-        if len(index) != self.order:
-            raise ValueError(f"index must have {self.order} integers, one per dimension, got {len(index)}.")
         row: NDArray = np.ones((1, 1))
-        for k, (core, i) in enumerate(zip(self._cores, index, strict=True)):
-            try:
-                i = operator.index(i)
-            except TypeError:
-                raise TypeError(f"index {k} must be an integer, got {i!r}; use to_dense() for slices.") from None
-            if not -core.shape[1] <= i < core.shape[1]:
-                raise IndexError(f"index {k} is {i}, out of range for dimension {core.shape[1]}.")
+        for core, i in zip(self._cores, check_index(index, self.dims), strict=True):
             row = row @ core[:, i, :]
         return float(row[0, 0])
 
@@ -279,14 +277,7 @@ class TensorTrain:
         >>> train.contract([[1, 1], [0, 1]])
         30.0
         """
-        if len(vectors) != self.order:
-            raise ValueError(f"vectors must hold {self.order} arrays, one per dimension, got {len(vectors)}.")
-        arrays = [np.asarray(vector) for vector in vectors]
-        for k, (array, n) in enumerate(zip(arrays, self.dims, strict=True)):
-            expected = (n, *arrays[0].shape[1:])
-            if array.ndim not in (1, 2) or array.shape != expected:
-                wanted = f"({n},) or ({n}, N)" if k == 0 else f"{expected}, to go with vector 0"
-                raise ValueError(f"vector {k} must have shape {wanted}, got {array.shape}.")
+        arrays = check_vectors(vectors, self.dims)
         if arrays[0].ndim == 1:
             return float(contract_cores(self._cores, [array[:, None] for array in arrays])[0])
         return contract_cores(self._cores, arrays)
@@ -311,16 +302,8 @@ class TensorTrain:
         array([28.])
         """
         family = get_basis(basis)
-        X = np.asarray(X)
-        if X.ndim != 2 or X.shape[1] != self.order:
-            raise ValueError(
-                f"X must have shape (N, {self.order}), one column per feature, got {X.shape}. A single row is "
-                "X.reshape(1, -1)."
-            )
-        check_real(X, "X")
-        if X.dtype != np.float32:
-            X = X.astype(np.float64, copy=False)
-        return TrainStack([self._cores], family, np.result_type(X.dtype, self.dtype)).evaluate(X)[0]
+        rows = check_rows(X, self.order)
+        return TrainStack([self._cores], family, np.result_type(rows.dtype, self.dtype)).evaluate(rows)[0]
 
     def __add__(self, other: object) -> TensorTrain:
         if not isinstance(other, TensorTrain):
@@ -446,8 +429,7 @@ class TensorTrain:
         """
         check_truncation(tol, max_rank)
         for k, core in enumerate(self._cores):
-            if not np.isfinite(core).all():
-                raise ValueError(f"core {k} contains NaN or infinity, so the train cannot be rounded.")
+            check_finite(core, f"core {k}", ", so the train cannot be rounded.")
         return TensorTrain(round_cores(self._cores, tol, max_rank))
 
     def allclose(self, other: TensorTrain, rtol: float = 1e-8, atol: float = 0.0) -> bool:
