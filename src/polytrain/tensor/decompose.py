@@ -15,7 +15,15 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-__all__ = ["orthogonalize_cores", "round_cores", "scale_exponent", "split_exponent", "truncated_svd", "tt_svd"]
+__all__ = [
+    "has_orthonormal_columns",
+    "orthogonalize_cores",
+    "round_cores",
+    "scale_exponent",
+    "split_exponent",
+    "truncated_svd",
+    "tt_svd",
+]
 
 
 def split_exponent(array: NDArray) -> tuple[NDArray, int]:
@@ -57,6 +65,12 @@ def orthogonalize_cores(cores: Sequence[NDArray], position: int) -> tuple[list[N
         new[k - 1] = np.tensordot(new[k - 1], rest, axes=1)
     new[position], step = split_exponent(new[position])
     return new, exponent + step
+
+
+def has_orthonormal_columns(matrix: NDArray) -> bool:
+    """Tell whether matrix' matrix is the identity, to half of the digits of its type."""
+    gram = matrix.T @ matrix
+    return bool(np.abs(gram - np.eye(len(gram))).max() <= np.finfo(matrix.dtype).eps ** 0.5)
 
 
 def truncated_svd(matrix: NDArray, threshold: float, max_rank: int | None) -> tuple[NDArray, NDArray]:

@@ -11,34 +11,30 @@ change after it is built: its cores are read-only, and every operation returns a
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polytrain.basis import Basis, get_basis
+from polytrain.tensor.chain import CoreChain, shorten
 from polytrain.tensor.checks import (
-    check_cores,
     check_dims,
     check_finite,
-    check_index,
     check_rows,
-    check_size,
     check_tensor,
     check_truncation,
     check_vectors,
 )
-from polytrain.tensor.contract import TrainStack, add_cores, contract_cores, form_tensor, inner_product
-from polytrain.tensor.decompose import orthogonalize_cores, round_cores, scale_exponent, tt_svd
+from polytrain.tensor.contract import TrainStack, add_cores, contract_cores, inner_product
+from polytrain.tensor.decompose import has_orthonormal_columns, orthogonalize_cores, round_cores, scale_exponent, tt_svd
 from polytrain.tensor.ranks import clip_ranks
 
 __all__ = ["TensorTrain"]
 
 
-class TensorTrain:
+class TensorTrain(CoreChain):
     """A tensor kept as a chain of cores.
 
     Parameters
@@ -75,18 +71,6 @@ class TensorTrain:
 
     # Lets `numpy_scalar * train` reach __rmul__, instead of NumPy taking the train for an array.
     __array_ufunc__ = None
-    # Without it, Python would iterate through __getitem__ and find a train of order 2 or more empty.
-    __iter__ = None
-
-    def __init__(self, cores: Sequence[ArrayLike]) -> None:
-        arrays = [np.asarray(core) for core in cores]
-        check_cores(arrays)
-        single = all(array.dtype == np.float32 for array in arrays)
-        self._cores: tuple[NDArray, ...] = tuple(
-            np.array(array, dtype=np.float32 if single else np.float64, order="C") for array in arrays
-        )
-        for core in self._cores:
-            core.setflags(write=False)
 
     @classmethod
     def from_dense(cls, tensor: ArrayLike, tol: float = 0.0, max_rank: int | None = None) -> TensorTrain:
@@ -180,83 +164,6 @@ class TensorTrain:
             if array.ndim != 1:
                 raise ValueError(f"vector {k} must be one-dimensional, got shape {array.shape}.")
         return cls([array[None, :, None] for array in arrays])
-
-    @property
-    def cores(self) -> tuple[NDArray, ...]:
-        """The cores, read-only."""
-        return self._cores
-
-    @property
-    def dims(self) -> tuple[int, ...]:
-        """Dimensions of the tensor."""
-        return tuple(core.shape[1] for core in self._cores)
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """Ranks of the bonds, boundary ones included."""
-        return (1, *(core.shape[2] for core in self._cores))
-
-    @property
-    def order(self) -> int:
-        """Number of dimensions of the tensor."""
-        return len(self._cores)
-
-    @property
-    def n_parameters(self) -> int:
-        """How many numbers the cores hold."""
-        return sum(core.size for core in self._cores)
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Type of the numbers in the cores."""
-        return self._cores[0].dtype
-
-    def entry(self, index: Sequence[int]) -> float:
-        """Return one entry of the tensor; ``train[i, j, k]`` does the same.
-
-        Parameters
-        ----------
-        index : sequence of d int
-            Position, counted from 0; negative numbers count from the end.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> TensorTrain.rank_one([[1, 2], [1, 10]])[1, -1]
-        20.0
-        """
-        row: NDArray = np.ones((1, 1))
-        for core, i in zip(self._cores, check_index(index, self.dims), strict=True):
-            row = row @ core[:, i, :]
-        return float(row[0, 0])
-
-    def __getitem__(self, index: int | tuple[int, ...]) -> float:
-        return self.entry(index if isinstance(index, tuple) else (index,))
-
-    def to_dense(self, max_size: int = 10**7) -> NDArray:
-        """Form the tensor.
-
-        Parameters
-        ----------
-        max_size : int, default=10**7
-            Refuse to form a tensor with more entries than this.
-
-        Returns
-        -------
-        ndarray of shape (n_1, ..., n_d)
-
-        Examples
-        --------
-        >>> TensorTrain.zeros((10,) * 20).to_dense()
-        Traceback (most recent call last):
-            ...
-        ValueError: the dense tensor has 1e+20 entries, more than max_size=10000000. ...
-        """
-        check_size(self.dims, max_size)
-        return form_tensor(self._cores)
 
     def contract(self, vectors: Sequence[ArrayLike]) -> float | NDArray:
         """Contract every dimension with a vector (Algorithm 1 of the paper).
@@ -399,12 +306,12 @@ class TensorTrain:
     def is_left_orthogonal(self, position: int) -> bool:
         """Tell whether core ``position`` has orthonormal columns as an (r_{k-1} n_k, r_k) matrix."""
         core = self._cores[self._check_position(position)]
-        return _has_orthonormal_columns(core.reshape(-1, core.shape[2]))
+        return has_orthonormal_columns(core.reshape(-1, core.shape[2]))
 
     def is_right_orthogonal(self, position: int) -> bool:
         """Tell whether core ``position`` has orthonormal rows as an (r_{k-1}, n_k r_k) matrix."""
         core = self._cores[self._check_position(position)]
-        return _has_orthonormal_columns(core.reshape(core.shape[0], -1).T)
+        return has_orthonormal_columns(core.reshape(core.shape[0], -1).T)
 
     def round(self, tol: float = 1e-10, max_rank: int | None = None) -> TensorTrain:
         """Cut the ranks to what the tensor needs.
@@ -457,30 +364,4 @@ class TensorTrain:
         return (self - other).norm() <= atol + rtol * max(self.norm(), other.norm())
 
     def __repr__(self) -> str:
-        return f"TensorTrain(dims={_short(self.dims)}, ranks={_short(self.ranks)}, n_parameters={self.n_parameters})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Through the constructor, so that an unpickled or copied train is read-only as well.
-        return type(self), (self._cores,)
-
-    def _check_same_dims(self, other: TensorTrain) -> None:
-        if self.dims != other.dims:
-            raise ValueError(f"the trains must have the same dims, got {_short(self.dims)} and {_short(other.dims)}.")
-
-    def _check_position(self, position: int) -> int:
-        if not 0 <= operator.index(position) < self.order:
-            raise ValueError(f"position must be between 0 and {self.order - 1}, got {position}.")
-        return operator.index(position)
-
-
-def _has_orthonormal_columns(matrix: NDArray) -> bool:
-    """Tell whether matrix' matrix is the identity, to half of the digits of its type."""
-    gram = matrix.T @ matrix
-    return bool(np.abs(gram - np.eye(len(gram))).max() <= np.finfo(matrix.dtype).eps ** 0.5)
-
-
-def _short(values: tuple[int, ...]) -> str:
-    """Print a tuple, the middle of a long one left out."""
-    if len(values) <= 8:
-        return str(values)
-    return f"({', '.join(map(str, values[:3]))}, ..., {values[-1]})"
+        return f"TensorTrain(dims={shorten(self.dims)}, ranks={shorten(self.ranks)}, n_parameters={self.n_parameters})"
