@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-import polytrain.tensor.polynomial
+import polytrain.tensor.terms
 from polytrain.tensor import Polynomial, TensorTrain
 
 EXAMPLE = {(1, 0, 0): 4.0, (3, 0, 0): 1.0, (1, 1, 1): -2.0, (0, 1, 2): -7.0}
@@ -243,7 +243,7 @@ def test_values_follow_the_definition(polynomial, seed):
 def test_blocks_of_rows_do_not_change_the_values(monkeypatch):
     X = np.random.default_rng(0).uniform(-1, 1, (50, 3))
     whole = Polynomial(EXAMPLE)(X)
-    monkeypatch.setattr(polytrain.tensor.polynomial, "_BLOCK_SIZE", 1)
+    monkeypatch.setattr(polytrain.tensor.terms, "_BLOCK_SIZE", 1)
     assert_allclose(Polynomial(EXAMPLE)(X), whole, rtol=1e-12)
 
 

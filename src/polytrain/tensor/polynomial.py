@@ -21,13 +21,10 @@ from polytrain.tensor.checks import (
     check_truncation,
 )
 from polytrain.tensor.notation import default_names, format_terms, parse_terms
-from polytrain.tensor.terms import cores_from_terms, terms_from_cores
+from polytrain.tensor.terms import collect_terms, cores_from_terms, evaluate_terms, terms_from_cores
 from polytrain.tensor.train import TensorTrain
 
 __all__ = ["Polynomial"]
-
-# Numbers in the table of monomials of one block of rows: 8 MB of float64.
-_BLOCK_SIZE = 2**20
 
 
 class Polynomial:
@@ -94,20 +91,13 @@ class Polynomial:
         self._store(exponents, coefficients, check_degrees(degrees, exponents))
 
     def _store(self, exponents: NDArray, coefficients: NDArray, degrees: tuple[int, ...]) -> None:
-        """Sort the terms, add like ones up and drop zeros."""
-        # lexsort takes the most important key last.
-        order = np.lexsort((*(-exponents.T[::-1]), exponents.sum(axis=1)))
-        exponents, coefficients = exponents[order], coefficients[order]
-        if len(exponents) > 1:
-            fresh = np.concatenate(([True], (exponents[1:] != exponents[:-1]).any(axis=1)))
-            exponents, coefficients = exponents[fresh], np.add.reduceat(coefficients, np.flatnonzero(fresh))
-        keep = coefficients != 0
-        self._exponents, self._coefficients = exponents[keep], coefficients[keep]
+        """Take over terms that may be in any order and occur several times: arrays (T, d) and (T,)."""
+        self._exponents, self._coefficients = collect_terms(exponents, coefficients)
         self._degrees = degrees
 
     @classmethod
     def _from_arrays(cls, exponents: NDArray, coefficients: NDArray, degrees: Iterable[int]) -> Polynomial:
-        """Build from arrays (T, d) and (T,), in which a term may occur several times."""
+        """Build from what ``_store`` takes, unchecked."""
         new = cls.__new__(cls)
         new._store(exponents, coefficients, tuple(degrees))
         return new
@@ -294,21 +284,8 @@ class Polynomial:
             raise ValueError(f"X must have shape (N, {self.n_variables}) or ({self.n_variables},), got {X.shape}.")
         check_real(X, "X")
         rows = np.atleast_2d(X).astype(np.float64, copy=False)
-        result = np.empty(len(rows))
-        block = max(_BLOCK_SIZE // max(self.n_terms, 1), 16)
-        for start in range(0, len(rows), block):
-            result[start : start + block] = self._coefficients @ self._monomials(rows[start : start + block].T)
-        return float(result[0]) if X.ndim == 1 else result
-
-    def _monomials(self, columns: NDArray) -> NDArray:
-        """Values of all monomials: columns (d, N) -> (T, N)."""
-        monomials = np.ones((self.n_terms, columns.shape[1]))
-        for column, exponents in zip(columns, self._exponents.T, strict=True):
-            # Most terms have few variables, so only those with this one are touched.
-            affected = np.flatnonzero(exponents)
-            powers, which = np.unique(exponents[affected], return_inverse=True)
-            monomials[affected] *= (column ** powers[:, None])[which]
-        return monomials
+        values = evaluate_terms(self._exponents, self._coefficients, rows)
+        return float(values[0]) if X.ndim == 1 else values
 
     def __add__(self, other: object) -> Polynomial:
         if isinstance(other, Real):

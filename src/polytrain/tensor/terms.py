@@ -1,4 +1,4 @@
-"""Sparse terms <-> cores, without the dense tensor in between.
+"""Sparse terms as arrays: in order, as values, and to and from cores without the dense tensor in between.
 
 Conventions
 -----------
@@ -17,7 +17,46 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 
-__all__ = ["cores_from_terms", "terms_from_cores"]
+__all__ = ["collect_terms", "cores_from_terms", "evaluate_terms", "terms_from_cores"]
+
+# Numbers in the table of monomials of one block of rows: 8 MB of float64.
+_BLOCK_SIZE = 2**20
+
+
+def collect_terms(exponents: NDArray, coefficients: NDArray) -> tuple[NDArray, NDArray]:
+    """Sort the terms, lowest total degree first, add like ones up and drop zeros."""
+    # lexsort takes the most important key last.
+    order = np.lexsort((*(-exponents.T[::-1]), exponents.sum(axis=1)))
+    exponents, coefficients = exponents[order], coefficients[order]
+    if len(exponents) > 1:
+        fresh = np.concatenate(([True], (exponents[1:] != exponents[:-1]).any(axis=1)))
+        exponents, coefficients = exponents[fresh], np.add.reduceat(coefficients, np.flatnonzero(fresh))
+    keep = coefficients != 0
+    return exponents[keep], coefficients[keep]
+
+
+def evaluate_terms(exponents: NDArray, coefficients: NDArray, rows: NDArray) -> NDArray:
+    """Sum the terms at every row, block after block.
+
+    Shapes: rows (N, d) -> (N,).
+    """
+    result = np.empty(len(rows))
+    size = max(_BLOCK_SIZE // max(len(coefficients), 1), 16)
+    for start in range(0, len(rows), size):
+        block = slice(start, start + size)
+        result[block] = coefficients @ _monomials(exponents, rows[block].T)
+    return result
+
+
+def _monomials(exponents: NDArray, columns: NDArray) -> NDArray:
+    """Values of all monomials: columns (d, N) -> (T, N)."""
+    monomials = np.ones((len(exponents), columns.shape[1]))
+    for column, powers_of_terms in zip(columns, exponents.T, strict=True):
+        # Most terms have few variables, so only those with this one are touched.
+        affected = np.flatnonzero(powers_of_terms)
+        powers, which = np.unique(powers_of_terms[affected], return_inverse=True)
+        monomials[affected] *= (column ** powers[:, None])[which]
+    return monomials
 
 
 def cores_from_terms(exponents: NDArray, coefficients: NDArray, dims: Sequence[int], max_size: int) -> list[NDArray]:
