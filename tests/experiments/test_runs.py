@@ -75,6 +75,20 @@ def test_a_changed_setting_does_not_reuse_a_row(finished):
         next(again.rows(ROWS))
 
 
+def test_other_code_does_not_reuse_a_row(finished, monkeypatch):
+    store, _, _ = finished
+    monkeypatch.setattr("polytrain.experiments.settings.code_digest", lambda: "other")
+    again = Reproduction(SETTINGS, Untouchable(), store)
+    assert not any(map(again.is_finished, ROWS))
+    for work in (
+        lambda: next(again.rows(ROWS)),
+        lambda: again.choice("squared", SIZE),
+        lambda: again.convergence(ROWS),
+    ):
+        with pytest.raises(AssertionError, match="needs no rows"):
+            work()
+
+
 def test_the_test_set_decides_nothing_but_its_own_error(finished, tmp_path):
     def spoil(rows: Split) -> Split:
         return rows._replace(X_test=rows.X_test[::-1] * 0, y_test=np.roll(rows.y_test, 3))

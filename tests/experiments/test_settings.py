@@ -84,11 +84,12 @@ def test_rows_have_different_keys(change):
     assert settings.row_key(ROW._replace(**change)) != settings.row_key(ROW)
 
 
-def test_a_key_knows_the_version(monkeypatch):
+def test_a_key_knows_the_code(monkeypatch):
     settings = Settings.default("usps")
-    before = settings.row_key(ROW)
-    monkeypatch.setattr("polytrain.__version__", "9.9.9")
-    assert settings.row_key(ROW) != before
+    before = settings.alpha_key("squared", ROW.size), settings.row_key(ROW), settings.convergence_key(ROW)
+    monkeypatch.setattr("polytrain.experiments.settings.code_digest", lambda: "other")
+    after = settings.alpha_key("squared", ROW.size), settings.row_key(ROW), settings.convergence_key(ROW)
+    assert all(key != other for key, other in zip(before, after, strict=True))
 
 
 def test_ablation_pairs_the_starts():

@@ -59,7 +59,11 @@ def add_parser(subparsers: Any) -> None:
         "--ablation", action="store_true", help="instead: starts, losses, degrees and ranks against each other at d=20"
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for the results (default: reproduction/NAME)")
-    parser.add_argument("--fresh", action="store_true", help="forget finished rows in the folder")
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="forget finished rows in the folder; those that other code computed do not count in any case",
+    )
     parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: number of cores)")
     parser.add_argument("--data-home", type=Path, metavar="DIR", help="folder of MNIST and USPS")
     choosing = parser.add_argument_group("choosing alpha")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from polytrain import TensorTrainClassifier, TensorTrainClassifierCV
 from polytrain.experiments.convergence import objective_per_update
 from polytrain.experiments.digit_rows import DigitRows
 from polytrain.experiments.paper_tables import PUBLISHED_FEATURES, ModelSize, published
-from polytrain.experiments.results import JobStore
 from polytrain.experiments.settings import INITS, RowSpec, Settings
+
+if TYPE_CHECKING:  # no result depends on how it is kept: the digest of the code must not either
+    from polytrain.experiments.results import JobStore
 
 __all__ = ["CONVERGENCE_CHARACTER", "Reproduction"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import polytrain
+from polytrain.experiments.code_digest import code_digest
 from polytrain.experiments.paper_tables import LOSS_NAMES, PUBLISHED_FEATURES, ModelSize, table_sizes
 from polytrain.features.cnn import PACKAGED_N_FEATURES
 
@@ -56,7 +56,7 @@ class RowSpec(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """All that the results depend on, apart from the rows.
+    """All that the results depend on, apart from the rows and the code.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Settings:
         """Everything that the choice of alpha depends on."""
         return {
             "kind": "alpha",
-            "version": polytrain.__version__,
+            "code": code_digest(),
             "dataset": self.dataset,
             "features": self.features,
             "loss": loss,
