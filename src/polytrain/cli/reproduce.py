@@ -151,10 +151,10 @@ def _reproduce(arguments: argparse.Namespace, settings: Settings, specs: Sequenc
         _write_rows(out, rows)
         show(table.line(row))
     choices = {json.dumps(choice): choice for choice in (reproduction.choice(spec.loss, spec.size) for spec in specs)}
-    page = markdown_page(settings, specs, rows, list(choices.values()), jobs)
+    page = markdown_page(settings, rows, list(choices.values()), jobs)
     write_atomically(out / "results.md", page)
     _draw(arguments, reproduction, specs, rows, out)
-    for line in describe_run(settings, specs):
+    for line in describe_run(settings, rows):
         say(line)
     say(f"done in {time.perf_counter() - started:.0f} s; see {out / 'results.md'}")
     return 0

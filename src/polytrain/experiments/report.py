@@ -11,7 +11,7 @@ import numpy as np
 import polytrain
 from polytrain.experiments.paper_tables import LOSS_NAMES
 from polytrain.experiments.results import markdown_table, percent, seconds
-from polytrain.experiments.settings import REFERENCE_D, REFERENCE_RANK, RowSpec, Settings
+from polytrain.experiments.settings import REFERENCE_D, REFERENCE_RANK, Settings
 
 __all__ = ["LiveTable", "describe_run", "markdown_page"]
 
@@ -58,33 +58,44 @@ class LiveTable:
         return "  ".join(cell.rjust(width) for cell, width in zip(cells, self._widths, strict=True))
 
 
-def describe_run(settings: Settings, specs: Sequence[RowSpec]) -> list[str]:
-    """Say, in sentences, how the figures came about."""
+def describe_run(settings: Settings, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say, in sentences, how the figures of these rows came about."""
     where = (
         "for every row"
         if settings.cv_per == "row"
         else f"once per loss and degree, at d = {REFERENCE_D} and rank {REFERENCE_RANK} or the row's own if that is "
         "smaller"
     )
-    rows = "all training rows" if settings.cv_rows is None else f"{settings.cv_rows} training rows drawn at random"
-    large = settings.dataset == "mnist" and any(spec.init == "linear" for spec in specs)
-    starts = " and ".join(dict.fromkeys(spec.init for spec in specs))
+    drawn = "all training rows" if settings.cv_rows is None else f"{settings.cv_rows} training rows drawn at random"
+    starts = " and ".join(dict.fromkeys(row["init"] for row in rows))
     sweeps = "one sweep" if settings.cv_sweeps == 1 else f"{settings.cv_sweeps} sweeps"
     return [
         f"Features: {settings.features}, fitted on training images only, scaled to [-1, 1].",
-        f"alpha: {settings.folds}-fold cross-validation on {rows}, {where}; {len(settings.alphas)} values from "
+        f"alpha: {settings.folds}-fold cross-validation on {drawn}, {where}; {len(settings.alphas)} values from "
         f"{max(settings.alphas):g} to {min(settings.alphas):g}, {sweeps} each along a warm-started path from the "
         "linear start.",
         f"Fits: {starts} start, at most {settings.max_sweeps} one-way sweeps, stop at a relative change of "
-        f"{settings.tol:g}, one train per class, seed {settings.seed}."
-        + (" Of MNIST's rows the first sweeps from the linear start see a part, the last ones all." * large),
+        f"{settings.tol:g}, one train per class, seed {settings.seed}.",
+        _describe_sampling(rows),
         "The test set was used for nothing but the test errors.",
     ]
 
 
+def _describe_sampling(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say which training rows the sweeps saw; those that a part had misled were forgotten and are not spoken of."""
+    n_rows = max(row["n_rows"] for row in rows)
+    sampled = [row["fewest_rows"] for row in rows if row["fewest_rows"] < row["n_rows"]]
+    if not sampled:
+        return f"Every sweep that led to these figures saw all {n_rows} training rows."
+    fits = "every fit" if len(sampled) == len(rows) else f"{len(sampled)} of {len(rows)} fits"
+    return (
+        f"In {fits} the first sweeps of all trains or some saw a part of the {n_rows} training rows, {min(sampled)} or "
+        "more; all other sweeps that led to these figures saw all."
+    )
+
+
 def markdown_page(
     settings: Settings,
-    specs: Sequence[RowSpec],
     rows: Sequence[Mapping[str, Any]],
     choices: Sequence[Mapping[str, Any]],
     jobs: int,
@@ -95,7 +106,7 @@ def markdown_page(
     lines = [
         f"## {settings.dataset}, {settings.features} features",
         "",
-        *describe_run(settings, specs),
+        *describe_run(settings, rows),
         f"Fits took {total:.0f} s and cross-validation {choosing:.0f} s with --jobs {jobs} "
         f"(polytrain {polytrain.__version__}, NumPy {np.__version__}, Python {platform.python_version()}, "
         f"{platform.machine()}).",

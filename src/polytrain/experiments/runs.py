@@ -148,6 +148,8 @@ class Reproduction:
             "test_error": _error(model, data.X_test, data.y_test),
             "fit_seconds": seconds,
             "n_parameters": model.n_parameters_,
+            "n_rows": len(data.X_train),
+            "fewest_rows": min(record["n_rows"] for record in model.history_),
             "paper_train_error": paper.train_error if paper else None,
             "paper_test_error": paper.test_error if paper else None,
             "paper_seconds": paper.seconds if paper else None,
