@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
+    "check_coefficients",
     "check_cores",
     "check_degrees",
     "check_dims",
     "check_exponents",
     "check_finite",
     "check_index",
+    "check_n_variables",
     "check_names",
+    "check_points",
     "check_positive_integer",
     "check_real",
     "check_rows",
@@ -128,6 +131,28 @@ def check_rows(X: ArrayLike, n_features: int) -> NDArray:
     return rows if rows.dtype == np.float32 else rows.astype(np.float64, copy=False)
 
 
+def check_points(X: ArrayLike, n_variables: int) -> NDArray:
+    """Return one point (d,) or rows of them (N, d) as an array of float64."""
+    points = np.asarray(X)
+    if points.ndim not in (1, 2) or points.shape[-1] != n_variables:
+        raise ValueError(f"X must have shape (N, {n_variables}) or ({n_variables},), got {points.shape}.")
+    check_real(points, "X")
+    return points.astype(np.float64, copy=False)
+
+
+def check_n_variables(
+    n_variables: int | None, terms: Mapping[tuple[int, ...], float], degrees: Sequence[int] | None
+) -> int:
+    """Return the number of variables, counted by the degrees or else by the first term if it is not given."""
+    if n_variables is None:
+        n_variables = len(degrees) if degrees is not None else len(next(iter(terms), ()))
+    if n_variables < 1:
+        raise ValueError("the number of variables is unknown or zero; give n_variables or degrees.")
+    if degrees is not None and len(degrees) != n_variables:
+        raise ValueError(f"degrees must have {n_variables} numbers, one per variable, got {len(degrees)}.")
+    return n_variables
+
+
 def check_exponents(terms: Iterable[tuple[int, ...]], n_variables: int) -> NDArray:
     """Return the exponents of the terms as an array (T, d)."""
     rows = []
@@ -142,6 +167,15 @@ def check_exponents(terms: Iterable[tuple[int, ...]], n_variables: int) -> NDArr
             )
         rows.append(row)
     return np.array(rows, dtype=np.int64).reshape(len(rows), n_variables)
+
+
+def check_coefficients(terms: Mapping[tuple[int, ...], float]) -> NDArray:
+    """Return the coefficients of the terms as an array (T,) of finite float64."""
+    coefficients = np.array(list(terms.values()), dtype=np.float64)
+    if not np.isfinite(coefficients).all():
+        bad = int(np.flatnonzero(~np.isfinite(coefficients))[0])
+        raise ValueError(f"the coefficient of {list(terms)[bad]} must be finite, got {coefficients[bad]}.")
+    return coefficients
 
 
 def check_degrees(degrees: Sequence[int] | None, exponents: NDArray) -> tuple[int, ...]:

@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from polytrain.basis import Basis, get_basis
 from polytrain.tensor.checks import (
+    check_coefficients,
     check_degrees,
     check_exponents,
     check_finite,
+    check_n_variables,
     check_names,
-    check_real,
+    check_points,
     check_size,
     check_tensor,
     check_truncation,
@@ -77,18 +79,8 @@ class Polynomial:
         n_variables: int | None = None,
         degrees: Sequence[int] | None = None,
     ) -> None:
-        if n_variables is None:
-            n_variables = len(degrees) if degrees is not None else len(next(iter(terms), ()))
-        if n_variables < 1:
-            raise ValueError("the number of variables is unknown or zero; give n_variables or degrees.")
-        if degrees is not None and len(degrees) != n_variables:
-            raise ValueError(f"degrees must have {n_variables} numbers, one per variable, got {len(degrees)}.")
-        exponents = check_exponents(terms, n_variables)
-        coefficients = np.array(list(terms.values()), dtype=np.float64)
-        if not np.isfinite(coefficients).all():
-            bad = int(np.flatnonzero(~np.isfinite(coefficients))[0])
-            raise ValueError(f"the coefficient of {list(terms)[bad]} must be finite, got {coefficients[bad]}.")
-        self._store(exponents, coefficients, check_degrees(degrees, exponents))
+        exponents = check_exponents(terms, check_n_variables(n_variables, terms, degrees))
+        self._store(exponents, check_coefficients(terms), check_degrees(degrees, exponents))
 
     def _store(self, exponents: NDArray, coefficients: NDArray, degrees: tuple[int, ...]) -> None:
         """Take over terms that may be in any order and occur several times: arrays (T, d) and (T,)."""
@@ -198,10 +190,7 @@ class Polynomial:
     @property
     def terms(self) -> dict[tuple[int, ...], float]:
         """Exponents -> coefficient, in the order of printing."""
-        return {
-            tuple(exponents): coefficient
-            for exponents, coefficient in zip(self._exponents.tolist(), self._coefficients.tolist(), strict=True)
-        }
+        return dict(zip(map(tuple, self._exponents.tolist()), self._coefficients.tolist(), strict=True))
 
     @property
     def n_variables(self) -> int:
@@ -279,13 +268,9 @@ class Polynomial:
 
     def __call__(self, X: ArrayLike) -> float | NDArray:
         """Evaluate at one point (d,) -> float, or at the rows of X (N, d) -> (N,)."""
-        X = np.asarray(X)
-        if X.ndim not in (1, 2) or X.shape[-1] != self.n_variables:
-            raise ValueError(f"X must have shape (N, {self.n_variables}) or ({self.n_variables},), got {X.shape}.")
-        check_real(X, "X")
-        rows = np.atleast_2d(X).astype(np.float64, copy=False)
-        values = evaluate_terms(self._exponents, self._coefficients, rows)
-        return float(values[0]) if X.ndim == 1 else values
+        points = check_points(X, self.n_variables)
+        values = evaluate_terms(self._exponents, self._coefficients, np.atleast_2d(points))
+        return float(values[0]) if points.ndim == 1 else values
 
     def __add__(self, other: object) -> Polynomial:
         if isinstance(other, Real):
