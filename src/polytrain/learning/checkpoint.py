@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.atomic_file import write_atomically
+from polytrain.maps import MapList
 from polytrain.tensor_file import pack_tensors, parse_json, read_tensor_file
 
 __all__ = ["Checkpoint", "Progress", "fingerprint"]
 
-_FORMAT = "polytrain checkpoint 2"
+_FORMAT = "polytrain checkpoint 3"
 _MAX_HEADER_BYTES = 1 << 24
 
 
@@ -36,13 +37,13 @@ class Progress:
     position : int
         The core that is not orthogonal.
     sampled : bool
-        Whether the first sweeps see parts of the rows.
-    part : int
-        Index of the part of the rows that the last sweep saw.
+        Whether the first sweeps see samples of the rows.
+    stage : int
+        Index of the sample of the rows that the last sweep saw.
     n_sweeps : int
-        Sweeps over that part.
+        Sweeps over that sample.
     stop_reason : str or None
-        Why the sweeps over that part ended; None if they go on.
+        Why the sweeps over that sample ended; None if they go on.
     history : list of dict
     random_state : dict
         State of the random numbers.
@@ -51,18 +52,21 @@ class Progress:
     cores: list[NDArray]
     position: int
     sampled: bool
-    part: int
+    stage: int
     n_sweeps: int
     stop_reason: str | None
     history: list[dict]
     random_state: dict
 
 
-def fingerprint(plan: Any, seed: int, start: Sequence[NDArray] | None, rows: str) -> str:
+def fingerprint(plan: Any, maps: MapList, job: Any, rows: str) -> str:
     """Name a fit: two fits with the same name end with the same cores."""
-    digest = hashlib.sha256(json.dumps([asdict(plan), int(seed), rows]).encode())
-    for core in start or ():
-        digest.update(repr(core.shape).encode() + np.ascontiguousarray(core, dtype="<f8").tobytes())
+    packed = [(kind.kind, columns, kind.pack(maps.members(columns))) for kind, columns in maps.groups]
+    names = [[kind, columns, entries] for kind, columns, (entries, _) in packed]
+    digest = hashlib.sha256(json.dumps([asdict(plan), names, int(job.seed), rows]).encode())
+    arrays = [array for _, _, (_, tensors) in packed for array in tensors.values()]
+    for array in (*arrays, *(job.start or ())):
+        digest.update(f"{array.dtype.str} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 

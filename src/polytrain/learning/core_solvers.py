@@ -22,7 +22,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.linalg.lapack import dsyevd
 from scipy.optimize import minimize
 
-from polytrain.learning.engines.protocol import CoreRows, Engine
+from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows
+from polytrain.learning.problem import FACTORS, GRADIENT, Facts, Need
 
 __all__ = ["SOLVERS", "CoreSolver", "solve_linear"]
 
@@ -48,21 +49,25 @@ _USUAL_CG = 6
 Direction = Callable[[NDArray], NDArray]
 
 
-def _exact_direction(rows: CoreRows, shape: tuple[int, ...], alpha: float) -> Direction:
+class _Exact:
     """Solve by a factorisation of the Hessian, which serves every gradient."""
-    invert = _inverse(rows, alpha)
 
-    def solve(gradient: NDArray) -> NDArray:
-        step = -invert(gradient.ravel()).reshape(shape)
-        rows.aim(step)
-        return step
+    needs = Need(gradient=True, gram=True)
 
-    return solve
+    @staticmethod
+    def direction(rows: CoreRows, facts: Facts, shape: tuple[int, ...], alpha: float) -> Direction:
+        invert = _inverse(facts.gram, alpha)
+
+        def solve(gradient: NDArray) -> NDArray:
+            step = -invert(gradient.ravel()).reshape(shape)
+            rows.aim(step)
+            return step
+
+        return solve
 
 
-def _inverse(rows: CoreRows, alpha: float) -> Callable[[NDArray], NDArray]:
+def _inverse(hessian: NDArray, alpha: float) -> Callable[[NDArray], NDArray]:
     """Factor the Hessian; the returned function multiplies a vector with its inverse."""
-    hessian = rows.gram()
     hessian.flat[:: len(hessian) + 1] += alpha
     try:
         factor = cho_factor(hessian, lower=True, check_finite=False)
@@ -87,8 +92,9 @@ def _eigenbasis(matrix: NDArray) -> tuple[NDArray, NDArray]:
 class _KroneckerHessian:
     """F1 x F2 x F3 + alpha, nearly the Hessian, diagonalised through three small eigendecompositions."""
 
-    def __init__(self, rows: Engine, alpha: float) -> None:
-        (left, self._left), (middle, turn), (right, other_turn) = (_eigenbasis(factor) for factor in rows.factors())
+    def __init__(self, facts: Facts, alpha: float) -> None:
+        factors: tuple[Any, ...] = facts.left, facts.middle, facts.right
+        (left, self._left), (middle, turn), (right, other_turn) = (_eigenbasis(factor) for factor in factors)
         spectrum = np.outer(left, np.outer(middle, right)) + alpha
         # Directions that no row has: keep the inverse bounded where alpha is zero.
         self._spectrum = np.maximum(spectrum, max(_EPS * float(spectrum.max()), _TINY))
@@ -114,61 +120,70 @@ class _KroneckerHessian:
         return self._from_eigenbasis(white.reshape(self._spectrum.shape) / np.sqrt(self._spectrum)).ravel()
 
 
-def _cg_direction(rows: Engine, shape: tuple[int, ...], alpha: float) -> Direction:
+class _ConjugateGradients:
     """Solve loosely by preconditioned conjugate gradients, started at zero."""
-    precondition = _KroneckerHessian(rows, alpha).solve
 
-    def solve(gradient: NDArray) -> NDArray:
-        rows.clear_ray()
-        residual = -gradient
-        step = np.zeros(shape)
-        conjugate = search = precondition(residual)
-        angle = np.vdot(residual, conjugate)
-        total = gain = 0.0
-        past: list[tuple[NDArray, NDArray, float]] = []
-        for _ in range(_MAX_CG):
-            if angle <= 0.0:
-                break
-            image = rows.product(search) + alpha * search
-            curvature = np.vdot(search, image)
-            if curvature <= 0.0:
-                break
-            length = angle / curvature
-            step += length * search
-            rows.walk(length)
-            previous_gain, gain = gain, 0.5 * length * angle
-            total += gain
-            ratio = gain / previous_gain if previous_gain else 1.0
-            if min(ratio, 1.0) * gain < _CG_TOL * total:
-                break
-            past.append((residual, conjugate, angle))
-            residual = residual - length * image
-            # Residuals are orthogonal in exact arithmetic and lose it fast in floating point. Restoring it costs
-            # nothing beside a product with all rows, and keeps results from depending on the order of the rows.
-            for old_residual, old_conjugate, old_angle in past:
-                residual -= (np.vdot(residual, old_conjugate) / old_angle) * old_residual
-            conjugate = precondition(residual)
-            previous, angle = angle, np.vdot(residual, conjugate)
-            search = conjugate + (angle / previous) * search
-        return step
+    needs = FACTORS._replace(gradient=True)
 
-    return solve
+    @staticmethod
+    def direction(rows: Engine, facts: Facts, shape: tuple[int, ...], alpha: float) -> Direction:
+        precondition = _KroneckerHessian(facts, alpha).solve
+
+        def solve(gradient: NDArray) -> NDArray:
+            rows.clear_ray()
+            residual = -gradient
+            step = np.zeros(shape)
+            conjugate = search = precondition(residual)
+            angle = np.vdot(residual, conjugate)
+            total = gain = 0.0
+            past: list[tuple[NDArray, NDArray, float]] = []
+            for _ in range(_MAX_CG):
+                if angle <= 0.0:
+                    break
+                image = rows.product(search) + alpha * search
+                curvature = np.vdot(search, image)
+                if curvature <= 0.0:
+                    break
+                length = angle / curvature
+                step += length * search
+                rows.walk(length)
+                previous_gain, gain = gain, 0.5 * length * angle
+                total += gain
+                ratio = gain / previous_gain if previous_gain else 1.0
+                if min(ratio, 1.0) * gain < _CG_TOL * total:
+                    break
+                past.append((residual, conjugate, angle))
+                residual = residual - length * image
+                # Residuals are orthogonal in exact arithmetic and lose it fast in floating point. Restoring it costs
+                # nothing beside a product with all rows, and keeps results from depending on the order of the rows.
+                for old_residual, old_conjugate, old_angle in past:
+                    residual -= (np.vdot(residual, old_conjugate) / old_angle) * old_residual
+                conjugate = precondition(residual)
+                previous, angle = angle, np.vdot(residual, conjugate)
+                search = conjugate + (angle / previous) * search
+            return step
+
+        return solve
 
 
-def _objective(rows: CoreRows, core: NDArray, alpha: float) -> float:
-    return rows.mean_loss() + 0.5 * alpha * float(np.vdot(core, core))
+def _objective(loss: float, core: NDArray, alpha: float) -> float:
+    return loss + 0.5 * alpha * float(np.vdot(core, core))
 
 
-def _quadratic_update(rows: CoreRows, core: NDArray, alpha: float, direction: Direction, refine: bool) -> NDArray:
+def _quadratic_update(rows: Any, core: NDArray, alpha: float, method: Any, refine: bool) -> NDArray:
     """Take the one Newton step that a quadratic loss needs; ``refine`` corrects its rounding through the operator."""
-    for _ in range(2 if refine else 1):
-        before = _objective(rows, core, alpha)
-        moved = core + direction(rows.gradient() + alpha * core)
-        after = rows.probe(1.0, moved) + 0.5 * alpha * float(np.vdot(moved, moved))
-        if not after <= before * (1.0 + _ROUNDING):  # so ill-conditioned that the step is wrong
+    facts = rows.facts(method.needs)
+    direction = method.direction(rows, facts, core.shape, alpha)
+    for again in (refine, False):
+        moved = core + direction(facts.gradient + alpha * core)
+        after = _objective(rows.probe(1.0, moved), moved, alpha)
+        if not after <= _objective(facts.loss, core, alpha) * (1.0 + _ROUNDING):  # so ill-conditioned that it is wrong
             break
         rows.advance(1.0, moved)
         core = moved
+        if not again:
+            break
+        facts = rows.facts(GRADIENT)
     return core
 
 
@@ -189,18 +204,13 @@ def _line_search(rows: CoreRows, core: NDArray, step: NDArray, slope: float, alp
 
 
 def _newton_update(
-    rows: CoreRows,
-    core: NDArray,
-    alpha: float,
-    make_direction: Callable[[Any, tuple[int, ...], float], Direction],
-    tol: float = _NEWTON_TOL,
-    max_steps: int = _MAX_NEWTON,
+    rows: Any, core: NDArray, alpha: float, method: Any, tol: float = _NEWTON_TOL, max_steps: int = _MAX_NEWTON
 ) -> NDArray:
     """Newton's method with backtracking, from the present core."""
     for _ in range(max_steps):
-        objective = _objective(rows, core, alpha)
-        gradient = rows.gradient() + alpha * core
-        step = make_direction(rows, core.shape, alpha)(gradient)
+        facts = rows.facts(method.needs)
+        objective, gradient = _objective(facts.loss, core, alpha), facts.gradient + alpha * core
+        step = method.direction(rows, facts, core.shape, alpha)(gradient)
         slope = float(np.vdot(gradient, step))
         if not slope < 0.0:
             break
@@ -220,12 +230,13 @@ def _lbfgs_update(rows: Engine, core: NDArray, alpha: float) -> NDArray:
     It runs on the displacement from the present core, in coordinates in which the Hessian is nearly the identity:
     the raw problem is scaled so badly that a quasi-Newton method stalls on it.
     """
-    nearly = _KroneckerHessian(rows, alpha)
+    nearly = _KroneckerHessian(rows.facts(FACTORS), alpha)
 
     def value_and_gradient(white: NDArray) -> tuple[float, NDArray]:
         trial = core + nearly.color(white).reshape(core.shape)
         rows.score(trial)
-        return _objective(rows, trial, alpha), nearly.whiten(rows.gradient() + alpha * trial).ravel()
+        facts = rows.facts(GRADIENT)
+        return _objective(facts.loss, trial, alpha), nearly.whiten(facts.gradient + alpha * trial).ravel()
 
     before, slope = value_and_gradient(np.zeros(core.size))
     options: Any = {"maxiter": _LBFGS_ITERATIONS, "ftol": 1e-14, "gtol": 1e-9 * float(np.abs(slope).max())}
@@ -251,12 +262,11 @@ class CoreSolver:
             return _lbfgs_update(rows, core, alpha)
         exact = self.name == "exact" or not _suits_cg(core.shape, rows.n_distinct)
         if self.name == "auto":
-            exact = exact or _prefers_exact(core.shape)
-        make_direction: Any = _exact_direction if exact else _cg_direction
+            exact = exact or _prefers_exact(core.shape, rows.n_products)
+        method = _Exact if exact else _ConjugateGradients
         if self.quadratic:
-            direction = make_direction(rows, core.shape, alpha)
-            return _quadratic_update(rows, core, alpha, direction, refine=exact)
-        return _newton_update(rows, core, alpha, make_direction)
+            return _quadratic_update(rows, core, alpha, method, refine=exact)
+        return _newton_update(rows, core, alpha, method)
 
 
 SOLVERS = ("auto", "exact", "cg", "lbfgs")
@@ -272,7 +282,7 @@ def _suits_cg(shape: tuple[int, ...], n_distinct: int) -> bool:
     return a * n * b < n_distinct
 
 
-def _prefers_exact(shape: tuple[int, ...]) -> bool:
+def _prefers_exact(shape: tuple[int, ...], n_products: int) -> bool:
     """Compare the work per row of one exact update with that of one CG update of a core of this shape.
 
     The number of rows must not enter: repeating a row and doubling its weight shall lead to the same solver. Below some
@@ -280,15 +290,15 @@ def _prefers_exact(shape: tuple[int, ...]) -> bool:
     """
     a, n, b = shape
     pairs_left, pairs_right = a * (a + 1) // 2, b * (b + 1) // 2
-    exact = 2 * (2 * n - 1) * pairs_left * pairs_right
+    exact = 2 * n_products * pairs_left * pairs_right
     per_product = 4 * (a * n * b + 4 * n * min(a, b))
     return a * n * b <= 64 or exact <= _USUAL_CG * per_product
 
 
-def solve_linear(rows: CoreRows, n_features: int, alpha: float, quadratic: bool) -> NDArray:
-    """Solve the regularised linear model to rounding. Returns (1, d + 1, 1): bias, then weights."""
-    model = np.zeros((1, n_features + 1, 1))
+def solve_linear(rows: LinearRows, n_functions: int, alpha: float, quadratic: bool) -> NDArray:
+    """Solve the regularised linear model to rounding. Returns (1, 1 + n_functions, 1): bias, then weights."""
+    model = np.zeros((1, n_functions + 1, 1))
     rows.score(model)
     if quadratic:
-        return _quadratic_update(rows, model, alpha, _exact_direction(rows, model.shape, alpha), refine=True)
-    return _newton_update(rows, model, alpha, _exact_direction, tol=1e-14, max_steps=100)
+        return _quadratic_update(rows, model, alpha, _Exact, refine=True)
+    return _newton_update(rows, model, alpha, _Exact, tol=1e-14, max_steps=100)

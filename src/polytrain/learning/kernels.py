@@ -18,12 +18,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.basis import Basis
-
 __all__ = [
     "fold",
     "gram_from_moments",
-    "mean_factors",
     "moment_items",
     "moment_product",
     "moments",
@@ -53,11 +50,6 @@ def fold(matrix: NDArray, n: int, to_right: bool) -> NDArray:
     return parts.transpose(1, 0, 2) if to_right else parts.transpose(2, 0, 1)
 
 
-def mean_factors(left: NDArray, middle: NDArray, right: NDArray, mass: float) -> tuple[NDArray, NDArray, NDArray]:
-    """Turn three weighted second moments into factors: the Kronecker product of three means, times the total weight."""
-    return (left, middle / mass, right / mass) if mass > 0 else (left, middle, right)
-
-
 @lru_cache(maxsize=64)
 def pair_index(size: int) -> NDArray:
     """Return a symmetric (size, size) table: where the pair (a, a') stands in the list of distinct pairs.
@@ -84,35 +76,36 @@ def _pair_products(one: NDArray, other: NDArray, out: NDArray) -> None:
         start = stop
 
 
-def moment_items(a: int, n: int, b: int) -> int:
-    """Numbers per row that ``moments`` handles for a core of this shape."""
+def moment_items(a: int, n_products: int, b: int) -> int:
+    """Numbers per row that ``moments`` handles for these ranks and so many functions of the product rule."""
     fewer, more = sorted((a * (a + 1) // 2, b * (b + 1) // 2))
-    return (2 * n - 1) * fewer + more
+    return n_products * fewer + more
 
 
-def moments(left: NDArray, powers: NDArray, right: NDArray, weights: NDArray, work: NDArray | None = None) -> NDArray:
-    """Sum over rows of weight * (pairs of left) x (basis functions up to degree 2(n - 1)) x (pairs of right).
+def moments(left: NDArray, products: NDArray, right: NDArray, weights: NDArray, work: NDArray | None = None) -> NDArray:
+    """Sum over rows of weight * (pairs of left) x (functions of the product rule) x (pairs of right).
 
-    These few sums hold the whole of C.T diag(weights) C: pairs are symmetric, and a product of two basis functions is
-    a combination of 2n - 1 functions of the same family. One GEMM per block of rows.
+    These few sums hold the whole of C.T diag(weights) C: pairs are symmetric, and a product of two functions of a map
+    is a combination of the m functions of its product rule (2n - 1 for polynomials). One GEMM per block of rows.
 
-    Shapes: left (a, N), powers (2n - 1, N), right (b, N), weights (N,) -> (2n - 1, a(a+1)/2, b(b+1)/2). ``work`` is a
-    flat array of at least ``moment_items(a, n, b) * N`` numbers; fresh memory for every block would cost a third more.
+    Shapes: left (a, N), products (m, N) with products[0] = 1, right (b, N), weights (N,) -> (m, a(a+1)/2, b(b+1)/2).
+    ``work`` is a flat array of at least ``moment_items(a, m, b) * N`` numbers; fresh memory for every block would cost
+    a third more.
     """
-    n_powers, n_rows = powers.shape
+    n_products, n_rows = products.shape
     n_left, n_right = len(left) * (len(left) + 1) // 2, len(right) * (len(right) + 1) // 2
-    if n_left > n_right:  # the basis functions go to the side with fewer pairs
-        return moments(right, powers, left, weights, work).transpose(0, 2, 1)
+    if n_left > n_right:  # the functions go to the side with fewer pairs
+        return moments(right, products, left, weights, work).transpose(0, 2, 1)
     if work is None:
-        work = np.empty((n_powers * n_left + n_right) * n_rows, dtype=left.dtype)
-    cut = n_powers * n_left * n_rows
-    spread = work[:cut].reshape(n_powers, n_left, n_rows)
+        work = np.empty((n_products * n_left + n_right) * n_rows, dtype=left.dtype)
+    cut = n_products * n_left * n_rows
+    spread = work[:cut].reshape(n_products, n_left, n_rows)
     weighted = work[cut : cut + n_right * n_rows].reshape(n_right, n_rows)
     _pair_products(left, left, spread[0])
-    for e in range(1, n_powers):
-        np.multiply(spread[0], powers[e], out=spread[e])
+    for e in range(1, n_products):
+        np.multiply(spread[0], products[e], out=spread[e])
     _pair_products(right * weights, right, weighted)
-    return moment_product(spread.reshape(n_powers * n_left, n_rows), weighted).reshape(n_powers, n_left, n_right)
+    return moment_product(spread.reshape(n_products * n_left, n_rows), weighted).reshape(n_products, n_left, n_right)
 
 
 def moment_product(spread: NDArray, weighted: NDArray) -> NDArray:
@@ -123,13 +116,12 @@ def moment_product(spread: NDArray, weighted: NDArray) -> NDArray:
     return (weighted @ spread.T).T if spread.dtype == np.float64 else spread @ weighted.T
 
 
-def gram_from_moments(sums: NDArray, shape: tuple[int, int, int], basis: Basis) -> NDArray:
-    """Scatter the moments into C.T diag(weights) C.
+def gram_from_moments(sums: NDArray, shape: tuple[int, int, int], table: NDArray) -> NDArray:
+    """Scatter the moments into C.T diag(weights) C, with the table of a product rule.
 
-    Shapes: sums (2n - 1, a(a+1)/2, b(b+1)/2), shape = (a, n, b) -> (a n b, a n b).
+    Shapes: sums (m, a(a+1)/2, b(b+1)/2), shape = (a, n, b), table (n, n, m) -> (a n b, a n b).
     """
     a, n, b = shape
-    table = basis.product_table(n)
     products = np.tensordot(table, sums, axes=(2, 0))  # (n, n, left pairs, right pairs)
     pairs = products[:, :, pair_index(a)[:, :, None, None], pair_index(b)[None, None]]  # (n, n, a, a, b, b)
     return pairs.transpose(2, 0, 4, 3, 1, 5).reshape(a * n * b, a * n * b)

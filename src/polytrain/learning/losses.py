@@ -1,5 +1,8 @@
 """What a wrong score costs. A new loss is one class here and one line in the table at the end.
 
+A loss says what it is for (``tasks``), what a score means (``link``), which targets it takes (``domain``) and where a
+constant model begins (``start``); estimators ask it and know no loss by name.
+
 Conventions
 -----------
 ``target`` and ``score`` have shape (N,). ``evaluate`` gives the cost of each row and its first and second derivative
@@ -9,26 +12,48 @@ solvers rely on. Nothing here knows about weights, regularisation or trains.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LogisticLoss", "Loss", "SquaredLoss", "get_loss"]
+__all__ = ["LogisticLoss", "Loss", "SquaredLoss", "get_loss", "loss_names"]
 
 # Chances below this are nothing beside 1, in float64 too. Kept, they would make numbers so small that float32 hardly
 # holds them, and processors take twenty times as long for those.
 _NOTHING = 1e-20
 
 
-class Loss:
-    """Cost of a score. Subclasses give ``name`` and ``evaluate``."""
+class Loss(ABC):
+    """Cost of a score, and what it is for. Subclasses give ``evaluate`` and all that is declared here."""
 
     name: str
+    #: What it can be used for: "classification" (targets -1 and 1), "regression", or both.
+    tasks: frozenset[str]
+    #: What a score is: "identity" for a number like the target, "logit" for log-odds of the target 1.
+    link: str
+    #: Which targets it is defined for, in words.
+    domain: str
     #: A quadratic loss has constant curvature, so one Newton step of length 1 solves a core problem.
     quadratic: bool = False
 
+    @abstractmethod
     def evaluate(self, target: NDArray, score: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """Cost of each row, and its slope and curvature with respect to the score, in fresh arrays."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def accepts(self, target: NDArray) -> bool:
+        """Whether all targets are in the domain."""
+
+    @abstractmethod
+    def start(self, mean: float) -> float:
+        """Return the constant score that costs least, for targets with this weighted mean."""
+
+    def check_target(self, target: NDArray) -> None:
+        """Refuse targets outside of the domain."""
+        if not self.accepts(target):
+            outside = next(value for value in np.ravel(target).tolist() if not self.accepts(np.array([value])))
+            raise ValueError(f"loss={self.name!r} is defined for targets that are {self.domain}, got {outside!r}.")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -46,7 +71,18 @@ class SquaredLoss(Loss):
     """
 
     name = "squared"
+    tasks = frozenset({"classification", "regression"})
+    link = "identity"
+    domain = "finite numbers"
     quadratic = True
+
+    def accepts(self, target: NDArray) -> bool:
+        """Any finite number."""
+        return bool(np.isfinite(target).all())
+
+    def start(self, mean: float) -> float:
+        """The mean itself."""
+        return mean
 
     def evaluate(self, target: NDArray, score: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """Square of the difference, twice the difference, and 2."""
@@ -68,6 +104,18 @@ class LogisticLoss(Loss):
     """
 
     name = "logistic"
+    tasks = frozenset({"classification"})
+    link = "logit"
+    domain = "-1 or 1"
+
+    def accepts(self, target: NDArray) -> bool:
+        """Two labels."""
+        return bool((np.abs(target) == 1.0).all())
+
+    def start(self, mean: float) -> float:
+        """Log-odds of the target 1."""
+        with np.errstate(divide="ignore"):
+            return float(np.log1p(mean) - np.log1p(-mean))
 
     def evaluate(self, target: NDArray, score: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """Negative log-likelihood; with h = sigmoid(score) h - (target + 1) / 2 and h (1 - h). Safe for any score."""
@@ -89,6 +137,17 @@ class LogisticLoss(Loss):
 
 
 _LOSSES: dict[str, Loss] = {loss.name: loss for loss in (SquaredLoss(), LogisticLoss())}
+
+
+def loss_names(task: str) -> list[str]:
+    """Names of the losses for a task, "classification" or "regression".
+
+    Examples
+    --------
+    >>> loss_names("classification")
+    ['squared', 'logistic']
+    """
+    return [name for name, loss in _LOSSES.items() if task in loss.tasks]
 
 
 def get_loss(name: str | Loss) -> Loss:

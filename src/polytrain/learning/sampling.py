@@ -1,7 +1,7 @@
-"""Which rows a sweep sees. The first sweeps need not see all of many rows.
+"""Which rows a sweep sees. The first sweeps need not see all of many rows, but a sample.
 
 Rows are chosen by a hash of what they hold, not by their place: the choice does not depend on the order of the rows,
-equal rows are chosen together, and a smaller part is contained in a larger one.
+equal rows are chosen together, and a smaller sample is contained in a larger one.
 """
 
 from __future__ import annotations
@@ -15,45 +15,45 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DistinctRows", "choose_rows", "label_chances", "row_keys", "row_positions", "still_holds", "sweep_parts"]
+__all__ = ["DistinctRows", "choose_rows", "label_chances", "row_keys", "row_positions", "still_holds", "sweep_samples"]
 
 # Fewer different rows are never sampled. No sweep sees less than a quarter of them where that is less than
 # _ENOUGH_ROWS, nor fewer than _ROWS_PER_UNKNOWN times the unknowns of a core, nor fewer rows of a binary label.
 _FEW_ROWS, _ENOUGH_ROWS, _ROWS_PER_UNKNOWN, _LEAST_OF_LABEL = 4096, 8192, 8, 1024
-# A part has taught something if its objective grows by no more than this factor on more rows. Measured on digits: up to
-# 1.75, 15 of 17 fits ended within 1 % of the objective that they reach without sampling, or below, and two 5 and 7 %
+# A sample has taught something if its objective grows by no more than this factor on more rows. Measured on digits: up
+# to 1.75, 15 of 17 fits ended within 1 % of the objective that they reach without sampling, or below, and two 5 and 7 %
 # above it; from 2 on, 12 fits ended 3 % to many times above it.
 _MOST_GROWTH = 1.8
 # So many different rows that more of them would change no decision.
 _MANY = 1 << 17
 
 
-def sweep_parts(n_distinct: int, n_unknowns: int, max_sweeps: int) -> list[tuple[float, int]]:
-    """Parts of the rows with the number of sweeps that see them: an eighth, a quarter, a half, then all.
+def sweep_samples(n_distinct: int, n_unknowns: int, max_sweeps: int) -> list[tuple[float, int]]:
+    """Fractions of the rows with the number of sweeps that see them: an eighth, a quarter, a half, then all.
 
     ``n_unknowns`` is the size of the largest core. The last sweep always sees all rows.
 
-    >>> sweep_parts(60_000, 128, 6)
+    >>> sweep_samples(60_000, 128, 6)
     [(0.13653333333333334, 1), (0.25, 1), (0.5, 1), (1.0, 3)]
-    >>> sweep_parts(10_000, 128, 6)
+    >>> sweep_samples(10_000, 128, 6)
     [(0.25, 2), (0.5, 1), (1.0, 3)]
-    >>> sweep_parts(10_000, 1000, 6)
+    >>> sweep_samples(10_000, 1000, 6)
     [(0.8, 3), (1.0, 3)]
-    >>> sweep_parts(4000, 128, 6)
+    >>> sweep_samples(4000, 128, 6)
     [(1.0, 6)]
     """
     if n_distinct < _FEW_ROWS or max_sweeps == 0:
         return [(1.0, max_sweeps)]
     least = max(min(_ENOUGH_ROWS / n_distinct, 0.25), _ROWS_PER_UNKNOWN * n_unknowns / n_distinct)
     halvings = (max(0, min(max_sweeps, 4) - sweep) for sweep in range(1, max_sweeps + 1))
-    parts = [min(1.0, max(least, 0.5**count)) for count in halvings]
-    return [(part, len(list(sweeps))) for part, sweeps in groupby(parts)]
+    fractions = [min(1.0, max(least, 0.5**count)) for count in halvings]
+    return [(fraction, len(list(sweeps))) for fraction, sweeps in groupby(fractions)]
 
 
 def still_holds(objective: float, on_more_rows: float) -> bool:
-    """Whether what was learned from a part of the rows holds for a larger part.
+    """Whether what was learned from a sample of the rows holds for a larger one.
 
-    Where a part can be fitted almost perfectly it teaches little about the rest, and later sweeps do not find back.
+    Where a sample can be fitted almost perfectly it teaches little about the rest, and later sweeps do not find back.
     """
     return on_more_rows <= _MOST_GROWTH * objective
 
@@ -110,21 +110,21 @@ class DistinctRows:
         return len(np.union1d(self.negative, self.positive))
 
 
-def label_chances(part: float, distinct: DistinctRows) -> tuple[float, float]:
+def label_chances(fraction: float, distinct: DistinctRows) -> tuple[float, float]:
     """Chance of a row with a negative target, and of another, to be chosen.
 
-    It is the part, or more for a binary label that would be left with too few rows. Weights are divided by it, so that
-    sums over the chosen rows stay unbiased.
+    It is the fraction, or more for a binary label that would be left with too few rows. Weights are divided by it, so
+    that sums over the chosen rows stay unbiased.
     """
     if not distinct.binary:
-        return part, part
+        return fraction, fraction
     counts = len(distinct.negative), len(distinct.positive)
-    below, above = (max(part, min(1.0, _LEAST_OF_LABEL / max(1, count))) for count in counts)
+    below, above = (max(fraction, min(1.0, _LEAST_OF_LABEL / max(1, count))) for count in counts)
     return below, above
 
 
 def row_positions(keys: NDArray, seed: int) -> NDArray:
-    """Spread the keys evenly over [0, 1): a row belongs to a part if its position is below the part."""
+    """Spread the keys evenly over [0, 1): a row belongs to a sample if its position is below the fraction."""
     with np.errstate(over="ignore"):
         mixed = keys.view(np.uint64) + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -133,9 +133,9 @@ def row_positions(keys: NDArray, seed: int) -> NDArray:
 
 
 def choose_rows(
-    part: float, seed: int, distinct: DistinctRows, keys: NDArray, target: NDArray, weights: NDArray
+    fraction: float, seed: int, distinct: DistinctRows, keys: NDArray, target: NDArray, weights: NDArray
 ) -> tuple[NDArray, NDArray]:
-    """Indices of those of some rows that belong to a part, and their weights, divided by the chance to be chosen."""
-    chances = np.where(target < 0.0, *label_chances(part, distinct))
+    """Indices of those of some rows that belong to a sample, and their weights, divided by the chance to be chosen."""
+    chances = np.where(target < 0.0, *label_chances(fraction, distinct))
     rows = np.flatnonzero(row_positions(keys, seed) < chances)
     return rows, (weights / chances)[rows]

@@ -8,25 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.learning.core_solvers import solve_linear
-from polytrain.learning.engines.protocol import Engine
+from polytrain.learning.engines.engine import Engine
 from polytrain.learning.gauge import fit_ranks
+from polytrain.maps import MapList
 
 __all__ = ["linear_cores", "linear_start", "random_start"]
 
 
-def linear_cores(bias: float, weights: NDArray, dims: Sequence[int]) -> list[NDArray]:
-    """Write bias + weights . x as a train of rank 2, exactly.
+def linear_cores(bias: float, weights: NDArray, maps: MapList) -> list[NDArray]:
+    """Write bias + the sum of all linear functions times their weights as a train of rank 2, exactly.
 
-    Reading from the right, the two channels behind core k carry 1 and the sum over l > k of weights[l] x_l.
+    Reading from the right, the two channels behind core k carry 1 and the sum over the columns l > k.
     """
-    d = len(dims)
     cores = []
-    for k, n in enumerate(dims):
-        core = np.zeros((2, n, 2))
+    stops = np.cumsum(maps.linear_sizes())
+    for k, (feature_map, own) in enumerate(zip(maps, np.split(weights, stops[:-1]), strict=True)):
+        core = np.zeros((2, feature_map.n, 2))
         core[0, 0, 0] = 1.0
-        core[1, 1, 0] = weights[k]
+        core[1, :, 0] = own @ feature_map.linear
         core[1, 0, 1] = 1.0
-        if k == d - 1:
+        if k == len(maps) - 1:
             core = core[:, :, :1]
         if k == 0:
             core = core[1:]
@@ -36,16 +37,22 @@ def linear_cores(bias: float, weights: NDArray, dims: Sequence[int]) -> list[NDA
 
 
 def linear_start(
-    engine: Engine, dims: Sequence[int], ranks: Sequence[int], alpha: float, quadratic: bool, rng: np.random.Generator
+    engine: Engine,
+    maps: MapList,
+    ranks: Sequence[int],
+    alpha: float,
+    quadratic: bool,
+    rng: np.random.Generator,
+    gram: NDArray | None = None,
 ) -> list[NDArray]:
     """Start from the regularised linear model, solved to rounding.
 
     The represented function is the linear model itself (for ranks of at least 2); the remaining rank slots hold random
-    directions that it does not use.
+    directions that it does not use. ``gram`` is the linear model's Gram matrix, if it is known.
     """
-    with engine.linear() as rows:
-        model = solve_linear(rows, len(dims), alpha, quadratic).ravel()
-    return fit_ranks(linear_cores(model[0], model[1:], dims), ranks, rng)
+    with engine.linear(gram) as rows:
+        model = solve_linear(rows, sum(maps.linear_sizes()), alpha, quadratic).ravel()
+    return fit_ranks(linear_cores(model[0], model[1:], maps), ranks, rng)
 
 
 def random_start(dims: Sequence[int], ranks: Sequence[int], rng: np.random.Generator) -> list[NDArray]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.learning.core_solvers import CoreSolver
-from polytrain.learning.engines.protocol import Engine
+from polytrain.learning.engines.engine import Engine
 from polytrain.learning.gauge import shift_left, shift_right
 
 __all__ = ["STOP_REASONS", "CoreUpdate", "SweepState", "sweep_train"]

@@ -12,11 +12,13 @@ from copy import copy
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from polytrain.basis import Basis
 from polytrain.tensor.decompose import scale_exponent, split_exponent
 from polytrain.tensor.thin_products import piece_rows
 
 __all__ = ["TrainStack", "add_cores", "contract_cores", "form_tensor", "inner_product", "khatri_rao"]
+
+#: Values of one feature -> values of its functions.
+Functions = Callable[[NDArray], NDArray]
 
 # Rows per block: enough to make the overhead of a call small, few enough for the block's arrays to stay in cache.
 _BLOCK_ROWS, _LEAST_BLOCK_ROWS = 1000, 250
@@ -62,16 +64,15 @@ class TrainStack:
     ----------
     trains : sequence of sequences of ndarray
         Cores of each train. Ranks may differ; they are padded with zeros.
-    basis : Basis
-        Which functions of each feature the coefficients belong to.
+    functions : sequence of callables
+        For each feature, what turns its values (N,) into those of its functions (n, N), the first of which is 1.
     dtype : dtype
         What to compute in.
     """
 
-    def __init__(self, trains: Sequence[Sequence[NDArray]], basis: Basis, dtype: DTypeLike) -> None:
-        self._basis, self._dtype, self._n_trains = basis, np.dtype(dtype), len(trains)
+    def __init__(self, trains: Sequence[Sequence[NDArray]], functions: Sequence[Functions], dtype: DTypeLike) -> None:
+        self._functions, self._dtype, self._n_trains = functions, np.dtype(dtype), len(trains)
         self._dims = [core.shape[1] for core in trains[0]]
-        self._ranks = [(1, *(core.shape[2] for core in cores)) for cores in trains]
         # Core k of every train as a matrix (right rank, basis * left rank): it multiplies a Khatri-Rao product.
         self._matrices = []
         for cores in zip(*trains, strict=True):
@@ -89,19 +90,6 @@ class TrainStack:
         other._dtype = np.dtype(dtype)
         other._matrices = [matrices.astype(dtype) for matrices in self._matrices]
         return other
-
-    def unstack(self) -> list[list[NDArray]]:
-        """Return the cores of each train as they were given, in the stack's dtype."""
-        trains = []
-        for t, ranks in enumerate(self._ranks):
-            cores = []
-            for n, matrices, left_rank, right_rank in zip(
-                self._dims, self._matrices, ranks[:-1], ranks[1:], strict=True
-            ):
-                padded = matrices[t].reshape(len(matrices[t]), n, -1)
-                cores.append(np.ascontiguousarray(padded[:right_rank, :, :left_rank].transpose(2, 1, 0)))
-            trains.append(cores)
-        return trains
 
     def evaluate(
         self, X: NDArray, to_columns: Callable[[NDArray], NDArray] = _transpose, n_threads: int = 1
@@ -142,7 +130,7 @@ class TrainStack:
         spread[:, 0] = 1
         following = (*self._dims[1:], 1)
         for k, (column, matrices, n_next) in enumerate(zip(columns, self._matrices, following, strict=True)):
-            values = self._basis.values(column, self._dims[k])
+            values = self._functions[k](column)
             for i in range(1, self._dims[k]):
                 np.multiply(spread[:, 0], values[i], out=spread[:, i])
             flat = spread.reshape(m, -1, n_rows)

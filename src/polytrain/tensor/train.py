@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -210,7 +211,8 @@ class TensorTrain(CoreChain):
         """
         family = get_basis(basis)
         rows = check_rows(X, self.order)
-        return TrainStack([self._cores], family, np.result_type(rows.dtype, self.dtype)).evaluate(rows)[0]
+        functions = [partial(family.values, n=n) for n in self.dims]
+        return TrainStack([self._cores], functions, np.result_type(rows.dtype, self.dtype)).evaluate(rows)[0]
 
     def __add__(self, other: object) -> TensorTrain:
         if not isinstance(other, TensorTrain):

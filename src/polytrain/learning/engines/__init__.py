@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from numpy.typing import NDArray
-
-from polytrain.basis import Basis
+from polytrain.learning.engines.engine import CoreRows, Engine
 from polytrain.learning.engines.local import BlockEngine, LocalEngine, row_ranges
-from polytrain.learning.engines.protocol import CoreRows, Engine
 from polytrain.learning.losses import Loss
+from polytrain.learning.problem import ProblemRows
+from polytrain.maps import MapList
 
 __all__ = ["CoreRows", "Engine", "LocalEngine", "open_engine"]
 
 
-def open_engine(
-    columns: NDArray,
-    target: NDArray,
-    weights: NDArray,
-    loss: Loss,
-    basis: Basis,
-    dims: tuple[int, ...],
-    n_processes: int = 1,
-) -> BlockEngine:
-    """Return an engine on these rows, to be used as a context manager; see `LocalEngine` for the arguments."""
-    n_processes = min(n_processes, len(row_ranges(columns.shape[1])))
+def open_engine(rows: ProblemRows, loss: Loss, maps: MapList, n_processes: int = 1) -> BlockEngine:
+    """Return an engine on these rows, to be used as a context manager; see `BlockEngine` for the arguments."""
+    n_processes = min(n_processes, len(row_ranges(rows.n_rows)))
     if n_processes == 1:
-        return LocalEngine(columns, target, weights, loss, basis, dims)
+        return LocalEngine(rows, loss, maps)
     from polytrain.learning.engines.processes import ProcessEngine
 
-    return ProcessEngine(columns, target, weights, loss, basis, dims, n_processes)
+    return ProcessEngine(rows, loss, maps, n_processes)

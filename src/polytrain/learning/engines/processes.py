@@ -23,16 +23,14 @@ import numpy as np
 from joblib.externals.loky import ProcessPoolExecutor
 from numpy.typing import NDArray
 
-from polytrain.basis import Basis
-from polytrain.learning.engines.local import BlockEngine, LinearEngine, hash_rows, make_blocks
+from polytrain.learning.blocks import TrainBlock
+from polytrain.learning.engines.local import BlockEngine, BlockLinearRows, P, Question, T, make_blocks
 from polytrain.learning.losses import Loss
-from polytrain.learning.sampling import DistinctRows, choose_rows, row_keys
+from polytrain.learning.problem import ProblemRows
 from polytrain.learning.threads import one_blas_thread
+from polytrain.maps import MapList
 
 __all__ = ["ProcessEngine"]
-
-#: Loss, basis and dimensions of the train.
-Problem = tuple[Loss, Basis, tuple[int, ...]]
 
 # A sleeping process takes a tenth of a millisecond to wake up, and questions come every few milliseconds: look for the
 # next one this long before going to sleep.
@@ -78,46 +76,52 @@ def _shared_folder(n_bytes: int) -> tempfile.TemporaryDirectory:
 
 
 class _Share:
-    """The blocks of one process: of the whole problem, of parts of it, and of linear models."""
+    """The blocks of one process, in groups: of the whole problem, of samples of it, and of linear models."""
 
-    def __init__(self, folder: Path, problem: Problem, first: int, step: int) -> None:
-        self._columns = np.asarray(np.load(folder / "columns.npy", mmap_mode="r"))  # plain views are much quicker
-        self._target, self._weights = np.load(folder / "target.npy"), np.load(folder / "weights.npy")
-        self._problem = problem
-        self._first, self._step = first, step
+    def __init__(self, folder: Path, loss: Loss, maps: MapList, first: int, step: int) -> None:
+        # Plain views are much quicker than memory maps.
+        self._rows = ProblemRows(*(_load(folder / f"{name}.npy") for name in ProblemRows._fields))
+        self._loss, self._maps, self._first, self._step = loss, maps, first, step
         self._groups: dict[int, list[Any]] = {}
 
-    def open(self, group: int, rows: NDArray | None, weights: NDArray | None) -> None:
-        columns, target = self._columns, self._target
-        if rows is not None:
-            columns, target = np.ascontiguousarray(columns[:, rows]), target[rows]
-        weights = self._weights if weights is None else weights
-        self._groups[group] = make_blocks(columns, target, weights, *self._problem, self._first, self._step)
+    def open(self, group: int, chosen: tuple[NDArray, NDArray] | None) -> None:
+        """Make a group of blocks: of all rows, or of some with other weights."""
+        rows = self._rows if chosen is None else self._rows.take(*chosen)
+        self._groups[group] = make_blocks(rows, self._loss, self._maps, self._first, self._step)
 
     def open_linear(self, group: int, source: int) -> None:
-        self._groups[group] = [block.linear() for block in self._groups[source]]
+        """Make a group for the linear model on the rows of another one."""
+        self._groups[group] = [TrainBlock.linear(block) for block in self._groups[source]]
 
     def close(self, group: int) -> None:
+        """Let go of a group."""
         self._groups.pop(group, None)
 
-    def ask(self, group: int, method: str, *arguments: Any) -> list[Any]:
-        return [getattr(block, method)(*arguments) for block in self._groups[group]]
+    def ask(self, group: int, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
+        """Answers of the blocks of a group."""
+        return [question(block, *arguments, **nothing) for block in self._groups[group]]
 
 
-def _serve(address: Any, key: bytes, folder: Path, problem: Problem, first: int, step: int) -> None:
-    """Answer questions until told to stop: the whole life of a helping process."""
+def _load(path: Path) -> Any:
+    """Array in a file, or None: there need not be an offset."""
+    return np.asarray(np.load(path, mmap_mode="r")) if path.exists() else None
+
+
+def _serve(address: Any, key: bytes, folder: Path, loss: Loss, maps: MapList, first: int, step: int) -> None:
+    """Do as told until told to stop: the whole life of a helping process."""
     with Client(address, authkey=key) as connection, one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         connection.send(first)
-        share = _Share(folder, problem, first, step)
+        share = _Share(folder, loss, maps, first, step)
         failure: Exception | None = None
         while True:
-            method, arguments, wanted = _receive(connection)
-            if method == "stop":
+            message = _receive(connection)
+            if message is None:
                 return
+            order, arguments, wanted = message
             answer = None
             if failure is None:
                 try:
-                    answer = getattr(share, method)(*arguments)
+                    answer = order(share, *arguments)
                 except Exception as error:  # it belongs to whoever waits for an answer
                     failure = error
             if wanted:
@@ -127,21 +131,22 @@ def _serve(address: Any, key: bytes, folder: Path, problem: Problem, first: int,
 class _Team:
     """The process of the fit with its own share, and the processes that have the others."""
 
-    def __init__(self, n_processes: int, columns: NDArray, target: NDArray, weights: NDArray, problem: Problem) -> None:
-        self._folder = _shared_folder(columns.nbytes + target.nbytes + weights.nbytes)
+    def __init__(self, n_processes: int, rows: ProblemRows, loss: Loss, maps: MapList) -> None:
+        arrays = {name: array for name, array in rows._asdict().items() if array is not None}
+        self._folder = _shared_folder(sum(array.nbytes for array in arrays.values()))
         folder = Path(self._folder.name)
-        for name, array in (("columns", columns), ("target", target), ("weights", weights)):
+        for name, array in arrays.items():
             np.save(folder / f"{name}.npy", array)
         key = secrets.token_bytes(16)
         self._connections: list[Connection] = []
         with Listener(authkey=key) as listener:
-            shares = [(folder, problem, first, n_processes) for first in range(1, n_processes)]
+            shares = [(folder, loss, maps, first, n_processes) for first in range(1, n_processes)]
             self._futures = _start([(listener.address, key, *share) for share in shares])
             for future in self._futures:
                 # A process that fails to start must not leave this one waiting for it.
                 future.add_done_callback(partial(_knock, listener.address, key))
             self._connections = self._meet(listener)
-        self._here = _Share(folder, problem, 0, n_processes)
+        self._here = _Share(folder, loss, maps, 0, n_processes)
         self._n_groups = 0
 
     def _meet(self, listener: Listener) -> list[Connection]:
@@ -158,18 +163,21 @@ class _Team:
         return [met[first] for first in sorted(met)]
 
     def new_group(self) -> int:
+        """Return a number that no group has had."""
         self._n_groups += 1
         return self._n_groups
 
-    def tell(self, method: str, *arguments: Any) -> None:
+    def tell(self, order: Question[P, Any], *arguments: P.args, **nothing: P.kwargs) -> None:
+        """Give an order to all shares, without waiting for the others."""
         for connection in self._connections:
-            connection.send((method, arguments, False))
-        getattr(self._here, method)(*arguments)
+            connection.send((order, arguments, False))
+        order(self._here, *arguments, **nothing)
 
-    def ask(self, *arguments: Any) -> list[Any]:
+    def ask(self, group: int, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
+        """Answers of all blocks of a group, in their order."""
         for connection in self._connections:
-            connection.send(("ask", arguments, True))
-        shares = [self._here.ask(*arguments)]
+            connection.send((_Share.ask, (group, question, *arguments), True))
+        shares = [self._here.ask(group, question, *arguments, **nothing)]
         for connection in self._connections:
             try:
                 failure, answer = _receive(connection)
@@ -185,95 +193,101 @@ class _Team:
         return [shares[index % len(shares)][index // len(shares)] for index in range(n_blocks)]
 
     def end(self) -> None:
+        """Let the other processes go."""
         for connection in self._connections:
             with suppress(OSError):  # it may be gone already
-                connection.send(("stop", (), False))
+                connection.send(None)
             connection.close()
         for future in self._futures:
             future.exception(timeout=30)
         self._folder.cleanup()
 
 
-class _TeamLinear(LinearEngine):
-    def __init__(self, team: _Team, group: int, n_rows: int) -> None:
-        self._team, self._group, self.n_rows = team, group, n_rows
+class _Group:
+    """Some blocks of a team's shares, as an engine speaks to them."""
 
-    def _ask(self, method: str, *arguments: Any) -> list[Any]:
-        return self._team.ask(self._group, method, *arguments)
+    def __init__(self, team: _Team) -> None:
+        self.team, self.number = team, team.new_group()
 
-    def _tell(self, method: str, *arguments: Any) -> None:
-        self._team.tell("ask", self._group, method, *arguments)
+    def ask(self, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
+        """Answers of all blocks, in their order."""
+        return self.team.ask(self.number, question, *arguments, **nothing)
+
+    def tell(self, question: Question[P, None], *arguments: P.args, **nothing: P.kwargs) -> None:
+        """Ask without waiting for the other processes."""
+        self.team.tell(_Share.ask, self.number, question, *arguments, **nothing)
+
+    def close(self) -> None:
+        """Let go of the blocks."""
+        self.team.tell(_Share.close, self.number)
+
+
+class _TeamLinearRows(BlockLinearRows):
+    def __init__(self, source: _Group, n_rows: int, gram: NDArray | None) -> None:
+        super().__init__(gram)
+        self._group, self.n_rows = _Group(source.team), n_rows
+        source.team.tell(_Share.open_linear, self._group.number, source.number)
+
+    def _ask(self, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
+        return self._group.ask(question, *arguments, **nothing)
+
+    def _tell(self, question: Question[P, None], *arguments: P.args, **nothing: P.kwargs) -> None:
+        self._group.tell(question, *arguments, **nothing)
 
     def __exit__(self, *error: object) -> None:
-        self._team.tell("close", self._group)
+        self._group.close()
 
 
-class ProcessEngine(BlockEngine):
-    """All rows of one binary problem, shared by several processes. Use it as a context manager.
+class _TeamEngine(BlockEngine):
+    """Rows that a team works on: all of them, or a sample.
 
     Parameters
     ----------
-    columns, target, weights, loss, basis, dims
+    rows, loss, maps
+        As for ``BlockEngine``.
+    team : _Team
+        It has all rows already.
+    chosen : (ndarray, ndarray) or None
+        Which of its rows are meant, and their weights.
+    """
+
+    def __init__(
+        self, rows: ProblemRows, loss: Loss, maps: MapList, team: _Team, chosen: tuple[NDArray, NDArray] | None
+    ) -> None:
+        super().__init__(rows, loss, maps)
+        self._group = _Group(team)
+        team.tell(_Share.open, self._group.number, chosen)
+
+    def __exit__(self, *error: object) -> None:
+        self._group.close()
+
+    def _ask(self, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
+        return self._group.ask(question, *arguments, **nothing)
+
+    def _tell(self, question: Question[P, None], *arguments: P.args, **nothing: P.kwargs) -> None:
+        self._group.tell(question, *arguments, **nothing)
+
+    def linear(self, gram: NDArray | None = None) -> BlockLinearRows:
+        return _TeamLinearRows(self._group, self.n_rows, gram)
+
+    def sample(self, fraction: float, seed: int) -> BlockEngine:
+        chosen = self._chosen(fraction, seed)
+        return _TeamEngine(self._rows.take(*chosen), self._loss, self._maps, self._group.team, chosen)
+
+
+class ProcessEngine(_TeamEngine):
+    """All rows of one problem, shared by several processes. Use it as a context manager.
+
+    Parameters
+    ----------
+    rows, loss, maps
         As for ``LocalEngine``; the answers are the same to the last bit.
     n_processes : int
         Processes that share the work, this one included.
     """
 
-    def __init__(
-        self,
-        columns: NDArray,
-        target: NDArray,
-        weights: NDArray,
-        loss: Loss,
-        basis: Basis,
-        dims: tuple[int, ...],
-        n_processes: int,
-    ) -> None:
-        super().__init__(basis, dims)
-        self._columns, self._target, self._weights = columns, target, weights
-        self.n_rows, self._keys = columns.shape[1], row_keys(columns)
-        self._distinct = DistinctRows.of(self._keys, target)
-        self.n_distinct = self._distinct.n_rows
-        self._team = _Team(n_processes, columns, target, weights, (loss, basis, dims))
-        self._group = self._open(None, None)
+    def __init__(self, rows: ProblemRows, loss: Loss, maps: MapList, n_processes: int) -> None:
+        super().__init__(rows, loss, maps, _Team(n_processes, rows, loss, maps), None)
 
     def __exit__(self, *error: object) -> None:
-        self._team.end()
-
-    def _open(self, rows: NDArray | None, weights: NDArray | None) -> int:
-        group = self._team.new_group()
-        self._team.tell("open", group, rows, weights)
-        return group
-
-    def _ask(self, method: str, *arguments: Any) -> list[Any]:
-        return self._team.ask(self._group, method, *arguments)
-
-    def _tell(self, method: str, *arguments: Any) -> None:
-        self._team.tell("ask", self._group, method, *arguments)
-
-    def fingerprint(self) -> str:
-        return hash_rows(self._columns, self._target, self._weights)
-
-    def linear(self) -> LinearEngine:
-        group = self._team.new_group()
-        self._team.tell("open_linear", group, self._group)
-        return _TeamLinear(self._team, group, self.n_rows)
-
-    def part(self, part: float, seed: int) -> BlockEngine:
-        return _TeamPart(self, part, seed)
-
-
-class _TeamPart(ProcessEngine):
-    """A random part of the rows, worked on by the same processes."""
-
-    def __init__(self, whole: ProcessEngine, part: float, seed: int) -> None:
-        BlockEngine.__init__(self, whole._basis, whole._dims)
-        self._team, keys = whole._team, whole._keys
-        rows, weights = choose_rows(part, seed, whole._distinct, keys, whole._target, whole._weights)
-        self._weights, self._target, self._keys = weights / weights.sum(), whole._target[rows], keys[rows]
-        self._distinct = DistinctRows.of(self._keys, self._target)
-        self.n_rows, self.n_distinct = len(rows), self._distinct.n_rows
-        self._group = self._open(rows, self._weights)
-
-    def __exit__(self, *error: object) -> None:
-        self._team.tell("close", self._group)
+        self._group.team.end()

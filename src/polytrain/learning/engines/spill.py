@@ -1,4 +1,4 @@
-"""Run tasks in this process, one part at a time; results that do not fit in a memory budget wait on disk."""
+"""Run tasks in this process, one partition at a time; results that do not fit in a memory budget wait on disk."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class SpillRunner:
             self._path(number).unlink(missing_ok=True)
 
     def _path(self, number: int) -> Path:
-        return Path(self._folder.name) / f"{number}.part"
+        return Path(self._folder.name) / f"{number}.rows"
 
     def _write(self, number: int, entries: list[Any]) -> None:
         path, places = self._path(number), []

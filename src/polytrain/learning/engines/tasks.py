@@ -1,9 +1,10 @@
-"""Rows in parts that live elsewhere: on the workers of a cluster, or on disk.
+"""Rows in partitions that live elsewhere: on the workers of a cluster, or on disk.
 
-Every question is a set of pure tasks, one per part, run by a ``Runner``: what a task needs of a part's rows (features,
-environments, loss) is named by handles and never comes here; what it answers is small and added up in the order of the
-parts, so nothing depends on timing. An environment is a task of a part, the neighbouring environment and a core: the
-tasks that are kept alive never reach back further than one pass along the train, and a lost part can be computed again.
+Every question is a set of pure tasks, one per partition, run by a ``Runner``: what a task needs of a partition's rows
+(features, environments, loss) is named by handles and never comes here; what it answers is small and added up in the
+order of the partitions, so nothing depends on timing. An environment is a task of a partition, the neighbouring
+environment and a core: the tasks that are kept alive never reach back further than one pass along the train, and a lost
+partition can be computed again.
 """
 
 from __future__ import annotations
@@ -11,21 +12,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.basis import Basis
-from polytrain.learning import kernels
+from polytrain.learning.blocks import LinearBlock, LossAt, Scratch, TrainBlock
+from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Standpoint
 from polytrain.learning.engines.local import hash_rows, row_ranges
 from polytrain.learning.losses import Loss
-from polytrain.learning.rows import LinearBlock, LossAt, Scratch, TrainBlock, turned
-from polytrain.learning.sampling import DistinctRows, choose_rows, row_keys
+from polytrain.learning.problem import Facts, Need, ProblemRows, add_up
+from polytrain.learning.sampling import DistinctRows, choose_rows
 from polytrain.learning.threads import one_blas_thread
+from polytrain.maps import FeatureMap, MapList
 
-__all__ = ["PartRows", "Runner", "TaskEngine"]
+__all__ = ["Runner", "TaskEngine"]
 
 #: What names a task's result, wherever it is.
 Handle = Any
@@ -39,14 +40,6 @@ class Runner(Protocol):
 
     def collect(self, handles: Sequence[Handle]) -> Iterable[Any]:
         """Return the results, in order."""
-
-
-class PartRows(NamedTuple):
-    """Rows of one part: scaled features (d, N) in the compute dtype, targets, and weights."""
-
-    columns: NDArray
-    target: NDArray
-    weights: NDArray
 
 
 _memory = threading.local()
@@ -64,21 +57,19 @@ class _AtCore:
     """What a task must know to stand at one core."""
 
     loss: Loss
-    basis: Basis
-    dims: tuple[int, ...]
-    site: int
-    to_right: bool
+    feature_map: FeatureMap
+    at: Standpoint
 
     def blocks(
-        self, rows: PartRows, left: NDArray | None, right: NDArray | None, here: LossAt | None = None
+        self, rows: ProblemRows, left: NDArray | None, right: NDArray | None, here: LossAt | None = None
     ) -> Iterator[tuple[slice, TrainBlock]]:
-        """Blocks that stay in cache, each standing at the core."""
-        scratch = _scratch()
-        for some in row_ranges(len(rows.target)):
-            target, weights = rows.target[some], rows.weights[some]
-            block = TrainBlock(rows.columns[:, some], target, weights, self.loss, self.basis, self.dims, scratch)
-            before, behind = (None if side is None else side[:, some] for side in (left, right))
-            block.stand(self.site, before, behind, self.to_right)
+        """Blocks that stay in cache, each standing at the core, as if that were the only one."""
+        scratch, maps = _scratch(), MapList([self.feature_map])
+        own = rows._replace(columns=rows.columns[self.at.site : self.at.site + 1])
+        for some in row_ranges(rows.n_rows):
+            block = TrainBlock(own.part(some), self.loss, maps, scratch)
+            block.stand(0, self.at.to_right)
+            block.surround(*(None if side is None else side[:, some] for side in (left, right)))
             if here is not None:
                 block.here = here.of(some)
             yield some, block
@@ -89,11 +80,12 @@ class _AtLinear:
     """What a task must know to work on the linear model."""
 
     loss: Loss
+    maps: MapList
 
     def blocks(
-        self, rows: PartRows, left: None = None, right: None = None, here: LossAt | None = None
+        self, rows: ProblemRows, left: None = None, right: None = None, here: LossAt | None = None
     ) -> Iterator[tuple[slice, LinearBlock]]:
-        block = LinearBlock(rows.columns, rows.target, rows.weights, self.loss)
+        block = LinearBlock(rows, self.loss, self.maps)
         if here is not None:
             block.here = here
         yield slice(None), block
@@ -103,7 +95,7 @@ class _AtLinear:
 
 
 class _Task:
-    """A picklable task: the function's name with the arguments that all parts share."""
+    """A picklable task: the function's name with the arguments that all partitions share."""
 
     def __init__(self, function: Callable, at: Any, *shared: Any) -> None:
         self._function, self._at, self._shared = function, at, shared
@@ -113,279 +105,170 @@ class _Task:
             return self._function(self._at, *own, *self._shared)
 
 
-def _extend(at: _AtCore, rows: PartRows, left: NDArray | None, right: NDArray | None, core: NDArray) -> NDArray:
-    out = np.empty((core.shape[2] if at.to_right else core.shape[0], len(rows.target)), dtype=rows.columns.dtype)
+def _extend(at: _AtCore, rows: ProblemRows, left: NDArray | None, right: NDArray | None, core: NDArray) -> NDArray:
+    out = np.empty((core.shape[2] if at.at.to_right else core.shape[0], rows.n_rows), dtype=rows.columns.dtype)
     for some, block in at.blocks(rows, left, right):
         block.extended(core, out[:, some])
     return out
 
 
-def _score(at: Any, rows: PartRows, left: Any, right: Any, core: NDArray) -> LossAt:
-    parts = []
+def _score(at: Any, rows: ProblemRows, left: Any, right: Any, core: NDArray) -> LossAt:
+    found = []
     for _, block in at.blocks(rows, left, right):
         block.score(core)
-        parts.append(block.here)
-    arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in ("scores", "slope", "curvature"))
+        found.append(block.here)
+    arrays = (np.concatenate([getattr(here, name) for here in found]) for name in ("scores", "slope", "curvature"))
     scores, slope, curvature = arrays
-    return LossAt(scores, sum(part.value for part in parts), slope, curvature)
+    return LossAt(scores, sum(here.value for here in found), slope, curvature)
 
 
 def _value(at: None, here: LossAt) -> float:
     return here.value
 
 
-def _product(at: Any, rows: PartRows, left: Any, right: Any, here: LossAt, step: NDArray) -> NDArray:
-    return _add([block.product(step) for _, block in at.blocks(rows, left, right, here)])
+def _product(at: Any, rows: ProblemRows, left: Any, right: Any, here: LossAt, step: NDArray) -> NDArray:
+    return add_up(block.product(step) for _, block in at.blocks(rows, left, right, here))
 
 
-def _answer(at: Any, rows: PartRows, left: Any, right: Any, here: LossAt, questions: Sequence[str]) -> tuple:
-    """Answers to questions about the present scores; the part's share of the mean loss comes last."""
-    blocks = [block for _, block in at.blocks(rows, left, right, here)]
-    return (*(_add(getattr(block, question)() for block in blocks) for question in questions), here.value)
+def _facts(at: Any, rows: ProblemRows, left: Any, right: Any, here: LossAt, need: Need) -> Facts:
+    facts = add_up(block.facts(need) for _, block in at.blocks(rows, left, right, here))
+    return facts._replace(loss=here.value)
 
 
-def _add(answers: Iterable[Any]) -> Any:
-    """Sum in order; tuples are summed entry by entry."""
-    return reduce(_plus, answers)
+def _distinct(at: None, rows: ProblemRows) -> DistinctRows:
+    return DistinctRows.of(rows.keys, rows.target)
 
 
-def _plus(one: Any, other: Any) -> Any:
-    if isinstance(one, tuple):
-        return tuple(_plus(*pair) for pair in zip(one, other, strict=True))
-    return one + other
+def _choose(at: None, rows: ProblemRows, fraction: float, seed: int, distinct: DistinctRows) -> ProblemRows:
+    return rows.take(*choose_rows(fraction, seed, distinct, rows.keys, rows.target, rows.weights))
 
 
-def _distinct(at: None, rows: PartRows) -> DistinctRows:
-    return DistinctRows.of(row_keys(rows.columns), rows.target)
+def _hash(at: None, rows: ProblemRows) -> str:
+    return hash_rows(rows)
 
 
-def _choose(at: None, rows: PartRows, part: float, seed: int, distinct: DistinctRows) -> PartRows:
-    chosen, weights = choose_rows(part, seed, distinct, row_keys(rows.columns), rows.target, rows.weights)
-    return PartRows(np.ascontiguousarray(rows.columns[:, chosen]), rows.target[chosen], weights)
+def _mass(at: None, rows: ProblemRows) -> tuple[int, float]:
+    return rows.n_rows, float(rows.weights.sum())
 
 
-def _hash(at: None, rows: PartRows) -> str:
-    return hash_rows(*rows)
-
-
-def _mass(at: None, rows: PartRows) -> tuple[int, float]:
-    return len(rows.target), float(rows.weights.sum())
-
-
-def _divide(at: None, rows: PartRows, mass: float) -> PartRows:
+def _divide(at: None, rows: ProblemRows, mass: float) -> ProblemRows:
     return rows._replace(weights=rows.weights / mass)
 
 
 # --- engines ----------------------------------------------------------------------------------------------------------
 
 
-class _TaskRows:
+class _TaskRows(CoreRows):
     """What the linear model and the train have in common."""
 
     _runner: Runner
-    _parts: list[Handle]
-    _loss: Loss
+    _partitions: list[Handle]
+    # Scores of every partition: the present ones, and those that were probed last.
+    _here: list[Handle]
+    _trial: list[Handle]
 
-    def __init__(self) -> None:
-        self._answers: dict[str, Any] = {}
-        self._asked: set[str] = set()
-        self._rounds: list[set[str]] = []
-        self._usual: dict[int, set[str]] = {}
-        self._probed: tuple[float, list[Handle], float] | None = None
-
-    def _at(self) -> Any:
+    def _where(self) -> Any:
+        """Return what a task must know about where the rows stand."""
         raise NotImplementedError
+
+    def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
+        """Left and right environment of every partition; by default, those at the ends of a train."""
+        return self._nothing(), self._nothing()
 
     def _nothing(self) -> list[None]:
         """Stand for the environments at an end of the train."""
-        return [None] * len(self._parts)
-
-    def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
-        """Left and right environment of every part."""
-        raise NotImplementedError
+        return [None] * len(self._partitions)
 
     def _map(self, function: Callable, *shared: Any, own: Sequence[Sequence[Handle]] = ()) -> list[Handle]:
-        return self._runner.map(_Task(function, self._at(), *shared), self._parts, *self._sides(), *own)
+        return self._runner.map(_Task(function, self._where(), *shared), self._partitions, *self._sides(), *own)
 
     def _total(self, handles: Sequence[Handle]) -> Any:
-        return _add(self._runner.collect(handles))
+        return add_up(self._runner.collect(handles))
 
-    def _ask(self, question: str) -> Any:
-        """Answer a question about the present scores, and with it those that usually follow: every round takes time."""
-        self._asked.add(question)
-        if question not in self._answers:
-            usual = self._usual.get(len(self._rounds), set())
-            questions = sorted(({question} | usual) - {"mean_loss"} - set(self._answers))
-            answers = self._total(self._map(_answer, questions, own=[self._here]))
-            self._answers.update(zip([*questions, "mean_loss"], answers, strict=True))
-        return self._answers[question]
+    def _score(self, core: NDArray) -> None:
+        self._here = self._map(_score, core)
 
-    def _next_round(self) -> None:
-        """Forget the answers: the scores have changed."""
-        self._rounds.append(self._asked)
-        self._asked, self._answers = set(), {}
+    def _answer(self, need: Need) -> Facts:
+        return self._total(self._map(_facts, need, own=[self._here]))
 
-    def _next_core(self) -> None:
-        """Forget the answers and remember what was asked, round by round: the next core will be asked the same."""
-        self._next_round()
-        self._usual, self._rounds = dict(enumerate(self._rounds)), []
-
-    def score(self, core: NDArray) -> None:
-        self._here, self._probed = self._map(_score, core), None
-        self._next_round()
-
-    def mean_loss(self) -> float:
-        return self._ask("mean_loss")
-
-    def gradient(self) -> NDArray:
-        return self._ask("gradient")
-
-    def aim(self, step: NDArray) -> None:
-        """Forget what was probed. There is no ray: probes score their cores from scratch, and steps go to one of them.
+    def _aim(self, step: NDArray) -> None:
+        """There is no ray: probes score their cores from scratch, and steps go to one of them.
 
         Scores made of earlier scores would make tasks hang on all tasks before them.
         """
-        self._probed = None
 
-    def probe(self, length: float, core: NDArray) -> float:
-        trial = self._map(_score, core)
-        loss = self._total(self._runner.map(_Task(_value, None), trial))
-        self._probed = length, trial, loss
-        return loss
+    def _probe(self, length: float, core: NDArray) -> float:
+        self._trial = self._map(_score, core)
+        return self._total(self._runner.map(_Task(_value, None), self._trial))
 
-    def advance(self, length: float, core: NDArray) -> None:
-        if self._probed is None or self._probed[0] != length:
-            self.score(core)
-            return
-        _, self._here, loss = self._probed
-        self._probed = None
-        self._next_round()
-        self._answers["mean_loss"] = loss
+    def _accept(self) -> None:
+        self._here = self._trial
 
 
-class _TaskLinear(_TaskRows):
-    def __init__(self, runner: Runner, parts: list[Handle], loss: Loss, n_rows: int) -> None:
-        super().__init__()
-        self._runner, self._parts, self._loss, self.n_rows = runner, parts, loss, n_rows
+class _TaskLinearRows(LinearRows, _TaskRows):
+    def __init__(self, engine: TaskEngine, gram: NDArray | None) -> None:
+        super().__init__(gram)
+        self._runner, self._partitions, self.n_rows = engine._runner, engine._partitions, engine.n_rows
+        self._at_linear = _AtLinear(engine._loss, engine._maps)
 
-    def __enter__(self) -> _TaskLinear:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing to do: what is not named any more is let go of."""
-
-    def _at(self) -> _AtLinear:
-        return _AtLinear(self._loss)
-
-    def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
-        return self._nothing(), self._nothing()
-
-    def gram(self) -> NDArray:
-        return self._ask("gram")
+    def _where(self) -> _AtLinear:
+        return self._at_linear
 
 
-class TaskEngine(_TaskRows):
-    """A train on rows in parts.
+class TaskEngine(_TaskRows, Engine):
+    """A train on rows in partitions.
 
     Parameters
     ----------
     runner : Runner
-    parts : list of handles
-        One ``PartRows`` each. They need at least one row; the weights are divided by their sum here.
-    loss, basis, dims
+    partitions : list of handles
+        One ``ProblemRows`` each. They need at least one row; the weights are divided by their sum here.
+    loss, maps
         As for ``LocalEngine``.
     """
 
-    def __init__(
-        self, runner: Runner, parts: Sequence[Handle], loss: Loss, basis: Basis, dims: tuple[int, ...]
-    ) -> None:
-        super().__init__()
-        self._runner, self._loss, self._basis, self._dims = runner, loss, basis, dims
-        masses = list(runner.collect(runner.map(_Task(_mass, None), parts)))
+    def __init__(self, runner: Runner, partitions: Sequence[Handle], loss: Loss, maps: MapList) -> None:
+        super().__init__(loss, maps)
+        self._runner = runner
+        masses = list(runner.collect(runner.map(_Task(_mass, None), partitions)))
         self.n_rows = sum(count for count, _ in masses)
-        filled = [part for part, (count, _) in zip(parts, masses, strict=True) if count]
-        self._parts = runner.map(_Task(_divide, None, sum(mass for _, mass in masses)), filled)
-        self._distinct = DistinctRows.merge(runner.collect(runner.map(_Task(_distinct, None), self._parts)))
+        filled = [partition for partition, (count, _) in zip(partitions, masses, strict=True) if count]
+        self._partitions = runner.map(_Task(_divide, None, sum(mass for _, mass in masses)), filled)
+        self._distinct = DistinctRows.merge(runner.collect(runner.map(_Task(_distinct, None), self._partitions)))
         self.n_distinct = self._distinct.n_rows
+        self._bonds: list[Sequence[Handle]] = [self._nothing()] * (len(maps) + 1)
 
-    def __enter__(self) -> TaskEngine:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing to do: whoever made the runner ends it."""
-
-    def _at(self) -> _AtCore:
-        return _AtCore(self._loss, self._basis, self._dims, self._site, self._to_right)
+    def _where(self) -> _AtCore:
+        return _AtCore(self._loss, self._maps[self._at.site], self._at)
 
     def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
-        return self._bonds[self._site], self._bonds[self._site + 1]
+        return self._bonds[self._at.site], self._bonds[self._at.site + 1]
 
-    def part(self, part: float, seed: int) -> TaskEngine:
-        chosen = self._runner.map(_Task(_choose, None, part, seed, self._distinct), self._parts)
-        return TaskEngine(self._runner, chosen, self._loss, self._basis, self._dims)
+    def sample(self, fraction: float, seed: int) -> TaskEngine:
+        chosen = self._runner.map(_Task(_choose, None, fraction, seed, self._distinct), self._partitions)
+        return TaskEngine(self._runner, chosen, self._loss, self._maps)
 
     def fingerprint(self) -> str:
-        return " ".join(self._runner.collect(self._runner.map(_Task(_hash, None), self._parts)))
+        return " ".join(self._runner.collect(self._runner.map(_Task(_hash, None), self._partitions)))
 
-    def linear(self) -> _TaskLinear:
-        return _TaskLinear(self._runner, self._parts, self._loss, self.n_rows)
+    def linear(self, gram: NDArray | None = None) -> LinearRows:
+        return _TaskLinearRows(self, gram)
 
-    def place(self, cores: list[NDArray], position: int = 0) -> None:
-        last = len(cores) - 1
-        self._bonds: list[Sequence[Handle]] = [self._nothing()] * (len(cores) + 1)
-        self._moments: dict[int, NDArray] = {}
-        self._ranks = [core.shape[0] for core in cores] + [1]
-        self._site = last
-        for core in reversed(cores[position + 1 :]):
-            self.move_left(core)
-        self._site = 0
-        for core in cores[:position]:
-            self.move_right(core)
-        self._site, self._to_right = position, turned(position, position == 0, len(cores))
-        self.score(cores[position])
+    def _stand(self, at: Standpoint) -> None:
+        """Tasks are told where they stand."""
 
-    def move_right(self, core: NDArray) -> None:
-        self._to_right = True
-        self._bonds[self._site + 1] = self._extended(core, self._bonds[self._site], self._nothing())
-        self._moments.pop(self._site + 1, None)
-        self._site += 1
-        self._ranks[self._site] = core.shape[2]
-        self._to_right = turned(self._site, True, len(self._dims))
-        self._next_core()
-
-    def move_left(self, core: NDArray) -> None:
-        self._to_right = False
-        self._bonds[self._site] = self._extended(core, self._nothing(), self._bonds[self._site + 1])
-        self._moments.pop(self._site, None)
-        self._ranks[self._site] = core.shape[0]
-        self._site -= 1
-        self._to_right = turned(self._site, False, len(self._dims))
-        self._next_core()
-
-    def _extended(self, core: NDArray, left: Sequence[Handle], right: Sequence[Handle]) -> list[Handle]:
+    def _extend(self, core: NDArray, following: Standpoint) -> None:
+        site, to_right = self._at
         # Only the near environment is named: with the far one, which this replaces, tasks would hang on all before.
-        return self._runner.map(_Task(_extend, self._at(), core), self._parts, left, right)
+        sides = (self._bonds[site], self._nothing()) if to_right else (self._nothing(), self._bonds[site + 1])
+        extended = self._runner.map(_Task(_extend, self._where(), core), self._partitions, *sides)
+        self._bonds[site + 1 if to_right else site] = extended
 
-    def product(self, step: NDArray) -> NDArray:
+    def _product(self, step: NDArray) -> NDArray:
         return self._total(self._map(_product, step, own=[self._here]))
 
-    def clear_ray(self) -> None:
-        self._probed = None
+    def _clear_ray(self) -> None:
+        """There is no ray."""
 
-    def walk(self, length: float) -> None:
-        self._probed = None
-
-    def gram(self) -> NDArray:
-        shape = self._ranks[self._site], self._dims[self._site], self._ranks[self._site + 1]
-        return kernels.gram_from_moments(self._ask("gram_moments"), shape, self._basis)
-
-    def factors(self) -> tuple[NDArray, NDArray, NDArray]:
-        left, right = self._moment(self._site, "left_moment"), self._moment(self._site + 1, "right_moment")
-        middle, mass = self._ask("middle_moment")
-        return kernels.mean_factors(left, middle, right, mass)
-
-    def _moment(self, bond: int, question: str) -> NDArray:
-        """Second moment of an environment; with constant curvature it lives as long as the environment."""
-        if bond not in self._moments or not self._loss.quadratic:
-            self._moments[bond] = self._ask(question)
-        return self._moments[bond]
+    def _walk(self, length: float) -> None:
+        """There is no ray."""

@@ -3,20 +3,26 @@
 Engines split the rows into blocks, ask every block the same question and add up the answers. A block keeps everything
 that belongs to its rows (environments, scores, the loss and its derivatives), so blocks can live in other processes, on
 disk or on other machines. What a block returns is float64 and shaped like a core; what it keeps has the compute dtype.
+
+The conversation is typed: a question is a method of ``RowBlock`` or ``TrainBlock`` that no subclass overrides, such as
+``RowBlock.probe``, passed as a function together with its arguments. Where the train stands is decided by the engine.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.basis import Basis
 from polytrain.learning import kernels
 from polytrain.learning.losses import Loss
+from polytrain.learning.problem import Facts, Need, ProblemRows
+from polytrain.maps import MapList
 from polytrain.tensor.contract import khatri_rao
 from polytrain.tensor.thin_products import multiply_rows, sum_over_rows
 
@@ -29,7 +35,7 @@ _MIN_ROWS = 256
 
 @dataclass(frozen=True)
 class LossAt:
-    """Part of the mean loss at some scores, with the weighted slope and curvature of every row."""
+    """These rows' share of the mean loss at some scores, with the weighted slope and curvature of every row."""
 
     scores: NDArray
     value: float
@@ -37,7 +43,7 @@ class LossAt:
     curvature: NDArray
 
     def of(self, rows: slice) -> LossAt:
-        """Return the same for some of the rows; their part of the loss is not known."""
+        """Return the same for some of the rows; their share of the loss is not known."""
         return LossAt(self.scores[rows], math.nan, self.slope[rows], self.curvature[rows])
 
 
@@ -59,20 +65,29 @@ class Scratch:
         return buffer[:size].reshape(shape)
 
 
-class RowBlock:
-    """Present scores with their loss, and a ray along which they may move: the part that no core shape enters."""
+class RowBlock(ABC):
+    """Present scores with their loss, and a ray along which they may move: what no core shape enters."""
 
-    def __init__(self, target: NDArray, weights: NDArray, loss: Loss, dtype: np.dtype) -> None:
-        self.n_rows = len(target)
-        self._target, self._weights, self._loss, self._dtype = target, weights, loss, dtype
+    def __init__(self, rows: ProblemRows, loss: Loss, dtype: np.dtype) -> None:
+        self.n_rows = rows.n_rows
+        self._target, self._weights, self._offset = rows.target, rows.weights, rows.offset
+        self._loss, self._dtype = loss, dtype
         self._ray = np.zeros(self.n_rows)
         self._image = self._ray  # scores of the step that was multiplied last
         self.here: LossAt
-        self._probed: tuple[float, LossAt] | None = None
+        self._trial: LossAt
 
+    @abstractmethod
     def forward(self, core: NDArray) -> NDArray:
-        """Scores of a core, float64."""
-        raise NotImplementedError
+        """Scores of a core without the offset, float64."""
+
+    @abstractmethod
+    def gradient(self) -> NDArray:
+        """C' (weights * slope), shaped like the core."""
+
+    @abstractmethod
+    def gram_moments(self) -> NDArray:
+        """What the Gram matrix is made of."""
 
     def loss_at(self, scores: NDArray) -> LossAt:
         """Loss and derivatives at these scores."""
@@ -82,58 +97,75 @@ class RowBlock:
         value = float(self._weights @ cost)
         return LossAt(scores, value, slope.astype(self._dtype, copy=False), curvature.astype(self._dtype, copy=False))
 
-    def score(self, core: NDArray) -> None:
-        self.here = self.loss_at(self.forward(core))
-        self._probed = None
+    # --- the conversation ---------------------------------------------------------------------------------------------
 
-    def mean_loss(self) -> float:
-        return self.here.value
+    def score(self, core: NDArray) -> None:
+        """Make the scores of this core the present ones."""
+        scores = self.forward(core)
+        if self._offset is not None:
+            scores += self._offset
+        self.here = self.loss_at(scores)
+
+    def facts(self, need: Need) -> Facts:
+        """Answer what is asked about the present scores."""
+        return Facts(
+            self.here.value,
+            self.gradient() if need.gradient else None,
+            self.gram_moments() if need.gram else None,
+            *self._moments(need),
+        )
+
+    def _moments(self, need: Need) -> tuple[Any, Any, Any]:
+        return None, None, None
 
     def clear_ray(self) -> None:
+        """Lay the ray at zero."""
         self._ray = np.zeros(self.n_rows)
-        self._probed = None
 
     def walk(self, length: float) -> None:
+        """Lengthen the ray along the step that was multiplied last."""
         self._ray += length * self._image
-        self._probed = None
 
     def aim(self, step: NDArray) -> None:
+        """Lay the ray along a step."""
         self._ray = self.forward(step)
-        self._probed = None
 
     def probe(self, length: float) -> float:
-        self._probed = length, self.loss_at(self.here.scores + length * self._ray)
-        return self._probed[1].value
+        """Return the loss along the ray."""
+        self._trial = self.loss_at(self.here.scores + length * self._ray)
+        return self._trial.value
 
-    def advance(self, length: float) -> None:
-        # A line search ends where it probed last: nothing need be computed again.
-        probed = self._probed
-        if probed is None or probed[0] != length:
-            probed = length, self.loss_at(self.here.scores + length * self._ray)
-        self.here, self._probed = probed[1], None
+    def accept(self) -> None:
+        """Take the scores that were probed last."""
+        self.here = self._trial
 
 
 class LinearBlock(RowBlock):
-    """The linear model as a core problem: one core of shape (1, d + 1, 1) on the values 1, x_1, ..., x_d.
+    """The linear model as a core problem: one core of shape (1, 1 + L, 1) on the constant and all linear functions.
 
     It is always solved in float64: the start must equal the linear model to rounding.
     """
 
-    def __init__(self, columns: NDArray, target: NDArray, weights: NDArray, loss: Loss) -> None:
-        super().__init__(target, weights, loss, np.dtype(np.float64))
-        self._columns = columns
-        self._size = max(_MIN_ROWS, _WORK_BYTES // (8 * (len(columns) + 1)))
+    def __init__(self, rows: ProblemRows, loss: Loss, maps: MapList) -> None:
+        super().__init__(rows, loss, np.dtype(np.float64))
+        self._columns, self._maps = rows.columns, maps
+        self._n_values = 1 + sum(maps.linear_sizes())
+        self._size = max(_MIN_ROWS, _WORK_BYTES // (8 * self._n_values))
         self._only_values = self._values(slice(None)) if self.n_rows <= self._size else None
 
     def _values(self, rows: slice) -> NDArray:
         columns = self._columns[:, rows]
-        values = np.empty((len(columns) + 1, columns.shape[1]))
+        values = np.empty((self._n_values, columns.shape[1]))
         values[0] = 1
-        values[1:] = columns
+        start = 1
+        for feature_map, column in zip(self._maps, columns, strict=True):
+            functions = feature_map.linear_values(column)
+            values[start : start + len(functions)] = functions
+            start += len(functions)
         return values
 
-    def _parts(self) -> Iterator[tuple[slice, NDArray]]:
-        """Rows in parts, each with its values (d + 1, rows); those of a single part are kept."""
+    def _pieces(self) -> Iterator[tuple[slice, NDArray]]:
+        """Rows in pieces, each with its values (1 + L, rows); those of a single piece are kept."""
         if self._only_values is not None:
             yield slice(None), self._only_values
             return
@@ -142,36 +174,31 @@ class LinearBlock(RowBlock):
             yield rows, self._values(rows)
 
     def forward(self, core: NDArray) -> NDArray:
+        """One product with all values."""
         flat = core.ravel()
-        return np.concatenate([flat @ values for _, values in self._parts()])
+        return np.concatenate([flat @ values for _, values in self._pieces()])
 
     def gradient(self) -> NDArray:
+        """Values times slopes."""
         slope = self.here.slope
-        return sum(values @ slope[rows] for rows, values in self._parts()).reshape(1, -1, 1)
+        return sum(values @ slope[rows] for rows, values in self._pieces()).reshape(1, -1, 1)
 
-    def gram(self) -> NDArray:
+    def gram_moments(self) -> NDArray:
+        """The Gram matrix itself."""
         curvature = self.here.curvature
-        return sum((values * curvature[rows]) @ values.T for rows, values in self._parts())
-
-
-def turned(site: int, to_right: bool, n_sites: int) -> bool:
-    """Whether the next move goes right: at either end of the train it can only go back."""
-    return (to_right or site == 0) and site < n_sites - 1
+        return sum((values * curvature[rows]) @ values.T for rows, values in self._pieces())
 
 
 class TrainBlock(RowBlock):
-    """Rows of one binary problem, with the environments of the train that is being learned.
+    """Rows of one problem, with the environments of the train that is being learned.
 
     Parameters
     ----------
-    columns : ndarray of shape (d, N)
-        Features, scaled, one per row of the array. Its dtype is the compute dtype.
-    target, weights : ndarray of shape (N,), float64
-        Targets, and weights; those of all blocks together sum to 1.
+    rows : ProblemRows
+        The rows; the weights of all blocks together sum to 1.
     loss : Loss
-    basis : Basis
-    dims : sequence of int
-        Basis functions per feature.
+    maps : MapList
+        One per column.
     scratch : Scratch
         Memory that the blocks of an engine share.
     alone : bool
@@ -185,89 +212,56 @@ class TrainBlock(RowBlock):
     gradient, products, scores and the move alike.
     """
 
-    def __init__(
-        self,
-        columns: NDArray,
-        target: NDArray,
-        weights: NDArray,
-        loss: Loss,
-        basis: Basis,
-        dims: tuple[int, ...],
-        scratch: Scratch,
-        alone: bool = False,
-    ) -> None:
-        super().__init__(target, weights, loss, columns.dtype)
-        self._columns, self._basis, self._dims = columns, basis, dims
+    def __init__(self, rows: ProblemRows, loss: Loss, maps: MapList, scratch: Scratch, alone: bool = False) -> None:
+        super().__init__(rows, loss, rows.columns.dtype)
+        self._rows, self._columns, self._maps, self._dims = rows, rows.columns, maps, maps.dims
         self._scratch, self._alone = scratch, alone
-        self._border = np.ones((1, self.n_rows), dtype=columns.dtype)
-        self._bonds: list[NDArray] = [self._border] * (len(dims) + 1)
-        # Second moments of the environments: with constant curvature they live as long as the environments.
-        self._moments: list[NDArray | None] = [None] * (len(dims) + 1)
+        self._border = np.ones((1, self.n_rows), dtype=self._dtype)
+        self._bonds: list[NDArray] = [self._border] * (len(maps) + 1)
         self._spread: NDArray | None = None
         self._site, self._to_right = 0, True
 
     def linear(self) -> LinearBlock:
-        return LinearBlock(self._columns, self._target, self._weights, self._loss)
+        """The same rows for the linear model."""
+        return LinearBlock(self._rows, self._loss, self._maps)
 
-    def place(self, cores: list[NDArray], position: int) -> None:
-        self._stand_at(len(cores) - 1, to_right=False)
-        for core in reversed(cores[position + 1 :]):
-            self.move_left(core)
-        self._stand_at(0, to_right=True)
-        for core in cores[:position]:
-            self.move_right(core)
-        self._stand_at(position, self._to_right)
-        self.score(cores[position])
-
-    def stand(self, site: int, left: NDArray | None, right: NDArray | None, to_right: bool) -> None:
-        """Stand at a core with environments from elsewhere; None at an end of the train."""
-        self._bonds[site] = self._border if left is None else left
-        self._bonds[site + 1] = self._border if right is None else right
-        self._moments = [None] * len(self._bonds)
+    def stand(self, site: int, to_right: bool) -> None:
+        """Stand at a core, about to go on in this direction."""
         self._site, self._to_right, self._spread = site, to_right, None
+
+    def surround(self, left: NDArray | None, right: NDArray | None) -> None:
+        """Take the environments of the core stood at from elsewhere; None at an end of the train."""
+        self._bonds[self._site] = self._border if left is None else left
+        self._bonds[self._site + 1] = self._border if right is None else right
 
     def extended(self, core: NDArray, out: NDArray) -> NDArray:
         """Near environment contracted with the core, (far rank, N), written to ``out``."""
         return multiply_rows(self._unfold(core), self._near_spread(), out)
 
-    def move_right(self, core: NDArray) -> None:
-        self._to_right = True
-        self._extend(self._site + 1, core)
-        self._stand_at(self._site + 1, to_right=True)
-
-    def move_left(self, core: NDArray) -> None:
-        self._to_right = False
-        self._extend(self._site, core)
-        self._stand_at(self._site - 1, to_right=False)
-
-    def _extend(self, bond: int, core: NDArray) -> None:
-        """Replace the far environment by the near one contracted with the core."""
+    def move(self, core: NDArray, site: int, to_right: bool) -> None:
+        """Replace the far environment by the near one contracted with the core, and stand at the next core."""
+        bond = self._site + 1 if self._to_right else self._site
         old = self._bonds[bond]
         far_rank = core.shape[2] if self._to_right else core.shape[0]
         if old is self._border or len(old) != far_rank:
             old = np.empty((far_rank, self.n_rows), dtype=self._dtype)
         self._bonds[bond] = self.extended(core, old)
-        self._moments[bond] = None
-
-    def _stand_at(self, site: int, to_right: bool) -> None:
-        """Stand at a core, about to go on in this direction."""
-        self._site, self._spread = site, None
-        self._to_right = turned(site, to_right, len(self._dims))
+        self.stand(site, to_right)
 
     def _sides(self) -> tuple[NDArray, NDArray]:
         """Near and far environment."""
         left, right = self._bonds[self._site], self._bonds[self._site + 1]
         return (left, right) if self._to_right else (right, left)
 
-    def _values(self, n: int) -> NDArray:
-        out = self._scratch.take("values", (n, self.n_rows), self._dtype)
-        return self._basis.values(self._columns[self._site], n, out)
+    def _values(self) -> NDArray:
+        out = self._scratch.take("values", (self._dims[self._site], self.n_rows), self._dtype)
+        return self._maps[self._site].values(self._columns[self._site], out)
 
     def _near_spread(self) -> NDArray:
         """Near environment times basis values, (n * near rank, N)."""
         if self._spread is None:
             near, _ = self._sides()
-            values = self._values(self._dims[self._site])
+            values = self._values()
             out = self._scratch.take("spread", (len(values) * len(near), self.n_rows), self._dtype)
             spread = khatri_rao(near, values, out)
             if not self._alone:
@@ -286,15 +280,18 @@ class TrainBlock(RowBlock):
         return kernels.fold(sum_over_rows(spread, weighted), self._dims[self._site], self._to_right)
 
     def forward(self, core: NDArray) -> NDArray:
+        """Unfolded core times spread, summed against the far environment."""
         images = multiply_rows(self._unfold(core), self._near_spread(), self._like_far())
         images *= self._sides()[1]
         return np.add.reduce(images, axis=0).astype(np.float64, copy=False)
 
     def gradient(self) -> NDArray:
+        """Spread times the weighted far environment."""
         weighted = np.multiply(self._sides()[1], self.here.slope, out=self._like_far())
         return self._adjoint(self._near_spread(), weighted)
 
     def product(self, step: NDArray) -> NDArray:
+        """Multiply with the Gram matrix, and remember the scores of the step."""
         _, far = self._sides()
         spread = self._near_spread()
         images = multiply_rows(self._unfold(step), spread, self._like_far())
@@ -304,41 +301,35 @@ class TrainBlock(RowBlock):
         return self._adjoint(spread, images)
 
     def gram_moments(self) -> NDArray:
+        """The few sums that hold the whole Gram matrix, see `kernels.moments`."""
         left, right = self._bonds[self._site], self._bonds[self._site + 1]
-        n = self._dims[self._site]
-        items = kernels.moment_items(len(left), n, len(right))
+        rule = self._maps[self._site].products
+        items = kernels.moment_items(len(left), rule.size, len(right))
         size = min(self.n_rows, max(_MIN_ROWS, _WORK_BYTES // (self._dtype.itemsize * items)))
         work = self._scratch.take("moments", (items * size,), self._dtype)
-        powers, curvature = self._values(2 * n - 1), self.here.curvature
+        products = self._scratch.take("values", (rule.size, self.n_rows), self._dtype)
+        rule.values(self._columns[self._site], products)
         n_left, n_right = (len(side) * (len(side) + 1) // 2 for side in (left, right))
-        sums = np.zeros((2 * n - 1, n_left, n_right))
+        sums, curvature = np.zeros((rule.size, n_left, n_right)), self.here.curvature
         for start in range(0, self.n_rows, size):
             rows = slice(start, start + size)
-            sums += kernels.moments(left[:, rows], powers[:, rows], right[:, rows], curvature[rows], work)
+            sums += kernels.moments(left[:, rows], products[:, rows], right[:, rows], curvature[rows], work)
         return sums
 
-    def factors(self) -> tuple[NDArray, NDArray, NDArray, float]:
-        """Second moments of left environment, basis values and right environment, and the total curvature."""
-        middle, mass = self.middle_moment()
-        return self.left_moment(), middle, self.right_moment(), mass
+    def _moments(self, need: Need) -> tuple[Any, Any, Any]:
+        """Weighted second moments of left environment, function values and right environment."""
+        return (
+            self._second_moment(self._bonds[self._site]) if need.left else None,
+            self._middle_moment() if need.middle else None,
+            self._second_moment(self._bonds[self._site + 1]) if need.right else None,
+        )
 
-    def middle_moment(self) -> tuple[NDArray, float]:
-        """Second moment of the basis values, and the total curvature."""
-        values = self._values(self._dims[self._site])
+    def _middle_moment(self) -> tuple[NDArray, float]:
+        """Second moment of the function values, and the total curvature."""
+        values = self._values()
         middle = (values * self.here.curvature) @ values.T
         return middle.astype(np.float64), float(middle[0, 0])
 
-    def left_moment(self) -> NDArray:
-        return self._second_moment(self._site)
-
-    def right_moment(self) -> NDArray:
-        return self._second_moment(self._site + 1)
-
-    def _second_moment(self, index: int) -> NDArray:
-        known = self._moments[index]
-        if known is None or not self._loss.quadratic:
-            side = self._bonds[index]
-            weighted = self._scratch.take("images", side.shape, self._dtype)
-            known = sum_over_rows(np.multiply(side, self.here.curvature, out=weighted), side)
-            self._moments[index] = known
-        return known
+    def _second_moment(self, side: NDArray) -> NDArray:
+        weighted = self._scratch.take("images", side.shape, self._dtype)
+        return sum_over_rows(np.multiply(side, self.here.curvature, out=weighted), side)

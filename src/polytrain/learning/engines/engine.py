@@ -1,0 +1,273 @@
+"""What the sweep and the core solvers may ask of the rows, and all that is known about where they stand.
+
+Engines differ in where the rows live and how a question reaches them. What does not differ is here, once: at which
+core the train stands, which loss is known without asking, what was probed last, and which moments are still valid.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Self
+
+from numpy.typing import NDArray
+
+from polytrain.learning.kernels import gram_from_moments
+from polytrain.learning.losses import Loss
+from polytrain.learning.problem import LOSS, Facts, Need
+from polytrain.maps import MapList
+
+__all__ = ["CoreRows", "Engine", "LinearRows", "Standpoint"]
+
+
+class CoreRows(ABC):
+    """The rows as one core problem sees them: scores are ``offset + C vec(core)``."""
+
+    n_rows: int
+    # The loss at the present scores, if it is known; the length that was probed last, and the loss there.
+    _loss_here: float | None = None
+    _probed: tuple[float, float] | None = None
+
+    # --- how the question reaches the rows ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def _score(self, core: NDArray) -> None:
+        """Take the scores of this core."""
+
+    @abstractmethod
+    def _answer(self, need: Need) -> Facts:
+        """Ask all rows, in one round."""
+
+    @abstractmethod
+    def _aim(self, step: NDArray) -> None:
+        """Lay the ray along a step."""
+
+    @abstractmethod
+    def _probe(self, length: float, core: NDArray) -> float:
+        """Return the loss along the ray, at this core."""
+
+    @abstractmethod
+    def _accept(self) -> None:
+        """Take the scores that were probed last."""
+
+    # --- what may be asked --------------------------------------------------------------------------------------------
+
+    def score(self, core: NDArray) -> None:
+        """Make these the present scores: offset + C vec(core)."""
+        self._score(core)
+        self._loss_here = self._probed = None
+
+    def facts(self, need: Need) -> Facts:
+        """Answer everything that a solver needs at the present scores in one round."""
+        if self._loss_here is None or any(need):
+            facts = self._answer(need)
+            self._loss_here = facts.loss
+            return facts
+        return Facts(self._loss_here)
+
+    def mean_loss(self) -> float:
+        """Weighted mean of the loss at the present scores."""
+        return self.facts(LOSS).loss
+
+    def aim(self, step: NDArray) -> None:
+        """Lay the ray, a direction in which the scores may move, along this step: C vec(step)."""
+        self._aim(step)
+        self._probed = None
+
+    def probe(self, length: float, core: NDArray) -> float:
+        """Mean loss at ``length`` along the ray, where the scores are those of this core."""
+        loss = self._probe(length, core)
+        self._probed = length, loss
+        return loss
+
+    def advance(self, length: float, core: NDArray) -> None:
+        """Move the present scores by ``length`` along the ray, to those of this core."""
+        # A line search ends where it probed last: then nothing need be computed again.
+        known = self._probed is not None and self._probed[0] == length
+        self._loss_here = self._probed[1] if known else self.probe(length, core)  # type: ignore[index]
+        self._accept()
+        self._probed = None
+
+
+class LinearRows(CoreRows):
+    """The core problem of the linear model: a core of shape (1, 1 + all linear functions, 1), the bias first.
+
+    Parameters
+    ----------
+    gram : ndarray, optional
+        The Gram matrix, if it is known already. With a quadratic loss all problems on the same weighted rows share it.
+    """
+
+    def __init__(self, gram: NDArray | None = None) -> None:
+        self._gram = gram
+
+    def facts(self, need: Need) -> Facts:
+        """Answer without asking the rows for what is known."""
+        if self._gram is None or not need.gram:
+            return super().facts(need)
+        return super().facts(need._replace(gram=False))._replace(gram=self._gram.copy())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let go of what was kept for it; nothing by default."""
+
+
+class Standpoint(NamedTuple):
+    """The core that is being solved, and whether the next move goes right."""
+
+    site: int
+    to_right: bool
+
+
+class Engine(CoreRows):
+    """Rows with the environments of a train, standing at one core.
+
+    Parameters
+    ----------
+    loss : Loss
+    maps : MapList
+        One per column.
+
+    Attributes
+    ----------
+    n_distinct : int
+        How many rows differ from each other: unlike their number, it does not change when rows are repeated.
+    """
+
+    n_distinct: int
+
+    def __init__(self, loss: Loss, maps: MapList) -> None:
+        self._loss, self._maps, self._dims = loss, maps, maps.dims
+        self._at = Standpoint(0, True)
+        self._ranks: list[int] = []
+        # Second moments of the environments by bond: with constant curvature they live as long as the environments.
+        self._moments: dict[int, NDArray] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let go of whatever the engine holds outside of this process's memory; nothing by default."""
+
+    # --- how the question reaches the rows ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def _stand(self, at: Standpoint) -> None:
+        """Stand at a core whose environments are there."""
+
+    @abstractmethod
+    def _extend(self, core: NDArray, following: Standpoint) -> None:
+        """Contract the near environment with the core stood at, and stand at the following one."""
+
+    @abstractmethod
+    def _product(self, step: NDArray) -> NDArray:
+        """Multiply with the Gram matrix."""
+
+    @abstractmethod
+    def _clear_ray(self) -> None:
+        """Lay the ray at zero."""
+
+    @abstractmethod
+    def _walk(self, length: float) -> None:
+        """Lengthen the ray along the step that was multiplied last."""
+
+    # --- the rows as a whole ------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Return a digest of the rows, their targets, weights and offset."""
+
+    @abstractmethod
+    def sample(self, fraction: float, seed: int) -> Engine:
+        """Return an engine on a random sample of the rows, as ``polytrain.learning.sampling`` chooses them."""
+
+    @abstractmethod
+    def linear(self, gram: NDArray | None = None) -> AbstractContextManager[LinearRows]:
+        """Open the core problem of the linear model; ``gram`` is its Gram matrix, if that is known."""
+
+    # --- along the train ----------------------------------------------------------------------------------------------
+
+    def place(self, cores: list[NDArray], position: int = 0) -> None:
+        """Build the environments of a train that is orthogonal on both sides of a core, and stand at that core."""
+        self._ranks = [core.shape[0] for core in cores] + [1]
+        self._moments.clear()
+        self._stand_at(len(cores) - 1, to_right=False)
+        for core in reversed(cores[position + 1 :]):
+            self._move(core, to_right=False)
+        self._stand_at(0, to_right=True)
+        for core in cores[:position]:
+            self._move(core, to_right=True)
+        self._stand_at(position, self._at.to_right)
+        self.score(cores[position])
+
+    def move_right(self, core: NDArray) -> None:
+        """Absorb the (left-orthogonal) core stood at into the left environment and stand at the next one."""
+        self._move(core, to_right=True)
+
+    def move_left(self, core: NDArray) -> None:
+        """Absorb the (right-orthogonal) core stood at into the right environment and stand at the one before."""
+        self._move(core, to_right=False)
+
+    def _turned(self, site: int, to_right: bool) -> Standpoint:
+        """Stand at a core: at either end of the train the next move can only go back."""
+        return Standpoint(site, (to_right or site == 0) and site < len(self._dims) - 1)
+
+    def _stand_at(self, site: int, to_right: bool) -> None:
+        self._at = self._turned(site, to_right)
+        self._stand(self._at)
+
+    def _move(self, core: NDArray, to_right: bool) -> None:
+        site = self._at.site
+        if self._at.to_right != to_right:
+            self._at = Standpoint(site, to_right)
+            self._stand(self._at)
+        bond = site + 1 if to_right else site
+        self._ranks[bond] = core.shape[2 if to_right else 0]
+        self._moments.pop(bond, None)
+        following = self._turned(site + 1 if to_right else site - 1, to_right)
+        self._extend(core, following)
+        self._at = following
+
+    # --- at the core stood at -----------------------------------------------------------------------------------------
+
+    @property
+    def n_products(self) -> int:
+        """Size of the product rule of the column stood at: how many moments an exact solution takes."""
+        return self._maps[self._at.site].products.size
+
+    def facts(self, need: Need) -> Facts:
+        """Answer everything that a solver needs at the present scores in one round."""
+        site, known = self._at.site, self._moments
+        if need.middle and self._loss.quadratic:
+            need = need._replace(left=site not in known, right=site + 1 not in known)
+        facts = super().facts(need)
+        if need.left:
+            known[site] = facts.left  # type: ignore[assignment]
+        if need.right:
+            known[site + 1] = facts.right  # type: ignore[assignment]
+        if need.gram:
+            shape = self._ranks[site], self._dims[site], self._ranks[site + 1]
+            facts = facts._replace(gram=gram_from_moments(facts.gram, shape, self._maps[site].products.table))
+        if need.middle:
+            # The Kronecker product of three means, times the total curvature.
+            (middle, mass), right = facts.middle, known[site + 1]
+            if mass > 0:
+                middle, right = middle / mass, right / mass
+            facts = facts._replace(left=known[site], middle=middle, right=right)
+        return facts
+
+    def product(self, step: NDArray) -> NDArray:
+        """C' diag(weights * curvature) C vec(step), shaped like the core; the engine remembers C vec(step)."""
+        return self._product(step)
+
+    def clear_ray(self) -> None:
+        """Lay the ray at zero."""
+        self._clear_ray()
+        self._probed = None
+
+    def walk(self, length: float) -> None:
+        """Add ``length`` times the C vec(step) of the last product to the ray: no second pass over the rows."""
+        self._walk(length)
+        self._probed = None

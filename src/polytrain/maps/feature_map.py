@@ -1,0 +1,206 @@
+"""What a feature map is: one column -> the values of a few functions, the first of them constant.
+
+Conventions
+-----------
+A map works in two steps. ``place`` turns raw values into coordinates, one number per row, once per fit; ``values``
+turns coordinates into function values, again and again, so it must be cheap. Rows are the last axis: coordinates are
+``(N,)``, values ``(n, N)``, in the dtype of the coordinates. The functions carry their prior: a train's regularisation
+weighs all coefficients alike, so a function that is to be used gently is small.
+
+What concerns all columns of a kind at once (placing, storing, exporting) is a class method that gets the list of maps,
+so that hundreds of columns cost one call.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.writing import CWriter, GraphWriter
+
+__all__ = ["AffinePowers", "ColumnSummary", "FeatureMap", "ProductRule"]
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """What a map may know about the values of its column in the training rows."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ProductRule:
+    """Products of two functions of a map as combinations of a few functions.
+
+    It is what lets a core problem be assembled from few moments.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n, n, m)
+        ``phi_i phi_j = sum over e of table[i, j, e] psi_e``.
+    values : callable
+        Coordinates (N,) and an array (m, N) to write to -> the values of all psi; the first is the constant 1.
+    """
+
+    table: NDArray
+    values: Callable[[NDArray, NDArray], NDArray]
+
+    @property
+    def size(self) -> int:
+        """Number of functions psi."""
+        return self.table.shape[2]
+
+
+@dataclass(frozen=True)
+class AffinePowers:
+    """A map whose functions are polynomials of ``x = factor * (raw value - centre)``.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (n, n)
+        Row i holds function i as coefficients of 1, x, x^2, ...
+    centre, factor : float
+        How a raw value becomes x; ``factor`` is 0 where all values become 0.
+    """
+
+    matrix: NDArray
+    centre: float
+    factor: float
+
+
+@cache
+def _pair_table(n: int) -> NDArray:
+    """Table of the rule that keeps every product of two functions as it is."""
+    table = np.zeros((n, n, n * (n + 1) // 2))
+    for e, (i, j) in enumerate(zip(*np.triu_indices(n), strict=True)):
+        table[i, j, e] = table[j, i, e] = 1.0
+    table.setflags(write=False)
+    return table
+
+
+class FeatureMap(ABC):
+    """How one column enters a train. Subclasses are immutable.
+
+    A kind of map states ``kind``, ``bases``, ``n``, how it is fitted, placed, evaluated and stored. The rest has
+    defaults: no compact product rule, a prior of 1, a linear model in all functions, no range, no powers, no export.
+    """
+
+    #: Name of the kind in model files.
+    kind: ClassVar[str]
+    #: Names under which estimators ask for it.
+    bases: ClassVar[tuple[str, ...]]
+    #: Which of them this map is.
+    basis: str
+    #: Number of functions, the constant included.
+    n: int
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, basis: str, degree: int, scale: str | None, column: ColumnSummary) -> Self:
+        """Make the map of a column, see `polytrain.maps.fit_map`."""
+
+    # --- evaluation ---------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def place(self, column: NDArray) -> NDArray:
+        """Raw values (N,) -> coordinates (N,) of the same dtype."""
+
+    @abstractmethod
+    def values(self, x: NDArray, out: NDArray | None = None) -> NDArray:
+        """Coordinates (N,) -> function values (n, N), written to ``out`` if it is given; the first is 1."""
+
+    @classmethod
+    def place_all(cls, maps: Sequence[Self]) -> Callable[[NDArray], NDArray]:
+        """Return what turns raw rows (N, len(maps)) into coordinates (len(maps), N)."""
+
+        def place(X: NDArray) -> NDArray:
+            out = np.empty(X.shape[::-1], dtype=X.dtype)
+            for line, feature_map, column in zip(out, maps, X.T, strict=True):
+                line[:] = feature_map.place(np.ascontiguousarray(column))
+            return out
+
+        return place
+
+    # --- learning -----------------------------------------------------------------------------------------------------
+
+    @property
+    def prior(self) -> NDArray:
+        """Size of each function, (n,): function i is this number times one of size 1 in the kind's own measure."""
+        return np.ones(self.n)
+
+    @property
+    def linear(self) -> NDArray:
+        """Coefficients (l, n) of the functions that a linear model has of this column: all but the constant."""
+        return np.eye(self.n)[1:]
+
+    def linear_values(self, x: NDArray) -> NDArray:
+        """Coordinates (N,) -> values (l, N) of the functions that a linear model has of this column."""
+        return self.values(x)[1:]
+
+    @property
+    def products(self) -> ProductRule:
+        """The rule for products of two functions: by default, each product is a function of its own."""
+        return ProductRule(_pair_table(self.n), self._pair_values)
+
+    def _pair_values(self, x: NDArray, out: NDArray) -> NDArray:
+        values, start = self.values(x), 0
+        for i in range(self.n):
+            stop = start + self.n - i
+            np.multiply(values[i], values[i:], out=out[start:stop])
+            start = stop
+        return out
+
+    # --- explanations and pictures ------------------------------------------------------------------------------------
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """Least and largest raw value that the map tells from its neighbours; None if it knows of no bounds."""
+        return None
+
+    def grid(self, size: int) -> NDArray | None:
+        """Raw values at which a curve over this column is worth drawing; None if the range is not known."""
+        return None if self.range is None else np.linspace(*self.range, size)
+
+    def measure(self) -> tuple[NDArray, NDArray] | None:
+        """Coordinates and weights (sum 1) whose mean stands for the mean over the range; None if that is unknown."""
+        return None
+
+    @property
+    def powers(self) -> AffinePowers | None:
+        """The functions as polynomials; None if they are none."""
+        return None
+
+    # --- model files and exports --------------------------------------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        """Return what a model file keeps of these maps: JSON, and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def unpack(cls, entries: dict[str, Any], arrays: dict[str, NDArray], count: int) -> list[Self]:
+        """Make ``count`` maps of what `pack` returned. Trust nothing: a ``ValueError`` says what is wrong."""
+
+    @classmethod
+    def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
+        """Write the maps into an ONNX graph. Raw columns (len(maps), N) -> functions 1 to n - 1, each (len(maps), N).
+
+        Maps with fewer functions than others may leave anything finite in those that they lack.
+        """
+        raise TypeError(f"maps of the kind {cls.kind!r} have no ONNX export.")
+
+    @classmethod
+    def c_code(cls, maps: Sequence[Self], writer: CWriter) -> str:
+        """Write the maps in C: tables, and ``static void KIND_values(REAL value, int k, REAL *phi)``.
+
+        It writes all functions of the k-th of these maps at a raw value to ``phi``; KIND is the name of the kind.
+        """
+        raise TypeError(f"maps of the kind {cls.kind!r} have no export to C.")
