@@ -1,0 +1,46 @@
+"""Decisions: which binary problems to learn, and how their scores become classes.
+
+A new decision is one file beside this one, with a subclass of `Decision`, and one line in ``_DECISIONS`` below.
+"""
+
+from __future__ import annotations
+
+from polytrain.decisions.binary_code import BinaryCode
+from polytrain.decisions.decision import Decision
+from polytrain.decisions.one_vs_one import OneVsOne
+from polytrain.decisions.one_vs_rest import OneVsRest
+from polytrain.decisions.two_classes import TwoClasses
+
+__all__ = ["BinaryCode", "Decision", "OneVsOne", "OneVsRest", "TwoClasses", "decision_names", "get_decision"]
+
+_DECISIONS: dict[str, Decision] = {decision.name: decision for decision in (OneVsRest(), OneVsOne(), BinaryCode())}
+
+
+def decision_names() -> list[str]:
+    """Names that an estimator's ``decision`` may have.
+
+    Examples
+    --------
+    >>> from polytrain.decisions import decision_names
+    >>> decision_names()
+    ['one-vs-rest', 'one-vs-one', 'binary-code']
+    """
+    return list(_DECISIONS)
+
+
+def get_decision(name: str, n_classes: int) -> Decision:
+    """Return the decision strategy of that name for so many classes. Between two classes there is only one.
+
+    Examples
+    --------
+    >>> from polytrain.decisions import get_decision
+    >>> get_decision("one-vs-one", 3)
+    OneVsOne()
+    >>> get_decision("one-vs-one", 2)
+    TwoClasses()
+    """
+    if n_classes == 2 and name in (*_DECISIONS, TwoClasses.name):
+        return TwoClasses()
+    if name not in _DECISIONS:
+        raise ValueError(f"decision must be one of {list(_DECISIONS)}, got {name!r}.")
+    return _DECISIONS[name]
