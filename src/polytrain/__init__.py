@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from polytrain.estimators import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
 from polytrain.tensor import Polynomial, TensorTrain
+from polytrain.version import __version__
 
 if TYPE_CHECKING:
     from polytrain import export
-    from polytrain.models import ModelFileError, load
-
-__version__ = "0.1.0"
+    from polytrain.estimators.saving import load
+    from polytrain.models import ModelFileError
 
 __all__ = [
     "ModelFileError",
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 # Not every user needs these; they are imported on first use, so that `import polytrain` stays fast.
-_LAZY = {"ModelFileError": "polytrain.models", "load": "polytrain.models"}
+_LAZY = {"ModelFileError": "polytrain.models", "load": "polytrain.estimators.saving"}
 
 
 def __getattr__(name: str) -> Any:

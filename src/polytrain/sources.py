@@ -55,7 +55,7 @@ class NpyFolder:
                     f"{letter}{name} {len(array)}" for letter, array in zip(letters, arrays, strict=True)
                 )
                 raise ValueError(f"files of one block in {self.path} differ in their number of rows: {counts}.")
-            yield from ArrayRows(*arrays)
+            yield from MappedRows(*arrays)
 
 
 class ParquetFolder:
@@ -148,7 +148,7 @@ def is_source(X: Any) -> bool:
     return isinstance(X, Iterable) and not hasattr(X, "__len__")
 
 
-class ArrayRows:
+class MappedRows:
     """Rows of arrays that are mapped from disk, as a source.
 
     Parameters

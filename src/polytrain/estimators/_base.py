@@ -1,68 +1,54 @@
-"""What classifier and regressor share: from checked rows to learned trains, and from trains to scores."""
+"""What classifier and regressor share: from checked rows to a fitted model, and from that to scores."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from joblib.parallel import BACKENDS, get_active_backend
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from polytrain.basis import get_basis
-from polytrain.estimators._elsewhere import COMPUTE_DTYPES, RowsElsewhere
-from polytrain.estimators._parameters import given_starts
-from polytrain.learning.engines.tasks import TaskEngine
-from polytrain.learning.losses import get_loss
+from polytrain.checks import validate_rows
+from polytrain.estimators._parameters import given_starts, make_maps, make_plan
 from polytrain.learning.sweep import STOP_REASONS
-from polytrain.learning.threads import one_blas_thread
-from polytrain.learning.trainer import TrainPlan, TrainResult, learn_on, learn_train
+from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult
+from polytrain.maps import MapList
+from polytrain.models import FittedModel
 from polytrain.progress import SweepProgress
-from polytrain.scaling import FeatureScale, plain_columns
+from polytrain.rows import Rows, Summary
+from polytrain.rows.targets import Target
 from polytrain.tensor import TensorTrain
-from polytrain.tensor.contract import TrainStack
 
-__all__ = ["BinaryProblem", "TrainModel", "validate_rows"]
-
-#: Rows to use (None for all), target, weights.
-BinaryProblem = tuple[NDArray | None, NDArray, NDArray]
+__all__ = ["Goal", "TrainModel"]
 
 
-def _learn_problem(
-    plan: TrainPlan,
-    columns: NDArray,
-    problem: BinaryProblem,
-    seed: int,
-    start: Any,
-    checkpoint: Path | None,
-    n_sharing: int = 1,
-    report: Any = None,
-) -> TrainResult:
-    rows, target, weights = problem
-    if rows is not None:
-        columns, target, weights = np.ascontiguousarray(columns[:, rows]), target[rows], weights[rows]
-    return learn_train(plan, columns, target, weights, seed, start, report, n_sharing, checkpoint)
+@dataclass(frozen=True)
+class Goal:
+    """What a fit is to learn.
 
+    Attributes
+    ----------
+    targets : sequence of Target
+        One per train.
+    ends : dict
+        What becomes of the scores: arguments of ``FittedModel.make``.
+    """
 
-def _may_share() -> bool:
-    """Whether this process may ask others for help: not within a worker, nor where a cluster was asked for."""
-    backend, _ = get_active_backend()
-    return isinstance(backend, BACKENDS["loky"]) and not backend.nesting_level
+    targets: Sequence[Target]
+    ends: dict[str, Any] = field(default_factory=dict)
 
-
-def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
-    """Run scikit-learn's checks, without a warning where its sums over a finite column overflow."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return validate_data(model, *data, dtype=COMPUTE_DTYPES, **checks)
+    @property
+    def sizes(self) -> NDArray:
+        """What the targets of each train were divided by."""
+        return np.broadcast_to(self.ends.get("size", 1.0), len(self.targets))
 
 
 def _rescaled(record: dict, target_size: float) -> dict:
@@ -74,54 +60,89 @@ def _rescaled(record: dict, target_size: float) -> dict:
 
 
 class TrainModel(BaseEstimator):
-    """Base of the estimators. Subclasses define their parameters and turn ``y`` into problems."""
+    """Base of the estimators. Subclasses define their parameters and turn targets into problems."""
 
-    def _learn(self, plan: TrainPlan, X: NDArray, problems: list[BinaryProblem], target_size: float = 1.0) -> None:
-        """Learn one train per problem and, once all is done, store what came of it.
+    model_: FittedModel
 
-        ``target_size`` is what the targets were divided by; trains and losses are stored in the original units.
-        """
-        scale = FeatureScale.fit(X) if self.scale == "minmax" else None
-        columns = plain_columns(X) if scale is None else scale.columns(X)
-        self._learn_all(plan, scale, problems, partial(self._run, plan, columns), target_size)
+    @property
+    def trains_(self) -> list[TensorTrain]:
+        """The learned polynomials; a list of your own, the model does not change with it."""
+        return list(self.model_.trains)
 
-    def _learn_elsewhere(
-        self, plan: TrainPlan, scale: FeatureScale | None, rows: RowsElsewhere, problems: list, target_size: float = 1.0
-    ) -> None:
-        """Do the same for rows elsewhere; problems are functions that return the parts of a problem."""
-        loss, basis = get_loss(plan.loss), get_basis(plan.basis)
+    @property
+    def maps_(self) -> MapList:
+        """The map of every column."""
+        return self.model_.maps
 
-        def run(jobs: list, progress: SweepProgress) -> Iterator[TrainResult]:
-            for index, (parts, seed, start, checkpoint) in enumerate(jobs):
-                engine = TaskEngine(rows.runner, parts(), loss, basis, plan.dims)
-                yield learn_on(engine, plan, seed, start, partial(progress.sweep_done, index), checkpoint)
+    @property
+    def n_parameters_(self) -> int:
+        """Stored coefficients."""
+        return self.model_.n_parameters
 
-        self._learn_all(plan, scale, problems, run, target_size)
-        self.n_features_in_ = len(plan.dims)
+    def _goal(self, summary: Summary, loss: str) -> Goal:
+        """Check targets and say what is to be learned."""
+        raise NotImplementedError
+
+    def _fit_rows(self, rows: Rows, loss: str, alpha: Any) -> None:
+        """Learn from rows, wherever they are; once all is done, store what came of it."""
+        summary = rows.summary
+        maps = self._choose_maps(summary)
+        plan = make_plan(self.get_params(deep=False), maps.dims, loss, alpha)
+        goal = self._goal(summary, loss)
+        jobs = self._jobs(plan, maps, goal)
+        results = self._learn(rows, plan, maps, goal, jobs)
+        trains = [result.cores for result in results]
+        self.model_ = FittedModel.make(loss, maps, trains, feature_names=rows.feature_names, **goal.ends)
+        self.plan_ = plan
+        self.history_ = [
+            {"train": index, **_rescaled(record, float(size))}
+            for index, (result, size) in enumerate(zip(results, goal.sizes, strict=True))
+            for record in result.history
+        ]
+        self.n_iter_ = max(len(result.history) for result in results)
+        self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
+        self.n_features_in_ = summary.n_features
         if rows.feature_names is not None:
             self.feature_names_in_ = np.asarray(rows.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _learn_all(
-        self,
-        plan: TrainPlan,
-        scale: FeatureScale | None,
-        problems: list,
-        run: Callable[[list, SweepProgress], Iterator[TrainResult]],
-        target_size: float,
-    ) -> None:
-        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(problems))
+    def _choose_maps(self, summary: Summary) -> MapList:
+        """Fit the maps; a warm start keeps those that its cores were learned in."""
+        maps = make_maps(self.get_params(deep=False), summary)
+        if not self._is_warm:
+            return maps
+        kept = self.model_.maps
+        if _looks(kept) != _looks(maps):
+            raise ValueError(
+                f"warm_start=True, but the last fit has {len(kept)} columns with the maps {_named(kept)} and this one "
+                f"asks for {len(maps)} with {_named(maps)}. Keep features, degree, basis and scale, or set "
+                "warm_start=False."
+            )
+        return kept
+
+    @property
+    def _is_warm(self) -> bool:
+        return bool(self.warm_start) and hasattr(self, "model_")
+
+    def _jobs(self, plan: TrainPlan, maps: MapList, goal: Goal) -> list[TrainJob]:
+        """Seed, start and checkpoint of every train."""
+        n_trains = len(goal.targets)
+        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_trains)
         starts = [
-            None if cores is None else [cores[0] / target_size, *cores[1:]]
-            for cores in self._starts(plan, len(problems))
+            None if cores is None else [cores[0] / size, *cores[1:]]
+            for cores, size in zip(self._starts(plan, n_trains), goal.sizes.tolist(), strict=True)
         ]
-        checkpoints = self._checkpoints(len(problems))
-        jobs = list(zip(problems, seeds.tolist(), starts, checkpoints, strict=True))
+        checkpoints = self._checkpoints(n_trains)
+        return [TrainJob(*job) for job in zip(seeds.tolist(), starts, checkpoints, strict=True)]
+
+    def _learn(
+        self, rows: Rows, plan: TrainPlan, maps: MapList, goal: Goal, jobs: Sequence[TrainJob]
+    ) -> list[TrainResult]:
         results: list[TrainResult] = []
-        with SweepProgress(len(problems), plan.max_sweeps, int(self.verbose)) as progress:
+        with SweepProgress(len(jobs), plan.max_sweeps, int(self.verbose)) as progress:
             try:
-                for result in run(jobs, progress):
+                for result in rows.place(maps).learn(plan, goal.targets, jobs, self.n_jobs, progress.sweep_done):
                     results.append(result)
                     progress.train_done(len(results) - 1)
             except (FloatingPointError, np.linalg.LinAlgError) as error:
@@ -129,15 +150,20 @@ class TrainModel(BaseEstimator):
                     f"{error}: products of {len(plan.dims)} features that are not of size one overflow. "
                     "Scale the features to [-1, 1], for example with scale='minmax'."
                 ) from error
-        self.plan_, self.scale_ = plan, scale
-        self._keep_trains([result.cores for result in results], target_size)
-        self.history_ = [
-            {"train": index, **_rescaled(record, target_size)}
-            for index, result in enumerate(results)
-            for record in result.history
-        ]
-        self.n_iter_ = max(len(result.history) for result in results)
-        self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
+        return results
+
+    def _starts(self, plan: TrainPlan, n_trains: int) -> Sequence[Any]:
+        """Cores to start from, one entry per train; None where the plan's start is to be used."""
+        if self._is_warm:
+            if self.model_.n_trains != n_trains:
+                raise ValueError(
+                    f"warm_start=True, but the last fit has {self.model_.n_trains} trains and this one needs "
+                    f"{n_trains}. Keep the number of outputs, or set warm_start=False."
+                )
+            return [train.cores for train in self.model_.trains]
+        if plan.init == "given":
+            return given_starts(self.init, n_trains, plan.dims)
+        return [None] * n_trains
 
     def _checkpoints(self, n_trains: int) -> list[Path | None]:
         """One file per train, in a folder that is made if need be."""
@@ -151,52 +177,6 @@ class TrainModel(BaseEstimator):
             )
         Path(folder).mkdir(parents=True, exist_ok=True)
         return [Path(folder) / f"train-{index:03d}.safetensors" for index in range(n_trains)]
-
-    def _keep_trains(self, learned: Sequence[Sequence[NDArray]], target_size: float) -> None:
-        """Store trains as they were learned, for targets divided by ``target_size``; ``plan_`` must be there."""
-        with np.errstate(over="ignore"):
-            self.trains_ = [TensorTrain([target_size * cores[0], *cores[1:]]) for cores in learned]
-        self.n_parameters_ = sum(train.n_parameters for train in self.trains_)
-        # The trains as they were learned: in the original units they might overflow float32.
-        self._stack = TrainStack(learned, get_basis(self.plan_.basis), np.float64)
-        self._target_size = target_size
-
-    def _starts(self, plan: TrainPlan, n_trains: int) -> Sequence[Any]:
-        """Cores to start from, one entry per train; None where the plan's start is to be used."""
-        if self.warm_start and hasattr(self, "trains_"):
-            dims, fitted = plan.dims, self.trains_
-            if len(fitted) != n_trains or fitted[0].dims != dims or self.plan_.basis != plan.basis:
-                raise ValueError(
-                    f"warm_start=True, but the last fit has {len(fitted)} trains of dimensions {fitted[0].dims} in the "
-                    f"{self.plan_.basis} basis and this one needs {n_trains} of dimensions {dims} in the {plan.basis} "
-                    "basis. Keep classes, features, degree and basis, or set warm_start=False."
-                )
-            return [train.cores for train in fitted]
-        if plan.init == "given":
-            return given_starts(self.init, n_trains, plan.dims)
-        return [None] * n_trains
-
-    def _run(
-        self,
-        plan: TrainPlan,
-        columns: NDArray,
-        jobs: list[tuple[BinaryProblem, int, Any, Path | None]],
-        progress: SweepProgress,
-    ) -> Iterator[TrainResult]:
-        """Learn the trains, in order; trains, or the rows of one train, are spread over processes."""
-        n_jobs = effective_n_jobs(self.n_jobs)
-        # With many more cores than trains, the rows of each train are shared by all of them in turn.
-        n_sharing = n_jobs if n_jobs >= 2 * len(jobs) and _may_share() else 1
-        if n_sharing > 1 or min(n_jobs, len(jobs)) == 1:
-            for index, job in enumerate(jobs):
-                yield _learn_problem(plan, columns, *job, n_sharing, partial(progress.sweep_done, index))
-            return
-        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
-        results = parallel(delayed(_learn_problem)(plan, columns, *job) for job in jobs)
-        for index, result in enumerate(results):
-            for record in result.history:
-                progress.sweep_done(index, record)
-            yield result
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that is safe to open, also by others.
@@ -227,16 +207,26 @@ class TrainModel(BaseEstimator):
         >>> bool((same.predict_proba(X) == model.predict_proba(X)).all())
         True
         """
-        from polytrain.models.file import save
+        from polytrain.estimators.saving import save
 
-        check_is_fitted(self, "trains_")
+        check_is_fitted(self, "model_")
         save(self, path)
 
-    def _scores(self, X: Any) -> NDArray:
-        """Scores of all trains, shape (n_trains, N), for unchecked rows."""
-        check_is_fitted(self, "trains_")
-        X = validate_rows(self, X, reset=False)
-        columns = plain_columns if self.scale_ is None else self.scale_.columns
-        with one_blas_thread():
-            scores = self._stack.astype(X.dtype).evaluate(X, columns, effective_n_jobs(self.n_jobs))
-        return scores.astype(np.float64, copy=False) * self._target_size
+    def _ask(self, question: Callable[[FittedModel, NDArray, int], NDArray], X: Any) -> NDArray:
+        """Check rows and ask the fitted model about them."""
+        check_is_fitted(self, "model_")
+        return question(self.model_, validate_rows(self, X, reset=False), effective_n_jobs(self.n_jobs))
+
+
+def _looks(maps: MapList) -> list[tuple[str, str, int, bool]]:
+    """What the parameters decide about maps: all but the values that were fitted."""
+    return [(m.kind, m.basis, m.n, m.range is not None) for m in maps]
+
+
+def _named(maps: MapList) -> str:
+    """Different looks of maps as text, such as "power with 3 functions, scaled"."""
+    looks = dict.fromkeys(
+        f"{basis} with {n} functions, {'scaled' if scaled else 'not scaled'}" for _, basis, n, scaled in _looks(maps)
+    )
+    shown = list(looks)
+    return "; ".join(shown if len(shown) <= 3 else [*shown[:3], "..."])

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from polytrain.estimators._elsewhere import dask_parts, is_dask
+from polytrain.rows import is_dask, lazy_blocks
 
 __all__ = ["lazy_on_dask"]
 
@@ -23,7 +23,7 @@ def lazy_on_dask(method: Method) -> Method:
     def predict(model: Any, X: Any) -> Any:
         if not is_dask(X):
             return method(model, X)
-        check_is_fitted(model, "trains_")
+        check_is_fitted(model, "model_")
         return _map_rows(partial(method, model), X, _probe(method, model))
 
     return predict  # type: ignore[return-value]
@@ -43,11 +43,11 @@ def _map_rows(function: Callable, X: Any, probe: np.ndarray) -> Any:
     import dask.array as da
     from dask import delayed
 
-    parts = dask_parts(X, "X", sizes_needed=False)
-    sizes = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * len(parts)
+    blocks = lazy_blocks(X, "X", sizes_needed=False)
+    sizes = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * len(blocks)
     lazy = delayed(function, pure=True)
-    blocks = [
-        da.from_delayed(lazy(part), shape=(size, *probe.shape[1:]), dtype=probe.dtype)
-        for part, size in zip(parts, sizes, strict=True)
+    results = [
+        da.from_delayed(lazy(block), shape=(size, *probe.shape[1:]), dtype=probe.dtype)
+        for block, size in zip(blocks, sizes, strict=True)
     ]
-    return da.concatenate(blocks)
+    return da.concatenate(results)

@@ -1,9 +1,7 @@
-"""Check constructor parameters and weights, once, at the edge. Errors name the thing, its value and the remedy."""
+"""Check constructor parameters, once, at the edge. Errors name the thing, its value and the remedy."""
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -11,19 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.basis import BASES
 from polytrain.learning.core_solvers import SOLVERS
-from polytrain.learning.losses import get_loss
+from polytrain.learning.losses import get_loss, loss_names
 from polytrain.learning.trainer import TrainPlan
+from polytrain.maps import MapList, basis_names, fit_maps
+from polytrain.rows import Summary
+from polytrain.rows.opening import check_bytes
 from polytrain.tensor import TensorTrain, clip_ranks
 
 __all__ = [
-    "check_bytes",
     "check_choice",
     "check_count",
+    "check_loss",
+    "check_map_parameters",
     "check_nonnegative",
-    "check_weights",
     "given_starts",
+    "make_maps",
     "make_plan",
 ]
 
@@ -47,40 +48,39 @@ def check_nonnegative(name: str, value: Any) -> float:
     return float(value)
 
 
-def check_bytes(name: str, value: Any) -> int:
-    """Return a number of bytes, given as one or as a text such as "2 GB"; None is half of the machine's memory."""
-    if value is None:
-        return _half_of_memory()
-    if isinstance(value, str):
-        parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]?)i?B\s*", value)
-        if parts:
-            return max(1, int(float(parts[1]) * 1024 ** " kMGT".index(parts[2] or " ")))
-    elif not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0:
-        return int(value)
-    raise ValueError(f"{name} must be a positive number of bytes or a text such as '2 GB', got {value!r}.")
-
-
-def _half_of_memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, ValueError, OSError):  # not every system tells
-        return 4 << 30
-
-
 def _is_sequence(value: Any) -> bool:
     return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
 
 
-def _check_degrees(degree: Any, n_features: int) -> tuple[int, ...]:
-    """Basis functions per feature, degree + 1."""
-    if not _is_sequence(degree):
-        return (check_count("degree", degree, 1) + 1,) * n_features
-    if len(degree) != n_features:
+def _per_feature(name: str, given: Any, n_features: int) -> list[Any]:
+    """One entry per feature, of a sequence or of a single value for all."""
+    if not _is_sequence(given):
+        return [given] * n_features
+    if len(given) != n_features:
+        noun = "integer" if name == "degree" else "name"
         raise ValueError(
-            f"degree has {len(degree)} entries but X has {n_features} features; "
-            "give one degree per feature, or a single integer for all."
+            f"{name} has {len(given)} entries but X has {n_features} features; "
+            f"give one {name} per feature, or a single {noun} for all."
         )
-    return tuple(check_count(f"degree[{k}]", value, 1) + 1 for k, value in enumerate(degree))
+    return list(given)
+
+
+def check_map_parameters(parameters: dict[str, Any], n_features: int) -> tuple[list[int], list[str]]:
+    """Return degree and basis of every column."""
+    check_choice("scale", parameters["scale"], _SCALES)
+    degrees = _per_feature("degree", parameters["degree"], n_features)
+    several = _is_sequence(parameters["degree"])
+    degrees = [check_count(f"degree[{k}]" if several else "degree", degree, 1) for k, degree in enumerate(degrees)]
+    bases = _per_feature("basis", parameters["basis"], n_features)
+    for basis in bases if _is_sequence(parameters["basis"]) else bases[:1]:
+        check_choice("basis", basis, basis_names())
+    return degrees, bases
+
+
+def make_maps(parameters: dict[str, Any], summary: Summary) -> MapList:
+    """Check degree, basis and scale, and fit one map per column."""
+    degrees, bases = check_map_parameters(parameters, summary.n_features)
+    return fit_maps(bases, degrees, parameters["scale"], summary.low.tolist(), summary.high.tolist())
 
 
 def _check_ranks(rank: Any, dims: tuple[int, ...]) -> tuple[int, ...]:
@@ -102,24 +102,27 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
 
 
-def make_plan(parameters: dict[str, Any], loss: str, alpha: Any, n_features: int) -> TrainPlan:
-    """Check an estimator's parameters against the data's width and say what is to be learned."""
-    dims = _check_degrees(parameters["degree"], n_features)
+def check_loss(loss: Any, task: str) -> str:
+    """Return the name of a loss that is there for this task."""
+    if not isinstance(loss, str):
+        raise ValueError(f"loss must be a name such as {' or '.join(map(repr, loss_names(task)))}, got {loss!r}.")
+    if loss not in loss_names(task):
+        raise ValueError(f"loss must be one of {sorted(loss_names(task))}, got {loss!r}.")
+    return get_loss(loss).name
+
+
+def make_plan(parameters: dict[str, Any], dims: tuple[int, ...], loss: str, alpha: Any) -> TrainPlan:
+    """Check an estimator's parameters and say what is to be learned on maps of these sizes."""
     check_choice("solver", parameters["solver"], SOLVERS)
-    check_choice("scale", parameters["scale"], _SCALES)
     check_bytes("max_memory", parameters["max_memory"])
     check_choice("sampling", parameters["sampling"], _SAMPLINGS)
-    check_choice("basis", parameters["basis"], BASES)
     check_count(
         "verbose", int(parameters["verbose"]) if isinstance(parameters["verbose"], bool) else parameters["verbose"], 0
     )
     if isinstance(parameters["init"], str):
         check_choice("init", parameters["init"], _INITS)
-    if not isinstance(loss, str):
-        raise ValueError(f"loss must be a name such as 'logistic' or 'squared', got {loss!r}.")
     return TrainPlan(
-        loss=get_loss(loss).name,
-        basis=parameters["basis"],
+        loss=loss,
         dims=dims,
         ranks=_check_ranks(parameters["rank"], dims),
         alpha=check_nonnegative("alpha", alpha),
@@ -157,26 +160,3 @@ def given_starts(init: Any, n_trains: int, dims: tuple[int, ...]) -> list[Sequen
         if not all(np.isfinite(core).all() for core in train.cores):
             raise ValueError(f"init[{index}] contains NaN or infinity; a start needs finite cores.")
     return [train.cores for train in trains]
-
-
-def check_weights(sample_weight: Any, n_rows: int) -> NDArray:
-    """Return weights as float64 of shape (N,): finite, not negative, not all zero."""
-    if sample_weight is None:
-        return np.ones(n_rows)
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must be numbers, one per row: {error}.") from error
-    if weights.ndim == 0:
-        weights = np.full(n_rows, float(weights))
-    if weights.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: one weight for each of the {n_rows} rows."
-        )
-    if not np.isfinite(weights).all():
-        raise ValueError("sample_weight contains NaN or infinity; every weight must be a finite number.")
-    if (weights < 0).any():
-        raise ValueError(f"sample_weight must not be negative, got a least weight of {weights.min()}.")
-    if not weights.any():
-        raise ValueError("sample_weight is zero for every row; at least one row needs a positive weight.")
-    return weights / weights.max()  # only ratios matter, and sums of huge weights must not overflow

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, update_wrapper
+from functools import update_wrapper
 from types import MethodType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 
-from polytrain.decision import DECISIONS, Decision, get_decision
-from polytrain.estimators._base import BinaryProblem, TrainModel, validate_rows
-from polytrain.estimators._elsewhere import RowsElsewhere, open_elsewhere
+from polytrain.decisions import Decision, decision_names, get_decision
+from polytrain.estimators._base import Goal, TrainModel
 from polytrain.estimators._lazy import lazy_on_dask
-from polytrain.estimators._parameters import check_choice, check_weights, make_plan
-from polytrain.scaling import FeatureScale
+from polytrain.estimators._parameters import check_choice, check_loss
+from polytrain.learning.losses import get_loss, loss_names
+from polytrain.models import FittedModel
+from polytrain.rows import ClassTarget, Summary, open_rows
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainClassifier", "check_two_classes"]
@@ -38,8 +37,8 @@ class _NeedsLogOdds:
     def __get__(self, model: TensorTrainClassifier | None, owner: type | None = None) -> Any:
         if model is None:
             return self._function
-        loss = model.plan_.loss if hasattr(model, "plan_") else model.loss
-        if loss != "logistic":
+        loss = model.model_.loss if hasattr(model, "model_") else model.loss
+        if loss in loss_names("classification") and get_loss(loss).link != "logit":
             raise AttributeError(
                 f"{type(model).__name__} has no {self._function.__name__} with loss={loss!r}: its scores are not "
                 "log-odds. Use loss='logistic', or wrap the model in sklearn.calibration.CalibratedClassifierCV."
@@ -66,9 +65,10 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     alpha : float, default=1e-4
         Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
         the weighted mean of the loss (the paper's gamma).
-    basis : {"power", "chebyshev", "legendre"}, default="power"
-        Functions of each feature. All span the same polynomials; the latter two are better conditioned for high
-        degrees, and regularisation measures their coefficients instead of those of the powers.
+    basis : {"power", "chebyshev", "legendre"} or sequence of them, default="power"
+        Functions of each feature; a sequence gives one basis per feature. All span the same polynomials; the latter two
+        are better conditioned for high degrees, and regularisation measures their coefficients instead of those of the
+        powers.
     scale : {"minmax"} or None, default="minmax"
         "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it when predicting. None
         leaves features as they are (the paper's behaviour); they should then be of size one at most.
@@ -99,7 +99,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; "balanced" makes all classes weigh the same in total.
     warm_start : bool, default=False
-        Start from the trains of the last fit.
+        Start from the trains of the last fit, in the maps that they were learned in.
     random_state : int, RandomState instance or None, default=None
         Randomness of the start and of the rows that the first sweeps see.
     n_jobs : int or None, default=None
@@ -125,8 +125,10 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         "tolerance" if all trains met ``tol``, else "max_sweeps", or "rounding" if a sweep had to be undone.
     n_parameters_ : int
         Stored coefficients.
-    scale_ : FeatureScale or None
-        Range of the features in the training rows.
+    maps_ : MapList
+        The map of every column: its functions, and its range in the training rows.
+    model_ : FittedModel
+        All that predictions, explanations, exports and model files read; it does not change.
     plan_ : TrainPlan
         What was learned: checked degrees, ranks and settings.
     n_features_in_ : int
@@ -156,9 +158,6 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     (1, 3, 4, 3, 1)
     """
 
-    classes_: NDArray
-    decision_: Decision
-
     def __init__(
         self,
         *,
@@ -166,7 +165,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         degree: int | Sequence[int] = 2,
         rank: int | Sequence[int] = 8,
         alpha: float = 1e-4,
-        basis: str = "power",
+        basis: str | Sequence[str] = "power",
         scale: str | None = "minmax",
         init: str | TensorTrain | Sequence[TensorTrain] = "linear",
         decision: str = "one-vs-rest",
@@ -222,50 +221,35 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         TensorTrainClassifier
             The fitted estimator.
         """
-        with open_elsewhere(X, y, sample_weight, self.max_memory) as rows:
-            if rows is not None:
-                return self._fit_elsewhere(rows)
-        X, y, weights = self._validate(X, y, sample_weight)
-        return self._fit(X, y, weights, self.alpha)
+        loss = check_loss(self.loss, "classification")
+        with open_rows(self, X, y, sample_weight, loss=None, max_memory=self.max_memory) as rows:
+            self._fit_rows(rows, loss, self.alpha)
+        return self
 
-    def _fit_elsewhere(self, rows: RowsElsewhere) -> TensorTrainClassifier:
-        """Fit rows that are not an array in memory."""
-        summary = rows.summary(classify=True)
-        plan = make_plan(self.get_params(deep=False), self.loss, self.alpha, len(summary.low))
+    @property
+    def classes_(self) -> NDArray:
+        """Labels."""
+        return self.model_.classes  # type: ignore[return-value]
+
+    @property
+    def decision_(self) -> Decision:
+        """How the trains' scores become classes."""
+        return self.model_.decision  # type: ignore[return-value]
+
+    def _goal(self, summary: Summary, loss: str) -> Goal:
+        """Reduce the classes to binary problems."""
         classes = summary.labels
         decision = self._check_decision(classes)
-        scale = FeatureScale(summary.low, summary.high) if self.scale == "minmax" else None
-        rows.scale(summary, scale, classify=True)
         factors = self._class_weights(classes, summary.label_weights)
-        codes = decision.code(len(classes)) if len(classes) > 2 else np.array([[-1.0, 1.0]])
-        problems = [partial(rows.labelled, factors, code) for code in codes]
-        self._learn_elsewhere(plan, scale, rows, problems)
-        self.classes_, self.decision_ = classes, decision
-        return self
-
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[NDArray, NDArray, NDArray]:
-        X, y = validate_rows(self, X, y)
-        check_classification_targets(y)
-        return X, y, check_weights(sample_weight, len(X))
-
-    def _fit(self, X: NDArray, y: NDArray, weights: NDArray, alpha: Any) -> TensorTrainClassifier:
-        """Fit checked rows with this regularisation."""
-        if not weights.all():
-            X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
-        plan = make_plan(self.get_params(deep=False), self.loss, alpha, X.shape[1])
-        classes, labels = np.unique(y, return_inverse=True)
-        decision = self._check_decision(classes)
-        weights = weights * self._class_weights(classes, np.bincount(labels, weights))[labels]
-        self._learn(plan, X, _problems(decision, labels, weights, len(classes)))
-        self.classes_, self.decision_ = classes, decision
-        return self
+        targets = [ClassTarget(code, factors) for code in decision.code(len(classes))]
+        return Goal(targets, {"decision": decision, "classes": classes})
 
     def _check_decision(self, classes: NDArray) -> Decision:
         """Return the decision; classes and decision must fit it, and the last fit where there is a warm start."""
-        check_choice("decision", self.decision, DECISIONS)
-        decision = get_decision(self.decision)
+        check_choice("decision", self.decision, decision_names())
         check_two_classes(classes)
-        if self.warm_start and hasattr(self, "classes_"):
+        decision = get_decision(self.decision, len(classes))
+        if self._is_warm:
             same = np.array_equal(self.classes_, classes) and self.decision_.name == decision.name
             if not same:
                 raise ValueError(
@@ -308,10 +292,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             largest entry is the decision: the scores ("one-vs-rest"), or votes or minus Hamming distances with the
             tie-break added as a fraction.
         """
-        scores = self._scores(X)
-        if len(self.classes_) == 2:
-            return scores[0]
-        return self.decision_.decide(scores, len(self.classes_))
+        return self._ask(FittedModel.decide, X)
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray:
@@ -327,9 +308,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         ndarray of shape (n_samples,)
             Labels.
         """
-        decided = self.decision_function(X)
-        index = (decided > 0).astype(np.intp) if decided.ndim == 1 else decided.argmax(axis=1)
-        return self.classes_[index]
+        return self._ask(FittedModel.predict, X)
 
     @_NeedsLogOdds
     @lazy_on_dask
@@ -346,10 +325,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         ndarray of shape (n_samples, n_classes)
             Log-probabilities.
         """
-        scores = self._scores(X)
-        if len(self.classes_) == 2:
-            return -np.logaddexp(0.0, np.stack([scores[0], -scores[0]], axis=1))
-        return self.decision_.log_probabilities(scores, len(self.classes_))
+        return self._ask(FittedModel.log_probabilities, X)
 
     @_NeedsLogOdds
     @lazy_on_dask
@@ -367,10 +343,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             Probabilities; every row sums to 1. With "one-vs-one" and "binary-code" the largest one need not belong to
             the predicted class where the trains contradict each other: `predict` counts votes or bits.
         """
-        if hasattr(self, "classes_") and len(self.classes_) == 2:
-            positive = expit(self._scores(X)[0])
-            return np.stack([1.0 - positive, positive], axis=1)
-        return np.exp(self.predict_log_proba(X))
+        return self._ask(FittedModel.probabilities, X)
 
 
 def check_two_classes(classes: NDArray) -> None:
@@ -380,11 +353,3 @@ def check_two_classes(classes: NDArray) -> None:
             f"y holds only one class ({classes[0]!r}) in the rows of positive weight; "
             "a classifier needs at least two classes."
         )
-
-
-def _problems(decision: Decision, labels: NDArray, weights: NDArray, n_classes: int) -> list[BinaryProblem]:
-    """Binary problems of a code matrix; two classes are one problem, with the second class positive."""
-    if n_classes == 2:
-        return [(None, 2.0 * labels - 1.0, weights)]
-    targets = decision.code(n_classes)[:, labels]
-    return [(None if target.all() else np.flatnonzero(target), target, weights) for target in targets]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from polytrain.estimators._parameters import check_count, check_nonnegative
+from polytrain.estimators._parameters import check_count, check_loss, check_nonnegative
 from polytrain.estimators.classifier import TensorTrainClassifier, check_two_classes
+from polytrain.rows import Rows, open_rows
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainClassifierCV"]
@@ -53,7 +54,7 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
         Weighted error of every alpha on every fold.
     mean_errors_ : ndarray of shape (n_alphas,)
         Mean over the folds.
-    classes_, trains_, history_, n_iter_, stop_reason_, n_parameters_, scale_, plan_
+    classes_, trains_, history_, n_iter_, stop_reason_, n_parameters_, maps_, model_, plan_
         See `TensorTrainClassifier`; they belong to the final fit.
 
     Examples
@@ -76,7 +77,7 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
         loss: str = "logistic",
         degree: int | Sequence[int] = 2,
         rank: int | Sequence[int] = 8,
-        basis: str = "power",
+        basis: str | Sequence[str] = "power",
         scale: str | None = "minmax",
         init: str | TensorTrain | Sequence[TensorTrain] = "linear",
         decision: str = "one-vs-rest",
@@ -118,10 +119,10 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
+        X : array-like of shape (n_samples, n_features), Dask collection, or source of rows
+            Features; see `TensorTrainClassifier.fit`.
         y : array-like of shape (n_samples,)
-            Labels of any type.
+            Labels of any type; None with a source.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, of rows in training and of errors in validation.
 
@@ -130,18 +131,19 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
         TensorTrainClassifierCV
             The fitted estimator.
         """
-        X, y, weights = self._validate(X, y, sample_weight)
-        check_two_classes(np.unique(y[weights > 0]))
-        alphas = self._check_alphas()
-        model = self._plain_model()
-        folds = Parallel(n_jobs=self.n_jobs)(
-            delayed(_path_errors)(model, alphas, X, y, weights, train, test) for train, test in self._splits(X, y)
-        )
-        self.errors_ = np.array(folds).T
-        self.mean_errors_ = self.errors_.mean(axis=1)
-        self.alphas_ = alphas
-        self.alpha_ = float(alphas[np.argmin(self.mean_errors_)])
-        self._fit(X, y, weights, self.alpha_)
+        loss = check_loss(self.loss, "classification")
+        with open_rows(self, X, y, sample_weight, loss=None, max_memory=self.max_memory) as rows:
+            check_two_classes(rows.summary.labels)
+            alphas = self._check_alphas()
+            model = self._plain_model()
+            # Rows elsewhere are spread over workers for every single fit already.
+            folds = Parallel(n_jobs=self.n_jobs if rows.in_memory else 1)(
+                delayed(_path_errors)(model, loss, alphas, rows, *fold) for fold in self._folds(rows)
+            )
+            errors = np.array(folds).T
+            alpha = float(alphas[np.argmin(errors.mean(axis=1))])
+            self._fit_rows(rows, loss, alpha)
+        self.errors_, self.mean_errors_, self.alphas_, self.alpha_ = errors, errors.mean(axis=1), alphas, alpha
         return self
 
     def _check_alphas(self) -> NDArray:
@@ -162,8 +164,9 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
         parameters.update(warm_start=True, n_jobs=None, verbose=0, random_state=seed)
         return TensorTrainClassifier(**parameters)
 
-    def _splits(self, X: NDArray, y: NDArray) -> list[tuple[NDArray, NDArray]]:
-        cv = self.cv
+    def _folds(self, rows: Rows) -> Iterator[tuple[NDArray, NDArray]]:
+        """How often every row is learned from and how often it is tested on, fold by fold."""
+        y, cv = rows.targets(), self.cv
         if isinstance(cv, int | np.integer):
             classes, counts = np.unique(y, return_counts=True)
             if counts.min() < 2:
@@ -174,31 +177,45 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
             cv = min(check_count("cv", cv, 2), int(counts.min()))
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
             cv = StratifiedKFold(cv, shuffle=True, random_state=seed)
-        return list(check_cv(cv, y, classifier=True).split(X, y))
+        # Splitters look at the number of rows only; the rows themselves may be elsewhere.
+        for learned, tested in check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y):
+            yield _counts(learned, len(y)), _counts(tested, len(y))
+
+
+def _counts(rows: NDArray, n_rows: int) -> NDArray:
+    """How often each row is named, by a list of indices or by a mask."""
+    rows = np.asarray(rows)
+    return rows.astype(np.intp) if rows.dtype == bool else np.bincount(rows, minlength=n_rows)
+
+
+class _Constant:
+    """Predicts one label."""
+
+    def __init__(self, label: Any) -> None:
+        self._label = label
+
+    def predict(self, X: NDArray) -> NDArray:
+        return np.full(len(X), self._label)
 
 
 def _path_errors(
-    model: TensorTrainClassifier,
-    alphas: NDArray,
-    X: NDArray,
-    y: NDArray,
-    weights: NDArray,
-    train: NDArray,
-    test: NDArray,
+    model: TensorTrainClassifier, loss: str, alphas: NDArray, rows: Rows, learned: NDArray, tested: NDArray
 ) -> list[float]:
     """Weighted error of every alpha on one fold."""
     model = clone(model)  # folds must not see each other's trains
-    seen = np.unique(y[train][weights[train] > 0])
+    held_out = rows.weighted(tested)
+    try:
+        fold = rows.weighted(learned)
+        seen = fold.summary.labels
+    except ValueError:  # no row of the fold has a weight
+        seen = rows.summary.labels[:1]
+    if len(seen) < 2:  # a fold too small to learn from can only repeat the class it has seen
+        return [held_out.error(_Constant(seen[0]))] * len(alphas)
     if isinstance(model.class_weight, Mapping):  # a fold may lack a class
         known = seen.tolist()
         model.set_params(class_weight={label: w for label, w in model.class_weight.items() if label in known})
-    total = weights[test].sum()
     errors = []
     for alpha in alphas:
-        if len(seen) < 2:  # a fold too small to learn from can only repeat the class it has seen
-            predicted = np.full(len(test), seen[0]) if len(seen) else np.full(len(test), y[0])
-        else:
-            model.set_params(alpha=alpha)
-            predicted = model.fit(X[train], y[train], weights[train]).predict(X[test])
-        errors.append(float(weights[test] @ (predicted != y[test]) / total) if total > 0 else 0.0)
+        model._fit_rows(fold, loss, alpha)
+        errors.append(held_out.error(model.model_))
     return errors

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 
-from polytrain.estimators._base import TrainModel, validate_rows
-from polytrain.estimators._elsewhere import RowsElsewhere, open_elsewhere
+from polytrain.estimators._base import Goal, TrainModel
 from polytrain.estimators._lazy import lazy_on_dask
-from polytrain.estimators._parameters import check_weights, make_plan
-from polytrain.scaling import FeatureScale
+from polytrain.estimators._parameters import check_loss
+from polytrain.learning.losses import get_loss
+from polytrain.models import FittedModel
+from polytrain.rows import NumberTarget, Summary, open_rows
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainRegressor"]
 
 
 class TensorTrainRegressor(RegressorMixin, TrainModel):
-    """Polynomial regressor whose coefficients are kept as a tensor train, with the squared loss.
+    """Polynomial regressor whose coefficients are kept as a tensor train.
 
-    The target's weighted mean is subtracted before and added after learning (``intercept_``), so that regularisation
-    pulls predictions towards the mean and not towards zero.
+    Several targets are learned by one train each, on the same rows and maps. A target's weighted mean is subtracted
+    before and added after learning (``intercept_``), so that regularisation pulls predictions towards the mean and not
+    towards zero.
 
     Parameters
     ----------
+    loss : {"squared"}, default="squared"
+        What a wrong prediction costs.
     degree : int or sequence of int, default=2
         Largest power of each feature; a sequence gives one degree per feature.
     rank : int or sequence of int, default=8
@@ -36,12 +40,12 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     alpha : float, default=1e-2
         Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
         the weighted mean of the squared error.
-    basis : {"power", "chebyshev", "legendre"}, default="power"
-        Functions of each feature.
+    basis : {"power", "chebyshev", "legendre"} or sequence of them, default="power"
+        Functions of each feature; a sequence gives one basis per feature.
     scale : {"minmax"} or None, default="minmax"
         "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it when predicting.
-    init : {"linear", "random"} or TensorTrain, default="linear"
-        Where the sweeps start.
+    init : {"linear", "random"}, TensorTrain, or list of TensorTrain, default="linear"
+        Where the sweeps start; several targets need one given train each.
     solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
         How a core problem is solved.
     max_sweeps : int, default=4
@@ -60,31 +64,34 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Folder that keeps the state of every train after each sweep. A fit with the same rows, parameters and
         ``random_state`` (an integer) goes on from what is there and ends with the same model.
     warm_start : bool, default=False
-        Start from the train of the last fit.
+        Start from the trains of the last fit, in the maps that they were learned in.
     random_state : int, RandomState instance or None, default=None
         Randomness of the start and of the rows that the first sweeps see.
     n_jobs : int or None, default=None
-        Number of processes over which the rows are spread. The result does not depend on it. None is 1, -1 all cores.
+        Number of processes over which the trains are spread, or the rows of a train where there is only one. The
+        result does not depend on it. None is 1, -1 all cores.
     verbose : int, default=0
         1 shows a progress bar (tqdm, or one log line per sweep where it is not installed), 2 log lines.
 
     Attributes
     ----------
     trains_ : list of TensorTrain
-        The learned polynomial, one entry, in terms of scaled features and ``basis``, without ``intercept_``.
-    intercept_ : float
-        Weighted mean of the target.
+        The learned polynomials, one per target, in terms of scaled features and ``basis``, without ``intercept_``.
+    intercept_ : float or ndarray of shape (n_outputs,)
+        Weighted mean of the target, of each of several.
     history_ : list of dict
-        One record per sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds. Loss and objective are
-        means over the ``n_rows`` rows that the sweep saw.
+        One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds. Loss and
+        objective are means over the ``n_rows`` rows that the sweep saw.
     n_iter_ : int
-        Number of sweeps.
+        Sweeps of the train that took most.
     stop_reason_ : str
-        "tolerance" or "max_sweeps".
+        "tolerance" if all trains met ``tol``, else "max_sweeps", or "rounding" if a sweep had to be undone.
     n_parameters_ : int
         Stored coefficients.
-    scale_ : FeatureScale or None
-        Range of the features in the training rows.
+    maps_ : MapList
+        The map of every column: its functions, and its range in the training rows.
+    model_ : FittedModel
+        All that predictions, explanations, exports and model files read; it does not change.
     plan_ : TrainPlan
         What was learned: checked degrees, ranks and settings.
     n_features_in_ : int
@@ -110,12 +117,13 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     def __init__(
         self,
         *,
+        loss: str = "squared",
         degree: int | Sequence[int] = 2,
         rank: int | Sequence[int] = 8,
         alpha: float = 1e-2,
-        basis: str = "power",
+        basis: str | Sequence[str] = "power",
         scale: str | None = "minmax",
-        init: str | TensorTrain | Sequence[NDArray] = "linear",
+        init: str | TensorTrain | Sequence[TensorTrain] | Sequence[NDArray] = "linear",
         solver: str = "auto",
         max_sweeps: int = 4,
         tol: float = 1e-3,
@@ -127,6 +135,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        self.loss = loss
         self.degree = degree
         self.rank = rank
         self.alpha = alpha
@@ -154,7 +163,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         X : array-like of shape (n_samples, n_features), Dask collection, or source of rows
             Features. float32 computes in float32 and accumulates in float64. Dask arrays and data frames are fitted on
             the current Dask client. A source yields blocks ``(X, y)`` again and again, see `polytrain.sources`.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets; None with a source.
         sample_weight : array-like of shape (n_samples,), optional
             Weights. A weight of zero is the same as leaving the row out.
@@ -164,38 +173,38 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         TensorTrainRegressor
             The fitted estimator.
         """
-        with open_elsewhere(X, y, sample_weight, self.max_memory) as elsewhere:
-            if elsewhere is not None:
-                return self._fit_elsewhere(elsewhere)
-        rows, target = validate_rows(self, X, y, y_numeric=True)
-        target = target.astype(np.float64, copy=False)
-        weights = check_weights(sample_weight, len(rows))
-        if not weights.all():
-            rows, target, weights = rows[weights > 0], target[weights > 0], weights[weights > 0]
-        plan = make_plan(self.get_params(deep=False), "squared", self.alpha, rows.shape[1])
-        # The problem is homogeneous in the target: dividing it by its size changes nothing but the risk of overflow.
-        largest = float(np.abs(target).max()) or 1.0
-        mean = float(np.average(target / largest, weights=weights))
-        centred = target / largest - mean
-        spread = float(np.abs(centred).max()) or 1.0
-        self._learn(plan, rows, [(None, centred / spread, weights)], target_size=spread * largest)
-        self.intercept_ = mean * largest
+        loss = check_loss(self.loss, "regression")
+        with open_rows(self, X, y, sample_weight, loss=loss, max_memory=self.max_memory) as rows:
+            self._fit_rows(rows, loss, self.alpha)
         return self
 
-    def _fit_elsewhere(self, rows: RowsElsewhere) -> TensorTrainRegressor:
-        """Fit rows that are not an array in memory."""
-        summary = rows.summary(classify=False)
-        plan = make_plan(self.get_params(deep=False), "squared", self.alpha, len(summary.low))
-        scale = FeatureScale(summary.low, summary.high) if self.scale == "minmax" else None
-        rows.scale(summary, scale, classify=False)
-        low, high, total, mass = summary.target
-        largest = max(abs(low), abs(high)) or 1.0
-        mean = total / mass / largest
-        spread = max(high / largest - mean, mean - low / largest) or 1.0
-        problem = partial(rows.centred, largest, mean, spread)
-        self._learn_elsewhere(plan, scale, rows, [problem], target_size=spread * largest)
-        self.intercept_ = mean * largest
-        return self
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    @property
+    def intercept_(self) -> float | NDArray:
+        """Weighted mean of the target."""
+        shift = self.model_.shift
+        return float(shift[0]) if self.model_.one_output else shift
+
+    def _goal(self, summary: Summary, loss: str) -> Goal:
+        """Let every output begin at the best constant, and give it size one where the loss does not care."""
+        target = summary.target
+        if target is None:  # pragma: no cover  # regressions always summarise their targets
+            raise ValueError("y has no targets.")
+        kind, largest = get_loss(loss), target.largest
+        if kind.quadratic:
+            # The problem is homogeneous in the target: dividing by its size changes nothing but the risk of overflow.
+            scales = zip(largest.tolist(), target.mean.tolist(), target.spread.tolist(), strict=True)
+            targets = [NumberTarget(output, *scale) for output, scale in enumerate(scales)]
+            ends = {"shift": target.mean * largest, "size": target.spread * largest}
+        else:
+            starts = [kind.start(mean) for mean in (target.mean * largest).tolist()]
+            targets = [NumberTarget(output, offset=start) for output, start in enumerate(starts)]
+            ends = {"shift": np.array(starts)}
+        return Goal(targets, {**ends, "one_output": target.one_output})
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray:
@@ -208,7 +217,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predictions.
         """
-        return self._scores(X)[0] + self.intercept_
+        return self._ask(FittedModel.predict, X)

@@ -1,6 +1,6 @@
-"""Model files: fitted estimators in a documented format that is safe to open. ``docs/model-files.md`` describes it."""
+"""Fitted models: the object that everything reads, and its file, which ``docs/model-files.md`` describes."""
 
 from polytrain.models.errors import ModelFileError
-from polytrain.models.file import FORMAT, load
+from polytrain.models.fitted import FittedModel, fitted_model
 
-__all__ = ["FORMAT", "ModelFileError", "load"]
+__all__ = ["FittedModel", "ModelFileError", "fitted_model"]

@@ -1,7 +1,7 @@
 """The model file: layout, checksum, atomic writing and careful reading. ``docs/model-files.md`` describes the bytes.
 
 A model file is a safetensors file (see `polytrain.tensor_file`) whose header begins with fixed bytes and a checksum of
-all others. What the arrays and the JSON document in the metadata mean is the business of `polytrain.models.state`.
+all others. What the arrays and the JSON document in the metadata mean is not the business of this module.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from numpy.typing import NDArray
 
 from polytrain.atomic_file import write_atomically
 from polytrain.models.errors import ModelFileError
-from polytrain.models.state import describe, rebuild
-from polytrain.tables.section import TableSection
 from polytrain.tensor_file import Header, pack_tensors, parse_json, read_header, read_tensors
 
-__all__ = ["FORMAT", "load", "load_with_table", "save"]
+__all__ = ["FORMAT", "read_model_file", "write_model_file"]
 
-#: Number of the newest format. A reader knows all numbers up to its own; a file has the lowest that can hold it.
-FORMAT = 2
+#: Number of the format that is written. A reader knows all numbers up to its own.
+FORMAT = 3
 
 # The largest header that is parsed: JSON of this size takes less than 150 MB as Python objects, whatever it says.
 MAX_HEADER_BYTES = 1 << 22
@@ -42,15 +40,11 @@ def _checksum(header: bytes, body: Any) -> str:
     return digest.hexdigest()
 
 
-def save(model: Any, path: str | os.PathLike[str], table: TableSection | None = None) -> None:
-    """Write a fitted model, perhaps with the preparation of its tables; see ``TrainModel.save``."""
-    document, tensors = describe(model, table)
-    version = 1 if table is None else 2
+def write_model_file(path: str | os.PathLike[str], document: dict[str, Any], tensors: dict[str, NDArray]) -> None:
+    """Write a document and arrays, atomically."""
     text = json.dumps(document, separators=(",", ":"))
-    # What would not load must not be written. Refuse it here, where the model is still at hand.
-    _rebuild("the model cannot be stored", text, dict(tensors), version)
     header, body = pack_tensors(
-        tensors, {"format": "polytrain", "sha256": _NO_DIGEST, "version": str(version), "model": text}
+        tensors, {"format": "polytrain", "sha256": _NO_DIGEST, "version": str(FORMAT), "model": text}
     )
     if len(header) - 8 > MAX_HEADER_BYTES:
         raise ModelFileError(
@@ -61,47 +55,8 @@ def save(model: Any, path: str | os.PathLike[str], table: TableSection | None = 
     write_atomically(path, [header[: _DIGEST.start], digest, header[_DIGEST.stop :], *body])
 
 
-def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
-    """Read a model file written by ``model.save(path)``.
-
-    The file may come from a stranger: nothing in it is executed or imported, sizes are checked before memory is taken,
-    and every number and name is checked before the model is built.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    max_bytes : int, default=2**30
-        Refuse a larger file. The memory needed is a small multiple of the file's size.
-
-    Returns
-    -------
-    TensorTrainClassifier, TensorTrainClassifierCV or TensorTrainRegressor
-        The fitted model, equal to the saved one to the last bit. Of a file that ``polytrain fit`` wrote, it is the
-        estimator; `polytrain.tables.load_table_model` also returns the preparation of its tables.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is damaged, cut off, too large, of another kind, or of a format that this version does not know.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> import numpy as np
-    >>> import polytrain
-    >>> X = np.linspace(-1, 1, 20).reshape(-1, 1)
-    >>> model = polytrain.TensorTrainRegressor(random_state=0).fit(X, X[:, 0] ** 2)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     model.save(os.path.join(folder, "parabola.polytrain"))
-    ...     polytrain.load(os.path.join(folder, "parabola.polytrain"))
-    TensorTrainRegressor(random_state=0)
-    """
-    return load_with_table(path, max_bytes=max_bytes)[0]
-
-
-def load_with_table(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> tuple[Any, TableSection | None]:
-    """Read a model file; return the model, and what the file knows about tables, if anything."""
+def read_model_file(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, dict[str, NDArray], int]:
+    """Read a file's document, arrays and format number. Nothing in them has been checked but their form."""
     with open(path, "rb", opener=_open_file) as stream:
         n_bytes = os.fstat(stream.fileno()).st_size
         if n_bytes > max_bytes:
@@ -119,8 +74,11 @@ def load_with_table(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -
             tensors = read_tensors(stream, header)
         except ValueError as error:
             raise ModelFileError(f"{path!s} is damaged: {error}") from None
-    version = int(header.metadata["version"])
-    return _rebuild(f"{path!s} is no valid model file", header.metadata["model"], tensors, version)
+    try:
+        content = parse_json(header.metadata["model"])
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{path!s} is no valid model file: {error}") from error
+    return content, tensors, int(header.metadata["version"])
 
 
 def _open_file(path: str, flags: int) -> int:
@@ -148,11 +106,3 @@ def _check_header(path: str | os.PathLike[str], header: Header) -> None:
         )
     if not header.raw.startswith(_OPENING, 8) or metadata.keys() != {"format", "sha256", "version", "model"}:
         raise ModelFileError(f"{path!s} is damaged or was rewritten by another tool: its header is not as saved.")
-
-
-def _rebuild(what: str, text: str, tensors: dict[str, NDArray], version: int) -> tuple[Any, TableSection | None]:
-    """Build the model and its table; whatever the checks on the way refuse becomes a `ModelFileError`."""
-    try:
-        return rebuild(parse_json(text), tensors, version)
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise ModelFileError(f"{what}: {error}") from error

@@ -1,0 +1,44 @@
+"""Check rows and weights at the edge, once. Errors name the thing, its value and the remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+__all__ = ["COMPUTE_DTYPES", "check_weights", "validate_rows"]
+
+#: Types that trains are learned and evaluated in; others become the first.
+COMPUTE_DTYPES = (np.float64, np.float32)
+
+
+def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
+    """Run scikit-learn's checks, without a warning where its sums over a finite column overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return validate_data(model, *data, dtype=COMPUTE_DTYPES, **checks)
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> NDArray:
+    """Return weights as float64 of shape (N,), the largest 1: finite, not negative, not all zero."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be numbers, one per row: {error}.") from error
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: one weight for each of the {n_rows} rows."
+        )
+    if not np.isfinite(weights).all():
+        raise ValueError("sample_weight contains NaN or infinity; every weight must be a finite number.")
+    if (weights < 0).any():
+        raise ValueError(f"sample_weight must not be negative, got a least weight of {weights.min()}.")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every row; at least one row needs a positive weight.")
+    return weights / weights.max()  # only ratios matter, and sums of huge weights must not overflow

@@ -1,0 +1,317 @@
+"""Fitted estimators in model files, and back.
+
+`describe` writes format 3, `rebuild` reads formats 1 to 3. Reading goes through the estimators' own checks of
+parameters. What is wrong is a ``ValueError`` without the file's name; `load` adds it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, asdict, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.decisions import decision_names
+from polytrain.estimators._parameters import (
+    check_choice,
+    check_count,
+    check_loss,
+    check_map_parameters,
+    check_nonnegative,
+    given_starts,
+    make_plan,
+)
+from polytrain.estimators.classifier import TensorTrainClassifier
+from polytrain.estimators.cross_validation import TensorTrainClassifierCV
+from polytrain.estimators.regressor import TensorTrainRegressor
+from polytrain.learning.trainer import TrainPlan
+from polytrain.models import ModelFileError
+from polytrain.models.document import Document
+from polytrain.models.file import FORMAT, read_model_file, write_model_file
+from polytrain.models.fitted_state import describe_model, read_model
+from polytrain.models.values import ValueReader, ValueWriter
+from polytrain.tensor_file import parse_json
+from polytrain.version import __version__
+
+__all__ = ["load", "load_with_table", "save"]
+
+_ESTIMATORS: dict[str, Any] = {
+    estimator.__name__: estimator
+    for estimator in (TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor)
+}
+
+
+def save(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    *,
+    table: dict[str, Any] | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> None:
+    """Write a fitted estimator; see ``TrainModel.save``.
+
+    Parameters
+    ----------
+    estimator : estimator
+    path : path-like
+    table : dict, optional
+        JSON about the tables that the estimator was fitted from; `load_with_table` gives it back.
+    feature_names : sequence of str, optional
+        Names of the features, if the estimator does not know them.
+    """
+    document, tensors = describe(estimator, table, feature_names)
+    # What would not load must not be written. Refuse it here, where the model is still at hand.
+    _rebuild("the model cannot be stored", parse_json(json.dumps(document)), dict(tensors), FORMAT)
+    write_model_file(path, document, tensors)
+
+
+def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
+    """Read a model file written by ``model.save(path)``.
+
+    The file may come from a stranger: nothing in it is executed or imported, sizes are checked before memory is taken,
+    and every number and name is checked before the model is built.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    max_bytes : int, default=2**30
+        Refuse a larger file. The memory needed is a small multiple of the file's size.
+
+    Returns
+    -------
+    TensorTrainClassifier, TensorTrainClassifierCV or TensorTrainRegressor
+        The fitted model, equal to the saved one to the last bit. Of a file that ``polytrain fit`` wrote, it is the
+        estimator; `polytrain.tables.load_table_model` also returns the preparation of its tables.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, cut off, too large, of another kind, or of a format that this version does not know.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import polytrain
+    >>> X = np.linspace(-1, 1, 20).reshape(-1, 1)
+    >>> model = polytrain.TensorTrainRegressor(random_state=0).fit(X, X[:, 0] ** 2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "parabola.polytrain"))
+    ...     polytrain.load(os.path.join(folder, "parabola.polytrain"))
+    TensorTrainRegressor(random_state=0)
+    """
+    return load_with_table(path, max_bytes=max_bytes)[0]
+
+
+def load_with_table(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> tuple[Any, dict[str, Any] | None]:
+    """Read a model file; return the estimator, and the unchecked JSON about tables, if there is any."""
+    content, tensors, version = read_model_file(path, max_bytes)
+    return _rebuild(f"{path!s} is no valid model file", content, tensors, version)
+
+
+def _rebuild(what: str, content: Any, tensors: dict[str, NDArray], version: int) -> tuple[Any, dict[str, Any] | None]:
+    """Build the estimator; whatever the checks on the way refuse becomes a `ModelFileError`."""
+    try:
+        return rebuild(content, tensors, version)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise ModelFileError(f"{what}: {error}") from error
+
+
+def describe(
+    estimator: Any, table: dict[str, Any] | None = None, feature_names: Sequence[str] | None = None
+) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """Return the document and the arrays of a fitted estimator."""
+    if _ESTIMATORS.get(type(estimator).__name__) is not type(estimator):
+        raise ModelFileError(
+            f"{type(estimator).__qualname__} is none of {list(_ESTIMATORS)}; a model file cannot hold it. Use pickle."
+        )
+    values = ValueWriter()
+    parameters = estimator.get_params(deep=False)
+    names = getattr(estimator, "feature_names_in_", None) if feature_names is None else feature_names
+    fitted = replace(estimator.model_, feature_names=None if names is None else tuple(map(str, names)))
+    described, tensors = describe_model(fitted)
+    document = {
+        "writer": f"polytrain {__version__}",
+        "estimator": type(estimator).__name__,
+        "parameters": {name: values.write(name, value) for name, value in parameters.items()},
+        "plan": asdict(estimator.plan_),
+        **described,
+        "history": list(estimator.history_[0]) if estimator.history_ else [],
+        "n_iter": estimator.n_iter_,
+        "stop_reason": estimator.stop_reason_,
+        "table": table,
+    }
+    tensors |= {**_history_columns(estimator.history_), **values.tensors}
+    if isinstance(estimator, TensorTrainClassifierCV):
+        document["alpha"] = estimator.alpha_
+        searched = {"alphas": estimator.alphas_, "errors": estimator.errors_, "mean_errors": estimator.mean_errors_}
+        tensors |= {f"cv.{name}": array for name, array in searched.items()}
+    return document, tensors
+
+
+def _history_columns(history: list[dict]) -> dict[str, NDArray]:
+    """Records -> one array for each of their keys: integers, floats or tuples of integers."""
+    columns = {}
+    for key in history[0] if history else ():
+        column = [record[key] if record.keys() == history[0].keys() else None for record in history]
+        kinds = {type(value) for value in column}
+        if kinds in ({int}, {tuple}):
+            columns[f"history.{key}"] = np.array(column, dtype=np.int64)
+        elif kinds == {float}:
+            columns[f"history.{key}"] = np.array(column, dtype=np.float64)
+        else:
+            raise ModelFileError(f"history_ holds values of {key!r} that a model file cannot store. Use pickle.")
+    return columns
+
+
+def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[Any, dict[str, Any] | None]:
+    """Check a document of this format and its arrays; return the fitted estimator, and JSON about its tables."""
+    document = Document(content, tensors)
+    document.take("writer", str)
+    name = document.take("estimator", str)
+    if name not in _ESTIMATORS:
+        raise ValueError(f"the estimator {name!r:.60} is none of {list(_ESTIMATORS)}.")
+    model = _ESTIMATORS[name](**_read_parameters(document, _ESTIMATORS[name]))
+    is_classifier = isinstance(model, TensorTrainClassifier)
+    plan, old = _read_plan(document, version)
+    check_loss(plan.loss, "classification" if is_classifier else "regression")
+    model.plan_ = plan
+    model.model_ = read_model(document, plan.loss, plan.dims, version, {**old, "is_classifier": is_classifier})
+    if (model.model_.classes is not None) != is_classifier:
+        raise ValueError(f"{name} {'needs' if is_classifier else 'has no'} classes.")
+    model.n_features_in_ = model.model_.n_features
+    if model.model_.feature_names is not None:
+        model.feature_names_in_ = np.array(model.model_.feature_names, dtype=object)
+    n_trains = model.model_.n_trains
+    _read_history(document, model, n_trains)
+    if isinstance(model, TensorTrainClassifierCV):
+        _read_cross_validation(document, model)
+    table = None
+    if version >= 2:  # format 1 knows no tables, and format 2 nothing else
+        table = document.take("table", dict) if version == 2 else document.take("table", dict, type(None))
+    document.check_empty()
+    _check_parameters(model, n_trains)
+    return model, table
+
+
+def _read_parameters(document: Document, estimator: Any) -> dict[str, Any]:
+    """Constructor parameters; those of a later version that the file lacks keep their defaults."""
+    known = estimator._get_param_names()
+    stored = document.take("parameters", dict)
+    unknown = [name for name in stored if name not in known]
+    if unknown:
+        raise ValueError(f"{estimator.__name__} has no parameters {str(unknown)[:100]}.")
+    reader = ValueReader(document.tensor)
+    return {name: reader.read(value) for name, value in stored.items()}
+
+
+def _read_plan(document: Document, version: int) -> tuple[TrainPlan, dict[str, Any]]:
+    """What was learned, through the same checks as the parameters of a fit; and what older plans say besides."""
+    entries = document.take("plan", dict)
+    old = {"basis": entries.pop("basis", None)} if version < 3 else {}
+    known = {field.name for field in fields(TrainPlan)}
+    needed = {field.name for field in fields(TrainPlan) if field.default is MISSING}  # older files lack newer settings
+    if not needed <= entries.keys() <= known:
+        raise ValueError(f"the plan has the entries {str(list(entries))[:200]}.")
+    for name in ("dims", "ranks"):
+        sizes = entries[name]
+        if not isinstance(sizes, list) or not all(type(size) is int and 1 <= size < 1 << 62 for size in sizes):
+            raise ValueError(f"the {name} of the plan are not plausible.")
+        entries[name] = tuple(sizes)
+    plan = TrainPlan(**entries)
+    if not plan.dims:
+        raise ValueError("the plan has no features.")
+    parameters = {
+        "rank": list(plan.ranks[1:-1]),
+        "init": None if plan.init == "given" else plan.init,
+        "verbose": 0,
+        "max_memory": None,
+        **{name: getattr(plan, name) for name in ("solver", "max_sweeps", "tol", "sampling")},
+    }
+    if make_plan(parameters, plan.dims, plan.loss, plan.alpha) != plan:
+        raise ValueError("the plan contradicts itself.")
+    return plan, old
+
+
+def _read_history(document: Document, model: Any, n_trains: int) -> None:
+    columns = {}
+    for key in document.take("history", list):
+        if not isinstance(key, str) or key in columns:
+            raise ValueError(f"the history has no column {key!r:.60}.")
+        columns[key] = document.tensor(f"history.{key}")
+    lengths = {len(column) if column.ndim else -1 for column in columns.values()}
+    if len(lengths) > 1 or any(
+        column.dtype not in (np.float64, np.int64) or not 1 <= column.ndim <= 2 for column in columns.values()
+    ):
+        raise ValueError("the columns of the history do not fit together.")
+    if "train" in columns and ((columns["train"] < 0).any() or (columns["train"] >= n_trains).any()):
+        raise ValueError("the history speaks of trains that are not there.")
+    lists = [map(tuple, column.tolist()) if column.ndim == 2 else column.tolist() for column in columns.values()]
+    model.history_ = [dict(zip(columns, record, strict=True)) for record in zip(*lists, strict=True)]
+    model.n_iter_ = check_count("n_iter", document.take("n_iter", int), 0)
+    model.stop_reason_ = document.take("stop_reason", str)
+
+
+def _read_cross_validation(document: Document, model: Any) -> None:
+    model.alpha_ = check_nonnegative("alpha", document.take_float("alpha"))
+    model.alphas_ = document.tensor("cv.alphas", (np.float64,), (None,))
+    model.errors_ = document.tensor("cv.errors", (np.float64,), (len(model.alphas_), None))
+    model.mean_errors_ = document.tensor("cv.mean_errors", (np.float64,), (len(model.alphas_),))
+
+
+def _check_parameters(model: Any, n_trains: int) -> None:
+    """Run the checks of a fit, and those of what a fit does not look at."""
+    is_classifier = isinstance(model, TensorTrainClassifier)
+    alpha = model._check_alphas()[0] if isinstance(model, TensorTrainClassifierCV) else model.alpha
+    parameters = model.get_params(deep=False)
+    loss = check_loss(model.loss, "classification" if is_classifier else "regression")
+    degrees, _ = check_map_parameters(parameters, model.n_features_in_)
+    plan = make_plan(parameters, tuple(degree + 1 for degree in degrees), loss, alpha)
+    if plan.init == "given":
+        given_starts(model.init, n_trains, plan.dims)
+    for name, check in _OTHER_CHECKS.items():
+        if hasattr(model, name):
+            check(name, getattr(model, name))
+    if is_classifier:
+        check_choice("decision", model.decision, decision_names())
+        model._class_weights(model.classes_, np.ones(len(model.classes_)))
+
+
+def _check_flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool | int | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r:.60}.")
+
+
+def _check_n_jobs(name: str, value: Any) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value == 0):
+        raise ValueError(f"{name} must be None or an integer other than 0, got {value!r:.60}.")
+
+
+def _check_seed(name: str, value: Any) -> None:
+    if value is None or isinstance(value, np.random.RandomState):
+        return
+    if not isinstance(value, int | np.integer) or not 0 <= value < 1 << 32:
+        raise ValueError(f"{name} must be None, a RandomState or an integer from 0 to 2**32 - 1, got {value!r:.60}.")
+
+
+def _check_cv(name: str, value: Any) -> None:
+    if isinstance(value, int | np.integer):
+        check_count(name, value, 2)
+    elif isinstance(value, list | tuple):
+        if not all(isinstance(split, list | tuple) and len(split) == 2 for split in value):
+            raise ValueError(f"{name} must list pairs of training and test rows.")
+    elif value is not None and (isinstance(value, str) or not hasattr(value, "split")):
+        raise ValueError(f"{name} must be a number of folds, splits or a splitter, got {value!r:.60}.")
+
+
+_OTHER_CHECKS: dict[str, Callable[[str, Any], None]] = {
+    "warm_start": _check_flag,
+    "n_jobs": _check_n_jobs,
+    "random_state": _check_seed,
+    "cv": _check_cv,
+}

@@ -1,0 +1,203 @@
+"""What a fit leaves behind: one immutable object that predictions, explanations, exports and model files all read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from polytrain.decisions import Decision
+from polytrain.learning.losses import get_loss
+from polytrain.learning.threads import one_blas_thread
+from polytrain.maps import MapList
+from polytrain.tensor import TensorTrain
+from polytrain.tensor.contract import TrainStack
+
+__all__ = ["FittedModel", "fitted_model"]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """Maps, trains and what becomes of their scores. Nothing in it changes.
+
+    Attributes
+    ----------
+    loss : str
+        Name of the loss that the trains were learned with.
+    maps : MapList
+        One per column.
+    cores : tuple of tuples of ndarray
+        Every train as it was learned, for targets without ``shift`` and divided by ``size``; the arrays are read-only.
+    shift, size : ndarray of shape (n_trains,)
+        A score is ``size * value of the train + shift``: zeros and ones for classifiers.
+    decision, classes : Decision and ndarray, or None
+        How scores become classes, and their labels; None for regressors.
+    feature_names : tuple of str, or None
+        Names of the columns, where they had any.
+    one_output : bool
+        Whether a regressor predicts one number per row rather than a row of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polytrain import TensorTrainRegressor
+    >>> X = np.linspace(-1, 1, 50).reshape(-1, 1)
+    >>> model = TensorTrainRegressor(random_state=0).fit(X, X[:, 0] ** 2).model_
+    >>> model.maps
+    MapList([PolynomialMap(basis='power', n=3, low=-1.0, high=1.0)])
+    >>> model.scores(X).shape
+    (1, 50)
+    """
+
+    loss: str
+    maps: MapList
+    cores: tuple[tuple[NDArray, ...], ...]
+    shift: NDArray
+    size: NDArray
+    decision: Decision | None = None
+    classes: NDArray | None = None
+    feature_names: tuple[str, ...] | None = None
+    one_output: bool = True
+
+    @classmethod
+    def make(
+        cls,
+        loss: str,
+        maps: MapList,
+        trains: Sequence[Sequence[NDArray]],
+        *,
+        shift: Any = 0.0,
+        size: Any = 1.0,
+        decision: Decision | None = None,
+        classes: NDArray | None = None,
+        feature_names: Sequence[str] | None = None,
+        one_output: bool = True,
+    ) -> FittedModel:
+        """Take trains as they were learned; the arrays are copied where they could be changed from outside."""
+        cores = tuple(tuple(_frozen(core, np.float64) for core in train) for train in trains)
+        shifts, sizes = (_frozen(np.broadcast_to(value, len(cores)), np.float64) for value in (shift, size))
+        labels = None if classes is None else _frozen(classes, classes.dtype)
+        names = None if feature_names is None else tuple(map(str, feature_names))
+        return cls(loss, maps, cores, shifts, sizes, decision, labels, names, one_output)
+
+    def with_trains(self, trains: Sequence[Sequence[NDArray]]) -> FittedModel:
+        """Return the same model with other trains, given by their cores, for targets divided by ``size``."""
+        return replace(self, cores=tuple(tuple(_frozen(core, np.float64) for core in train) for train in trains))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        for array in (self.shift, self.size, *(core for train in self.cores for core in train)):
+            array.setflags(write=False)  # pickles forget it
+        if self.classes is not None:
+            self.classes.setflags(write=False)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.maps)
+
+    @property
+    def n_trains(self) -> int:
+        """Number of trains."""
+        return len(self.cores)
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers in all cores."""
+        return sum(core.size for train in self.cores for core in train)
+
+    @cached_property
+    def trains(self) -> tuple[TensorTrain, ...]:
+        """The trains in the units of the target, without ``shift``."""
+        with np.errstate(over="ignore"):
+            return tuple(
+                TensorTrain([size * train[0], *train[1:]])
+                for size, train in zip(self.size.tolist(), self.cores, strict=True)
+            )
+
+    @cached_property
+    def train_names(self) -> tuple[str, ...]:
+        """What a high score of each train speaks for."""
+        if self.classes is not None and self.decision is not None:
+            return self.decision.train_names([str(label) for label in self.classes])
+        if self.one_output:
+            return ("prediction",)
+        return tuple(f"output {index}" for index in range(self.n_trains))
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the scores are log-odds of classes."""
+        return self.classes is not None and get_loss(self.loss).link == "logit"
+
+    @cached_property
+    def _stack(self) -> TrainStack:
+        # The trains as they were learned: in the units of the target they might overflow float32.
+        return TrainStack(self.cores, [feature_map.values for feature_map in self.maps], np.float64)
+
+    def scores(self, X: NDArray, n_threads: int = 1) -> NDArray:
+        """Scores of all trains on checked rows X (N, d), shape (n_trains, N), float64."""
+        with one_blas_thread():
+            values = self._stack.astype(X.dtype).evaluate(X, self.maps.place, n_threads)
+        values = values.astype(np.float64, copy=False)
+        if self.classes is None:
+            values *= self.size[:, None]
+            values += self.shift[:, None]
+        return values
+
+    def decide(self, X: NDArray, n_threads: int = 1) -> NDArray:
+        """What ``decision_function`` returns for checked rows."""
+        return self._decision.decide(self.scores(X, n_threads), self._n_classes)
+
+    def predict(self, X: NDArray, n_threads: int = 1) -> NDArray:
+        """Labels (N,), numbers (N,), or numbers (N, n_outputs) of checked rows."""
+        if self.classes is not None:
+            return self.classes[self._decision.choose(self.decide(X, n_threads))]
+        scores = self.scores(X, n_threads)
+        return scores[0] if self.one_output else np.ascontiguousarray(scores.T)
+
+    def probabilities(self, X: NDArray, n_threads: int = 1) -> NDArray:
+        """Probabilities (N, m) of checked rows."""
+        return self._decision.probabilities(self.scores(X, n_threads), self._n_classes)
+
+    def log_probabilities(self, X: NDArray, n_threads: int = 1) -> NDArray:
+        """Log-probabilities (N, m) of checked rows."""
+        return self._decision.log_probabilities(self.scores(X, n_threads), self._n_classes)
+
+    @property
+    def _decision(self) -> Decision:
+        if self.decision is None:
+            raise TypeError("a regressor decides nothing.")
+        return self.decision
+
+    @property
+    def _n_classes(self) -> int:
+        return 0 if self.classes is None else len(self.classes)
+
+
+def _frozen(array: Any, dtype: Any) -> NDArray:
+    """Return a contiguous read-only copy."""
+    copy = np.array(array, dtype=dtype, order="C")
+    copy.setflags(write=False)
+    return copy
+
+
+def fitted_model(estimator: Any, what: str = "this") -> FittedModel:
+    """Return the fitted model of an estimator, or say why there is none."""
+    if isinstance(estimator, FittedModel):
+        return estimator
+    if not hasattr(type(estimator), "trains_"):
+        raise TypeError(
+            f"{what} needs a fitted TensorTrainClassifier or TensorTrainRegressor, got {type(estimator).__name__}. "
+            "Of a pipeline, pass the last step, such as model[-1]."
+        )
+    check_is_fitted(estimator, "model_")
+    return estimator.model_

@@ -1,0 +1,178 @@
+"""A fitted model <-> a JSON document and named arrays.
+
+`describe_model` writes format 3; `read_model` reads formats 1 to 3 and checks all that a prediction relies on. Numbers
+that decide about memory are compared with what is there before they are used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.basis import BASES
+from polytrain.decisions import Decision, get_decision
+from polytrain.maps import KINDS, FeatureMap, MapList, PolynomialMap
+from polytrain.models.document import Document
+from polytrain.models.errors import ModelFileError
+from polytrain.models.fitted import FittedModel
+from polytrain.models.labels import read_labels, write_labels
+from polytrain.models.values import join_cores, split_cores
+
+__all__ = ["describe_model", "read_model"]
+
+# Trains of unequal ranks are padded to the largest when they are stacked. A file may ask for padding to so many
+# numbers, or to so many times what it stores, and not for more.
+_FREE_PADDING, _LARGEST_PADDING = 1 << 22, 16
+
+
+def describe_model(model: FittedModel) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """Return the document and the arrays of a fitted model."""
+    maps, map_tensors = _describe_maps(model.maps)
+    names = model.feature_names
+    document: dict[str, Any] = {
+        "maps": maps,
+        "one_output": model.one_output,
+        "feature_names": None if names is None else list(names),
+        "decision": None if model.decision is None else model.decision.name,
+        "classes": None,
+    }
+    tensors: dict[str, NDArray] = {
+        "cores": np.concatenate([join_cores(train) for train in model.cores]),
+        "ranks": np.array([(1, *(core.shape[2] for core in train)) for train in model.cores], dtype=np.int64),
+        "shift": model.shift,
+        "size": model.size,
+        **map_tensors,
+    }
+    if model.classes is not None:
+        document["classes"], labels = write_labels(model.classes)
+        tensors |= labels
+    return document, tensors
+
+
+def _describe_maps(maps: MapList) -> tuple[list[dict[str, Any]], dict[str, NDArray]]:
+    """Kinds with what they say about their maps; the columns of a kind are listed where there are several."""
+    groups: list[dict[str, Any]] = []
+    tensors: dict[str, NDArray] = {}
+    for index, (kind, columns) in enumerate(maps.groups):
+        if KINDS.get(kind.kind) is not kind:
+            raise ModelFileError(
+                f"maps of the kind {kind.kind!r} are not in the table of kinds, so a file cannot hold them."
+            )
+        entries, arrays = kind.pack(maps.members(columns))
+        groups.append({"kind": kind.kind, "count": len(columns), **({"entries": entries} if entries else {})})
+        tensors |= {f"map.{index}.{name}": array for name, array in arrays.items()}
+        if len(maps.groups) > 1:
+            tensors[f"columns.{index}"] = np.array(columns, dtype=np.int64)
+    return groups, tensors
+
+
+def read_model(document: Document, loss: str, dims: tuple[int, ...], version: int, old: dict[str, Any]) -> FittedModel:
+    """Check and build a model with this loss and these sizes of maps.
+
+    ``old`` holds what formats 1 and 2 say elsewhere: the basis.
+    """
+    cores = document.tensor("cores", (np.float64, np.float32), (None,))
+    if not np.isfinite(cores).all():
+        raise ValueError("the cores contain NaN or infinity.")
+    if not all(1 <= n <= cores.size for n in dims):
+        raise ValueError("the dims of the plan are not plausible.")
+    ranks = document.tensor("ranks", (np.int64,), (None, len(dims) + 1))
+    trains = _read_trains(cores, dims, ranks)
+    maps = _read_maps(document, len(dims)) if version >= 3 else _read_old_maps(document, dims, old["basis"])
+    if maps.dims != dims:
+        raise ValueError("the maps have other sizes than the plan.")
+    names = document.take("feature_names", list, type(None))
+    if names is not None and (len(names) != len(dims) or not all(isinstance(name, str) for name in names)):
+        raise ValueError(f"there should be {len(dims)} feature names.")
+    return FittedModel.make(loss, maps, trains, feature_names=names, **_read_ends(document, len(trains), version, old))
+
+
+def _read_trains(cores: NDArray, dims: tuple[int, ...], ranks: NDArray) -> list[list[NDArray]]:
+    """Cut the cores, once it is sure that sizes fit and that stacking will not blow them up."""
+    ends = ranks[:, [0, -1]]
+    if not len(ranks) or ranks.min() < 1 or ranks.max() > cores.size or (ends != 1).any():
+        raise ValueError("the ranks are not plausible.")
+    sizes = ranks[:, :-1].astype(np.float64) * np.array(dims, dtype=np.float64) * ranks[:, 1:]  # ints might overflow
+    if sizes.sum() != cores.size:
+        raise ValueError(f"dims and ranks ask for {sizes.sum():.0f} numbers, but there are {cores.size}.")
+    widest = ranks.max(axis=0).astype(np.float64)
+    padded = len(ranks) * float(np.sum(widest[:-1] * np.array(dims) * widest[1:]))
+    if padded > max(_FREE_PADDING, _LARGEST_PADDING * cores.size):
+        raise ValueError(f"the ranks of the trains differ so much that stacking them takes {padded:.3g} numbers.")
+    parts = np.split(cores, np.cumsum(sizes.sum(axis=1)).astype(np.int64)[:-1])
+    return [split_cores(part, list(dims), row.tolist()) for part, row in zip(parts, ranks, strict=True)]
+
+
+def _read_maps(document: Document, n_features: int) -> MapList:
+    groups = document.take("maps", list)
+    maps: list[FeatureMap | None] = [None] * n_features
+    for index, group in enumerate(groups):
+        if not isinstance(group, dict) or not {"kind", "count"} <= group.keys() <= {"kind", "count", "entries"}:
+            raise ValueError(f"the maps should be described by kind, count and entries, not by {group!r:.60}.")
+        kind, count, entries = group["kind"], group["count"], group.get("entries", {})
+        if not isinstance(kind, str) or kind not in KINDS or not isinstance(entries, dict):
+            raise ValueError(f"there are no maps of the kind {kind!r:.60}; there are {list(KINDS)}.")
+        if type(count) is not int or not 1 <= count <= n_features:
+            raise ValueError(f"there cannot be {count!r:.60} maps of the kind {kind!r}.")
+        columns = np.arange(n_features)
+        if len(groups) > 1:
+            columns = document.tensor(f"columns.{index}", (np.int64,), (count,))
+        if count != len(columns) or (columns < 0).any() or (columns >= n_features).any():
+            raise ValueError("the columns of the maps are not plausible.")
+        for k, feature_map in zip(
+            columns, KINDS[kind].unpack(entries, document.tensors(f"map.{index}."), count), strict=True
+        ):
+            maps[k] = feature_map
+    found = [feature_map for feature_map in maps if feature_map is not None]
+    if len(found) < n_features:
+        raise ValueError("some columns have no map.")
+    return MapList(found)
+
+
+def _read_old_maps(document: Document, dims: tuple[int, ...], basis: Any) -> MapList:
+    """Formats 1 and 2 know polynomials of one family only, with or without ranges."""
+    if basis not in BASES:
+        raise ValueError(f"basis must be one of {list(BASES)}, got {basis!r:.60}.")
+    if not document.take("scaled", bool):
+        return MapList([PolynomialMap(basis, n) for n in dims])
+    low, high = (document.tensor(f"scale.{side}", (np.float64,), (len(dims),)) for side in ("low", "high"))
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
+        raise ValueError("the ranges of the features are not finite or upside down.")
+    return MapList([PolynomialMap(basis, *entry) for entry in zip(dims, low.tolist(), high.tolist(), strict=True)])
+
+
+def _read_ends(document: Document, n_trains: int, version: int, old: dict[str, Any]) -> dict[str, Any]:
+    """What becomes of the scores: arguments of ``FittedModel.make``."""
+    if version >= 3:
+        shift, size = (document.tensor(name, (np.float64,), (n_trains,)) for name in ("shift", "size"))
+        one_output, decision = document.take("one_output", bool), document.take("decision", str, type(None))
+        labels = document.take("classes", dict, type(None))
+    else:
+        size, one_output = np.full(n_trains, document.take_float("target_size")), True
+        is_classifier = old["is_classifier"]
+        shift = np.full(n_trains, 0.0 if is_classifier else document.take_float("intercept"))
+        decision = document.take("decision", str) if is_classifier else None
+        labels = document.take("classes", dict) if is_classifier else None
+    if not (np.isfinite(shift).all() and np.isfinite(size).all() and (size > 0).all()):
+        raise ValueError("shift and size of the target should be finite, and the size positive.")
+    ends: dict[str, Any] = {"shift": shift, "size": size, "one_output": one_output}
+    if (decision is None) != (labels is None):
+        raise ValueError("a classifier has both a decision and classes.")
+    if labels is None or decision is None:
+        if one_output and n_trains != 1:
+            raise ValueError(f"a regressor of one output has one train, not {n_trains}.")
+        return ends
+    if shift.any() or (size != 1.0).any() or not one_output:
+        raise ValueError("a classifier's scores are neither shifted nor scaled.")
+    classes = read_labels(labels, document.tensor)
+    return {**ends, "decision": _read_decision(decision, len(classes), n_trains), "classes": classes}
+
+
+def _read_decision(name: str, n_classes: int, n_trains: int) -> Decision:
+    decision = get_decision(name, n_classes)
+    needed = decision.n_trains(n_classes)
+    if n_trains != needed:
+        raise ValueError(f"{n_classes} classes need {needed} trains with {name}, not {n_trains}.")
+    return decision

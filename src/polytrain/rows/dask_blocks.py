@@ -1,0 +1,53 @@
+"""Dask collections as lists of lazy blocks of rows. Dask is imported only where there is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["aligned_blocks", "is_dask", "lazy_blocks"]
+
+
+def is_dask(X: Any) -> bool:
+    """Whether this is a Dask array or data frame. Dask is not imported for it."""
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
+
+
+def lazy_blocks(collection: Any, name: str, sizes_needed: bool = True) -> list[Any]:
+    """Lazy blocks of rows of a Dask array, data frame or series."""
+    if not is_dask(collection):
+        raise ValueError(
+            f"X is a Dask collection but {name} is {type(collection).__name__}; make it one with the same chunks of "
+            f"rows, for example dask.array.from_array({name}, chunks=X.chunks[0])."
+        )
+    if hasattr(collection, "divisions"):
+        return list(collection.to_delayed())
+    if collection.ndim > 1 and collection.numblocks[1] > 1:
+        raise ValueError(
+            f"{name} has {collection.numblocks[1]} column chunks; rechunk to one with {name}.rechunk({{1: -1}})."
+        )
+    if sizes_needed and any(np.isnan(size) for size in collection.chunks[0]):
+        raise ValueError(f"the chunk sizes of {name} are unknown; find them with {name}.compute_chunk_sizes().")
+    return list(collection.to_delayed().ravel())
+
+
+def aligned_blocks(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
+    """Blocks of features, targets and perhaps weights that belong together."""
+    pieces = [lazy_blocks(X, "X"), lazy_blocks(y, "y")]
+    if sample_weight is not None:
+        pieces.append(lazy_blocks(sample_weight, "sample_weight"))
+    for name, other in (("y", y), ("sample_weight", sample_weight)):
+        both_arrays = hasattr(X, "chunks") and hasattr(other, "chunks")
+        if both_arrays and X.chunks[0] != other.chunks[0]:
+            raise ValueError(
+                f"{name} has row chunks {other.chunks[0]} but X has {X.chunks[0]}; "
+                f"match them with {name}.rechunk(X.chunks[0])."
+            )
+    counts = [len(blocks) for blocks in pieces]
+    if len(set(counts)) > 1:
+        raise ValueError(
+            f"X, y (and sample_weight) have {counts} partitions of rows; repartition them alike, for example with "
+            "y.repartition(npartitions=X.npartitions)."
+        )
+    return list(zip(*pieces, strict=True))

@@ -1,0 +1,190 @@
+"""Open whatever is given to ``fit`` as rows, and check it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length
+
+from polytrain.checks import COMPUTE_DTYPES, check_weights, validate_rows
+from polytrain.learning.engines.spill import SpillRunner
+from polytrain.learning.losses import get_loss
+from polytrain.rows.dask_blocks import aligned_blocks, is_dask
+from polytrain.rows.rows import ArrayRows, PartitionedRows, Rows
+from polytrain.rows.summary import RawRows
+from polytrain.sources import MappedRows, is_source, recut
+
+__all__ = ["check_bytes", "open_rows"]
+
+
+@contextmanager
+def open_rows(
+    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, loss: str | None, max_memory: Any
+) -> Iterator[Rows]:
+    """Open the rows of a fit, and check those that are in memory.
+
+    Parameters
+    ----------
+    estimator : estimator
+        It is told the number and the names of features, as scikit-learn does.
+    X, y, sample_weight
+        What was given to ``fit``.
+    loss : str or None
+        The loss of a regression; None for classification.
+    max_memory : int, str or None
+        Bytes that rows may take in memory.
+    """
+    if is_dask(X):
+        yield _DaskRows(X, y, sample_weight, loss)
+        return
+    max_bytes = check_bytes("max_memory", max_memory)
+    if isinstance(X, np.memmap) and X.ndim == 2 and y is not None and X.nbytes > max_bytes:
+        arrays = [X, y] if sample_weight is None else [X, y, sample_weight]
+        check_consistent_length(*arrays)
+        source: Any = MappedRows(*arrays)
+    elif is_source(X):
+        if y is not None or sample_weight is not None:
+            raise ValueError("X yields blocks of rows with their targets; leave y and sample_weight out.")
+        source = X
+    else:
+        rows = _check_arrays(estimator, X, y, sample_weight, loss)
+        yield ArrayRows(rows, loss is None, getattr(estimator, "feature_names_in_", None))
+        return
+    with SpillRunner(max_bytes) as runner:
+        yield _SourceRows(source, runner, max_bytes, loss)
+
+
+def _check_arrays(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss: str | None) -> RawRows:
+    if loss is None:
+        X, y = validate_rows(estimator, X, y)
+        check_classification_targets(y)
+    else:
+        X, y = validate_rows(estimator, X, y, y_numeric=True, multi_output=True)
+        y = y.astype(np.float64, copy=False)
+        get_loss(loss).check_target(y)
+    return RawRows(X, y, check_weights(sample_weight, len(X)))
+
+
+def _check_block(raw: Any, loss: str | None) -> RawRows:
+    """Check one block as an estimator checks an array."""
+    X = check_array(raw[0], dtype=COMPUTE_DTYPES, ensure_min_samples=0, input_name="X")
+    y = np.asarray(raw[1])
+    if loss is None and y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1 and (loss is None or y.ndim != 2):
+        kind = "one label" if loss is None else "one number or one row of numbers"
+        raise ValueError(f"y must be {kind} per row, got a block of shape {y.shape}.")
+    check_consistent_length(X, y)
+    if loss is None:
+        if len(y):
+            check_classification_targets(y)
+    else:
+        y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_min_samples=0, input_name="y")
+        get_loss(loss).check_target(y)
+    return RawRows(X, y, _block_weights(raw[2] if len(raw) > 2 else None, len(X)))
+
+
+def _block_weights(given: Any, n_rows: int) -> NDArray:
+    """Weights of one block; unlike those of a whole array, they may all be zero."""
+    if given is None or not n_rows:
+        return np.ones(n_rows)
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.any():
+        check_weights(weights, n_rows)
+    return weights
+
+
+def check_bytes(name: str, value: Any) -> int:
+    """Return a number of bytes, given as one or as a text such as "2 GB"; None is half of the machine's memory."""
+    if value is None:
+        return _half_of_memory()
+    if isinstance(value, str):
+        parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]?)i?B\s*", value)
+        if parts:
+            return max(1, int(float(parts[1]) * 1024 ** " kMGT".index(parts[2] or " ")))
+    elif not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0:
+        return int(value)
+    raise ValueError(f"{name} must be a positive number of bytes or a text such as '2 GB', got {value!r}.")
+
+
+def _half_of_memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, ValueError, OSError):  # not every system tells
+        return 4 << 30
+
+
+class _DaskRows(PartitionedRows):
+    """A Dask collection on the workers of the current client."""
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any, loss: str | None) -> None:
+        from dask import delayed
+
+        from polytrain.learning.engines.cluster import ClusterRunner
+
+        blocks = aligned_blocks(X, y, sample_weight)
+        names = X.columns if hasattr(X, "columns") else None
+        runner = ClusterRunner()
+        super().__init__(runner, partial(_check_block, loss=loss), loss is None, names)
+        self._raw = runner.start([delayed(tuple)(list(block)) for block in blocks])
+
+    def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:
+        return self._runner.map(function, self._raw, self._all_factors(len(self._raw)))
+
+
+class _SourceRows(PartitionedRows):
+    """Blocks that are read again for every pass; what is made of them stays in memory or waits on disk."""
+
+    def __init__(self, source: Any, runner: SpillRunner, max_bytes: int, loss: str | None) -> None:
+        names = getattr(source, "feature_names", None)
+        super().__init__(runner, partial(_check_block, loss=loss), loss is None, names)
+        self._source, self._keep, self._max_bytes = source, runner.keep, max_bytes
+
+    def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:
+        # Read one block at a time; only what the function makes of it is kept.
+        handles = []
+        for index, block in enumerate(self._blocks()):
+            factors = None if self._factors is None else self._factors[index]
+            handles.append(self._keep(function(block, factors)))
+        return handles
+
+    def _blocks(self) -> Iterator[tuple[NDArray, ...]]:
+        iterator = iter(self._source)
+        if iterator is self._source:
+            raise ValueError(
+                f"X is a {type(self._source).__name__}, which can be read only once, and a fit reads its rows twice. "
+                "Pass an object whose __iter__ begins anew, such as polytrain.sources.open_rows(folder)."
+            )
+        n_rows = 0
+        for block in recut((_as_block(block) for block in iterator), self._rows_per_partition()):
+            n_rows += len(block[0])
+            yield block
+        if not n_rows:
+            raise ValueError("X yielded no rows; at least one is needed.")
+
+    def _rows_per_partition(self) -> int:
+        first = _as_block(next(iter(self._source), (np.zeros((1, 1)), np.zeros(1))))
+        row_bytes = 8 * max(1, first[0].shape[1])
+        return max(1024, min(1 << 25, self._max_bytes // 8) // row_bytes)
+
+
+def _as_block(block: Any) -> tuple[NDArray, ...]:
+    if not isinstance(block, tuple | list) or len(block) not in (2, 3):
+        raise ValueError(f"a source of rows must yield (X, y) or (X, y, weights), got {type(block).__name__}.")
+    arrays = tuple(np.asarray(entry) for entry in block)
+    if arrays[0].ndim != 2:
+        raise ValueError(f"a source of rows must yield two-dimensional blocks of X, got shape {arrays[0].shape}.")
+    if len({len(array) for array in arrays}) > 1:
+        raise ValueError(f"blocks of X, y and weights differ in their rows: {[len(array) for array in arrays]}.")
+    return arrays

@@ -1,0 +1,280 @@
+"""Rows in partitions somewhere, from the first look at them to learned trains."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from joblib.parallel import BACKENDS, get_active_backend
+from numpy.typing import NDArray
+from sklearn.utils.parallel import Parallel, delayed
+
+from polytrain.learning.engines import Engine, open_engine
+from polytrain.learning.engines.tasks import Runner, TaskEngine
+from polytrain.learning.losses import get_loss
+from polytrain.learning.problem import ProblemRows
+from polytrain.learning.sampling import row_keys
+from polytrain.learning.threads import one_blas_thread
+from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_on, learn_train, shared_linear_gram
+from polytrain.maps import MapList
+from polytrain.rows.summary import RawRows, Summary, summarise
+from polytrain.rows.targets import PlacedBlock, Target
+
+__all__ = ["ArrayRows", "PartitionedRows", "Rows"]
+
+#: Told the index of a train and the record of one of its sweeps.
+Report = Callable[[int, dict], None]
+
+
+class _Weighed:
+    """A picklable function of checked rows, applied to raw rows whose weights are multiplied first."""
+
+    def __init__(self, check: Callable[[Any], RawRows], function: Callable, *arguments: Any) -> None:
+        self._check, self._function, self._arguments = check, function, arguments
+
+    def __call__(self, raw: Any, factors: NDArray | None) -> Any:
+        rows = self._check(raw)
+        if factors is not None:
+            rows = RawRows(rows.X, rows.y, rows.weights * factors)
+        return self._function(rows, *self._arguments)
+
+
+def _place(rows: RawRows, maps: MapList, summary: Summary, classify: bool) -> PlacedBlock:
+    rows = rows.filled()
+    columns = maps.place(rows.X.astype(summary.dtype, copy=False))
+    y = np.searchsorted(summary.labels, rows.y) if classify else rows.y
+    return PlacedBlock(columns, y, rows.weights / summary.largest_weight, row_keys(columns))
+
+
+def _wrong(rows: RawRows, predictor: Any) -> tuple[float, float]:
+    """Weight of the rows whose label is predicted wrongly, and of all rows."""
+    rows = rows.filled()
+    if not len(rows.X):
+        return 0.0, 0.0
+    return float(rows.weights @ (predictor.predict(rows.X) != rows.y)), float(rows.weights.sum())
+
+
+def _targets(rows: RawRows) -> NDArray:
+    return rows.y
+
+
+class Rows(ABC):
+    """Rows with targets and weights, in one or more partitions.
+
+    Parameters
+    ----------
+    check : callable
+        Picklable: turns a partition as it comes into `RawRows`.
+    classify : bool
+        Whether targets are labels.
+    feature_names : sequence of str, optional
+
+    Attributes
+    ----------
+    in_memory : bool
+        Whether the rows are arrays of this process, so that other processes can be given copies.
+    """
+
+    in_memory: bool
+
+    def __init__(
+        self, check: Callable[[Any], RawRows], classify: bool, feature_names: Sequence[str] | None = None
+    ) -> None:
+        self._check, self.classify = check, classify
+        self.feature_names = None if feature_names is None else [str(name) for name in feature_names]
+        self._factors: list[NDArray] | None = None
+
+    @abstractmethod
+    def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:
+        """Apply a function to every partition as it came, with its factors, and return handles."""
+
+    @abstractmethod
+    def _collect(self, handles: list[Any]) -> list[Any]:
+        """Return what handles stand for."""
+
+    @abstractmethod
+    def place(self, maps: MapList) -> PlacedRows:
+        """Place the columns of all rows: the second pass over them."""
+
+    def _map(self, function: Callable, *arguments: Any) -> list[Any]:
+        return self._map_raw(_Weighed(self._check, function, *arguments))
+
+    @cached_property
+    def summary(self) -> Summary:
+        """What the first pass over the rows tells."""
+        return Summary.merge(self._collect(self._map(summarise, self.classify)))
+
+    def targets(self) -> NDArray:
+        """Labels or targets of all rows, those of rows without weight included, in the memory of this process."""
+        return np.concatenate(self._collect(self._map(_targets)))
+
+    def weighted(self, factors: NDArray) -> Rows:
+        """Return the same rows with other weights; ``factors`` (N,) multiply them, and 0 leaves a row out."""
+        other = copy(self)
+        other.__dict__.pop("summary", None)
+        bounds = np.cumsum(self.summary.sizes)[:-1]
+        factors = np.asarray(factors, dtype=np.float64)
+        whole = factors if self._factors is None else factors * np.concatenate(self._factors)
+        other._factors = np.split(whole, bounds)
+        return other
+
+    def error(self, predictor: Any) -> float:
+        """Weighted part of the rows whose label ``predictor.predict(X)`` gets wrong; 0 if no row has a weight."""
+        wrong, total = np.sum(self._collect(self._map(_wrong, predictor)), axis=0)
+        return float(wrong / total) if total > 0 else 0.0
+
+
+class PlacedRows(ABC):
+    """Rows whose columns are placed, ready to learn from."""
+
+    @abstractmethod
+    def learn(
+        self, plan: TrainPlan, targets: Sequence[Target], jobs: Sequence[TrainJob], n_jobs: int | None, report: Report
+    ) -> Iterator[TrainResult]:
+        """Learn one train per target, in order."""
+
+
+def _wants_gram(plan: TrainPlan, targets: Sequence[Target], jobs: Sequence[TrainJob]) -> bool:
+    """Whether several linear starts share their Gram matrix: it is then computed once."""
+    linear = plan.init == "linear" and get_loss(plan.loss).quadratic and any(job.start is None for job in jobs)
+    return linear and len(targets) > 1 and all(target.keeps_all for target in targets)
+
+
+# --- arrays -----------------------------------------------------------------------------------------------------------
+
+
+class ArrayRows(Rows):
+    """Checked arrays in the memory of this process."""
+
+    in_memory = True
+
+    def __init__(self, rows: RawRows, classify: bool, feature_names: Sequence[str] | None = None) -> None:
+        super().__init__(_as_is, classify, feature_names)
+        self._raw = rows
+
+    def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:
+        return [function(self._raw, None if self._factors is None else self._factors[0])]
+
+    def _collect(self, handles: list[Any]) -> list[Any]:
+        return handles
+
+    def place(self, maps: MapList) -> PlacedRows:
+        """Place all columns at once."""
+        return _PlacedArray(maps, self._map(_place, maps, self.summary, self.classify)[0])
+
+
+def _as_is(rows: RawRows) -> RawRows:
+    return rows
+
+
+def _learn(
+    plan: TrainPlan,
+    maps: MapList,
+    block: PlacedBlock,
+    target: Target,
+    job: TrainJob,
+    linear_gram: NDArray | None,
+    n_processes: int = 1,
+    report: Callable[[dict], None] | None = None,
+) -> TrainResult:
+    rows = target.problem(block)
+    rows = rows._replace(weights=rows.weights / rows.weights.sum())
+    return learn_train(plan, maps, rows, job, report=report, n_processes=n_processes, linear_gram=linear_gram)
+
+
+def _may_share() -> bool:
+    """Whether this process may ask others for help: not within a worker, nor where a cluster was asked for."""
+    backend, _ = get_active_backend()
+    return isinstance(backend, BACKENDS["loky"]) and not backend.nesting_level
+
+
+class _PlacedArray(PlacedRows):
+    def __init__(self, maps: MapList, block: PlacedBlock) -> None:
+        self._maps, self._block = maps, block
+
+    def learn(
+        self, plan: TrainPlan, targets: Sequence[Target], jobs: Sequence[TrainJob], n_jobs: int | None, report: Report
+    ) -> Iterator[TrainResult]:
+        """Spread the trains, or the rows of one train, over processes."""
+        n_processes = effective_n_jobs(n_jobs)
+        gram = self._gram(plan, targets[0]) if _wants_gram(plan, targets, jobs) else None
+        # With many more cores than trains, the rows of each train are shared by all of them in turn.
+        n_sharing = n_processes if n_processes >= 2 * len(jobs) and _may_share() else 1
+        tasks = [(plan, self._maps, self._block, *task, gram) for task in zip(targets, jobs, strict=True)]
+        if n_sharing > 1 or min(n_processes, len(jobs)) == 1:
+            for index, task in enumerate(tasks):
+                yield _learn(*task, n_sharing, partial(report, index))
+            return
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_learn)(*task) for task in tasks)
+        for index, result in enumerate(results):
+            for record in result.history:
+                report(index, record)
+            yield result
+
+    def _gram(self, plan: TrainPlan, target: Target) -> NDArray:
+        rows = target.problem(self._block)
+        rows = ProblemRows.make(rows.columns, rows.target, rows.weights, rows.offset, rows.keys)
+        with one_blas_thread(), open_engine(rows, get_loss(plan.loss), self._maps) as engine:
+            return shared_linear_gram(engine, self._maps)
+
+
+# --- rows elsewhere ---------------------------------------------------------------------------------------------------
+
+
+class PartitionedRows(Rows):
+    """Rows in partitions that only tasks see.
+
+    Parameters
+    ----------
+    runner : Runner
+        Where the tasks run.
+    check, classify, feature_names
+        See `Rows`.
+    """
+
+    in_memory = False
+
+    def __init__(
+        self,
+        runner: Runner,
+        check: Callable[[Any], RawRows],
+        classify: bool,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(check, classify, feature_names)
+        self._runner = runner
+
+    def _collect(self, handles: list[Any]) -> list[Any]:
+        return list(self._runner.collect(handles))
+
+    def _all_factors(self, count: int) -> Sequence[NDArray | None]:
+        return [None] * count if self._factors is None else self._factors
+
+    def place(self, maps: MapList) -> PlacedRows:
+        """Place the columns where they are."""
+        return _PlacedPartitions(self._runner, maps, self._map(_place, maps, self.summary, self.classify))
+
+
+class _PlacedPartitions(PlacedRows):
+    def __init__(self, runner: Runner, maps: MapList, partitions: list[Any]) -> None:
+        self._runner, self._maps, self._partitions = runner, maps, partitions
+
+    def learn(
+        self, plan: TrainPlan, targets: Sequence[Target], jobs: Sequence[TrainJob], n_jobs: int | None, report: Report
+    ) -> Iterator[TrainResult]:
+        """Learn one train after the other: each is spread over all workers."""
+        gram = None
+        if _wants_gram(plan, targets, jobs):
+            gram = shared_linear_gram(self._engine(plan, targets[0]), self._maps)
+        for index, (target, job) in enumerate(zip(targets, jobs, strict=True)):
+            engine = self._engine(plan, target)
+            yield learn_on(engine, plan, self._maps, job, report=partial(report, index), linear_gram=gram)
+
+    def _engine(self, plan: TrainPlan, target: Target) -> Engine:
+        problem = self._runner.map(target.problem, self._partitions)
+        return TaskEngine(self._runner, problem, get_loss(plan.loss), self._maps)

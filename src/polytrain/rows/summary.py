@@ -1,0 +1,163 @@
+"""What is known about rows after one pass over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["RawRows", "Summary", "TargetSummary", "summarise"]
+
+
+@dataclass(frozen=True)
+class RawRows:
+    """Checked rows of one partition: features (N, d), labels (N,) or targets (N, outputs), and weights (N,)."""
+
+    X: NDArray
+    y: NDArray
+    weights: NDArray
+
+    def filled(self) -> RawRows:
+        """Return the rows of positive weight."""
+        kept = self.weights > 0
+        return self if kept.all() else RawRows(self.X[kept], self.y[kept], self.weights[kept])
+
+
+@dataclass(frozen=True)
+class TargetSummary:
+    """What is known about the targets of a regression.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (outputs,)
+        Range of every output.
+    mean : ndarray of shape (outputs,)
+        Weighted mean of the targets divided by ``largest``: sums of the targets themselves might overflow.
+    one_output : bool
+        Whether targets are one number per row rather than a row of them.
+    """
+
+    low: NDArray
+    high: NDArray
+    mean: NDArray
+    one_output: bool
+
+    @property
+    def largest(self) -> NDArray:
+        """Largest magnitude of every output; 1 where all targets are 0."""
+        size = np.maximum(np.abs(self.low), np.abs(self.high))
+        return np.where(size > 0, size, 1.0)
+
+    @property
+    def spread(self) -> NDArray:
+        """Largest distance from the mean, in units of ``largest``; 1 where all targets are the same."""
+        distance = np.maximum(self.high / self.largest - self.mean, self.mean - self.low / self.largest)
+        return np.where(distance > 0, distance, 1.0)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What one pass over the rows of positive weight tells.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Rows of each partition, those without weight included.
+    n_rows : int
+        Rows of positive weight.
+    low, high : ndarray of shape (d,)
+        Range of the features.
+    dtype : numpy dtype
+        Compute dtype: float32 if all partitions are.
+    labels, label_weights : ndarray
+        Different labels in order and their total weights, for classification.
+    target : TargetSummary or None
+        For regression.
+    weight, largest_weight : float
+        Total weight in units of the largest weight, and that.
+    """
+
+    sizes: tuple[int, ...]
+    n_rows: int
+    low: NDArray
+    high: NDArray
+    dtype: np.dtype
+    labels: NDArray
+    label_weights: NDArray
+    target: TargetSummary | None
+    weight: float
+    largest_weight: float
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.low)
+
+    @classmethod
+    def merge(cls, found: Sequence[Summary]) -> Summary:
+        """Bring together the summaries of all partitions."""
+        widths = {part.n_features for part in found}
+        if len(widths) > 1:
+            raise ValueError(f"blocks of X differ in their number of features: {sorted(widths)}.")
+        filled = [part for part in found if part.n_rows]
+        if not filled:
+            raise ValueError("X has no rows of positive weight; at least one row is needed.")
+        largest = max(part.largest_weight for part in filled)
+        shares = [part.largest_weight / largest for part in filled]
+        labels = np.unique(np.concatenate([part.labels for part in filled]))
+        weights = np.zeros(len(labels))
+        for part, share in zip(filled, shares, strict=True):
+            weights[np.searchsorted(labels, part.labels)] += part.label_weights * share
+        masses = [part.weight * share for part, share in zip(filled, shares, strict=True)]
+        return cls(
+            tuple(size for part in found for size in part.sizes),
+            sum(part.n_rows for part in filled),
+            np.min([part.low for part in filled], axis=0),
+            np.max([part.high for part in filled], axis=0),
+            np.result_type(*(part.dtype for part in filled)),
+            labels,
+            weights,
+            _merge_targets([part.target for part in filled], masses),
+            sum(masses),
+            largest,
+        )
+
+
+def _merge_targets(found: Sequence[TargetSummary | None], masses: Sequence[float]) -> TargetSummary | None:
+    targets = [target for target in found if target is not None]
+    if not targets:
+        return None
+    if len({(len(target.low), target.one_output) for target in targets}) > 1:
+        raise ValueError(f"blocks of y differ in their number of outputs: {[len(target.low) for target in targets]}.")
+    low, high = np.min([t.low for t in targets], axis=0), np.max([t.high for t in targets], axis=0)
+    whole = TargetSummary(low, high, low, targets[0].one_output)
+    means = [target.mean * (target.largest / whole.largest) for target in targets]
+    return TargetSummary(low, high, np.average(means, axis=0, weights=masses), whole.one_output)
+
+
+def summarise(rows: RawRows, classify: bool) -> Summary:
+    """Summarise one partition."""
+    size, rows = len(rows.X), rows.filled()
+    X, y = rows.X, rows.y
+    nothing = np.zeros(0)
+    if not len(X):
+        width = np.zeros(X.shape[1])
+        return Summary((size,), 0, width, width, X.dtype, nothing, nothing, None, 0.0, 0.0)
+    largest = float(rows.weights.max())
+    weights = rows.weights / largest
+    labels: NDArray = nothing
+    totals: NDArray = nothing
+    target = None
+    if classify:
+        labels, index = np.unique(y, return_inverse=True)
+        totals = np.bincount(index, weights)
+    else:
+        outputs = y[:, None] if y.ndim == 1 else y
+        low, high = outputs.min(axis=0), outputs.max(axis=0)
+        bounds = TargetSummary(low, high, low, y.ndim == 1)
+        mean = np.average(outputs / bounds.largest, axis=0, weights=weights)
+        target = TargetSummary(low, high, mean, bounds.one_output)
+    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    return Summary((size,), len(X), low, high, X.dtype, labels, totals, target, float(weights.sum()), largest)
