@@ -8,7 +8,7 @@ from typing import Any
 from polytrain.cli.common import CommandError, add_command, show, show_json
 from polytrain.cli.table_arguments import add_model, add_table, load_model, open_model_table
 from polytrain.explain import top_terms
-from polytrain.explain._view import read_model
+from polytrain.explain.view import read_model
 from polytrain.tables import CategoryColumn, TableModel
 from polytrain.tables.explaining import RowSample, column_importances, strongest_terms
 

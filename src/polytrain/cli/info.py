@@ -39,7 +39,7 @@ def model_facts(model: TableModel) -> dict[str, Any]:
         "degree": max(plan.dims) - 1,
         "rank": max(plan.ranks),
         "alpha": plan.alpha,
-        "basis": plan.basis,
+        "basis": ", ".join(dict.fromkeys(feature_map.basis for feature_map in estimator.maps_)),
         "features": estimator.n_features_in_,
         "parameters": estimator.n_parameters_,
         "sweeps": estimator.n_iter_,

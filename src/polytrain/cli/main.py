@@ -8,11 +8,11 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-import polytrain
 from polytrain.cli import completion, evaluate, explain, export, fit, info, predict, report, reproduce
 from polytrain.cli.common import CommandError, HelpFormatter, Parser, say
 from polytrain.models.errors import ModelFileError
 from polytrain.tables.errors import TableError
+from polytrain.version import __version__
 
 __all__ = ["main"]
 
@@ -39,7 +39,7 @@ def make_parser() -> Parser:
         epilog=EPILOG,
         formatter_class=HelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"polytrain {polytrain.__version__}")
+    parser.add_argument("--version", action="version", version=f"polytrain {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add_parser(subparsers)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.basis import get_basis
 from polytrain.learning.core_solvers import CoreSolver
 from polytrain.learning.engines import LocalEngine
 from polytrain.learning.losses import get_loss
+from polytrain.learning.problem import ProblemRows
 from polytrain.learning.start import linear_start, random_start
 from polytrain.learning.sweep import CoreUpdate, sweep_train
 from polytrain.learning.threads import one_blas_thread
-from polytrain.scaling import FeatureScale
+from polytrain.maps import fit_maps
 from polytrain.tensor import clip_ranks
 
 __all__ = ["objective_per_update"]
@@ -60,20 +60,19 @@ def objective_per_update(
     >>> len(objectives), bool(np.all(np.diff(objectives) <= 1e-12))
     (5, True)
     """
-    dims = (degree + 1,) * X.shape[1]
-    ranks = clip_ranks(dims, rank)
     rng = np.random.default_rng(seed)
     kind = get_loss(loss)
-    weights = np.full(len(X), 1 / len(X))
     with one_blas_thread():
         # float64: the curve is there to show that no update raises the objective; float32 would blur it by rounding.
         X = np.asarray(X, dtype=np.float64)
-        columns = FeatureScale.fit(X).columns(X)
-        engine = LocalEngine(columns, np.where(positive, 1.0, -1.0), weights, kind, get_basis("power"), dims)
+        maps = fit_maps("power", degree, "minmax", X.min(axis=0), X.max(axis=0))
+        ranks = clip_ranks(maps.dims, rank)
+        rows = ProblemRows.make(maps.place(X), np.where(positive, 1.0, -1.0), np.ones(len(X)))
+        engine = LocalEngine(rows, kind, maps)
         if init == "random":
-            cores = random_start(dims, ranks, rng)
+            cores = random_start(maps.dims, ranks, rng)
         else:
-            cores = linear_start(engine, dims, ranks, alpha, kind.quadratic, rng)
+            cores = linear_start(engine, maps, ranks, alpha, kind.quadratic, rng)
         solver = CoreSolver("auto", kind.quadratic)
         stream = sweep_train(engine, cores, alpha=alpha, solver=solver, max_sweeps=n_sweeps, tol=0.0, rng=rng)
         return [step.objective for step in stream if isinstance(step, CoreUpdate) or step.sweep == 0]

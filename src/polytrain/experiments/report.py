@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-import polytrain
 from polytrain.experiments.paper_tables import LOSS_NAMES
 from polytrain.experiments.results import markdown_table, percent, seconds
 from polytrain.experiments.settings import REFERENCE_D, REFERENCE_RANK, Settings
+from polytrain.version import __version__
 
 __all__ = ["LiveTable", "describe_run", "markdown_page"]
 
@@ -108,7 +108,7 @@ def markdown_page(
         "",
         *describe_run(settings, rows),
         f"Fits took {total:.0f} s and cross-validation {choosing:.0f} s with --jobs {jobs} "
-        f"(polytrain {polytrain.__version__}, NumPy {np.__version__}, Python {platform.python_version()}, "
+        f"(polytrain {__version__}, NumPy {np.__version__}, Python {platform.python_version()}, "
         f"{platform.machine()}).",
         "",
         markdown_table(rows),

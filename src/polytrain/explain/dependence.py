@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from polytrain.explain._measure import basis_means, make_measure, row_weights
-from polytrain.explain._view import ModelView, read_model
-from polytrain.scaling import FeatureScale
+from polytrain.explain.measure import basis_means, make_measure, row_weights
+from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
 
 __all__ = ["PartialDependence", "partial_dependence"]
@@ -102,16 +101,16 @@ def partial_dependence(
     """
     view = read_model(model, feature_names)
     chosen = _check_features(view, features)
-    columns: NDArray | None = None
+    rows: NDArray | None = None
     blocks: Iterable[tuple[list[NDArray], NDArray]]
     if X is None:
         mean_values = basis_means(view, make_measure(view, X, sample_weight))
         # The score is linear in the basis values of each feature: independent features are one row of mean values.
         blocks = [([mean[:, None] for mean in mean_values], np.ones(1))]
     else:
-        columns = view.columns(X)
-        blocks = _row_blocks(view, columns, row_weights(sample_weight, columns.shape[1]))
-    axes = _check_grid(view, chosen, grid, check_positive_integer(grid_size, "grid_size"), columns)
+        rows = view.rows(X)
+        blocks = _row_blocks(view, rows, row_weights(sample_weight, len(rows)))
+    axes = _check_grid(view, chosen, grid, check_positive_integer(grid_size, "grid_size"), rows)
 
     order = sorted(chosen)
     coefficients = np.zeros((len(view.trains), *(view.trains[0].dims[k] for k in order)))
@@ -122,11 +121,13 @@ def partial_dependence(
         coefficients = coefficients.transpose(0, 2, 1)
     means = coefficients
     for k, axis in zip(chosen, axes, strict=True):
-        n = view.trains[0].dims[k]
+        feature_map = view.maps[k]
         # The axis that is contracted is the second; its values are appended at the end, so the order is kept.
-        means = np.tensordot(means, view.basis.values(_scaled(view, k, axis), n), axes=(1, 0))
+        means = np.tensordot(means, feature_map.values(feature_map.place(axis)), axes=(1, 0))
     names = tuple(view.feature_names[k] for k in chosen)
-    return PartialDependence(chosen, names, axes, means + view.intercept, coefficients, view.train_names)
+    return PartialDependence(
+        chosen, names, axes, means + view.shift.reshape(-1, *(1,) * len(axes)), coefficients, view.train_names
+    )
 
 
 def _check_features(view: ModelView, features: int | str | Sequence[int | str]) -> tuple[int, ...]:
@@ -138,24 +139,21 @@ def _check_features(view: ModelView, features: int | str | Sequence[int | str]) 
     return chosen
 
 
-def _row_blocks(view: ModelView, columns: NDArray, weights: NDArray) -> Iterator[tuple[list[NDArray], NDArray]]:
-    """Yield the basis values (n_k, rows) of every feature and the weights (rows,), block after block."""
+def _row_blocks(view: ModelView, rows: NDArray, weights: NDArray) -> Iterator[tuple[list[NDArray], NDArray]]:
+    """Yield the function values (n_k, rows) of every feature and the weights (rows,), block after block."""
     for start in range(0, len(weights), _BLOCK_ROWS):
-        rows = slice(start, start + _BLOCK_ROWS)
-        values = [view.basis.values(column[rows], n) for column, n in zip(columns, view.trains[0].dims, strict=True)]
-        yield values, weights[rows]
+        some = slice(start, start + _BLOCK_ROWS)
+        columns = view.maps.place(rows[some])
+        values = [feature_map.values(column) for feature_map, column in zip(view.maps, columns, strict=True)]
+        yield values, weights[some]
 
 
 def _check_grid(
-    view: ModelView, chosen: tuple[int, ...], grid: object, grid_size: int, columns: NDArray | None
+    view: ModelView, chosen: tuple[int, ...], grid: object, grid_size: int, rows: NDArray | None
 ) -> tuple[NDArray, ...]:
     """One array of values in original units for each chosen feature."""
     if grid is None:
-        if view.scale is not None:
-            return tuple(np.linspace(view.scale.low[k], view.scale.high[k], grid_size) for k in chosen)
-        # Without scaling there are rows, for the measure has asked for them, and columns are in original units.
-        ranges = [(columns[k].min(), columns[k].max()) for k in chosen] if columns is not None else []
-        return tuple(np.linspace(low, high, grid_size) for low, high in ranges)
+        return tuple(_default_axis(view, k, grid_size, rows) for k in chosen)
     several = isinstance(grid, Sequence | np.ndarray) and len(grid) > 0 and np.ndim(grid[0]) > 0
     parts = list(grid) if several else [grid]  # type: ignore[call-overload]
     if len(parts) != len(chosen):
@@ -167,11 +165,13 @@ def _check_grid(
     return axes
 
 
-def _scaled(view: ModelView, k: int, axis: NDArray) -> NDArray:
-    """Scale values of feature k as the estimator does, clipping included."""
-    if view.scale is None:
+def _default_axis(view: ModelView, k: int, grid_size: int, rows: NDArray | None) -> NDArray:
+    axis = view.maps[k].grid(grid_size)
+    if axis is not None:
         return axis
-    return FeatureScale(view.scale.low[[k]], view.scale.high[[k]]).columns(axis[:, None])[0]
+    # A map without range has no measure either: without rows, there would be no average to draw.
+    column = np.zeros(1) if rows is None else rows[:, k]
+    return np.linspace(column.min(), column.max(), grid_size)
 
 
 def _weighted_coefficients(

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from polytrain.explain._measure import make_measure, orthonormal_maps
-from polytrain.explain._view import read_model
+from polytrain.explain.measure import make_measure, orthonormal_matrices
+from polytrain.explain.view import read_model
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 
 __all__ = ["FeatureImportances", "SobolIndices", "feature_importances", "sobol_indices"]
@@ -132,15 +132,15 @@ def sobol_indices(
     np.float64(0.25)
     """
     view = read_model(model, feature_names)
-    maps = orthonormal_maps(view, make_measure(view, X, sample_weight))
+    matrices = orthonormal_matrices(view, make_measure(view, X, sample_weight))
     shares = [
         _variance_shares(
-            [np.einsum("aib,ij->ajb", core, matrix) for core, matrix in zip(train.cores, maps, strict=True)]
+            [np.einsum("aib,ij->ajb", core, matrix) for core, matrix in zip(train.cores, matrices, strict=True)]
         )
         for train in view.trains
     ]
     mean, variance, first, second, total = (np.array(part) for part in zip(*shares, strict=True))
-    return SobolIndices(mean + view.intercept, variance, first, second, total, view.feature_names, view.train_names)
+    return SobolIndices(mean + view.shift, variance, first, second, total, view.feature_names, view.train_names)
 
 
 def feature_importances(

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from polytrain.explain._units import choose_variables, power_cores
-from polytrain.explain._view import read_model
+from polytrain.explain.units import all_powers, choose_variables, power_cores
+from polytrain.explain.view import read_model
 from polytrain.tensor import Polynomial, TensorTrain
 from polytrain.tensor.checks import check_positive_integer
 
@@ -79,10 +79,12 @@ def to_sympy(
             "ones, or raise tol or max_terms."
         ) from error
     symbols = [sympy.Symbol(name, real=True) for name in view.feature_names]
-    if variables.units == "centred" and view.scale is not None:
-        symbols = [symbol - float(centre) for symbol, centre in zip(symbols, view.scale.centre, strict=True)]
+    if variables.units == "centred":
+        centres = [form.centre for form in all_powers(view)]
+        symbols = [symbol - centre for symbol, centre in zip(symbols, centres, strict=True)]
     terms = [
         sympy.Mul(sympy.Float(coefficient), *(base**power for base, power in zip(symbols, exponents, strict=True)))
         for exponents, coefficient in polynomial.terms.items()
     ]
-    return sympy.Add(sympy.Float(view.intercept) if view.intercept else sympy.Integer(0), *terms)
+    shift = float(view.shift[which])
+    return sympy.Add(sympy.Float(shift) if shift else sympy.Integer(0), *terms)

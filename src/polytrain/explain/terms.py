@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from polytrain.explain._units import choose_variables, power_cores, weigh_cores
-from polytrain.explain._view import read_model
 from polytrain.explain.search import entries_at, largest_entries
+from polytrain.explain.units import choose_variables, power_cores, weigh_cores
+from polytrain.explain.view import read_model
 from polytrain.tensor import Polynomial
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.tensor.notation import format_terms
@@ -154,11 +154,12 @@ def top_terms(
     ranked = weighted if rank_by == "strength" else cores
     index, exact = largest_entries(ranked, k + 1, max_nodes)
     constant = ~index.any(axis=1)
-    if view.intercept and not constant.any():
+    shift = float(view.shift[which])
+    if shift and not constant.any():
         index = np.concatenate((index, np.zeros((1, view.n_features), dtype=np.intp)))
         constant = np.append(constant, True)
-    shift = np.where(constant, view.intercept, 0.0)
-    coefficients, strengths = entries_at(cores, index) + shift, np.abs(entries_at(weighted, index) + shift)
+    shifts = np.where(constant, shift, 0.0)
+    coefficients, strengths = entries_at(cores, index) + shifts, np.abs(entries_at(weighted, index) + shifts)
     size = strengths if rank_by == "strength" else np.abs(coefficients)
     best = np.argsort(-size, kind="stable")[:k]
     best = best[size[best] > 0]

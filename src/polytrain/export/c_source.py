@@ -1,7 +1,8 @@
 """Fitted models as C99 source without dependencies, for devices where nothing else fits.
 
-The file has tables of numbers and a few loops over them: scale, basis values, one matrix-vector product per feature,
-decide. Nothing is allocated; the working memory is two vectors of the largest rank and the basis values of one feature.
+The file has tables of numbers and a few loops over them: the functions of each column, one matrix-vector product per
+column, decide. Nothing is allocated; the working memory is two vectors of the largest rank and the function values of
+one column. How maps and decisions are written in C is said by themselves.
 """
 
 from __future__ import annotations
@@ -11,12 +12,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from polytrain.basis import get_basis
-from polytrain.estimators import TensorTrainRegressor
-from polytrain.estimators._base import TrainModel
+from polytrain.models import FittedModel, fitted_model
+from polytrain.version import __version__
 
 __all__ = ["to_c"]
 
@@ -52,7 +50,8 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
           ``NAME_class_names`` are the labels as text; ``void NAME_scores(const double *x, double *scores)`` is the
           decision function, one number for two classes and one per class for more; with the logistic loss
           ``void NAME_probabilities(const double *x, double *probabilities)``.
-        - regressors: ``double NAME_predict(const double *x)``.
+        - regressors: ``double NAME_predict(const double *x)``, or, of several outputs,
+          ``void NAME_predict(const double *x, double *outputs)``.
 
     Examples
     --------
@@ -64,17 +63,12 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
     >>> "int iris_predict(const double *x);" in source
     True
     """
-    if not isinstance(model, TrainModel):
-        raise TypeError(
-            f"to_c needs a TensorTrainClassifier or TensorTrainRegressor, got {type(model).__name__}. Of a pipeline, "
-            "pass the last step, and do what the other steps do before calling the C function."
-        )
-    check_is_fitted(model, "trains_")
+    fitted = fitted_model(model, "to_c")
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) or _KEYWORDS.fullmatch(name):
         raise ValueError(f"name must be an identifier of C, got {name!r}.")
     if dtype not in _TYPES:
         raise ValueError(f"dtype must be one of {list(_TYPES)}, got {dtype!r}.")
-    return _Source(model, name, dtype).text()
+    return _Source(fitted, type(model).__name__, name, dtype).text()
 
 
 def _wrapped(items: Iterable[str]) -> str:
@@ -96,33 +90,25 @@ def _c_string(text: str) -> str:
 
 
 class _Source:
-    """The pieces of the file for one model."""
+    """The pieces of the file for one model; what maps and decisions write is collected through `CWriter`'s methods."""
 
-    def __init__(self, model: Any, name: str, dtype: str) -> None:
-        self._model, self._name = model, name
-        self._real, self._suffix, self._dtype = _TYPES[dtype]
-        self._trains = model._stack.unstack()
-        self._is_regressor = isinstance(model, TensorTrainRegressor)
-        self._n_trains = len(self._trains)
-        self._n_classes = 0 if self._is_regressor else len(model.classes_)
-        self._has_probabilities = not self._is_regressor and hasattr(model, "predict_proba")
+    def __init__(self, model: FittedModel, title: str, name: str, dtype: str) -> None:
+        self._model, self._title, self._name = model, title, name
+        self._real, self.suffix, self._dtype = _TYPES[dtype]
 
     def text(self) -> str:
         """Return the whole file."""
-        if self._is_regressor:
-            code = [self._regression()]
-        else:
-            code = [self._decision(), self._prediction()]
-            if self._has_probabilities:
-                code.append(self._probabilities())
-        parts = [self._opening(), self._tables(), self._chain(), *code]
-        if not self._is_regressor:
-            parts.append(self._class_names())
-        return "\n".join(parts)
+        code = self._regression() if self._model.decision is None else self._classification()
+        pieces = [self._opening(), self._tables(), self._maps(), self._chain(), *code]
+        # Labels come last, as they are: a class may be called REAL.
+        return re.sub(r"\bREAL\b", self._real, re.sub("NAME", self._name, "\n".join(pieces))) + self._class_names()
 
-    def _fill(self, code: str) -> str:
-        """Put the type and the name of the model into a piece of code."""
-        return code.replace("REAL", self._real).replace("NAME", self._name)
+    def _class_names(self) -> str:
+        if self._model.classes is None:
+            return ""
+        names = ",\n    ".join(_c_string(str(label)) for label in self._model.classes)
+        size = len(self._model.classes)
+        return f"\nconst char *const {self._name}_class_names[{size}] = {{\n    {names}\n}};\n"
 
     def _numbers(self, values: Any) -> list[str]:
         """Write numbers with all their digits: Python's shortest form for double, nine digits for float."""
@@ -130,174 +116,154 @@ class _Source:
             array = np.ravel(values).astype(self._dtype)
         if not np.isfinite(array).all():
             raise ValueError(f"some numbers of the model do not fit {self._real}; use dtype='float64'.")
-        if not self._suffix:
+        if not self.suffix:
             return [repr(value) for value in array.tolist()]
         return [f"{value:.8e}f" for value in array.tolist()]
 
-    def _table(self, name: str, values: Any) -> str:
+    def table(self, name: str, values: Any) -> str:
+        """Return the definition of a constant array of REAL."""
         numbers = self._numbers(values)
-        return f"static const {self._real} {name}[{len(numbers)}] = {{\n{_wrapped(numbers)}\n}};"
+        return f"static const REAL {name}[{len(numbers)}] = {{\n{_wrapped(numbers)}\n}};"
 
-    def _integers(self, name: str, values: Any) -> str:
+    def integers(self, name: str, values: Any) -> str:
+        """Return the definition of a constant array of int."""
         flat = np.ravel(values)
         return f"static const int {name}[{len(flat)}] = {{\n{_wrapped(map(str, flat.tolist()))}\n}};"
 
     def _opening(self) -> str:
-        from polytrain import __version__
-
         model = self._model
         lines = [
-            f"/* {type(model).__name__} of {model.n_features_in_} features, {model.n_parameters_} coefficients.",
+            f"/* {self._title} of {model.n_features} features, {model.n_parameters} coefficients.",
             f"   Written by polytrain {__version__}. C99. */",
             "",
-            *(["#include <math.h>", ""] if self._has_probabilities else []),
+            *(["#include <math.h>", ""] if model.has_probabilities else []),
             "/* Declarations, for a header of your own. x has NAME_N_FEATURES numbers. */",
-            f"enum {{ NAME_N_FEATURES = {model.n_features_in_} }};",
+            f"enum {{ NAME_N_FEATURES = {model.n_features} }};",
         ]
-        if self._is_regressor:
-            return self._fill("\n".join([*lines, "REAL NAME_predict(const REAL *x);", ""]))
-        n_scores = 1 if self._n_classes == 2 else self._n_classes
+        if model.decision is None or model.classes is None:
+            if model.one_output:
+                return "\n".join([*lines, "REAL NAME_predict(const REAL *x);", ""])
+            lines.append(f"enum {{ NAME_N_OUTPUTS = {model.n_trains} }};")
+            return "\n".join([*lines, "void NAME_predict(const REAL *x, REAL *outputs);", ""])
+        n_classes = len(model.classes)
         lines += [
-            f"enum {{ NAME_N_CLASSES = {self._n_classes}, NAME_N_SCORES = {n_scores} }};",
+            f"enum {{ NAME_N_CLASSES = {n_classes}, NAME_N_SCORES = {model.decision.n_decided(n_classes)} }};",
             "extern const char *const NAME_class_names[NAME_N_CLASSES];",
             "void NAME_scores(const REAL *x, REAL *scores); /* NAME_N_SCORES numbers */",
             "int NAME_predict(const REAL *x); /* index into NAME_class_names */",
         ]
-        if self._has_probabilities:
+        if model.has_probabilities:
             lines.append("void NAME_probabilities(const REAL *x, REAL *probabilities); /* NAME_N_CLASSES numbers */")
-        return self._fill("\n".join([*lines, ""]))
+        return "\n".join([*lines, ""])
 
     def _tables(self) -> str:
-        dims = [core.shape[1] for core in self._trains[0]]
-        ranks = [[1, *(core.shape[2] for core in cores)] for cores in self._trains]
-        basis = get_basis(self._model.plan_.basis)
-        steps = [basis.recurrence(degree) for degree in range(2, max(max(dims), 3))]
-        cores = np.concatenate([core.ravel() for train in self._trains for core in train])
-        parts = [
-            f"enum {{ N_TRAINS = {self._n_trains}, MAX_DIM = {max(dims)}, MAX_RANK = {max(map(max, ranks))} }};",
-            "/* Basis functions of each feature; ranks of each train, one more than features;",
-            "   cores [left rank][basis function][right rank], feature after feature and train after train. */",
-            self._integers("dims", dims),
-            self._integers("ranks", ranks),
-            self._table("cores", cores),
-            "/* phi[k] = step_a[k - 2] * x * phi[k - 1] - step_b[k - 2] * phi[k - 2] */",
-            self._table("step_a", [a for a, _ in steps]),
-            self._table("step_b", [b for _, b in steps]),
+        trains, dims = self._model.cores, self._model.maps.dims
+        ranks = [[1, *(core.shape[2] for core in cores)] for cores in trains]
+        sizes = f"N_TRAINS = {len(trains)}, MAX_DIM = {max(dims)}, MAX_RANK = {max(map(max, ranks))}"
+        return "\n".join(
+            [
+                f"enum {{ {sizes} }};",
+                "/* Functions of each column; ranks of each train, one more than columns;",
+                "   cores [left rank][function][right rank], column after column and train after train. */",
+                self.integers("dims", dims),
+                self.integers("ranks", ranks),
+                self.table("cores", np.concatenate([core.ravel() for train in trains for core in train])),
+                "",
+            ]
+        )
+
+    def _maps(self) -> str:
+        maps = self._model.maps
+        code = [kind.c_code(maps.members(columns), self) for kind, columns in maps.groups]
+        opening = "/* The functions of column k. */\nstatic void evaluate_map(const REAL *x, int k, REAL *phi)\n{\n"
+        if len(maps.groups) == 1:
+            return "\n".join([*code, f"{opening}    {maps.groups[0][0].kind}_values(x[k], k, phi);\n}}\n"])
+        # Which kind a column has, and which of the columns of that kind it is.
+        places = {k: (g, i) for g, (_, columns) in enumerate(maps.groups) for i, k in enumerate(columns)}
+        tables = [
+            self.integers(name, [places[k][side] for k in range(len(maps))])
+            for side, name in enumerate(("map_kind", "map_index"))
         ]
-        if self._model.scale_ is not None:
-            centre, factor = self._model.scale_.centre, self._model.scale_.factor
-            named = {"low": self._model.scale_.low, "high": self._model.scale_.high, "centre": centre, "factor": factor}
-            parts += ["/* Ranges of the features. */", *(self._table(key, values) for key, values in named.items())]
-        return "\n".join([*parts, ""])
+        cases = "\n".join(
+            f"    case {g}: {kind.kind}_values(x[k], map_index[k], phi); break;"
+            for g, (kind, _) in enumerate(maps.groups)
+        )
+        return "\n".join([*code, *tables, "", f"{opening}    switch (map_kind[k]) {{\n{cases}\n    }}\n}}\n"])
 
     def _chain(self) -> str:
-        scaling = (
-            "    REAL value = x[k];"
-            if self._model.scale_ is None
-            else """    REAL value = x[k];
-    if (!(value >= low[k])) value = low[k];
-    if (value > high[k]) value = high[k];
-    value = (value - centre[k]) * factor[k];"""
-        )
-        return self._fill(f"""/* The basis functions of feature k. */
-static void evaluate_basis(const REAL *x, int k, REAL *phi)
-{{
-{scaling}
-    phi[0] = 1;
-    phi[1] = value;
-    for (int i = 2; i < dims[k]; i++)
-        phi[i] = step_a[i - 2] * value * phi[i - 1] - step_b[i - 2] * phi[i - 2];
-}}
-
-/* The values of all trains. */
+        return """/* The values of all trains. */
 static void evaluate_trains(const REAL *x, REAL *values)
-{{
+{
     const REAL *core = cores;
-    for (int t = 0; t < N_TRAINS; t++) {{
+    for (int t = 0; t < N_TRAINS; t++) {
         const int *rank = ranks + t * (NAME_N_FEATURES + 1);
-        REAL left[MAX_RANK] = {{1}}, next[MAX_RANK], phi[MAX_DIM];
-        for (int k = 0; k < NAME_N_FEATURES; k++) {{
-            evaluate_basis(x, k, phi);
+        REAL left[MAX_RANK] = {1}, next[MAX_RANK], phi[MAX_DIM];
+        for (int k = 0; k < NAME_N_FEATURES; k++) {
+            evaluate_map(x, k, phi);
             for (int b = 0; b < rank[k + 1]; b++) next[b] = 0;
             for (int a = 0; a < rank[k]; a++)
-                for (int i = 0; i < dims[k]; i++) {{
+                for (int i = 0; i < dims[k]; i++) {
                     const REAL weight = left[a] * phi[i];
                     for (int b = 0; b < rank[k + 1]; b++) next[b] += weight * *core++;
-                }}
+                }
             for (int b = 0; b < rank[k + 1]; b++) left[b] = next[b];
-        }}
+        }
         values[t] = left[0];
-    }}
-}}
-""")
+    }
+}
+"""
 
-    def _regression(self) -> str:
-        size, intercept = self._numbers([self._model._target_size, self._model.intercept_])
-        return self._fill(f"""REAL NAME_predict(const REAL *x)
+    def _regression(self) -> list[str]:
+        sizes, shifts = self._numbers(self._model.size), self._numbers(self._model.shift)
+        if self._model.one_output:
+            return [
+                f"""REAL NAME_predict(const REAL *x)
 {{
     REAL value;
     evaluate_trains(x, &value);
-    return value * {size} + {intercept};
+    return value * {sizes[0]} + {shifts[0]};
 }}
-""")
+"""
+            ]
+        return [
+            self.table("size", self._model.size),
+            self.table("shift", self._model.shift),
+            """
+void NAME_predict(const REAL *x, REAL *outputs)
+{
+    evaluate_trains(x, outputs);
+    for (int t = 0; t < N_TRAINS; t++) outputs[t] = outputs[t] * size[t] + shift[t];
+}
+""",
+        ]
 
-    def _code_table(self) -> NDArray:
-        return self._model.decision_.code(self._n_classes).astype(int)
-
-    def _decision(self) -> str:
-        """Write NAME_scores: the trains' values, or votes with the sums of the values as a tie-break."""
-        name = self._model.decision_.name
-        if self._n_classes == 2 or name == "one-vs-rest":
-            return self._fill("void NAME_scores(const REAL *x, REAL *scores)\n{\n    evaluate_trains(x, scores);\n}\n")
-        # A vote counts 1 (one-vs-one), or -1 where a bit differs (binary-code).
-        vote = {
-            "one-vs-one": "if (sign == (values[t] > 0 ? 1 : -1)) votes += 1;",
-            "binary-code": "if (sign != (values[t] > 0 ? 1 : -1)) votes -= 1;",
-        }[name]
-        return self._fill(f"""/* What train t says about class c: 1 for, -1 against, 0 nothing. */
-{self._integers("code", self._code_table())}
-
-void NAME_scores(const REAL *x, REAL *scores)
-{{
+    def _classification(self) -> list[str]:
+        decision, classes = self._model.decision, self._model.classes
+        if decision is None or classes is None:
+            raise TypeError("a classifier has classes.")
+        pieces = [
+            decision.c_decision(self, len(classes)),
+            """void NAME_scores(const REAL *x, REAL *scores)
+{
     REAL values[N_TRAINS];
     evaluate_trains(x, values);
-    for (int c = 0; c < NAME_N_CLASSES; c++) {{
-        REAL votes = 0, sum = 0;
-        for (int t = 0; t < N_TRAINS; t++) {{
-            const int sign = code[t * NAME_N_CLASSES + c];
-            if (sign == 0) continue;
-            {vote}
-            sum += (REAL)sign * values[t];
-        }}
-        scores[c] = votes + sum / (3 * ((sum < 0 ? -sum : sum) + 1));
-    }}
-}}
-""")
-
-    def _class_names(self) -> str:
-        names = [_c_string(str(label)) for label in self._model.classes_]
-        lines = ",\n    ".join(names)
-        return f"const char *const {self._name}_class_names[{len(names)}] = {{\n    {lines}\n}};\n"
-
-    def _prediction(self) -> str:
-        choice = (
-            "    return scores[0] > 0;"
-            if self._n_classes == 2
-            else """    int best = 0;
-    for (int c = 1; c < NAME_N_CLASSES; c++)
-        if (scores[c] > scores[best]) best = c;
-    return best;"""
-        )
-        return self._fill(f"""int NAME_predict(const REAL *x)
+    decide(values, scores);
+}
+""",
+            f"""int NAME_predict(const REAL *x)
 {{
     REAL scores[NAME_N_SCORES];
     NAME_scores(x, scores);
-{choice}
+{decision.c_choice()}
 }}
-""")
+""",
+        ]
+        if self._model.has_probabilities:
+            pieces.append(self._probabilities(decision.c_log_probabilities(self, len(classes))))
+        return pieces
 
-    def _probabilities(self) -> str:
-        exp, log1p = f"exp{self._suffix}", f"log1p{self._suffix}"
+    def _probabilities(self, logs: str) -> str:
+        exp, log1p = f"exp{self.suffix}", f"log1p{self.suffix}"
         log_sigmoid = f"""/* log(1 / (1 + exp(-z))) */
 static REAL log_sigmoid(REAL z)
 {{
@@ -305,18 +271,12 @@ static REAL log_sigmoid(REAL z)
 }}
 
 """
-        opening = """void NAME_probabilities(const REAL *x, REAL *probabilities)
-{
+        needed = log_sigmoid if "log_sigmoid" in logs else ""
+        return f"""{needed}void NAME_probabilities(const REAL *x, REAL *probabilities)
+{{
     REAL values[N_TRAINS];
     evaluate_trains(x, values);
-"""
-        if self._n_classes == 2:
-            return self._fill(f"""{log_sigmoid}{opening}    probabilities[0] = {exp}(log_sigmoid(-values[0]));
-    probabilities[1] = {exp}(log_sigmoid(values[0]));
-}}
-""")
-        logs = self._class_logs()
-        return self._fill(f"""{log_sigmoid if "log_sigmoid" in logs else ""}{opening}{logs}
+{logs}
     REAL largest = probabilities[0], sum = 0;
     for (int c = 1; c < NAME_N_CLASSES; c++)
         if (probabilities[c] > largest) largest = probabilities[c];
@@ -326,29 +286,4 @@ static REAL log_sigmoid(REAL z)
     }}
     for (int c = 0; c < NAME_N_CLASSES; c++) probabilities[c] /= sum;
 }}
-""")
-
-    def _class_logs(self) -> str:
-        """Write what puts the logarithm of every class, up to a constant, into ``probabilities``."""
-        name, exp, log = self._model.decision_.name, f"exp{self._suffix}", f"log{self._suffix}"
-        if name == "one-vs-rest":
-            return "    for (int c = 0; c < NAME_N_CLASSES; c++) probabilities[c] = log_sigmoid(values[c]);"
-        if name == "binary-code":
-            return """    for (int c = 0; c < NAME_N_CLASSES; c++) {
-        probabilities[c] = 0;
-        for (int t = 0; t < N_TRAINS; t++)
-            probabilities[c] += log_sigmoid((REAL)code[t * NAME_N_CLASSES + c] * values[t]);
-    }"""
-        # one-vs-one: -log(1 + sum of exp(-s)), with the largest exponent taken out
-        return f"""    for (int c = 0; c < NAME_N_CLASSES; c++) {{
-        REAL top = 0, sum_against;
-        for (int t = 0; t < N_TRAINS; t++) {{
-            const REAL against = -(REAL)code[t * NAME_N_CLASSES + c] * values[t];
-            if (against > top) top = against;
-        }}
-        sum_against = {exp}(-top);
-        for (int t = 0; t < N_TRAINS; t++)
-            if (code[t * NAME_N_CLASSES + c] != 0)
-                sum_against += {exp}(-(REAL)code[t * NAME_N_CLASSES + c] * values[t] - top);
-        probabilities[c] = -top - {log}(sum_against);
-    }}"""
+"""

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.estimators import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
-from polytrain.estimators._base import TrainModel
+from polytrain.models import FittedModel
+from polytrain.version import __version__
 
 __all__ = ["register_onnx_converters", "to_onnx"]
 
@@ -46,7 +47,7 @@ def to_onnx(model: Any, *, dtype: str = "float32", opset: int = 17) -> Any:
     onnx.ModelProto
         Input ``X`` of shape (N, n_features). A classifier has the outputs ``label`` and ``probabilities``, or
         ``scores`` (the decision function) instead of the latter where it has no probabilities. A regressor has the
-        output ``variable`` of shape (N, 1). These are skl2onnx's names.
+        output ``variable`` of shape (N, number of targets). These are skl2onnx's names.
 
     See Also
     --------
@@ -69,9 +70,10 @@ def to_onnx(model: Any, *, dtype: str = "float32", opset: int = 17) -> Any:
     _check_opset(opset)
     check_is_fitted(model)
     _need("onnx")
-    if not isinstance(model, TrainModel):
+    fitted = getattr(model, "model_", None)
+    if not isinstance(fitted, FittedModel):
         return _convert_pipeline(model, dtype, opset)
-    return _convert_model(model, np.dtype(dtype), opset)
+    return _convert_model(fitted, type(model).__name__, np.dtype(dtype), opset)
 
 
 def _check_opset(opset: Any) -> None:
@@ -90,22 +92,21 @@ def _numbered() -> Callable[[str], str]:
     return unique
 
 
-def _convert_model(model: TrainModel, dtype: np.dtype, opset: int) -> Any:
+def _convert_model(model: FittedModel, title: str, dtype: np.dtype, opset: int) -> Any:
     from onnx import checker, helper
 
-    from polytrain import __version__
     from polytrain.export.onnx_graph import GraphBuilder, label_array, onnx_type
 
     graph = GraphBuilder(_numbered())
     kind = onnx_type(dtype)
-    inputs = [helper.make_tensor_value_info("X", kind, [None, model.n_features_in_])]
-    if isinstance(model, TensorTrainRegressor):
+    inputs = [helper.make_tensor_value_info("X", kind, [None, model.n_features])]
+    if model.decision is None or model.classes is None:
         _add_regressor(graph, model, "X", dtype, "variable")
-        outputs = [helper.make_tensor_value_info("variable", kind, [None, 1])]
+        outputs = [helper.make_tensor_value_info("variable", kind, [None, model.n_trains])]
     else:
-        labels = label_array(model.classes_)
-        second = "probabilities" if hasattr(model, "predict_proba") else "scores"
-        width = 1 if second == "scores" and len(labels) == 2 else len(labels)
+        labels = label_array(model.classes)
+        second = "probabilities" if model.has_probabilities else "scores"
+        width = len(labels) if model.has_probabilities else model.decision.n_decided(len(labels))
         _add_classifier(graph, model, "X", dtype, labels, ("label", second))
         label_kind = onnx_type(object if labels.dtype.kind in "UO" else labels.dtype)
         outputs = [
@@ -114,7 +115,7 @@ def _convert_model(model: TrainModel, dtype: np.dtype, opset: int) -> Any:
         ]
     operators = [helper.make_opsetid("", opset)]
     result = helper.make_model(
-        helper.make_graph(graph.nodes, type(model).__name__, inputs, outputs, graph.initializers),
+        helper.make_graph(graph.nodes, title, inputs, outputs, graph.initializers),
         opset_imports=operators,
         # The oldest version of the container that may hold these operators: old runtimes refuse newer ones.
         ir_version=helper.find_min_ir_version_for(operators),
@@ -125,21 +126,25 @@ def _convert_model(model: TrainModel, dtype: np.dtype, opset: int) -> Any:
     return result
 
 
-def _add_regressor(graph: Any, model: Any, rows: str, dtype: Any, output: str) -> None:
+def _add_regressor(graph: Any, model: FittedModel, rows: str, dtype: Any, output: str) -> None:
     from polytrain.export.onnx_graph import add_scores, onnx_type
 
+    graph.add("Cast", add_scores(graph, model, rows), to=onnx_type(dtype), output=output)
+
+
+def _add_classifier(
+    graph: Any, model: FittedModel, rows: str, dtype: Any, labels: Any, outputs: tuple[str, str]
+) -> None:
+    from polytrain.export.onnx_graph import add_scores, onnx_type
+
+    decision, n_classes = model.decision, len(labels)
+    if decision is None:
+        raise TypeError("a classifier has a decision.")
     scores = add_scores(graph, model, rows)
-    shifted = graph.add("Add", scores, graph.constant(model.intercept_, np.float64))
-    graph.add("Cast", shifted, to=onnx_type(dtype), output=output)
-
-
-def _add_classifier(graph: Any, model: Any, rows: str, dtype: Any, labels: Any, outputs: tuple[str, str]) -> None:
-    from polytrain.export.onnx_graph import add_decision, add_label, add_probabilities, add_scores, onnx_type
-
-    scores = add_scores(graph, model, rows)
-    decided = add_decision(graph, model, scores)
-    add_label(graph, model, decided, labels, outputs[0])
-    second = add_probabilities(graph, model, scores) if hasattr(model, "predict_proba") else decided
+    second = decided = decision.add_decision(graph, scores, n_classes)
+    graph.add("Gather", graph.constant(labels), decision.add_choice(graph, decided), output=outputs[0])
+    if model.has_probabilities:
+        second = decision.add_probabilities(graph, scores, n_classes)
     graph.add("Cast", second, to=onnx_type(dtype), output=outputs[1])
 
 
@@ -167,10 +172,7 @@ def register_onnx_converters() -> None:
     >>> register_onnx_converters()
     """
     skl2onnx = _need("skl2onnx")
-    from skl2onnx.common.shape_calculator import (
-        calculate_linear_classifier_output_shapes,
-        calculate_linear_regressor_output_shapes,
-    )
+    from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
 
     for estimator in (TensorTrainClassifier, TensorTrainClassifierCV):
         skl2onnx.update_registered_converter(
@@ -183,9 +185,17 @@ def register_onnx_converters() -> None:
     skl2onnx.update_registered_converter(
         TensorTrainRegressor,
         "PolytrainTensorTrainRegressor",
-        calculate_linear_regressor_output_shapes,
+        _regressor_shapes,
         _regressor_converter,
     )
+
+
+def _regressor_shapes(operator: Any) -> None:
+    """Tell skl2onnx how many numbers a regressor predicts per row."""
+    from skl2onnx.common.shape_calculator import calculate_linear_regressor_output_shapes
+
+    calculate_linear_regressor_output_shapes(operator)
+    operator.outputs[0].type.shape = [None, operator.raw_operator.model_.n_trains]
 
 
 def _output_dtype(operator: Any) -> Any:
@@ -210,15 +220,15 @@ def _hand_over(graph: Any, container: Any) -> None:
 def _classifier_converter(scope: Any, operator: Any, container: Any) -> None:
     from polytrain.export.onnx_graph import GraphBuilder, label_array
 
-    model = operator.raw_operator
+    estimator = operator.raw_operator
     graph = GraphBuilder(scope.get_unique_variable_name)
-    labels = label_array(model.classes_)
-    if container.get_options(model, {"nocl": False})["nocl"]:
+    labels = label_array(estimator.classes_)
+    if container.get_options(estimator, {"nocl": False})["nocl"]:
         labels = np.arange(len(labels))
     elif labels.dtype.kind in "bf":  # skl2onnx declares all labels that are no strings as int64
         labels = labels.astype(np.int64)
     outputs = operator.outputs[0].full_name, operator.outputs[1].full_name
-    _add_classifier(graph, model, operator.inputs[0].full_name, _output_dtype(operator), labels, outputs)
+    _add_classifier(graph, estimator.model_, operator.inputs[0].full_name, _output_dtype(operator), labels, outputs)
     _hand_over(graph, container)
 
 
@@ -227,5 +237,5 @@ def _regressor_converter(scope: Any, operator: Any, container: Any) -> None:
 
     graph = GraphBuilder(scope.get_unique_variable_name)
     rows, output = operator.inputs[0].full_name, operator.outputs[0].full_name
-    _add_regressor(graph, operator.raw_operator, rows, _output_dtype(operator), output)
+    _add_regressor(graph, operator.raw_operator.model_, rows, _output_dtype(operator), output)
     _hand_over(graph, container)

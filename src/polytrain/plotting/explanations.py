@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from polytrain.explain import PartialDependence, TopTerms, partial_dependence, sobol_indices, top_terms
-from polytrain.explain._view import read_model
+from polytrain.explain.view import read_model
 from polytrain.plotting._style import COLOURS, SHARES, SURFACE, begin_plot, line_style, shorten
 from polytrain.tensor.checks import check_positive_integer
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from polytrain.explain._view import read_model
+from polytrain.explain.view import read_model
 from polytrain.plotting._style import COLOURS, begin_plot, line_style
 from polytrain.tensor import rank_bounds
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-import polytrain
 from polytrain.report import sections
 from polytrain.report.page import cards, make_page, paragraph
 from polytrain.tables import TableModel
 from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors
+from polytrain.version import __version__
 
 __all__ = ["build_report"]
 
@@ -80,7 +80,7 @@ def build_report(
         sections.terms(model, X),
         sections.cost(model, file_bytes, counted.n, seconds),
     ]
-    return make_page(f"{model_name} on {data_name}", body, f"Made by polytrain {polytrain.__version__}.")
+    return make_page(f"{model_name} on {data_name}", body, f"Made by polytrain {__version__}.")
 
 
 def _summary(facts: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.explain import top_terms
-from polytrain.explain._view import read_model
+from polytrain.explain.view import read_model
 from polytrain.report.drawing import bar_chart, line_chart, scatter_chart
 from polytrain.report.page import details, matrix, paragraph, section, table
 from polytrain.tables import CategoryColumn, NumberColumn, TableModel

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.explain import sobol_indices
-from polytrain.explain._measure import FeatureMeasure, make_measure
-from polytrain.explain._view import ModelView, read_model
+from polytrain.explain.measure import FeatureMeasure, make_measure
 from polytrain.explain.search import entries_at, largest_entries
+from polytrain.explain.view import ModelView, read_model
 from polytrain.tables.model import TableModel
 
 __all__ = ["ColumnImportances", "RowSample", "StrongestTerms", "column_importances", "strongest_terms"]
@@ -150,7 +150,9 @@ def strongest_terms(model: TableModel, X: NDArray | None = None, k: int = 10, tr
     view = read_model(model.estimator, model.preparation.feature_names)
     cores = [
         np.einsum("aib,ij->ajb", core.astype(np.float64), matrix)
-        for core, matrix in zip(view.trains[train].cores, _ordered_maps(view, make_measure(view, X, None)), strict=True)
+        for core, matrix in zip(
+            view.trains[train].cores, _ordered_matrices(view, make_measure(view, X, None)), strict=True
+        )
     ]
     index, exact = largest_entries(cores, k + 1, _MAX_NODES)  # one of them may be the constant
     index = index[index.any(axis=1)][:k]
@@ -165,16 +167,17 @@ def strongest_terms(model: TableModel, X: NDArray | None = None, k: int = 10, tr
     )
 
 
-def _ordered_maps(view: ModelView, measures: list[FeatureMeasure]) -> list[NDArray]:
-    """Matrices (n, n) that rewrite basis functions in orthonormal ones, of which the j-th has degree j."""
-    maps = []
-    for n, (points, weights) in zip(view.trains[0].dims, measures, strict=True):
-        values = (view.basis.values(points, n) * np.sqrt(weights)).T
+def _ordered_matrices(view: ModelView, measures: list[FeatureMeasure]) -> list[NDArray]:
+    """Matrices (n, n) that rewrite a map's functions in orthonormal ones, of which the j-th has degree j."""
+    matrices = []
+    for feature_map, (points, weights) in zip(view.maps, measures, strict=True):
+        n = feature_map.n
+        values = (feature_map.values(points) * np.sqrt(weights)).T
         if len(values) < n:  # more functions than points: the missing ones vanish
             values = np.concatenate((values, np.zeros((n - len(values), n))))
         upper = np.asarray(np.linalg.qr(values, mode="r"))
-        maps.append((upper * np.where(np.diagonal(upper) < 0, -1.0, 1.0)[:, None]).T)
-    return maps
+        matrices.append((upper * np.where(np.diagonal(upper) < 0, -1.0, 1.0)[:, None]).T)
+    return matrices
 
 
 def _term_name(powers: list[int], names: tuple[str, ...]) -> str:

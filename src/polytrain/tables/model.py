@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.estimators.saving import load_with_table, save
+from polytrain.models import ModelFileError
 from polytrain.tables.cells import as_numbers, as_text
 from polytrain.tables.errors import TableError
 from polytrain.tables.preparation import Preparation
@@ -70,9 +72,12 @@ class TableModel:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file that holds both estimator and preparation."""
-        from polytrain.models.file import save
-
-        save(self.estimator, path, TableSection(self.preparation, self.training))
+        section = TableSection(self.preparation, self.training)
+        try:
+            _check_section(section, self.estimator, self.preparation.feature_names)
+        except ValueError as error:
+            raise ModelFileError(f"the model cannot be stored: {error}") from error
+        save(self.estimator, path, table=section.write(), feature_names=self.preparation.feature_names)
 
     def open(self, path: str | os.PathLike[str], *, header: str | None = None, delimiter: str | None = None) -> Table:
         """Open a table; unless told otherwise, text files have a header if that of the training had one."""
@@ -179,10 +184,24 @@ def load_table_model(path: str | os.PathLike[str]) -> TableModel:
     ...     [len(model.estimator.predict(block.X)) for block in model.blocks(table)]
     [50]
     """
-    from polytrain.models.file import load_with_table
-
-    estimator, section = load_with_table(path)
-    section = section or TableSection(Preparation.of_estimator(estimator))
+    estimator, table = load_with_table(path)
+    if table is None:
+        section = TableSection(Preparation.of_estimator(estimator))
+    else:
+        try:
+            section = TableSection.read(table)
+            _check_section(section, estimator, estimator.model_.feature_names)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ModelFileError(f"{path!s} is no valid model file: {error}") from error
     if hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_  # rows come as plain arrays, in the order of the preparation
+        # Rows come as plain arrays, in the order of the preparation.
+        del estimator.feature_names_in_
+        estimator.model_ = replace(estimator.model_, feature_names=None)
     return TableModel(estimator, section.preparation, dict(section.training))
+
+
+def _check_section(section: TableSection, estimator: Any, feature_names: Sequence[str] | None) -> None:
+    """Refuse a section that does not belong to the estimator."""
+    classes = getattr(estimator, "classes_", None)
+    is_text = None if classes is None else classes.dtype.kind in "UO"
+    section.check_fits(estimator.n_features_in_, None if feature_names is None else list(feature_names), is_text)

@@ -131,7 +131,8 @@ class Preparation:
         count = model.n_features_in_
         named = hasattr(model, "feature_names_in_")
         names = model.feature_names_in_ if named else position_names(count)
-        middle = np.zeros(count) if model.scale_ is None else model.scale_.centre
+        ranges = [feature_map.range or (0.0, 0.0) for feature_map in model.model_.maps]
+        middle = [low / 2 + high / 2 for low, high in ranges]  # the whole range might exceed the largest float
         columns = tuple(
             NumberColumn(str(name), k, float(fill), False)
             for k, (name, fill) in enumerate(zip(names, middle, strict=True))

@@ -5,17 +5,16 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from polytrain.basis import Basis, get_basis
-from polytrain.decision import OneVsRest
-from polytrain.estimators._base import TrainModel, validate_rows
-from polytrain.scaling import FeatureScale, plain_columns
+from polytrain.checks import validate_rows
+from polytrain.maps import MapList
+from polytrain.models import fitted_model
 from polytrain.tensor import TensorTrain
 from polytrain.tensor.notation import default_names
 
@@ -26,14 +25,13 @@ __all__ = ["ModelView", "read_model"]
 class ModelView:
     """The polynomials of a fitted estimator and the names of what is in them.
 
-    ``intercept`` is what the estimator adds to its train: 0 for classifiers.
+    ``shift`` is what the estimator adds to each train: zeros for classifiers.
     """
 
-    model: TrainModel
+    model: BaseEstimator
     trains: tuple[TensorTrain, ...]
-    basis: Basis
-    scale: FeatureScale | None
-    intercept: float
+    maps: MapList
+    shift: NDArray
     feature_names: tuple[str, ...]
     train_names: tuple[str, ...]
 
@@ -54,10 +52,13 @@ class ModelView:
         """Check the index of a train."""
         return _index(train, "train", len(self.trains))
 
+    def rows(self, X: ArrayLike) -> NDArray:
+        """Check rows X (N, d) as the estimator does, in float64."""
+        return validate_rows(self.model, X, reset=False).astype(np.float64, copy=False)
+
     def columns(self, X: ArrayLike) -> NDArray:
-        """Check rows X (N, d) as the estimator does and scale them into columns (d, N) of float64."""
-        rows = validate_rows(self.model, X, reset=False).astype(np.float64, copy=False)
-        return plain_columns(rows) if self.scale is None else self.scale.columns(rows)
+        """Check rows X (N, d) and place them: coordinates (d, N)."""
+        return self.maps.place(self.rows(X))
 
 
 def read_model(model: BaseEstimator, feature_names: Sequence[str] | None = None) -> ModelView:
@@ -67,27 +68,14 @@ def read_model(model: BaseEstimator, feature_names: Sequence[str] | None = None)
             "model is a Pipeline; pass its last step, such as model[-1]. The features of the explanation are then what "
             "the steps before hand over."
         )
-    if not isinstance(model, TrainModel):
-        raise TypeError(
-            f"model must be a fitted TensorTrainClassifier or TensorTrainRegressor, got {type(model).__name__}."
-        )
-    check_is_fitted(model, "trains_")
-    return ModelView(
-        model=model,
-        trains=tuple(model.trains_),
-        basis=get_basis(model.plan_.basis),
-        scale=model.scale_,
-        intercept=float(getattr(model, "intercept_", 0.0)),
-        feature_names=_feature_names(model, feature_names),
-        train_names=_train_names(model),
-    )
+    fitted = fitted_model(model, "an explanation")
+    names = _feature_names(fitted.n_features, getattr(model, "feature_names_in_", None), feature_names)
+    return ModelView(model, fitted.trains, fitted.maps, fitted.shift, names, fitted.train_names)
 
 
-def _feature_names(model: TrainModel, given: Sequence[str] | None) -> tuple[str, ...]:
+def _feature_names(n_features: int, learned: Any, given: Sequence[str] | None) -> tuple[str, ...]:
     """Names that are given, or those of the training data, or x1, x2, ..."""
-    n_features = model.n_features_in_
     if given is None:
-        learned = getattr(model, "feature_names_in_", None)
         return default_names(n_features) if learned is None else tuple(map(str, learned))
     names = tuple(given)
     if isinstance(given, str) or not all(isinstance(name, str) for name in names):
@@ -97,23 +85,6 @@ def _feature_names(model: TrainModel, given: Sequence[str] | None) -> tuple[str,
     if len(set(names)) < len(names):
         raise ValueError(f"feature_names must be different, got {_listed(names)}.")
     return names
-
-
-def _train_names(model: TrainModel) -> tuple[str, ...]:
-    """What a high score of each train speaks for."""
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        return ("prediction",)
-    names = [str(label) for label in classes]
-    if len(names) == 2:
-        return (names[1],)
-    if isinstance(model.decision_, OneVsRest):
-        return tuple(names)
-    sides = [
-        ["/".join(name for name, sign in zip(names, row, strict=True) if sign == side) for side in (1, -1)]
-        for row in model.decision_.code(len(names))
-    ]
-    return tuple(" vs ".join(pair) for pair in sides)
 
 
 def _index(value: object, name: str, count: int) -> int:

@@ -13,10 +13,11 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.explain._view import ModelView
+from polytrain.explain.view import ModelView
+from polytrain.maps import AffinePowers
 from polytrain.tensor import TensorTrain
 
-__all__ = ["UNITS", "Variables", "choose_variables", "power_cores", "weigh_cores"]
+__all__ = ["UNITS", "Variables", "all_powers", "choose_variables", "power_cores", "weigh_cores"]
 
 UNITS = ("auto", "original", "centred", "scaled")
 
@@ -53,13 +54,14 @@ def choose_variables(view: ModelView, units: str) -> Variables:
 
 
 def _variables(view: ModelView, units: str) -> Variables:
-    d = view.n_features
-    names = view.feature_names
+    d, names = view.n_features, view.feature_names
     one, zero = np.ones(d), np.zeros(d)
-    if view.scale is None:
+    powers = all_powers(view)
+    ranges = [feature_map.range for feature_map in view.maps]
+    if not any(ranges):
         # Features were taken as they are. Their range is not known; the estimator asks for size one.
         return Variables("original", one, zero, one, names)
-    factor, centre = view.scale.factor, view.scale.centre
+    factor, centre = (np.array([getattr(form, name) for form in powers]) for name in ("factor", "centre"))
     if units == "scaled":
         return Variables(units, one, zero, np.where(factor > 0, 1.0, 0.0), names)
     with np.errstate(over="ignore"):
@@ -70,17 +72,31 @@ def _variables(view: ModelView, units: str) -> Variables:
                 for name, middle in zip(names, centre, strict=True)
             )
             return Variables(units, factor, zero, half, names)
-        largest = np.maximum(np.abs(view.scale.low), np.abs(view.scale.high))
+        largest = np.array([1.0 if ends is None else max(abs(ends[0]), abs(ends[1])) for ends in ranges])
         return Variables(units, factor, -centre * factor, largest, names)
+
+
+def all_powers(view: ModelView) -> list[AffinePowers]:
+    """Every map as polynomials; the others have no terms."""
+    forms = []
+    for name, feature_map in zip(view.feature_names, view.maps, strict=True):
+        if feature_map.powers is None:
+            raise ValueError(
+                f"terms are products of powers, but the column {name!r} has a map of the kind {feature_map.kind!r}, "
+                "which is no polynomial. Use sobol_indices or partial_dependence."
+            )
+        forms.append(feature_map.powers)
+    return forms
 
 
 def power_cores(view: ModelView, train: TensorTrain, variables: Variables) -> list[NDArray]:
     """Cores in float64 of the same polynomial in powers of the variables."""
     cores = []
     with np.errstate(over="ignore", invalid="ignore"):  # callers check that the cores are finite
-        for core, factor, offset in zip(train.cores, variables.factor, variables.offset, strict=True):
-            n = core.shape[1]
-            matrix = view.basis.to_power_matrix(n) @ _substitution(n, factor, offset)
+        for core, form, factor, offset in zip(
+            train.cores, all_powers(view), variables.factor, variables.offset, strict=True
+        ):
+            matrix = form.matrix @ _substitution(core.shape[1], factor, offset)
             cores.append(np.einsum("aib,ij->ajb", core.astype(np.float64, copy=False), matrix))
     return cores
 
