@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
 
-from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
 from polytrain.progress import SweepProgress
 
 da = pytest.importorskip("dask.array")
@@ -49,6 +49,32 @@ def test_scores_equal_those_in_memory_for_any_chunks(client, loss, solver, chunk
     model = TensorTrainClassifier(**settings).fit(_chunked(X, chunks), _chunked(y, chunks))
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
     assert [record["n_rows"] for record in model.history_] == [1500] * 2
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("chunks", [1500, (1, 700, 799)])
+def test_cross_validation_gives_the_scores_of_arrays(client, chunks):
+    X, y = _rows(n_classes=3)
+    weights = np.random.default_rng(1).uniform(0, 1, 1500) * (np.arange(1500) % 7 > 0)
+    settings = {"alphas": (1e-1, 1e-3), "cv": 3, "rank": 2, "max_sweeps": 1, "random_state": 0}
+    expected = TensorTrainClassifierCV(**settings).fit(X, y, weights)
+    model = TensorTrainClassifierCV(**settings).fit(*(_chunked(array, chunks) for array in (X, y, weights)))
+    np.testing.assert_allclose(model.errors_, expected.errors_, atol=1e-12)
+    assert model.alpha_ == expected.alpha_
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
+
+
+@pytest.mark.cluster
+def test_several_outputs(client):
+    X, _ = _rows()
+    y = np.stack([X[:, 0] * X[:, 1], 1e5 + X[:, 2]], axis=1)
+    settings = {"rank": 2, "max_sweeps": 1, "random_state": 0}
+    expected = TensorTrainRegressor(**settings).fit(X, y)
+    model = TensorTrainRegressor(**settings).fit(_chunked(X, 600), _chunked(y, 600))
+    np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-9)
+    lazy = model.predict(_chunked(X, 600))
+    assert lazy.shape == (1500, 2)
+    np.testing.assert_array_equal(lazy.compute(), model.predict(X))
 
 
 @pytest.mark.cluster

@@ -72,8 +72,12 @@ def test_wrong_shapes(model):
         model.fit(X[None], y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit(X, y[:-1])
-    with pytest.raises(ValueError, match="1d array"):
-        model.fit(X, np.stack([y, y, 1 - y], axis=1))
+    if hasattr(model, "decision"):
+        with pytest.raises(ValueError, match="1d array"):
+            model.fit(X, np.stack([y, y, 1 - y], axis=1))
+    else:
+        with pytest.raises(ValueError, match=r"dim 3|2D"):
+            model.fit(X, np.stack([y, y, 1 - y], axis=1)[None])
     with pytest.raises(ValueError, match="0 sample"):
         model.fit(X[:0], y[:0])
     with pytest.raises(ValueError, match="0 feature"):

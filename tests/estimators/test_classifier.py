@@ -324,11 +324,40 @@ def test_warm_start_refuses_other_trains(iris):
         clone_of_fit(model).fit(X[50:], y[50:])
     with pytest.raises(
         ValueError,
-        match=r"dimensions \(3, 3, 3, 3\) in the power basis and this one needs 3 of dimensions \(2, 2, 2, 2\)",
+        match=r"the last fit has 4 columns with the maps power with 3 functions, scaled and this one asks for 4 with "
+        r"power with 2 functions, scaled",
     ):
         clone_of_fit(model).set_params(degree=1).fit(X, y)
     with pytest.raises(ValueError, match="warm_start"):
         clone_of_fit(model).fit(X[:, :3], y)
+
+
+def test_warm_start_keeps_the_maps_that_its_cores_were_learned_in(iris):
+    X, y = iris
+    model = TensorTrainClassifier(warm_start=True, **QUICK).fit(X, y)
+    before, maps = model.decision_function(X), model.maps_
+    inner = np.abs(X - X.mean(axis=0)).max(axis=1) < 2  # rows of a smaller range
+    model.set_params(max_sweeps=0).fit(X[inner], y[inner])
+    assert model.maps_ == maps
+    np.testing.assert_allclose(model.decision_function(X), before, atol=1e-9)
+    with pytest.raises(ValueError, match=r"not scaled.*Keep features, degree, basis and scale"):
+        model.set_params(scale=None).fit(X, y)
+    fresh = clone(model).set_params(scale="minmax").fit(X[inner], y[inner])  # a clone has nothing to start from
+    assert fresh.maps_ != maps
+
+
+def test_columns_may_have_different_bases(iris):
+    X, y = iris
+    bases = ["power", "legendre", "chebyshev", "power"]
+    model = TensorTrainClassifier(basis=bases, degree=[1, 3, 2, 2], rank=3, random_state=0).fit(X, y)
+    assert [(m.basis, m.n) for m in model.maps_] == list(zip(bases, [2, 4, 3, 3], strict=True))
+    columns = model.maps_.place(X)
+    for scores, train in zip(model.decision_function(X).T, model.trains_, strict=True):
+        chain = np.ones((len(X), 1))
+        for feature_map, column, core in zip(model.maps_, columns, train.cores, strict=True):
+            chain = np.einsum("na,in,aib->nb", chain, feature_map.values(column), core)
+        np.testing.assert_allclose(scores, chain[:, 0], atol=1e-9)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
 
 
 def test_warm_start_refuses_other_classes_of_the_same_number(iris):

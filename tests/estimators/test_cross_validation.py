@@ -7,6 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold
 
 from polytrain import TensorTrainClassifier, TensorTrainClassifierCV
+from polytrain.rows import Rows
 
 ALPHAS = (1e-4, 1e-2, 1.0)
 QUICK = {"rank": 3, "max_sweeps": 2, "random_state": 0}
@@ -74,16 +75,23 @@ def test_equals_a_loop_by_hand(noisy, weighted):
 def test_folds_are_stratified_and_every_row_is_left_out_once(noisy, monkeypatch):
     X, y = noisy
     rows = np.r_[0:50, 50:70, 100:110]  # 50, 20 and 10 of the three classes
-    counts = []
-    fit = TensorTrainClassifier.fit
+    counts, left_out = [], np.zeros(len(rows))
+    learn, weigh = TensorTrainClassifierCV._fit_rows, Rows.weighted
 
-    def watched(self, X, y, sample_weight=None):
-        counts.append(np.bincount(y))
-        return fit(self, X, y, sample_weight)
+    def watched(self, rows, loss, alpha):
+        counts.append(rows.summary.label_weights)
+        return learn(self, rows, loss, alpha)
 
-    monkeypatch.setattr(TensorTrainClassifier, "fit", watched)
+    def weighed(self, factors):
+        if np.count_nonzero(factors) < len(rows) / 2:
+            left_out[:] += factors
+        return weigh(self, factors)
+
+    monkeypatch.setattr(TensorTrainClassifier, "_fit_rows", watched)
+    monkeypatch.setattr(Rows, "weighted", weighed)
     TensorTrainClassifierCV(alphas=[1e-2], cv=5, **QUICK).fit(X[rows], y[rows])
-    np.testing.assert_array_equal(counts, [[40, 16, 8]] * 5)
+    np.testing.assert_array_equal(counts, [[40, 16, 8]] * 5 + [[50, 20, 10]])
+    np.testing.assert_array_equal(left_out, 1)
 
 
 def test_ten_folds_by_default_but_no_more_than_the_smallest_class_has_rows(noisy):

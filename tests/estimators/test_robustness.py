@@ -75,13 +75,13 @@ def test_doubled_weight_equals_a_row_written_twice_also_near_as_many_unknowns_as
 
 def test_conjugate_gradients_run_when_asked_for(iris, monkeypatch):
     calls = []
-    original = core_solvers._cg_direction
+    original = core_solvers._ConjugateGradients.direction
 
     def spy(*arguments):
         calls.append(arguments)
         return original(*arguments)
 
-    monkeypatch.setattr(core_solvers, "_cg_direction", spy)
+    monkeypatch.setattr(core_solvers._ConjugateGradients, "direction", spy)
     TensorTrainClassifier(solver="cg", random_state=0).fit(*iris)
     assert calls
 
@@ -171,7 +171,9 @@ def test_cross_validation_with_a_rare_class(iris):
     ("parameters", "message"),
     [
         ({"decision": ["one-vs-rest"]}, r"decision must be one of"),
-        ({"basis": ["power"]}, r"basis must be one of"),
+        ({"basis": ["power"]}, r"basis has 1 entries but X has 4 features"),
+        ({"basis": ["power", "sine", "power", "power"]}, r"basis must be one of .*, got 'sine'"),
+        ({"basis": 3}, r"basis must be one of"),
         ({"verbose": "yes"}, r"verbose must be an integer of at least 0, got 'yes'"),
         ({"init": [None] * 3}, r"init\[0\] must be a TensorTrain or a list of cores, got None"),
     ],

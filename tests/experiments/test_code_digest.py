@@ -16,7 +16,7 @@ COMPUTE = [
     "features/deskew.py",
     "features/weights/digit_cnn_d20.safetensors",
     "datasets/usps.py",
-    "scaling.py",
+    "maps/polynomial.py",
     "experiments/convergence.py",
 ]
 SHOW = ["cli/main.py", "cli/reproduce.py", "experiments/plots.py", "experiments/report.py", "report/page.py"]

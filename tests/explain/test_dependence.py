@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from model_ranges import ranges
 from sklearn.inspection import partial_dependence as sklearn_partial_dependence
 
 from polytrain import TensorTrain
@@ -23,8 +24,10 @@ def brute_force(model, X, features, axes, weights=None):
 def test_rows_equal_brute_force(random_model, basis, features):
     model = random_model((3, 2, 4, 3), basis=basis)
     rng = np.random.default_rng(0)
-    X = rng.uniform(model.scale_.low - 0.1, model.scale_.high + 0.1, size=(30, 4))
-    axes = [np.linspace(model.scale_.low[k] - 0.3, model.scale_.high[k], 5 + k) for k in features]  # clipped at one end
+    X = rng.uniform(ranges(model).low - 0.1, ranges(model).high + 0.1, size=(30, 4))
+    axes = [
+        np.linspace(ranges(model).low[k] - 0.3, ranges(model).high[k], 5 + k) for k in features
+    ]  # clipped at one end
     found = partial_dependence(model, features, X, grid=axes)
     assert found.features == features
     np.testing.assert_allclose(found.values[0], brute_force(model, X, features, axes), rtol=1e-10, atol=1e-12)
@@ -33,7 +36,7 @@ def test_rows_equal_brute_force(random_model, basis, features):
 def test_more_rows_than_a_block_and_weights(random_model):
     model = random_model((3, 3, 2))
     rng = np.random.default_rng(0)
-    X = rng.uniform(model.scale_.low, model.scale_.high, size=(2500, 3))
+    X = rng.uniform(ranges(model).low, ranges(model).high, size=(2500, 3))
     weights = rng.random(2500)
     found = partial_dependence(model, [0, 2], X, sample_weight=weights, grid_size=3)
     np.testing.assert_allclose(found.values[0], brute_force(model, X, (0, 2), found.grid, weights), rtol=1e-10)
@@ -43,7 +46,7 @@ def test_more_rows_than_a_block_and_weights(random_model):
 def test_uniform_equals_quadrature(random_model, features):
     model = random_model((3, 2, 4))
     points, weights = np.polynomial.legendre.leggauss(5)
-    low, high = model.scale_.low, model.scale_.high
+    low, high = ranges(model).low, ranges(model).high
     nodes = [(a + b) / 2 + (b - a) / 2 * points for a, b in zip(low, high, strict=True)]
     X = np.stack(np.meshgrid(*nodes, indexing="ij"), axis=-1).reshape(-1, 3)
     product = np.einsum("i,j,k->ijk", weights, weights, weights).ravel()

@@ -2,6 +2,7 @@ import sys
 
 import numpy as np
 import pytest
+from model_ranges import ranges
 
 from polytrain import Polynomial, TensorTrain
 from polytrain.basis import BASES
@@ -14,10 +15,10 @@ sympy = pytest.importorskip("sympy")
 @pytest.mark.parametrize("basis", BASES)
 def test_expression_equals_the_prediction(random_model, basis, units):
     model = random_model((3, 4, 2), basis=basis)
-    X = np.random.default_rng(0).uniform(model.scale_.low, model.scale_.high, size=(40, 3))
+    X = np.random.default_rng(0).uniform(ranges(model).low, ranges(model).high, size=(40, 3))
     expression = to_sympy(model, units=units)
     evaluate = sympy.lambdify([sympy.Symbol(f"x{k}", real=True) for k in (1, 2, 3)], expression)
-    columns = model.scale_.columns(X) if units == "scaled" else X.T
+    columns = model.maps_.place(X) if units == "scaled" else X.T
     np.testing.assert_allclose(evaluate(*columns), model.predict(X), rtol=1e-9, atol=1e-10)
 
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from model_ranges import ranges
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -12,7 +13,7 @@ from polytrain.explain import top_terms
 
 def expand(model, units):
     """All terms by sympy-free brute force: multiply out the dense polynomial in the variables of these units."""
-    train, scale = model.trains_[0], model.scale_
+    train, scale = model.trains_[0], ranges(model)
     in_powers = Polynomial.from_train(train, basis=model.basis)
     d = train.order
     if units == "original":
@@ -39,7 +40,7 @@ def expand(model, units):
 
 
 def largest_values(model, units):
-    scale = model.scale_
+    scale = ranges(model)
     return {
         "original": np.maximum(np.abs(scale.low), np.abs(scale.high)),
         "centred": (scale.high - scale.low) / 2,
@@ -87,7 +88,7 @@ def test_original_units_equal_the_dense_tensor_for_eight_features(random_model):
     model = random_model((3,) * 8, rank=4, seed=8)
     dense = model.trains_[0].to_dense()
     largest = np.ones(())
-    for low, high in zip(model.scale_.low, model.scale_.high, strict=True):
+    for low, high in zip(ranges(model).low, ranges(model).high, strict=True):
         line = np.array([-(low + high), 2.0]) / (high - low)  # the scaled feature as a polynomial in the original one
         powers = np.zeros((3, 3))
         for i in range(3):
@@ -104,7 +105,7 @@ def test_original_units_equal_the_dense_tensor_for_eight_features(random_model):
 
 def test_all_terms_together_are_the_prediction(random_model):
     model = random_model((3, 2, 3), seed=3)
-    X = np.random.default_rng(0).uniform(model.scale_.low, model.scale_.high, size=(50, 3))
+    X = np.random.default_rng(0).uniform(ranges(model).low, ranges(model).high, size=(50, 3))
     terms = top_terms(model, 18, units="original")
     np.testing.assert_allclose(terms.to_polynomial()(X), model.predict(X), rtol=1e-9, atol=1e-11)
 

@@ -106,7 +106,9 @@ def test_one_feature_and_ranks_that_differ(tmp_path, table):
     assert_allclose(found, model.predict(rows[:, :1]), rtol=1e-12, atol=1e-12)
     model = TensorTrainClassifierCV(alphas=[1e-3], cv=2, degree=(1, 3, 2, 5), rank=(2, 5, 3), max_sweeps=1)
     model.fit(X, labels)
-    model._keep_trains([train.round(max_rank=1 + k).cores for k, train in enumerate(model.trains_)], 1.0)
+    model.model_ = model.model_.with_trains(
+        [train.round(max_rank=1 + k).cores for k, train in enumerate(model.trains_)]
+    )
     check_classifier(model, tmp_path, rows)
 
 
@@ -115,8 +117,24 @@ def test_extreme_scores(tmp_path, table):
     X, rows, labels, _ = table
     for k, decision in enumerate(("one-vs-rest", "one-vs-one", "binary-code")):
         model = TensorTrainClassifier(decision=decision, **FAST).fit(X, labels)
-        model._keep_trains([(1e4 * train).cores for train in model.trains_], 1.0)
+        model.model_ = model.model_.with_trains([(1e4 * train).cores for train in model.trains_])
         check_classifier(model, tmp_path, rows, tolerance=1e-9, name=f"model{k}")
+
+
+@needs_compiler
+def test_several_outputs(tmp_path, table):
+    X, rows, _, target = table
+    y = np.stack([target, 1e3 - 5 * X[:, 0]], axis=1)
+    model = TensorTrainRegressor(basis=["power", "legendre", "power", "chebyshev"], degree=3, **FAST).fit(X, y)
+    found = Compiled(model, tmp_path).fill("predict", rows, 2)
+    assert_allclose(found, model.predict(rows), rtol=1e-12, atol=1e-12)
+
+
+@needs_compiler
+def test_labels_may_be_called_as_the_placeholders_are(tmp_path, table):
+    X, rows, labels, _ = table
+    names = np.array(["NAME", "REAL", "code", "x", "main"])
+    check_classifier(TensorTrainClassifier(**FAST).fit(X, names[labels]), tmp_path, rows)
 
 
 @needs_compiler

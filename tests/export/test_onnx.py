@@ -80,7 +80,9 @@ def test_regressors(table, dtype, scale):
 def test_degrees_and_ranks_that_differ(table):
     X, rows, labels, _ = table
     model = TensorTrainClassifier(degree=(1, 3, 2, 5), rank=(2, 5, 3), max_sweeps=1, random_state=0).fit(X, labels)
-    model._keep_trains([train.round(max_rank=1 + k).cores for k, train in enumerate(model.trains_)], 1.0)
+    model.model_ = model.model_.with_trains(
+        [train.round(max_rank=1 + k).cores for k, train in enumerate(model.trains_)]
+    )
     check_classifier(model, rows, "float64")
 
 
@@ -97,7 +99,7 @@ def test_extreme_scores(table):
     X, rows, labels, _ = table
     for decision in ("one-vs-rest", "one-vs-one", "binary-code"):
         model = TensorTrainClassifier(decision=decision, **FAST).fit(X, labels)
-        model._keep_trains([(1e4 * train).cores for train in model.trains_], 1.0)
+        model.model_ = model.model_.with_trains([(1e4 * train).cores for train in model.trains_])
         check_classifier(model, rows, "float64")
 
 

@@ -14,9 +14,10 @@ from itertools import product
 import numpy as np
 from numpy.polynomial import chebyshev, legendre
 
-from polytrain.basis import get_basis
 from polytrain.learning.engines import open_engine
 from polytrain.learning.losses import get_loss
+from polytrain.learning.problem import ProblemRows
+from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import clip_ranks
 
 
@@ -107,7 +108,7 @@ def loss_curvatures(loss, target, scores):
 
 def objective(cores, problem, alpha):
     """Weighted mean loss + alpha / 2 <A, A>, by the dense tensor."""
-    scores = dense_scores(cores, problem.columns, problem.basis)
+    scores = dense_scores(cores, problem.columns, problem.basis) + (0.0 if problem.offset is None else problem.offset)
     tensor = dense_tensor(cores)
     return problem.weights @ loss_values(problem.loss, problem.target, scores) + 0.5 * alpha * np.sum(tensor**2)
 
@@ -157,10 +158,19 @@ class Problem:
     basis: str
     dims: tuple
     cores: list
+    offset: np.ndarray | None = None
+
+    @property
+    def maps(self):
+        """The columns as they are."""
+        return MapList([PolynomialMap(self.basis, n) for n in self.dims])
+
+    @property
+    def rows(self):
+        return ProblemRows.make(self.columns, self.target, self.weights, self.offset)
 
     def engine(self, n_processes=1):
-        loss, basis = get_loss(self.loss), get_basis(self.basis)
-        return open_engine(self.columns, self.target, self.weights, loss, basis, self.dims, n_processes)
+        return open_engine(self.rows, get_loss(self.loss), self.maps, n_processes)
 
     def with_dtype(self, dtype):
         return replace(self, columns=self.columns.astype(dtype))

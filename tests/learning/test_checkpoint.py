@@ -6,13 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from reference import make_problem
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
-from polytrain.learning.trainer import TrainPlan, learn_train
+from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
 from polytrain.tensor import clip_ranks
 
 
@@ -22,7 +23,7 @@ class Stopped(Exception):
 
 def _plan(loss, dims, **changes):
     settings = {"init": "linear", "solver": "auto", "max_sweeps": 6, "tol": 0.0, "sampling": "auto", **changes}
-    return TrainPlan(loss, "power", dims, clip_ranks(dims, 3), 1e-3, **settings)
+    return TrainPlan(loss, dims, clip_ranks(dims, 3), 1e-3, **settings)
 
 
 def _learn(plan, problem, path, stop_after=None, start=None):
@@ -30,8 +31,7 @@ def _learn(plan, problem, path, stop_after=None, start=None):
         if record["sweep"] == stop_after:
             raise Stopped
 
-    rows = problem.columns, problem.target, problem.weights
-    return learn_train(plan, *rows, 7, start, report, checkpoint=path)
+    return learn_train(plan, problem.maps, problem.rows, TrainJob(7, start, path), report=report)
 
 
 @pytest.mark.parametrize(("loss", "n_rows"), [("squared", 200), ("logistic", 200), ("logistic", 20_000)])
@@ -67,8 +67,9 @@ def test_checkpoints_of_another_fit_and_damaged_ones_are_refused(tmp_path):
     problem = make_problem(2, (3, 3, 3), 3, 100)
     path = tmp_path / "train.safetensors"
     _learn(_plan("squared", problem.dims), problem, path)
-    other = make_problem(3, (3, 3, 3), 3, 100)
-    for plan, rows in ((_plan("squared", problem.dims, tol=0.1), problem), (_plan("squared", problem.dims), other)):
+    plan = _plan("squared", problem.dims)
+    others = [make_problem(3, (3, 3, 3), 3, 100), replace(problem, basis="legendre")]
+    for plan, rows in ((_plan("squared", problem.dims, tol=0.1), problem), *((plan, other) for other in others)):
         with pytest.raises(ValueError, match="belongs to a fit with other rows, parameters or random_state"):
             _learn(plan, rows, path)
     content = path.read_bytes()

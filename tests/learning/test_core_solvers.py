@@ -14,6 +14,7 @@ from reference import (
 
 from polytrain.learning.core_solvers import SOLVERS, CoreSolver, solve_linear
 from polytrain.learning.gauge import fit_ranks, shift_right
+from polytrain.learning.problem import GRADIENT, Need
 from polytrain.tensor import clip_ranks
 
 ALPHA = 1e-2
@@ -171,11 +172,11 @@ def test_gradient_and_hessian_match_central_differences_of_the_objective(basis, 
 
     units = h * np.eye(cores[1].size)
     gradient = np.array([(value(unit) - value(-unit)) / (2 * h) for unit in units])
-    np.testing.assert_allclose((engine.gradient() + ALPHA * cores[1]).ravel(), gradient, atol=1e-7)
+    np.testing.assert_allclose((engine.facts(GRADIENT).gradient + ALPHA * cores[1]).ravel(), gradient, atol=1e-7)
     hessian = np.array(
         [[(value(u + v) - value(u - v) - value(v - u) + value(-u - v)) / (4 * h * h) for v in units] for u in units]
     )
-    np.testing.assert_allclose(engine.gram() + ALPHA * np.eye(len(units)), hessian, atol=1e-6)
+    np.testing.assert_allclose(engine.facts(Need(gram=True)).gram + ALPHA * np.eye(len(units)), hessian, atol=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])

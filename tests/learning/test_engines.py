@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -21,6 +22,9 @@ from reference import (
 
 from polytrain.learning.engines import processes
 from polytrain.learning.gauge import fit_ranks, shift_left, shift_right
+from polytrain.learning.problem import FACTORS, GRADIENT, Need
+
+EVERYTHING = Need(gradient=True, gram=True, left=True, middle=True, right=True)
 
 CASES = [
     # seed, dims, rank, rows, basis
@@ -43,7 +47,7 @@ def _check_site(engine, problem, cores, k, tol):
     core = cores[k] + 0.3 * rng.standard_normal(cores[k].shape)  # not the train's own core: nothing may be cached
     step = rng.standard_normal(core.shape)
     explicit = c_matrix(cores, k, problem.columns, problem.basis)
-    scores = explicit @ core.ravel()
+    scores = explicit @ core.ravel() + (0.0 if problem.offset is None else problem.offset)
     weighted_slopes = problem.weights * loss_slopes(problem.loss, problem.target, scores)
     curvatures = problem.weights * loss_curvatures(problem.loss, problem.target, scores)
 
@@ -51,10 +55,11 @@ def _check_site(engine, problem, cores, k, tol):
         np.testing.assert_allclose(actual, desired, rtol=tol, atol=tol * max(1.0, np.abs(desired).max()))
 
     engine.score(core)
-    close(engine.mean_loss(), problem.weights @ loss_values(problem.loss, problem.target, scores))
-    close(engine.gradient(), (explicit.T @ weighted_slopes).reshape(core.shape))
+    facts = engine.facts(EVERYTHING)
+    close(facts.loss, problem.weights @ loss_values(problem.loss, problem.target, scores))
+    close(facts.gradient, (explicit.T @ weighted_slopes).reshape(core.shape))
     gram = explicit.T @ (curvatures[:, None] * explicit)
-    close(engine.gram(), gram)
+    close(facts.gram, gram)
     close(engine.product(step), (gram @ step.ravel()).reshape(core.shape))
 
     # The ray may be put together from products, or laid along a step.
@@ -79,8 +84,10 @@ def _check_site(engine, problem, cores, k, tol):
     close(engine.mean_loss(), problem.weights @ loss_values(problem.loss, problem.target, scores))
     weighted_slopes = problem.weights * loss_slopes(problem.loss, problem.target, scores)
     curvatures = problem.weights * loss_curvatures(problem.loss, problem.target, scores)
-    close(engine.gradient(), (explicit.T @ weighted_slopes).reshape(core.shape))
-    close(engine.gram(), explicit.T @ (curvatures[:, None] * explicit))
+    facts = engine.facts(Need(gradient=True, gram=True))
+    assert facts.left is None
+    close(facts.gradient, (explicit.T @ weighted_slopes).reshape(core.shape))
+    close(facts.gram, explicit.T @ (curvatures[:, None] * explicit))
     scores = scores - 0.75 * explicit @ step.ravel()
     engine.probe(-0.75, core - 0.25 * step)
     engine.advance(-0.75, core - 0.25 * step)  # where it probed last
@@ -91,7 +98,9 @@ def _check_site(engine, problem, cores, k, tol):
     sides = _environments(cores, k, problem)
     seconds = [(side * curvatures) @ side.T for side in sides]
     expected = np.kron(seconds[0], np.kron(seconds[1], seconds[2])) / curvatures.sum() ** 2
-    left, middle, right = engine.factors()
+    factors = engine.facts(FACTORS)
+    assert factors.gram is None
+    left, middle, right = factors.left, factors.middle, factors.right
     close(np.kron(left, np.kron(middle, right)), expected)
 
 
@@ -139,6 +148,17 @@ def test_engine_matches_reference_at_every_site(seed, dims, rank, n_rows, basis,
     np.testing.assert_allclose(dense_tensor(cores), dense_tensor(problem.cores), atol=1e-12)
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_an_offset_is_added_to_every_score(loss):
+    problem = make_problem(3, (3, 2, 4), (3, 4), 30, loss)
+    problem = replace(problem, offset=np.random.default_rng(1).standard_normal(30))
+
+    def check(engine, cores, k):
+        _check_site(engine, problem, cores, k, _tolerance(np.float64))
+
+    _walk(problem, check, np.random.default_rng(0))
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_engine_with_more_rows_than_a_block(loss, dtype):
@@ -165,8 +185,9 @@ def test_answers_are_the_same_to_the_last_bit_on_any_number_of_processes():
             engine.place(cores)
             engine.move_right(cores[0])
             engine.score(cores[1])
-            step = engine.gradient()
-            answers.append([engine.mean_loss(), step, engine.gram(), engine.product(step), *engine.factors()])
+            facts = engine.facts(EVERYTHING)
+            step = facts.gradient
+            answers.append([*facts, engine.product(step)])
             engine.walk(0.1)
             answers[-1].append(engine.probe(1.0, cores[1] + 0.1 * step))
     for others in answers[1:]:
@@ -179,14 +200,14 @@ def test_a_killed_helper_is_reported_and_the_next_fit_works():
     cores = fit_ranks(problem.cores, (1, 2, 2, 1), np.random.default_rng(0))
     with problem.engine(2) as engine:
         engine.place(cores)
-        before = engine.gradient()
+        before = engine.facts(GRADIENT).gradient
         [helper] = processes._helpers(1)._processes
         os.kill(helper, signal.SIGKILL)
         with pytest.raises(RuntimeError, match="ended unexpectedly"):
-            [engine.gradient() for _ in range(100)]
+            [engine.facts(GRADIENT) for _ in range(100)]
     with problem.engine(2) as engine:
         engine.place(cores)
-        np.testing.assert_array_equal(engine.gradient(), before)
+        np.testing.assert_array_equal(engine.facts(GRADIENT).gradient, before)
 
 
 def test_engine_stands_at_the_first_core_with_its_scores_after_place():
@@ -210,8 +231,8 @@ def test_kronecker_factors_are_exact_on_a_full_factorial_grid(basis):
 
     def check(engine, cores, k):
         engine.score(cores[k])
-        left, middle, right = engine.factors()
-        gram = engine.gram()
+        facts = engine.facts(EVERYTHING)
+        left, middle, right, gram = facts.left, facts.middle, facts.right, facts.gram
         np.testing.assert_allclose(np.kron(left, np.kron(middle, right)), gram, atol=1e-12 * np.abs(gram).max())
 
     _walk(problem, check, np.random.default_rng(0))
@@ -235,8 +256,9 @@ def test_linear_rows_match_the_explicit_linear_model(n_rows, loss, dtype):
     expected_loss = problem.weights @ loss_values(loss, problem.target, scores)
     assert rows.mean_loss() == pytest.approx(expected_loss, rel=1e-12)
     slopes = problem.weights * loss_slopes(loss, problem.target, scores)
-    np.testing.assert_allclose(rows.gradient(), (explicit.T @ slopes).reshape(1, 4, 1), atol=1e-12)
-    np.testing.assert_allclose(rows.gram(), gram, atol=1e-12)
+    facts = rows.facts(Need(gradient=True, gram=True))
+    np.testing.assert_allclose(facts.gradient, (explicit.T @ slopes).reshape(1, 4, 1), atol=1e-12)
+    np.testing.assert_allclose(facts.gram, gram, atol=1e-12)
     rows.aim(step)
     moved = scores + 0.5 * explicit @ step.ravel()
     expected_loss = problem.weights @ loss_values(loss, problem.target, moved)

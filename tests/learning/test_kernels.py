@@ -63,7 +63,7 @@ def test_kernels_match_reference(dims, rank, site, n_rows, basis, dtype):
     sums = kernels.moments(left, powers, right, weights)
     a, n, b = core.shape
     assert sums.shape == (2 * n - 1, a * (a + 1) // 2, b * (b + 1) // 2)
-    gram = kernels.gram_from_moments(sums, core.shape, get_basis(basis))
+    gram = kernels.gram_from_moments(sums, core.shape, get_basis(basis).product_table(dims[site]))
     _close(gram, explicit.T @ (weights.astype(np.float64)[:, None] * explicit), dtype)
 
     for kept, part in zip(before, (left, values, right), strict=True):

@@ -11,16 +11,18 @@ import pytest
 from reference import make_problem
 
 from polytrain.learning.engines import LocalEngine
-from polytrain.learning.sampling import DistinctRows, choose_rows, label_chances, row_keys, row_positions, sweep_parts
-from polytrain.learning.trainer import TrainPlan, learn_train
+from polytrain.learning.problem import ProblemRows
+from polytrain.learning.sampling import DistinctRows, choose_rows, label_chances, row_keys, row_positions, sweep_samples
+from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import clip_ranks
 
 
 @pytest.mark.parametrize("n_distinct", [1, 4095, 4096, 16_384, 20_000, 60_000, 10**6, sys.maxsize])
 @pytest.mark.parametrize("n_unknowns", [2, 500, 5000])
 @pytest.mark.parametrize("max_sweeps", [0, 1, 2, 3, 4, 5, 20])
-def test_parts_grow_and_end_with_all_rows(n_distinct, n_unknowns, max_sweeps):
-    parts = sweep_parts(n_distinct, n_unknowns, max_sweeps)
+def test_samples_grow_and_end_with_all_rows(n_distinct, n_unknowns, max_sweeps):
+    parts = sweep_samples(n_distinct, n_unknowns, max_sweeps)
     assert sum(n_sweeps for _, n_sweeps in parts) == max_sweeps
     assert parts[-1][0] == 1.0
     assert all(earlier < later for (earlier, _), (later, _) in pairwise(parts))
@@ -32,7 +34,7 @@ def test_parts_grow_and_end_with_all_rows(n_distinct, n_unknowns, max_sweeps):
         assert [part for part, _ in parts] == [0.125, 0.25, 0.5, 1.0]
 
 
-def test_parts_are_nested_near_their_size_and_differ_between_seeds():
+def test_samples_are_nested_near_their_size_and_differ_between_seeds():
     columns = np.random.default_rng(0).uniform(-1, 1, (5, 40_000))
     positions = row_positions(row_keys(columns), seed=1)
     assert ((positions >= 0) & (positions < 1)).all()
@@ -79,9 +81,9 @@ def test_a_rare_label_keeps_enough_rows_and_sums_stay_unbiased():
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_sampled_fit_ends_near_the_objective_of_the_full_one(loss):
     problem = make_problem(3, (3,) * 6, 4, 40_000, loss, weighted=False)
-    plan = TrainPlan(loss, "power", (3,) * 6, clip_ranks((3,) * 6, 4), 1e-4, "linear", "auto", 4, 0.0, "auto")
-    sampled = learn_train(plan, problem.columns, problem.target, problem.weights, 0)
-    full = learn_train(replace(plan, sampling=None), problem.columns, problem.target, problem.weights, 0)
+    plan = TrainPlan(loss, (3,) * 6, clip_ranks((3,) * 6, 4), 1e-4, "linear", "auto", 4, 0.0, "auto")
+    sampled = learn_train(plan, problem.maps, problem.rows, TrainJob(0))
+    full = learn_train(replace(plan, sampling=None), problem.maps, problem.rows, TrainJob(0))
     rows = [record["n_rows"] for record in sampled.history]
     assert rows[0] < rows[2] < rows[3] == 40_000
     assert [record["n_rows"] for record in full.history] == [40_000] * 4
@@ -91,59 +93,61 @@ def test_sampled_fit_ends_near_the_objective_of_the_full_one(loss):
 
 def test_sampled_fit_does_not_depend_on_order_repetition_or_processes():
     problem = make_problem(4, (3,) * 5, 3, 20_000, "logistic", weighted=False)
-    plan = TrainPlan("logistic", "power", (3,) * 5, clip_ranks((3,) * 5, 3), 1e-3, "linear", "auto", 4, 0.0, "auto")
-    plain = learn_train(plan, problem.columns, problem.target, problem.weights, 0)
-    shared = learn_train(plan, problem.columns, problem.target, problem.weights, 0, n_processes=2)
+    plan = TrainPlan("logistic", (3,) * 5, clip_ranks((3,) * 5, 3), 1e-3, "linear", "auto", 4, 0.0, "auto")
+    plain = learn_train(plan, problem.maps, problem.rows, TrainJob(0))
+    shared = learn_train(plan, problem.maps, problem.rows, TrainJob(0), n_processes=2)
     for one, other in zip(plain.cores, shared.cores, strict=True):
         np.testing.assert_array_equal(one, other)
     order = np.random.default_rng(0).permutation(20_000)
-    moved = learn_train(plan, problem.columns[:, order], problem.target[order], problem.weights[order], 0)
-    twice = learn_train(plan, np.tile(problem.columns, 2), np.tile(problem.target, 2), np.tile(problem.weights, 2), 0)
-    for other in (moved, twice):
+    moved = ProblemRows.make(problem.columns[:, order], problem.target[order], problem.weights[order])
+    twice = ProblemRows.make(np.tile(problem.columns, 2), np.tile(problem.target, 2), np.tile(problem.weights, 2))
+    for rows in (moved, twice):
+        other = learn_train(plan, problem.maps, rows, TrainJob(0))
         assert other.history[-1]["objective"] == pytest.approx(plain.history[-1]["objective"], rel=1e-9)
 
 
 def separable(n_rows=6000):
-    """Rows that a train can tell apart without error: a part of them teaches too little about the others."""
+    """Rows that a train can tell apart without error: a sample of them teaches too little about the others."""
     rng = np.random.default_rng(0)
     columns = rng.uniform(-1, 1, (8, n_rows))
-    return columns, np.sign(columns[0] * columns[1] + columns[2] * columns[3] * columns[4]), np.ones(n_rows)
+    target = np.sign(columns[0] * columns[1] + columns[2] * columns[3] * columns[4])
+    return MapList([PolynomialMap("power", 2)] * 8), ProblemRows.make(columns, target, np.ones(n_rows))
 
 
 @pytest.mark.parametrize("n_processes", [1, 2])
-def test_what_a_part_taught_is_forgotten_where_it_does_not_hold(n_processes):
+def test_what_a_sample_taught_is_forgotten_where_it_does_not_hold(n_processes):
     rows = separable(20_000)
-    plan = TrainPlan("logistic", "power", (2,) * 8, clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
+    plan = TrainPlan("logistic", (2,) * 8, clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
     reported = []
-    sampled = learn_train(plan, *rows, 0, report=reported.append, n_processes=n_processes)
+    sampled = learn_train(plan, *rows, TrainJob(0), report=reported.append, n_processes=n_processes)
     assert reported[0]["n_rows"] < 20_000  # it was tried
     assert [record["n_rows"] for record in sampled.history] == [20_000] * 4
-    full = learn_train(replace(plan, sampling=None), *rows, 0)
+    full = learn_train(replace(plan, sampling=None), *rows, TrainJob(0))
     for one, other in zip(sampled.cores, full.cores, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_part_that_misled_is_let_go_of(monkeypatch):
+def test_a_sample_that_misled_is_let_go_of(monkeypatch):
     rows = separable()
-    parts = []
-    open_part = LocalEngine.part
+    samples = []
+    open_sample = LocalEngine.sample
 
-    def part(self, *arguments):
-        engine = open_part(self, *arguments)
-        parts.append(weakref.ref(engine))
+    def sample(self, *arguments):
+        engine = open_sample(self, *arguments)
+        samples.append(weakref.ref(engine))
         return engine
 
-    monkeypatch.setattr(LocalEngine, "part", part)
-    plan = TrainPlan("logistic", "power", (2,) * 8, clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
+    monkeypatch.setattr(LocalEngine, "sample", sample)
+    plan = TrainPlan("logistic", (2,) * 8, clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
     alive = []
 
     def report(record):
         if record["n_rows"] == 6000:
             gc.collect()
-            alive.append(sum(engine() is not None for engine in parts))
+            alive.append(sum(engine() is not None for engine in samples))
 
-    learn_train(plan, *rows, 0, report=report)
-    assert parts
+    learn_train(plan, *rows, TrainJob(0), report=report)
+    assert samples
     assert alive == [0] * 4
 
 
@@ -152,9 +156,9 @@ def test_a_fit_that_began_anew_can_be_resumed(tmp_path):
         pass
 
     rows = separable()
-    plan = TrainPlan("logistic", "power", (2,) * 8, clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
+    plan = TrainPlan("logistic", (2,) * 8, clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
     records = []
-    expected = learn_train(plan, *rows, 0, report=records.append)
+    expected = learn_train(plan, *rows, TrainJob(0), report=records.append)
     assert len(records) > len(expected.history) == 4
     for stop in range(len(records)):
         seen = []
@@ -166,8 +170,8 @@ def test_a_fit_that_began_anew_can_be_resumed(tmp_path):
 
         path = tmp_path / f"{stop}.safetensors"
         with pytest.raises(Stopped):
-            learn_train(plan, *rows, 0, report=report, checkpoint=path)
-        resumed = learn_train(plan, *rows, 0, checkpoint=path)
+            learn_train(plan, *rows, TrainJob(0, checkpoint=path), report=report)
+        resumed = learn_train(plan, *rows, TrainJob(0, checkpoint=path))
         for one, other in zip(resumed.cores, expected.cores, strict=True):
             np.testing.assert_array_equal(one, other)
         assert [record["n_rows"] for record in resumed.history] == [6000] * 4
@@ -175,8 +179,8 @@ def test_a_fit_that_began_anew_can_be_resumed(tmp_path):
 
 def test_given_cores_see_all_rows():
     problem = make_problem(5, (2,) * 4, 2, 20_000, "squared")
-    plan = TrainPlan("squared", "power", (2,) * 4, clip_ranks((2,) * 4, 2), 1e-3, "linear", "auto", 2, 0.0, "auto")
-    first = learn_train(plan, problem.columns, problem.target, problem.weights, 0)
+    plan = TrainPlan("squared", (2,) * 4, clip_ranks((2,) * 4, 2), 1e-3, "linear", "auto", 2, 0.0, "auto")
+    first = learn_train(plan, problem.maps, problem.rows, TrainJob(0))
     assert first.history[0]["n_rows"] < 20_000
-    again = learn_train(plan, problem.columns, problem.target, problem.weights, 0, first.cores)
+    again = learn_train(plan, problem.maps, problem.rows, TrainJob(0, first.cores))
     assert [record["n_rows"] for record in again.history] == [20_000] * 2

@@ -6,6 +6,7 @@ from reference import c_matrix, dense_scores, dense_tensor, is_right_orthogonal,
 
 from polytrain.learning.core_solvers import solve_linear
 from polytrain.learning.start import linear_cores, linear_start, random_start
+from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import clip_ranks
 
 
@@ -14,7 +15,7 @@ from polytrain.tensor import clip_ranks
 def test_linear_cores_represent_the_linear_function_exactly(basis, dims):
     rng = np.random.default_rng(0)
     bias, weights = 0.7, rng.standard_normal(len(dims))
-    cores = linear_cores(bias, weights, dims)
+    cores = linear_cores(bias, weights, MapList([PolynomialMap(basis, n) for n in dims]))
     columns = rng.uniform(-2, 2, (len(dims), 20))
     np.testing.assert_allclose(dense_scores(cores, columns, basis), bias + weights @ columns, atol=1e-13)
     tensor = dense_tensor(cores)
@@ -28,7 +29,7 @@ def test_linear_start_is_the_regularised_linear_model(dims, rank, loss):
     problem = make_problem(1, dims, rank, 60, loss)
     engine = problem.engine()
     ranks = clip_ranks(dims, rank)
-    cores = linear_start(engine, dims, ranks, 1e-2, loss == "squared", np.random.default_rng(0))
+    cores = linear_start(engine, problem.maps, ranks, 1e-2, loss == "squared", np.random.default_rng(0))
     assert (*(core.shape[0] for core in cores), 1) == ranks
     assert all(is_right_orthogonal(core) for core in cores[1:])
     model = solve_linear(engine.linear(), len(dims), 1e-2, loss == "squared").ravel()
@@ -40,7 +41,7 @@ def test_linear_start_leaves_no_dead_slots():
     """Every unused slot must be reachable by the next update: the environments span all of their ranks."""
     dims, ranks = (3, 3, 3, 3), (1, 3, 6, 3, 1)
     problem = make_problem(1, dims, 6, 60, "squared")
-    cores = linear_start(problem.engine(), dims, ranks, 1e-2, True, np.random.default_rng(0))
+    cores = linear_start(problem.engine(), problem.maps, ranks, 1e-2, True, np.random.default_rng(0))
     explicit = c_matrix(cores, 0, problem.columns, "power")
     assert np.linalg.matrix_rank(explicit) == cores[0].size
 

@@ -13,7 +13,6 @@ from reference import (
     objective,
 )
 
-from polytrain.basis import get_basis
 from polytrain.learning.core_solvers import SOLVERS, CoreSolver
 from polytrain.learning.engines import LocalEngine
 from polytrain.learning.losses import get_loss
@@ -62,17 +61,10 @@ class WatchingSolver:
 
 def _prepare(problem, rank, start, seed=0):
     rng = np.random.default_rng(seed)
-    engine = TrackingEngine(
-        problem.columns,
-        problem.target,
-        problem.weights,
-        get_loss(problem.loss),
-        get_basis(problem.basis),
-        problem.dims,
-    )
+    engine = TrackingEngine(problem.rows, get_loss(problem.loss), problem.maps)
     ranks = clip_ranks(problem.dims, rank)
     if start == "linear":
-        return engine, linear_start(engine, problem.dims, ranks, ALPHA, problem.loss == "squared", rng), rng
+        return engine, linear_start(engine, problem.maps, ranks, ALPHA, problem.loss == "squared", rng), rng
     return engine, random_start(problem.dims, ranks, rng), rng
 
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from reference import make_problem
 
-from polytrain.basis import get_basis
-from polytrain.learning.engines.tasks import PartRows, TaskEngine
+from polytrain.learning.engines.tasks import TaskEngine
 from polytrain.learning.losses import get_loss
-from polytrain.learning.trainer import TrainPlan, learn_on, learn_train
+from polytrain.learning.trainer import TrainJob, TrainPlan, learn_on, learn_train
 from polytrain.tensor import clip_ranks
 
 
@@ -25,8 +24,8 @@ class AtOnce:
 
 def _task_engine(problem, bounds):
     rows = [slice(start, stop) for start, stop in zip([0, *bounds], [*bounds, len(problem.target)], strict=True)]
-    parts = [PartRows(problem.columns[:, some], problem.target[some], problem.weights[some]) for some in rows]
-    return TaskEngine(AtOnce(), parts, get_loss(problem.loss), get_basis(problem.basis), problem.dims)
+    partitions = [problem.rows.part(some) for some in rows]
+    return TaskEngine(AtOnce(), partitions, get_loss(problem.loss), problem.maps)
 
 
 def _scores(cores, columns):
@@ -40,11 +39,14 @@ def _scores(cores, columns):
 @pytest.mark.parametrize("solver", ["exact", "cg", "lbfgs"])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("bounds", [(), (100,), (1, 2, 399), (0, 200, 200)])
-def test_same_train_however_the_rows_are_cut(loss, solver, bounds):
+@pytest.mark.parametrize("with_offset", [False, True])
+def test_same_train_however_the_rows_are_cut(loss, solver, bounds, with_offset):
     problem = make_problem(1, (3,) * 4, 3, 400, loss)
-    plan = TrainPlan(loss, "power", problem.dims, clip_ranks(problem.dims, 3), 1e-3, "linear", solver, 3, 0.0)
-    expected = learn_train(plan, problem.columns, problem.target, problem.weights, 0)
-    learned = learn_on(_task_engine(problem, bounds), plan, 0)
+    if with_offset:
+        problem = dataclasses.replace(problem, offset=np.random.default_rng(0).standard_normal(400))
+    plan = TrainPlan(loss, problem.dims, clip_ranks(problem.dims, 3), 1e-3, "linear", solver, 3, 0.0)
+    expected = learn_train(plan, problem.maps, problem.rows, TrainJob(0))
+    learned = learn_on(_task_engine(problem, bounds), plan, problem.maps, TrainJob(0))
     tol = 1e-8 if solver != "lbfgs" else 1e-5
     expected_scores = _scores(expected.cores, problem.columns)
     np.testing.assert_allclose(_scores(learned.cores, problem.columns), expected_scores, atol=tol)
@@ -56,7 +58,7 @@ def test_same_train_however_the_rows_are_cut(loss, solver, bounds):
 def test_line_searches_do_not_chase_rounding_in_float32(where):
     problem = make_problem(4, (3,) * 6, 4, 3000, "logistic")
     problem = dataclasses.replace(problem, columns=problem.columns.astype(np.float32))
-    plan = TrainPlan("logistic", "power", problem.dims, clip_ranks(problem.dims, 4), 1e-3, "linear", "auto", 12, 0.0)
+    plan = TrainPlan("logistic", problem.dims, clip_ranks(problem.dims, 4), 1e-3, "linear", "auto", 12, 0.0)
     engine = _task_engine(problem, (1000,)) if where == "tasks" else problem.engine()
     lengths = []
     probe = engine.probe
@@ -66,7 +68,7 @@ def test_line_searches_do_not_chase_rounding_in_float32(where):
         return probe(length, core)
 
     engine.probe = watched
-    learn_on(engine, plan, 0)
+    learn_on(engine, plan, problem.maps, TrainJob(0))
     assert len(lengths) < 3 * 12 * 5  # a sweep has five updates
     assert min(lengths) > 1e-3
 
@@ -91,9 +93,9 @@ def test_what_was_probed_is_forgotten_when_scores_change():
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_same_train_with_sampled_sweeps(loss):
     problem = make_problem(2, (2,) * 5, 3, 20_000, loss)
-    plan = TrainPlan(loss, "power", problem.dims, clip_ranks(problem.dims, 3), 1e-3, "linear", "auto", 4, 0.0, "auto")
-    expected = learn_train(plan, problem.columns, problem.target, problem.weights, 3)
-    learned = learn_on(_task_engine(problem, (7, 9000, 15_000)), plan, 3)
+    plan = TrainPlan(loss, problem.dims, clip_ranks(problem.dims, 3), 1e-3, "linear", "auto", 4, 0.0, "auto")
+    expected = learn_train(plan, problem.maps, problem.rows, TrainJob(3))
+    learned = learn_on(_task_engine(problem, (7, 9000, 15_000)), plan, problem.maps, TrainJob(3))
     assert [record["n_rows"] for record in learned.history] == [record["n_rows"] for record in expected.history]
     assert learned.history[0]["n_rows"] < 20_000
     np.testing.assert_allclose(

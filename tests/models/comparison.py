@@ -1,12 +1,14 @@
 """What the tests of model files share: equality to the last bit, types included, and right checksums."""
 
 import hashlib
+from dataclasses import fields
 
 import numpy as np
 
 from polytrain import TensorTrain
-from polytrain.basis import Basis
-from polytrain.decision import Decision
+from polytrain.decisions import Decision
+from polytrain.maps import MapList
+from polytrain.models import FittedModel
 
 
 def assert_same(one, two, where="model"):
@@ -31,8 +33,13 @@ def assert_same(one, two, where="model"):
         assert_same(one.cores, two.cores, f"{where}.cores")
     elif isinstance(one, np.random.RandomState):
         assert_same(one.get_state(legacy=False), two.get_state(legacy=False), where)
-    elif isinstance(one, Basis | Decision):
+    elif isinstance(one, Decision):
         pass  # without state: the type says all
+    elif isinstance(one, MapList):
+        assert_same(list(one), list(two), where)
+    elif isinstance(one, FittedModel):
+        for field in fields(one):  # what is computed from them may be there already or not yet
+            assert_same(getattr(one, field.name), getattr(two, field.name), f"{where}.{field.name}")
     elif hasattr(one, "__dict__"):
         assert set(vars(one)) == set(vars(two)), where
         for name in vars(one):

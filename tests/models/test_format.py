@@ -6,7 +6,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 import polytrain
-from polytrain.models import FORMAT
+from polytrain.models.file import FORMAT
 
 DATA = Path(__file__).parents[1] / "data"
 # A row below, within and above the ranges that the model saw, and what it said when it was written.

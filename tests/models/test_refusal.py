@@ -4,6 +4,7 @@ import os
 import pickle
 import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from polytrain import ModelFileError, TensorTrainClassifier, TensorTrainClassifi
 
 X, Y = load_iris(return_X_y=True)
 NAN = float("nan")
+DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +61,11 @@ def test_damaged_files(tmp_path, raw):
 
 
 def test_future_formats(tmp_path, raw, reseal):
-    later = raw.replace(b'"version":"1"', b'"version":"3"', 1)
-    message = r"this model file uses format 3; this polytrain reads up to 2\. Upgrade polytrain\."
+    later = raw.replace(b'"version":"3"', b'"version":"4"', 1)
+    message = r"this model file uses format 4; this polytrain reads up to 3\. Upgrade polytrain\."
     refused(tmp_path, later, message)
     refused(tmp_path, reseal(later), message)
-    refused(tmp_path, reseal(raw.replace(b'"version":"1"', b'"version":"0"', 1)), "'0' is no format number")
+    refused(tmp_path, reseal(raw.replace(b'"version":"3"', b'"version":"0"', 1)), "'0' is no format number")
 
 
 def test_a_later_format_may_look_different(tmp_path):
@@ -107,13 +109,21 @@ BAD_ENTRIES = [
     ("estimator", 3, "'estimator' should be str"),
     ("parameters", [], "'parameters' should be dict"),
     ("plan", {}, "the plan has the entries"),
-    ("target_size", 2.0, "has the target_size 1"),
-    ("target_size", "1", "'target_size' should be float or int"),
-    pytest.param("target_size", 10**400, "not a finite number", id="huge target_size"),
+    ("one_output", False, "neither shifted nor scaled"),
+    ("one_output", 1, "'one_output' should be bool"),
     ("feature_names", ["a"], "4 feature names"),
     ("feature_names", [1, 2, 3, 4], "4 feature names"),
-    ("scaled", False, r"unknown entries: \['scale"),
-    ("scaled", 1, "'scaled' should be bool"),
+    ("maps", [], "some columns have no map"),
+    ("maps", {}, "'maps' should be list"),
+    ("maps", [1], "should be described by kind, count and entries"),
+    ("maps", [{"kind": "os.system", "count": 4}], "there are no maps of the kind 'os.system'"),
+    ("maps", [{"kind": "polynomial", "count": 3, "entries": {"families": ["power"]}}], "columns of the maps are not"),
+    ("maps", [{"kind": "polynomial", "count": 10**18}], "there cannot be"),
+    ("maps", [{"kind": "polynomial", "count": 4}], "should name families"),
+    ("maps", [{"kind": "polynomial", "count": 4, "entries": {"families": ["sine"]}}], "should name families"),
+    ("maps", [{"kind": "polynomial", "count": 4, "entries": {"families": [[]]}}], "no valid model file"),
+    ("maps", [{"kind": "polynomial", "count": 2}] * 2, "'columns.0' is missing"),
+    ("table", 1, "'table' should be dict or NoneType"),
     ("history", [], "unknown entries"),
     ("history", ["train", "train"], "no column 'train'"),
     ("history", ["nothing"], "'history.nothing' is missing"),
@@ -145,7 +155,7 @@ def test_bad_entries(tmp_path, raw, take_apart, name, value, message):
 
 @pytest.mark.parametrize(
     "name",
-    ["writer", "estimator", "parameters", "plan", "classes", "decision", "history", "n_iter", "scaled", "target_size"],
+    ["writer", "estimator", "parameters", "plan", "classes", "decision", "history", "n_iter", "maps", "one_output"],
 )
 def test_missing_entries(tmp_path, raw, take_apart, name):
     file = take_apart(raw)
@@ -213,11 +223,10 @@ def test_parameters_of_a_later_version_keep_their_defaults(tmp_path, raw, take_a
         ({"dims": [3, 3, 3, 2]}, "dims and ranks ask for"),
         ({"dims": [3, 3, 3, 10**9]}, "dims of the plan are not plausible"),
         ({"dims": []}, "no valid model file"),
-        ({"dims": [3, 3, 3, 1]}, "degree"),
+        ({"dims": [3, 3, 3, 1]}, "contradicts itself"),
         ({"ranks": [1, 50, 2, 2, 1]}, "contradicts itself"),
         ({"ranks": [2, 2, 2, 2, 1]}, "contradicts itself"),
-        ({"basis": "fourier"}, "basis must be one of"),
-        ({"basis": ["power"]}, "basis must be one of"),
+        ({"basis": "power"}, "the plan has the entries"),
         ({"loss": "hinge"}, "loss must be one of"),
         ({"alpha": -1}, "alpha must be"),
         ({"init": 3}, "contradicts itself"),
@@ -239,8 +248,14 @@ def test_bad_plans(tmp_path, raw, take_apart, entries, message):
         ("ranks", lambda values: values * 2, "ranks are not plausible"),
         ("ranks", lambda values: np.add(values, [[0, 2**62, 2**62, 0, 0]]), "ranks are not plausible"),
         ("ranks", lambda values: np.add(values, [[0, 1, 1, 0, 0]]), "dims and ranks ask for"),
-        ("scale.low", lambda values: values + 100, "upside down"),
-        ("scale.high", lambda values: values * NAN, "not finite"),
+        ("map.0.range", lambda values: values[:, ::-1], "upside down"),
+        ("map.0.range", lambda values: values * [1, NAN], "not finite"),
+        ("map.0.n", lambda values: values + 1, "the maps have other sizes than the plan"),
+        ("map.0.n", lambda values: values - 2, "families or sizes of the polynomial maps"),
+        ("map.0.family", lambda values: values + 1, "families or sizes of the polynomial maps"),
+        ("size", lambda values: 2 * values, "neither shifted nor scaled"),
+        ("size", lambda values: values * NAN, "should be finite"),
+        ("shift", lambda values: values + 1, "neither shifted nor scaled"),
         ("classes", lambda values: values[::-1], "in order and different"),
         ("history.train", lambda values: values + 5, "trains that are not there"),
     ],
@@ -279,13 +294,40 @@ def test_regressors(tmp_path, take_apart):
     TensorTrainRegressor(rank=2, max_sweeps=1).fit(X, Y).save(tmp_path / "model")
     content = (tmp_path / "model").read_bytes()
     for name, value, message in (
-        ("target_size", 0.0, "positive target_size"),
-        ("intercept", "x", "'intercept' should be"),
         ("estimator", "TensorTrainClassifier", "no valid model file"),
+        ("decision", "one-vs-rest", "both a decision and classes"),
+        ("classes", {"dtype": "object", "labels": ["a", "b"]}, "both a decision and classes"),
     ):
         file = take_apart(content)
         file.document[name] = value
         refused(tmp_path, file.assemble(), message)
+    for name, value in (("size", 0.0), ("size", -1.0), ("shift", NAN)):
+        file = take_apart(content)
+        file.patch(name, np.array([value]))
+        refused(tmp_path, file.assemble(), "finite, and the size positive")
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("plan", {"basis": "fourier"}, "basis must be one of"),
+        ("plan", {"basis": ["power"]}, "no valid model file"),
+        ("target_size", 2.0, "neither shifted nor scaled"),
+        ("target_size", "1", "'target_size' should be float or int"),
+        ("target_size", 10**400, "not a finite number"),
+        ("scaled", False, r"unknown entries: \['scale"),
+        ("scaled", 1, "'scaled' should be bool"),
+        ("decision", "vote", "decision must be one of"),
+    ],
+)
+def test_bad_entries_of_older_formats(tmp_path, take_apart, version, name, value, message):
+    file = take_apart((DATA / f"format{version}.polytrain").read_bytes())
+    if isinstance(value, dict):
+        file.document[name].update(value)
+    else:
+        file.document[name] = value
+    refused(tmp_path, file.assemble(), message)
 
 
 def test_nothing_but_the_model_is_left_behind(tmp_path, raw):

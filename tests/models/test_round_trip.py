@@ -129,7 +129,8 @@ def test_random_state_with_a_number_kept_for_later(tmp_path):
 def test_labels(tmp_path, labels):
     model = TensorTrainClassifier(**FAST).fit(X, labels[np.arange(40) % len(labels)])
     loaded = check(model, tmp_path)
-    assert loaded.classes_.flags.writeable
+    assert not loaded.classes_.flags.writeable
+    assert not model.classes_.flags.writeable
 
 
 def test_labels_of_the_other_byte_order_come_back_in_the_native_one(tmp_path):
@@ -196,7 +197,9 @@ def test_parameters_may_have_changed_since_the_fit(tmp_path):
 
 def test_trains_of_unequal_ranks(tmp_path):
     model = TensorTrainClassifier(degree=(1, 2, 4), rank=3, max_sweeps=1, random_state=0).fit(X, LABELS)
-    model._keep_trains([train.round(max_rank=k + 1).cores for k, train in enumerate(model.trains_)], 1.0)
+    model.model_ = model.model_.with_trains(
+        [train.round(max_rank=k + 1).cores for k, train in enumerate(model.trains_)]
+    )
     assert len({train.ranks for train in model.trains_}) > 1
     check(model, tmp_path)
 
@@ -291,7 +294,7 @@ def test_other_tools_can_open_the_arrays(tmp_path):
     first = model.trains_[0]
     assert_same(tensors["cores"][: first.n_parameters], np.concatenate([core.ravel() for core in first.cores]))
     assert_same(tensors["ranks"][0], np.array(first.ranks))
-    assert_same(tensors["scale.low"], model.scale_.low)
+    assert_same(tensors["map.0.range"], np.array([feature_map.range for feature_map in model.maps_]))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from polytrain.decision import BinaryCode, OneVsOne, OneVsRest, get_decision
+from polytrain.decisions import BinaryCode, OneVsOne, OneVsRest, TwoClasses, get_decision
 
 NAMES = ["one-vs-rest", "one-vs-one", "binary-code"]
 
@@ -47,7 +47,8 @@ SLOW = {
 @pytest.mark.parametrize("m", [2, 3, 4, 5, 8, 9, 100])
 @pytest.mark.parametrize("name", NAMES)
 def test_number_of_trains(name, m):
-    assert get_decision(name).n_trains(m) == (1 if m == 2 else len(get_decision(name).code(m)))
+    decision = get_decision(name, m)
+    assert decision.n_trains(m) == len(decision.code(m)) == (1 if m == 2 else _n_trains(name, m))
 
 
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e3])
@@ -55,7 +56,7 @@ def test_number_of_trains(name, m):
 @pytest.mark.parametrize("name", NAMES)
 def test_decisions_match_the_slow_reference(name, m, size):
     scores = size * np.random.default_rng(m).standard_normal((_n_trains(name, m), 200))
-    decided = get_decision(name).decide(scores, m)
+    decided = get_decision(name, m).decide(scores, m)
     assert decided.shape == (200, m)
     np.testing.assert_array_equal(decided.argmax(axis=1), [SLOW[name](row, m) for row in scores.T])
 
@@ -64,14 +65,14 @@ def test_decisions_match_the_slow_reference(name, m, size):
 def test_scores_of_few_levels_full_of_ties_match_the_slow_reference(name):
     m = 5
     scores = np.random.default_rng(0).integers(-2, 3, (_n_trains(name, m), 300)).astype(float)
-    decided = get_decision(name).decide(scores, m).argmax(axis=1)
+    decided = get_decision(name, m).decide(scores, m).argmax(axis=1)
     np.testing.assert_array_equal(decided, [SLOW[name](row, m) for row in scores.T])
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("m", [3, 4, 6, 7])
 def test_scores_equal_to_the_code_give_their_class(name, m):
-    decision = get_decision(name)
+    decision = get_decision(name, m)
     code = decision.code(m)
     assert code.shape == (_n_trains(name, m), m)
     assert set(np.unique(code)) <= {-1.0, 0.0, 1.0}
@@ -112,7 +113,7 @@ def test_hamming_distance_outweighs_any_margin():
 def test_probabilities_sum_to_one_and_are_finite(name, size):
     m = 5
     scores = size * np.random.default_rng(0).standard_normal((_n_trains(name, m), 100))
-    logs = get_decision(name).log_probabilities(scores, m)
+    logs = get_decision(name, m).log_probabilities(scores, m)
     assert logs.shape == (100, m)
     assert np.isfinite(logs).all()
     np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, atol=1e-12)
@@ -159,4 +160,31 @@ def test_binary_code_words_differ_and_number_of_trains_is_least(m):
 
 def test_unknown_name():
     with pytest.raises(ValueError, match=r"decision must be one of .*'one-vs-rest'.*, got 'all'"):
-        get_decision("all")
+        get_decision("all", 3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_between_two_classes_there_is_only_one_decision(name):
+    decision = get_decision(name, 2)
+    assert isinstance(decision, TwoClasses)
+    scores = np.array([[-2.0, 0.0, 0.5, 800.0, -800.0]])
+    np.testing.assert_array_equal(decision.decide(scores, 2), scores[0])
+    np.testing.assert_array_equal(decision.choose(scores[0]), [0, 0, 1, 1, 0])
+    with np.errstate(over="ignore"):
+        positive = 1 / (1 + np.exp(-scores[0]))
+    probabilities = decision.probabilities(scores, 2)
+    np.testing.assert_allclose(probabilities[:, 1], positive, atol=1e-15)
+    np.testing.assert_array_equal(probabilities.sum(axis=1), 1)
+    logs = decision.log_probabilities(scores, 2)
+    assert np.isfinite(logs).all()
+    np.testing.assert_allclose(np.exp(logs), probabilities, atol=1e-15)
+    assert decision.train_names(["no", "yes"]) == ("yes",)
+    with pytest.raises(ValueError, match="decision must be one of"):
+        get_decision("two-classes", 3)
+
+
+def test_trains_are_named_by_what_a_high_score_speaks_for():
+    names = ["a", "b", "c"]
+    assert OneVsRest().train_names(names) == ("a", "b", "c")
+    assert OneVsOne().train_names(names) == ("a vs b", "a vs c", "b vs c")
+    assert BinaryCode().train_names(names) == ("b vs a/c", "c vs a/b")

@@ -1,0 +1,173 @@
+"""Rows in one array or in several partitions: the same summaries, the same problems."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain.learning import sampling
+from polytrain.learning.blocks import LinearBlock
+from polytrain.rows import ClassTarget, NumberTarget, Summary
+from polytrain.rows import rows as rows_module
+from polytrain.rows.summary import RawRows, summarise
+from polytrain.rows.targets import PlacedBlock
+
+
+class Blocks:
+    """A source of rows in blocks of these sizes."""
+
+    def __init__(self, sizes, *arrays):
+        self.sizes, self.arrays = sizes, arrays
+
+    def __iter__(self):
+        start = 0
+        for size in self.sizes:
+            yield tuple(array[start : start + size] for array in self.arrays)
+            start += size
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n_rows=st.integers(1, 30),
+    cuts=st.lists(st.integers(0, 30), max_size=4),
+    outputs=st.integers(0, 3),
+    exponent=st.sampled_from([-290, 0, 5, 290, 307]),
+    seed=st.integers(0, 100),
+)
+def test_summaries_of_partitions_merge_to_that_of_all_rows(n_rows, cuts, outputs, exponent, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, 2))
+    y = rng.uniform(-1, 1, (n_rows, outputs) if outputs else n_rows) * 10.0**exponent
+    weights = rng.uniform(0.1, 1, n_rows) * (rng.random(n_rows) > 0.3) * 10.0 ** rng.choice([0.0, 300.0])
+    weights[0] = weights.max() or 1.0
+    whole = summarise(RawRows(X, y, weights), classify=False)
+    bounds = sorted(min(cut, n_rows) for cut in cuts)
+    pieces = [RawRows(*(np.split(array, bounds)[k] for array in (X, y, weights))) for k in range(len(bounds) + 1)]
+    merged = Summary.merge([summarise(piece, classify=False) for piece in pieces])
+    assert (merged.n_rows, sum(merged.sizes)) == (whole.n_rows, n_rows)
+    for name in ("low", "high"):
+        np.testing.assert_array_equal(getattr(merged, name), getattr(whole, name))
+        np.testing.assert_array_equal(getattr(merged.target, name), getattr(whole.target, name))
+    np.testing.assert_allclose(merged.target.mean, whole.target.mean, atol=1e-13)
+    np.testing.assert_allclose(merged.weight, whole.weight, rtol=1e-12)
+    expected = np.average(y / np.abs(y[weights > 0]).max(axis=0), axis=0, weights=weights / weights.max())
+    np.testing.assert_allclose(whole.target.mean, np.atleast_1d(expected), atol=1e-13)
+
+
+def test_labels_and_their_weights_merge():
+    X = np.zeros((5, 1))
+    pieces = [
+        RawRows(X, np.array(["b", "a", "b", "c", "d"]), np.array([1.0, 2.0, 3.0, 0.0, 1e-9])),
+        RawRows(X[:2], np.array(["a", "c"]), np.array([4e300, 2e300])),
+    ]
+    merged = Summary.merge([summarise(piece, classify=True) for piece in pieces])
+    assert merged.labels.tolist() == ["a", "b", "c", "d"]
+    np.testing.assert_allclose(merged.label_weights, [1.0, 1e-300, 0.5, 0.0], atol=1e-200)
+    assert merged.largest_weight == 4e300
+
+
+@pytest.mark.parametrize("size", [1e200, 1e307])
+def test_huge_targets_and_weights_are_learned_alike_from_arrays_and_blocks(size):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (3000, 3))
+    y = size * (X[:, 0] * X[:, 1] + 0.5)
+    weights = rng.uniform(0.5, 1, 3000) * 1e307
+    settings = {"rank": 2, "max_sweeps": 2, "random_state": 0}
+    with np.errstate(over="ignore"):  # the history holds squares of the targets
+        expected = TensorTrainRegressor(**settings).fit(X, y, weights)
+        model = TensorTrainRegressor(**settings).fit(Blocks((1000, 1700, 300), X, y, weights))
+    np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-9)
+    assert np.abs(expected.predict(X) - y).max() < 0.1 * size
+
+
+@pytest.mark.parametrize("sizes", [(600,), (1, 250, 349)])
+@pytest.mark.parametrize("cv", [3, [(np.arange(0, 400), np.arange(300, 600)), (np.arange(200, 600), np.arange(200))]])
+def test_cross_validation_on_blocks_gives_the_scores_of_arrays(sizes, cv):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=600), [-0.4, 0.4])]
+    weights = rng.uniform(0, 1, 600) * (rng.random(600) > 0.1)
+    settings = {"alphas": (1e-1, 1e-3), "cv": cv, "rank": 2, "max_sweeps": 2, "random_state": 0}
+    expected = TensorTrainClassifierCV(**settings).fit(X, y, weights)
+    model = TensorTrainClassifierCV(max_memory="1 MB", **settings).fit(Blocks(sizes, X, y, weights))
+    np.testing.assert_allclose(model.errors_, expected.errors_, atol=1e-12)
+    assert model.alpha_ == expected.alpha_
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
+    assert model.n_features_in_ == 3
+
+
+def test_keys_and_linear_gram_matrix_are_computed_once_per_fit(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 4))
+    y = np.digitize(X[:, 0] * X[:, 1], [-0.5, 0.0, 0.5])
+    counts = {"keys": 0, "gram": 0}
+    row_keys, gram = sampling.row_keys, LinearBlock.gram_moments
+
+    def counted_keys(columns):
+        counts["keys"] += 1
+        return row_keys(columns)
+
+    def counted_gram(self):
+        counts["gram"] += 1
+        return gram(self)
+
+    monkeypatch.setattr(rows_module, "row_keys", counted_keys)
+    monkeypatch.setattr("polytrain.learning.problem.row_keys", counted_keys)
+    monkeypatch.setattr(LinearBlock, "gram_moments", counted_gram)
+    model = TensorTrainClassifier(loss="squared", rank=2, random_state=0).fit(X, y)
+    assert model.history_[0]["n_rows"] < 5000  # samples were taken
+    assert counts == {"keys": 1, "gram": 1}
+    TensorTrainClassifier(loss="squared", rank=2, random_state=0, decision="one-vs-one", max_sweeps=0).fit(X, y)
+    assert counts == {"keys": 2, "gram": 1 + 6}  # each pair of classes has rows of its own
+
+
+def test_pairs_of_classes_take_no_copy_of_targets_each():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 2))
+    y = np.arange(20_000) % 40
+    model = TensorTrainClassifier(decision="one-vs-one", degree=1, rank=1, max_sweeps=0, sampling=None)
+    tracemalloc.start()
+    model.fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30 * X.nbytes  # targets and weights of all 780 pairs would take 780 times the rows
+
+
+def test_problems_of_classes():
+    rows = PlacedBlock(np.arange(8.0).reshape(2, 4), np.array([0, 2, 1, 2]), np.array([1.0, 2, 3, 4]), np.arange(4.0))
+    factors = np.array([1.0, 0.5, 2.0])
+    whole = ClassTarget(np.array([1.0, -1.0, -1.0]), factors).problem(rows)
+    assert whole.target.tolist() == [1, -1, -1, -1]
+    assert whole.weights.tolist() == [1, 4, 1.5, 8]
+    pair = ClassTarget(np.array([1.0, 0.0, -1.0]), factors)
+    assert not pair.keeps_all
+    problem = pair.problem(rows)
+    assert problem.target.tolist() == [1, -1, -1]
+    assert problem.columns.tolist() == [[0, 1, 3], [4, 5, 7]]
+    assert problem.weights.tolist() == [1, 4, 8]
+    assert problem.keys.tolist() == [0, 1, 3]
+
+
+def test_problems_of_numbers():
+    y = np.array([[1.0, 10.0], [3.0, -30.0]])
+    rows = PlacedBlock(np.zeros((1, 2)), y, np.ones(2), np.zeros(2))
+    problem = NumberTarget(1, 30.0, 0.25, 2.0).problem(rows)
+    np.testing.assert_allclose(problem.target, [(10 / 30 - 0.25) / 2, (-1 - 0.25) / 2])
+    assert problem.offset is None
+    offered = NumberTarget(0, offset=1.5).problem(rows)
+    assert offered.target.tolist() == [1, 3]
+    assert offered.offset.tolist() == [1.5, 1.5]
+
+
+def test_blocks_that_do_not_belong_together_are_refused():
+    X = np.zeros((4, 2))
+    with pytest.raises(ValueError, match=r"blocks of X differ in their number of features: \[1, 2\]"):
+        Summary.merge([summarise(RawRows(X[:, :k], np.arange(4), np.ones(4)), classify=True) for k in (1, 2)])
+    found = [summarise(RawRows(X, np.ones((4, k)), np.ones(4)), classify=False) for k in (1, 2)]
+    with pytest.raises(ValueError, match="blocks of y differ in their number of outputs"):
+        Summary.merge(found)
+    with pytest.raises(ValueError, match="no rows of positive weight"):
+        Summary.merge([summarise(RawRows(X, np.ones(4), np.zeros(4)), classify=False)])
