@@ -18,12 +18,13 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.digits_data import DataMissing, mnist_features, scaled_columns
 from benchmarks.report import Report, make_parser
-from polytrain.basis import get_basis
 from polytrain.learning.core_solvers import CoreSolver
 from polytrain.learning.engines import LocalEngine
 from polytrain.learning.gauge import shift_left, shift_right
 from polytrain.learning.losses import get_loss
+from polytrain.learning.problem import ProblemRows
 from polytrain.learning.start import linear_start
+from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import clip_ranks
 
 ALPHA, N_BASIS = 1e-4, 3
@@ -66,10 +67,10 @@ def compare(engine: LocalEngine, core: NDArray, repeats: int) -> dict:
 def sampled_fit(columns: NDArray, target: NDArray, rank: int, step: int, repeats: int) -> Iterator[dict]:
     """Fit by CG; yield a comparison at every ``step``-th inner core of the sampled sweeps."""
     rng = np.random.default_rng(0)
-    dims = (N_BASIS,) * len(columns)
-    weights = np.full(len(target), 1 / len(target))
-    engine = LocalEngine(columns, target, weights, get_loss("squared"), get_basis("power"), dims)
-    cores = linear_start(engine, dims, clip_ranks(dims, rank), ALPHA, True, rng)
+    maps = MapList([PolynomialMap("power", N_BASIS)] * len(columns))
+    rows = ProblemRows.make(columns, target, np.ones(len(target)))
+    engine = LocalEngine(rows, get_loss("squared"), maps)
+    cores = linear_start(engine, maps, clip_ranks(maps.dims, rank), ALPHA, True, rng)
     engine.place(cores)
     solver = CoreSolver("cg", quadratic=True)
     last, n_inner = len(cores) - 1, 0

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
-from polytrain.basis import get_basis
 from polytrain.learning import kernels
 from polytrain.learning.engines import LocalEngine
 from polytrain.learning.losses import get_loss
+from polytrain.learning.problem import Need, ProblemRows
+from polytrain.maps import MapList, PolynomialMap
 
 N_ROWS = 60_000
 #: (rank, basis size) -> targets for float64 and float32 rows.
@@ -27,6 +28,7 @@ SHAPES = {(8, 2): (2.0, 4.0), (10, 4): (3.0, 5.0), (10, 5): (3.5, 6.0)}
 #: (rank, basis size) -> per cent of the large-GEMM rate.
 GEMM_SHAPES = {(8, 2): 40.0, (10, 4): 50.0, (16, 3): 50.0}
 LARGE = 1500
+GRAM = Need(gram=True)
 
 
 def make_engine(rank: int, n: int, dtype: type) -> tuple[LocalEngine, NDArray]:
@@ -34,13 +36,13 @@ def make_engine(rank: int, n: int, dtype: type) -> tuple[LocalEngine, NDArray]:
     rng = np.random.default_rng(0)
     columns = rng.uniform(-1, 1, (3, N_ROWS)).astype(dtype)
     cores = [rng.standard_normal(shape) for shape in ((1, n, rank), (rank, n, rank), (rank, n, 1))]
-    basis = get_basis("power")
-    target, weights = np.sign(columns[1].astype(float)), np.full(N_ROWS, 1 / N_ROWS)
-    engine = LocalEngine(columns, target, weights, get_loss("squared"), basis, (n, n, n))
+    power = PolynomialMap("power", n)
+    rows = ProblemRows.make(columns, np.sign(columns[1].astype(float)), np.ones(N_ROWS))
+    engine = LocalEngine(rows, get_loss("squared"), MapList([power] * 3))
     engine.place(cores)
     engine.move_right(cores[0])
     engine.score(cores[1])
-    values = [basis.values(column.astype(float), n) for column in columns]
+    values = [power.values(column.astype(float)) for column in columns]
     left, right = values[0].T @ cores[0][0], values[2].T @ cores[2][:, :, 0].T
     dense = (left[:, :, None, None] * values[1].T[:, None, :, None] * right[:, None, None, :]).reshape(N_ROWS, -1)
     return engine, dense
@@ -56,8 +58,8 @@ def compare(rank: int, n: int, dtype: type, repeats: int) -> dict:
     """Times of the engine's Gram matrix and of the dense products, checked against each other."""
     engine, dense = make_engine(rank, n, dtype)
     expected = 2 / N_ROWS * (dense.T @ dense)  # the squared loss has curvature 2
-    error = np.abs(engine.gram() - expected).max() / np.abs(expected).max()
-    rivals = {"moments": engine.gram, "dense64": lambda: dense.T @ dense}
+    error = np.abs(engine.facts(GRAM).gram - expected).max() / np.abs(expected).max()
+    rivals = {"moments": lambda: engine.facts(GRAM), "dense64": lambda: dense.T @ dense}
     if dtype is np.float32:
         dense32 = dense.astype(np.float32)
         rivals["dense32"] = lambda: dense32.T @ dense32
@@ -88,7 +90,7 @@ def engine_block(rank: int, n: int, dtype: type) -> int:
         return original(left, *rest, **options)
 
     with mock.patch.object(kernels, "moments", watch):
-        engine.gram()
+        engine.facts(GRAM)
     return max(seen)
 
 

@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from benchmarks.tabular import data_folder
 from polytrain.datasets import DataNotFoundError, ImageData, load_mnist, load_usps
 from polytrain.features import Deskew
-from polytrain.scaling import FeatureScale
+from polytrain.maps import fit_maps
 
 Split = tuple[NDArray, NDArray, NDArray, NDArray]
 
@@ -56,4 +56,4 @@ def usps_features(n_features: int = 20) -> Split:
 
 def scaled_columns(X: NDArray) -> NDArray:
     """Rows (N, d) as the learning code wants them: columns (d, N) in [-1, 1]."""
-    return FeatureScale.fit(X).columns(X)
+    return fit_maps("power", 1, "minmax", X.min(axis=0), X.max(axis=0)).place(X)

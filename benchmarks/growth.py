@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from benchmarks.plots import have_matplotlib, plot_growth
 from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
-from polytrain.learning.trainer import TrainPlan, learn_train
+from polytrain.learning.problem import ProblemRows
+from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import clip_ranks
 
 #: What varies -> its values (quick, full), everything else, and the allowed exponent.
@@ -42,19 +44,18 @@ def make_rows(N: int, d: int) -> tuple[NDArray, NDArray]:
 
 def fit(rows: tuple[NDArray, NDArray], r: int, n: int, solver: str) -> None:
     columns, target = rows
-    dims = (n,) * len(columns)
+    maps = MapList([PolynomialMap("power", n)] * len(columns))
     plan = TrainPlan(
         loss="squared",
-        basis="power",
-        dims=dims,
-        ranks=clip_ranks(dims, r),
+        dims=maps.dims,
+        ranks=clip_ranks(maps.dims, r),
         alpha=1e-3,
         init="linear",
         solver=solver,
         max_sweeps=2,
         tol=0.0,
     )
-    learn_train(plan, columns, target, np.ones(len(target)), 0)
+    learn_train(plan, maps, ProblemRows.make(columns, target, np.ones(len(target))), TrainJob(0))
 
 
 def slope(xs: Sequence[float], times: Sequence[float]) -> float:

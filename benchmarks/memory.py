@@ -47,26 +47,28 @@ def fill(shape: tuple[int, int], dtype: str) -> np.ndarray:
 def child(route: str, dtype: str, N: int, d: int, r: int) -> None:
     """Fit, and print both peaks as JSON."""
     from polytrain import TensorTrainRegressor
-    from polytrain.learning.trainer import TrainPlan, learn_train
+    from polytrain.learning.problem import ProblemRows
+    from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+    from polytrain.maps import MapList, PolynomialMap
     from polytrain.tensor import clip_ranks
 
     TensorTrainRegressor(degree=1, rank=2, max_sweeps=1).fit(fill((50, 4), dtype), np.arange(50.0))  # late imports
     imported = peak_bytes()
     if route == "learn_train":
         columns = fill((d, N), dtype)
-        dims = (2,) * d
+        maps = MapList([PolynomialMap("power", 2)] * d)
         plan = TrainPlan(
             loss="squared",
-            basis="power",
-            dims=dims,
-            ranks=clip_ranks(dims, r),
+            dims=maps.dims,
+            ranks=clip_ranks(maps.dims, r),
             alpha=1e-3,
             init="linear",
             solver="auto",
             max_sweeps=1,
             tol=0.0,
         )
-        learn_train(plan, columns, np.sign(columns[0].astype(float)), np.ones(N), 0)
+        problem = ProblemRows.make(columns, np.sign(columns[0].astype(float)), np.ones(N))
+        learn_train(plan, maps, problem, TrainJob(0))
     else:
         rows = fill((N, d), dtype)
         model = TensorTrainRegressor(degree=1, rank=r, alpha=1e-3, max_sweeps=1, tol=0.0, random_state=0)

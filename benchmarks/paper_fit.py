@@ -20,12 +20,13 @@ from benchmarks.peers import paper
 from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
 from polytrain import TensorTrainClassifier
-from polytrain.basis import get_basis
 from polytrain.learning.core_solvers import SOLVERS
 from polytrain.learning.engines import LocalEngine
 from polytrain.learning.losses import get_loss
+from polytrain.learning.problem import ProblemRows
 from polytrain.learning.start import linear_start, random_start
-from polytrain.learning.trainer import TrainPlan, learn_train
+from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import clip_ranks
 
 N_FEATURES, N_BASIS, RANK, N_SWEEPS = 20, 2, 8, 4
@@ -33,27 +34,28 @@ N_FEATURES, N_BASIS, RANK, N_SWEEPS = 20, 2, 8, 4
 METHODS = {"squared": ("TTLS", 10.0), "logistic": ("TTLR", 20.0)}
 
 
-def make_start(plan: TrainPlan, columns: NDArray, target: NDArray, seed: int) -> list[NDArray]:
+def make_start(plan: TrainPlan, maps: MapList, columns: NDArray, target: NDArray, seed: int) -> list[NDArray]:
     """The cores that polytrain begins with: right-orthogonal, random as in the paper or the linear model."""
     rng = np.random.default_rng(seed)
     if plan.init == "random":
         return random_start(plan.dims, plan.ranks, rng)
-    loss, weights = get_loss(plan.loss), np.full(len(target), 1 / len(target))
-    engine = LocalEngine(columns, target, weights, loss, get_basis(plan.basis), plan.dims)
-    return linear_start(engine, plan.dims, plan.ranks, plan.alpha, loss.quadratic, rng)
+    loss = get_loss(plan.loss)
+    engine = LocalEngine(ProblemRows.make(columns, target, np.ones(len(target))), loss, maps)
+    return linear_start(engine, maps, plan.ranks, plan.alpha, loss.quadratic, rng)
 
 
-def compare(plan: TrainPlan, columns: NDArray, target: NDArray, seed: int, repeats: int) -> dict:
+def compare(plan: TrainPlan, maps: MapList, columns: NDArray, target: NDArray, seed: int, repeats: int) -> dict:
     """Both fits of one class: seconds and final objectives."""
     rows, weights = np.ascontiguousarray(columns.T), np.ones(len(target))
-    start = make_start(plan, columns, target, seed)
+    start = make_start(plan, maps, columns, target, seed)
     learned: dict[str, list[NDArray]] = {}
 
     def by_paper() -> None:
         learned["paper"] = paper.learn(rows, target, start, plan.loss, plan.alpha, plan.max_sweeps)
 
     def by_polytrain() -> None:
-        learned["polytrain"] = list(learn_train(plan, columns, target, weights, seed).cores)
+        problem = ProblemRows.make(columns, target, weights)
+        learned["polytrain"] = list(learn_train(plan, maps, problem, TrainJob(seed)).cores)
 
     times = best_of({"paper": by_paper, "polytrain": by_polytrain}, repeats, warm=False)
     objectives = {name: paper.objective(cores, rows, target, plan.loss, plan.alpha) for name, cores in learned.items()}
@@ -120,13 +122,12 @@ def main(argv: list[str] | None = None) -> None:
         return
     report = Report("paper_fit", arguments.quick)
     columns = scaled_columns(X)
-    dims = (N_BASIS,) * N_FEATURES
+    maps = MapList([PolynomialMap("power", N_BASIS)] * N_FEATURES)
     for loss, (name, target_ratio) in METHODS.items():
         plan = TrainPlan(
             loss=loss,
-            basis="power",
-            dims=dims,
-            ranks=clip_ranks(dims, RANK),
+            dims=maps.dims,
+            ranks=clip_ranks(maps.dims, RANK),
             alpha=arguments.alpha,
             init=arguments.start,
             solver=arguments.solver,
@@ -137,7 +138,7 @@ def main(argv: list[str] | None = None) -> None:
         rows, repeats = [], 1 if arguments.quick else 3
         for digit in range(10):
             target = np.where(y == digit, 1.0, -1.0)
-            rows.append({"digit": digit, **compare(plan, columns, target, digit, repeats)})
+            rows.append({"digit": digit, **compare(plan, maps, columns, target, digit, repeats)})
         report.table(
             f"{name}: {len(y)} rows, solver {arguments.solver}, {arguments.start} start, alpha {arguments.alpha:g}",
             rows,

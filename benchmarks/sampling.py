@@ -19,7 +19,9 @@ from benchmarks.digits_data import DataMissing, mnist_features, scaled_columns
 from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
 from polytrain.experiments.digit_rows import DigitRows
-from polytrain.learning.trainer import TrainPlan, learn_train
+from polytrain.learning.problem import ProblemRows
+from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import clip_ranks
 
 #: features, degree, loss, rank
@@ -33,8 +35,9 @@ def load(kind: str) -> tuple[NDArray, NDArray]:
     return scaled_columns(X).astype(np.float32), y
 
 
-def fit(plan: TrainPlan, columns: NDArray, target: NDArray, reached: dict[str, list[dict]]) -> None:
-    reached[str(plan.sampling)] = learn_train(plan, columns, target, np.ones(len(target)), 0).history
+def fit(plan: TrainPlan, maps: MapList, columns: NDArray, target: NDArray, reached: dict[str, list[dict]]) -> None:
+    rows = ProblemRows.make(columns, target, np.ones(len(target)))
+    reached[str(plan.sampling)] = learn_train(plan, maps, rows, TrainJob(0)).history
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -48,14 +51,14 @@ def main(argv: list[str] | None = None) -> None:
     rows = []
     for kind, degree, loss, rank in CASES:
         columns, y = data[kind]
-        dims = (degree + 1,) * len(columns)
+        maps = MapList([PolynomialMap("power", degree + 1)] * len(columns))
         for digit in (8,) if arguments.quick else (3, 8):
             target = np.where(y == digit, 1.0, -1.0)
-            plan = TrainPlan(loss, "power", dims, clip_ranks(dims, rank), ALPHA, "linear", "auto", 4, 0.0)
+            plan = TrainPlan(loss, maps.dims, clip_ranks(maps.dims, rank), ALPHA, "linear", "auto", 4, 0.0)
             reached: dict[str, list[dict]] = {}
 
             sides = {
-                str(sampling): partial(fit, replace(plan, sampling=sampling), columns, target, reached)
+                str(sampling): partial(fit, replace(plan, sampling=sampling), maps, columns, target, reached)
                 for sampling in (None, "auto")
             }
             times = best_of(sides, 1 if arguments.quick else 2, warm=False)

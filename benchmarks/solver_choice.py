@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from benchmarks.digits_data import DataMissing, mnist_features, scaled_columns
 from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
-from polytrain.learning.trainer import TrainPlan, learn_train
+from polytrain.learning.problem import ProblemRows
+from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import clip_ranks
 
 N_ROWS, N_FEATURES, DIGIT, ALPHA = 20_000, 20, 8, 1e-4
@@ -25,8 +27,9 @@ SHAPES = [(rank, n) for n in (2, 3, 5) for rank in (2, 4, 6, 8, 12)]
 QUICK_SHAPES = [(4, 2), (8, 2), (4, 3), (8, 3)]
 
 
-def fit(plan: TrainPlan, columns: NDArray, target: NDArray, reached: dict[str, float]) -> None:
-    result = learn_train(plan, columns, target, np.ones(len(target)), 0)
+def fit(plan: TrainPlan, maps: MapList, columns: NDArray, target: NDArray, reached: dict[str, float]) -> None:
+    rows = ProblemRows.make(columns, target, np.ones(len(target)))
+    result = learn_train(plan, maps, rows, TrainJob(0))
     reached[plan.solver] = result.history[-1]["objective"]
 
 
@@ -43,12 +46,13 @@ def main(argv: list[str] | None = None) -> None:
     for loss in ("squared", "logistic"):
         rows = []
         for rank, n in QUICK_SHAPES if arguments.quick else SHAPES:
-            dims, reached = (n,) * N_FEATURES, {}
-            ranks = clip_ranks(dims, rank)
+            maps, reached = MapList([PolynomialMap("power", n)] * N_FEATURES), {}
+            ranks = clip_ranks(maps.dims, rank)
             fits = {
                 solver: partial(
                     fit,
-                    TrainPlan(loss, "power", dims, ranks, ALPHA, "linear", solver, 2, 0.0),
+                    TrainPlan(loss, maps.dims, ranks, ALPHA, "linear", solver, 2, 0.0),
+                    maps,
                     columns,
                     target,
                     reached,

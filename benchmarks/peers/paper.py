@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from polytrain.learning.start import random_start
-from polytrain.scaling import FeatureScale
+from polytrain.maps import fit_maps
 from polytrain.tensor import clip_ranks
 
 # Condition of sufficient decrease of the release's line search; the number of halvings guards against rounding.
@@ -127,9 +127,9 @@ class PaperClassifier:
         return [{"alpha": alpha} for alpha in (1e-4, 1e-3, 1e-2)]
 
     def fit(self, X: NDArray, y: NDArray) -> PaperClassifier:
-        self._scale, self._classes = FeatureScale.fit(X), np.unique(y)
-        rows = self._scale.columns(X).T
-        dims = (self.degree + 1,) * X.shape[1]
+        self._maps = fit_maps("power", self.degree, "minmax", X.min(axis=0), X.max(axis=0))
+        self._classes = np.unique(y)
+        rows, dims = self._maps.place(X).T, self._maps.dims
         self._trains = []
         for index, label in enumerate(self._classes):
             start = random_start(dims, clip_ranks(dims, self.rank), np.random.default_rng(index))
@@ -138,5 +138,5 @@ class PaperClassifier:
         return self
 
     def predict(self, X: NDArray) -> NDArray:
-        rows = self._scale.columns(X).T
+        rows = self._maps.place(X).T
         return self._classes[np.argmax([evaluate(cores, rows) for cores in self._trains], axis=0)]
