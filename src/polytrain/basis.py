@@ -10,6 +10,7 @@ of them. The product of two basis functions is a combination of the first ``2n -
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import lru_cache
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 __all__ = ["BASES", "Basis", "ChebyshevBasis", "LegendreBasis", "PowerBasis", "get_basis"]
 
 
-class Basis:
+class Basis(ABC):
     """A family of polynomials, one of each degree, given by its three-term recurrence.
 
     A new family states ``name``, ``recurrence``, its product and its conversion to powers; everything else follows.
@@ -27,17 +28,17 @@ class Basis:
 
     name: str
 
+    @abstractmethod
     def recurrence(self, degree: int) -> tuple[float, float]:
         """Return ``(a, b)`` with ``phi[degree](x) = a * x * phi[degree - 1](x) - b * phi[degree - 2](x)``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _to_power(self, coefficients: NDArray) -> NDArray:
         """Coefficients of one polynomial in this family -> its coefficients of powers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _multiply(self, one: NDArray, other: NDArray) -> NDArray:
         """Product of two polynomials given by their coefficients in this family."""
-        raise NotImplementedError
 
     def values(self, x: NDArray, n: int, out: NDArray | None = None) -> NDArray:
         """Evaluate the first ``n`` functions.

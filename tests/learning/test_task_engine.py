@@ -24,7 +24,7 @@ class AtOnce:
 
 def _task_engine(problem, bounds):
     rows = [slice(start, stop) for start, stop in zip([0, *bounds], [*bounds, len(problem.target)], strict=True)]
-    partitions = [problem.rows.part(some) for some in rows]
+    partitions = [problem.rows.block(some) for some in rows]
     return TaskEngine(AtOnce(), partitions, get_loss(problem.loss), problem.maps)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -59,7 +60,7 @@ def _rescaled(record: dict, target_size: float) -> dict:
     return {**record, **losses}
 
 
-class TrainModel(BaseEstimator):
+class TrainModel(BaseEstimator, ABC):
     """Base of the estimators. Subclasses define their parameters and turn targets into problems."""
 
     model_: FittedModel
@@ -79,9 +80,9 @@ class TrainModel(BaseEstimator):
         """Stored coefficients."""
         return self.model_.n_parameters
 
+    @abstractmethod
     def _goal(self, summary: Summary, loss: str) -> Goal:
         """Check targets and say what is to be learned."""
-        raise NotImplementedError
 
     def _fit_rows(self, rows: Rows, loss: str, alpha: Any) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""

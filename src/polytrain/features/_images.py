@@ -8,6 +8,7 @@ or float64. The background is 0 and ink is positive.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from math import isqrt, prod
 from numbers import Integral
@@ -51,7 +52,7 @@ def check_image_shape(image_shape: Any) -> tuple[int, int]:
     return int(height), int(width)
 
 
-class ImageTransformer(TransformerMixin, BaseEstimator):
+class ImageTransformer(TransformerMixin, BaseEstimator, ABC):
     """Base of the transformers that look at images.
 
     A transformer states ``_transform_block``, images ``(N, h, w)`` -> ``(N, n_out)``, and ``_n_features_out``; it may
@@ -101,14 +102,16 @@ class ImageTransformer(TransformerMixin, BaseEstimator):
         return out
 
     @property
+    @abstractmethod
     def _n_features_out(self) -> int:
-        raise NotImplementedError
+        """Numbers per image."""
 
     def _prepare(self) -> None:
         """Check the parameters against ``image_shape_`` and set what ``_transform_block`` needs."""
 
+    @abstractmethod
     def _transform_block(self, images: NDArray) -> NDArray:
-        raise NotImplementedError
+        """Turn some images into rows of numbers."""
 
     def _images(self, X: Any, *, reset: bool) -> NDArray:
         """Return X as (N, h, w) of floats; with ``reset`` remember the shape, else insist on it."""

@@ -65,7 +65,7 @@ class ProblemRows(NamedTuple):
         """Number of rows."""
         return len(self.target)
 
-    def part(self, rows: slice) -> Self:
+    def block(self, rows: slice) -> Self:
         """Views of some rows that follow each other."""
         offset = None if self.offset is None else self.offset[rows]
         return type(self)(self.columns[:, rows], self.target[rows], self.weights[rows], self.keys[rows], offset)

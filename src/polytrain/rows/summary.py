@@ -98,28 +98,28 @@ class Summary:
     @classmethod
     def merge(cls, found: Sequence[Summary]) -> Summary:
         """Bring together the summaries of all partitions."""
-        widths = {part.n_features for part in found}
+        widths = {piece.n_features for piece in found}
         if len(widths) > 1:
             raise ValueError(f"blocks of X differ in their number of features: {sorted(widths)}.")
-        filled = [part for part in found if part.n_rows]
+        filled = [piece for piece in found if piece.n_rows]
         if not filled:
             raise ValueError("X has no rows of positive weight; at least one row is needed.")
-        largest = max(part.largest_weight for part in filled)
-        shares = [part.largest_weight / largest for part in filled]
-        labels = np.unique(np.concatenate([part.labels for part in filled]))
+        largest = max(piece.largest_weight for piece in filled)
+        shares = [piece.largest_weight / largest for piece in filled]
+        labels = np.unique(np.concatenate([piece.labels for piece in filled]))
         weights = np.zeros(len(labels))
-        for part, share in zip(filled, shares, strict=True):
-            weights[np.searchsorted(labels, part.labels)] += part.label_weights * share
-        masses = [part.weight * share for part, share in zip(filled, shares, strict=True)]
+        for piece, share in zip(filled, shares, strict=True):
+            weights[np.searchsorted(labels, piece.labels)] += piece.label_weights * share
+        masses = [piece.weight * share for piece, share in zip(filled, shares, strict=True)]
         return cls(
-            tuple(size for part in found for size in part.sizes),
-            sum(part.n_rows for part in filled),
-            np.min([part.low for part in filled], axis=0),
-            np.max([part.high for part in filled], axis=0),
-            np.result_type(*(part.dtype for part in filled)),
+            tuple(size for piece in found for size in piece.sizes),
+            sum(piece.n_rows for piece in filled),
+            np.min([piece.low for piece in filled], axis=0),
+            np.max([piece.high for piece in filled], axis=0),
+            np.result_type(*(piece.dtype for piece in filled)),
             labels,
             weights,
-            _merge_targets([part.target for part in filled], masses),
+            _merge_targets([piece.target for piece in filled], masses),
             sum(masses),
             largest,
         )

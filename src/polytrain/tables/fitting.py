@@ -186,7 +186,9 @@ def _folds(X: NDArray, y: NDArray, classify: bool, settings: FitSettings) -> lis
 
 
 def _cross_validate(model: Any, X: NDArray, y: NDArray, splits: Sequence[Any], classify: bool) -> float:
-    errors = [_error(clone(model).fit(X[train], y[train]), X[test], y[test], classify) for train, test in splits]
+    errors = [
+        _error(clone(model).fit(X[learned], y[learned]), X[tested], y[tested], classify) for learned, tested in splits
+    ]
     return float(np.mean(errors))
 
 

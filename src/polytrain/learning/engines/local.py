@@ -55,7 +55,7 @@ def make_blocks(rows: ProblemRows, loss: Loss, maps: MapList, first: int = 0, st
     """Make the blocks of these rows, or every ``step``-th of them beginning with ``first``."""
     ranges = row_ranges(rows.n_rows)[first::step]
     scratch, alone = Scratch(), len(ranges) == 1
-    return [TrainBlock(rows.part(some), loss, maps, scratch, alone) for some in ranges]
+    return [TrainBlock(rows.block(some), loss, maps, scratch, alone) for some in ranges]
 
 
 class _BlockRows(CoreRows):

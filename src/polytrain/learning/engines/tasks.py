@@ -10,6 +10,7 @@ partition can be computed again.
 from __future__ import annotations
 
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -67,7 +68,7 @@ class _AtCore:
         scratch, maps = _scratch(), MapList([self.feature_map])
         own = rows._replace(columns=rows.columns[self.at.site : self.at.site + 1])
         for some in row_ranges(rows.n_rows):
-            block = TrainBlock(own.part(some), self.loss, maps, scratch)
+            block = TrainBlock(own.block(some), self.loss, maps, scratch)
             block.stand(0, self.at.to_right)
             block.surround(*(None if side is None else side[:, some] for side in (left, right)))
             if here is not None:
@@ -167,9 +168,9 @@ class _TaskRows(CoreRows):
     _here: list[Handle]
     _trial: list[Handle]
 
+    @abstractmethod
     def _where(self) -> Any:
         """Return what a task must know about where the rows stand."""
-        raise NotImplementedError
 
     def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
         """Left and right environment of every partition; by default, those at the ends of a train."""
