@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from polytrain.learning.losses import LogisticLoss, SquaredLoss, get_loss
+from polytrain.learning.losses import LogisticLoss, SquaredLoss, get_loss, loss_names
+
+LOSSES = sorted({*loss_names("classification"), *loss_names("regression")})
 
 
-@pytest.mark.parametrize("name", ["squared", "logistic"])
+@pytest.mark.parametrize("name", LOSSES)
 def test_derivatives_match_central_differences(name):
     loss = get_loss(name)
     rng = np.random.default_rng(0)
@@ -46,7 +48,7 @@ def test_logistic_loss_stays_finite_for_huge_scores():
         np.testing.assert_array_equal(value, np.where(target * score > 0, 0.0, np.abs(score)))
 
 
-@pytest.mark.parametrize("name", ["squared", "logistic"])
+@pytest.mark.parametrize("name", LOSSES)
 def test_evaluate_returns_fresh_arrays_and_leaves_its_arguments(name):
     target, score = np.array([1.0, -1.0, 1.0]), np.array([0.5, 2.0, -3.0])
     kept = target.copy(), score.copy()
@@ -75,3 +77,22 @@ def test_logistic_derivatives_are_zero_or_large_enough_for_float32():
         for values in (np.abs(slope), curvature):
             assert np.all((values == 0) | (values > 1e-21))
             assert np.any(values == 0)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_start_is_the_best_constant(name):
+    loss = get_loss(name)
+    target = np.array([1.0, 1.0, -1.0, 1.0, -1.0])
+    start = loss.start(target.mean())
+    costs = [loss.evaluate(target, np.full(5, start + shift))[0].mean() for shift in (-1e-3, 0.0, 1e-3)]
+    assert costs[1] < min(costs[0], costs[2])
+
+
+def test_domains():
+    assert get_loss("squared").accepts(np.array([1e300, -5.0]))
+    assert get_loss("logistic").accepts(np.array([-1.0, 1.0]))
+    with pytest.raises(ValueError, match=r"loss='logistic' is defined for targets that are -1 or 1, got 0\.5"):
+        get_loss("logistic").check_target(np.array([1.0, 0.5]))
+    with pytest.raises(ValueError, match="finite numbers, got nan"):
+        get_loss("squared").check_target(np.array([[1.0, np.nan]]))
+    assert get_loss("logistic").start(1.0) == np.inf

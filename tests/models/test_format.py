@@ -1,4 +1,4 @@
-"""A file written once, by version 0.1.0 in format 1, must be read for ever."""
+"""Files written once must be read for ever; that of format 2 is read in tests/tables/test_table_section.py."""
 
 from pathlib import Path
 
@@ -35,3 +35,15 @@ def test_format_1():
     del model.feature_names_in_
     assert_array_equal(model.predict(ROWS), PREDICTED)
     assert_allclose(model.predict_proba(ROWS), PROBABILITIES, rtol=1e-12)
+
+
+def test_format_3():
+    model = polytrain.load(DATA / "format3.polytrain")
+    assert isinstance(model, polytrain.TensorTrainRegressor)
+    assert_array_equal(model.feature_names_in_, ["length", "Breite", "constant"])
+    assert [(m.basis, m.n) for m in model.maps_] == [("legendre", 4), ("power", 2), ("chebyshev", 3)]
+    assert model.maps_[2].range == (5.0, 5.0)
+    del model.feature_names_in_
+    rows = np.array([[-9.0, 0.25, 5.0], [0.5, -0.5, 4.0], [0.0, 0.0, 5.0]])
+    predicted = [[-2.54735969e-01, 1.00949557e02], [-2.35874902e-01, 1.00253254e02], [-2.71589803e-03, 1.00007529e02]]
+    assert_allclose(model.predict(rows), predicted, rtol=1e-7)

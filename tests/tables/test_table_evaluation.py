@@ -13,7 +13,8 @@ from sklearn.metrics import (
 )
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
-from polytrain.tables import Preparation, TableModel
+from polytrain.cli import main
+from polytrain.tables import Preparation, TableError, TableModel, load_table_model
 from polytrain.tables.evaluation import make_errors
 
 X, Y = load_iris(return_X_y=True)
@@ -63,3 +64,15 @@ def test_regression():
     assert figures["r2"] == pytest.approx(r2_score(y, guess))
     assert figures["largest_error"] == pytest.approx(np.abs(y - guess).max())
     np.testing.assert_allclose(errors.sample, [y, guess])
+
+
+def test_several_outputs_are_predicted_but_not_evaluated(tmp_path, capsysbinary):
+    X = np.random.default_rng(0).uniform(-1, 1, (40, 2))
+    TensorTrainRegressor(rank=2).fit(X, np.stack([X[:, 0], 2 * X[:, 1]], axis=1)).save(tmp_path / "model")
+    np.save(tmp_path / "rows.npy", X)
+    assert main(["predict", str(tmp_path / "model"), str(tmp_path / "rows.npy")]) == 0
+    lines = capsysbinary.readouterr().out.decode().splitlines()
+    assert lines[0] == "prediction of output 0,prediction of output 1"
+    assert len(lines) == 41
+    with pytest.raises(TableError, match="the model predicts 2 numbers per row, and a table has one target"):
+        make_errors(load_table_model(tmp_path / "model"))

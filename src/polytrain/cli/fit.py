@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from polytrain.basis import BASES
 from polytrain.cli.common import CommandError, add_command, check_output, say, show, show_json
 from polytrain.cli.table_arguments import check_delimiter
+from polytrain.maps import basis_names
 from polytrain.tables import DEFAULT_MISSING, TableModel, TableOptions, TrainingRows, open_table, read_training_rows
 from polytrain.tables.fitting import FitSettings, fit_table_model
 
@@ -95,7 +95,7 @@ def _add_model(group: Any) -> None:
         help="regularisation (default: try 1e-3, 1e-4 and 1e-2; for regression 1e-2, 1e-3 and 1e-1)",
     )
     group.add_argument("--degree", type=int, default=2, help="largest power of numbers (default: 2); categories have 1")
-    group.add_argument("--basis", choices=tuple(BASES), default="power", help="default: power")
+    group.add_argument("--basis", choices=basis_names(), default="power", help="default: power")
     group.add_argument(
         "--max-sweeps", type=int, default=4, metavar="N", help="most sweeps over the features (default: 4)"
     )

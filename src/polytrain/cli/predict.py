@@ -88,11 +88,14 @@ def _write_rows(stream: BinaryIO, rows: Iterable[Sequence[Any]]) -> None:
 
 def _titles(model: TableModel, probabilities: bool) -> list[str]:
     labels = model.estimator.classes_ if probabilities else ()
-    return ["prediction", *(f"probability {label}" for label in labels)]
+    fitted = model.estimator.model_
+    names = ["prediction"] if fitted.one_output else [f"prediction of {name}" for name in fitted.train_names]
+    return [*names, *(f"probability {label}" for label in labels)]
 
 
 def _predict(model: TableModel, block: PreparedBlock, probabilities: bool) -> list[list[Any]]:
-    columns = [model.estimator.predict(block.X).tolist()]
+    predicted = model.estimator.predict(block.X)
+    columns = [predicted.tolist()] if predicted.ndim == 1 else predicted.T.tolist()
     if probabilities:
         columns += model.estimator.predict_proba(block.X).T.tolist()
     return columns

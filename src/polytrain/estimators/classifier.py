@@ -86,7 +86,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
     sampling : {"auto"} or None, default="auto"
-        "auto" lets the first sweeps see part of the rows where there are at least 4096 different ones: an eighth, a
+        "auto" shows samples to the first sweeps where there are at least 4096 different rows: an eighth of them, a
         quarter, a half, but always enough for the size of the cores. The last sweep always sees all. None shows all
         rows to every sweep. Fits that start from given trains always see all.
     max_memory : int or str, default=None

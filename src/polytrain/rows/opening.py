@@ -77,7 +77,12 @@ def _check_arrays(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, 
 
 
 def _check_block(raw: Any, loss: str | None) -> RawRows:
-    """Check one block as an estimator checks an array."""
+    """Check one block as an estimator checks an array, without a warning where sums over finite numbers overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _checked_block(raw, loss)
+
+
+def _checked_block(raw: Any, loss: str | None) -> RawRows:
     X = check_array(raw[0], dtype=COMPUTE_DTYPES, ensure_min_samples=0, input_name="X")
     y = np.asarray(raw[1])
     if loss is None and y.ndim == 2 and y.shape[1] == 1:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.tables.errors import TableError
 from polytrain.tables.model import TableModel
 
 __all__ = ["ClassificationErrors", "RegressionErrors", "make_errors"]
@@ -137,4 +138,9 @@ class RegressionErrors:
 
 def make_errors(model: TableModel) -> ClassificationErrors | RegressionErrors:
     """Return the counter that fits a model."""
+    if not model.estimator.model_.one_output:
+        raise TableError(
+            f"the model predicts {model.estimator.model_.n_trains} numbers per row, and a table has one target. "
+            "Evaluate it in Python, for example with model.score(X, y)."
+        )
     return ClassificationErrors(model) if model.is_classifier else RegressionErrors(model)

@@ -1,4 +1,4 @@
-"""The remembered preparation <-> the JSON that a model file holds, in format 2. ``docs/model-files.md`` describes it.
+"""The remembered preparation <-> the JSON that a model file holds. ``docs/model-files.md`` describes it.
 
 Reading trusts nothing; what is wrong is a ``ValueError`` without the file's name.
 """
