@@ -7,6 +7,7 @@ import time
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV
 
@@ -14,6 +15,7 @@ from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrai
 from polytrain.progress import SweepProgress
 
 da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
 # Dask's own code on this Python.
@@ -62,6 +64,20 @@ def test_cross_validation_gives_the_scores_of_arrays(client, chunks):
     np.testing.assert_allclose(model.errors_, expected.errors_, atol=1e-12)
     assert model.alpha_ == expected.alpha_
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
+
+
+@pytest.mark.cluster
+def test_an_empty_partition_is_predicted_lazily(client):
+    X, y = _rows()
+    model = TensorTrainClassifier(rank=2, max_sweeps=1, random_state=0).fit(X, y)
+    frame = dd.from_pandas(pd.DataFrame(X), npartitions=3)
+    few = frame[frame[0] > X[:500, 0].max()]
+    predicted = model.predict_proba(few).compute()
+    np.testing.assert_array_equal(predicted, model.predict_proba(X[X[:, 0] > X[:500, 0].max()]))
+    assert model.predict(frame[frame[0] > 99]).compute().shape == (0,)
+    numbered = TensorTrainClassifier(rank=2, max_sweeps=1, random_state=0)
+    numbered.fit(frame, dd.from_pandas(pd.Series(y), npartitions=3))
+    assert not hasattr(numbered, "feature_names_in_")  # names that are no text are not remembered
 
 
 @pytest.mark.cluster

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
 from polytrain.learning.engines import spill
+from polytrain.learning.problem import Facts
+from polytrain.rows.summary import RawRows, summarise
+from polytrain.rows.targets import PlacedBlock
 from polytrain.sources import is_source, open_rows, recut
 
 
@@ -183,3 +186,50 @@ def test_y_beside_a_source_and_bad_budgets_are_refused(rows):
     for value in (0, -5, "much", "3 parsec", True, 2.5):
         with pytest.raises(ValueError, match="max_memory must be"):
             TensorTrainClassifier(max_memory=value).fit(X, y)
+
+
+def _same(one, other):
+    if isinstance(one, tuple):
+        return type(one) is type(other) and all(_same(*pair) for pair in zip(one, other, strict=True))
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    return one == other
+
+
+def test_results_of_any_form_come_back_from_disk():
+    big = np.arange(20_000.0)
+    words = np.array(["a", "bb"] * 10_000, dtype=object)
+    results = [
+        big,
+        (big, (1, 2), "text"),
+        Facts(0.5, big.reshape(2, -1), None, None, (np.eye(100), 2.0), None),
+        PlacedBlock(big.reshape(1, -1), words, big, big),
+    ]
+    with spill.SpillRunner(max_bytes=1) as runner:
+        handles = [runner.keep(result) for result in results]
+        runner.keep(big)  # pushes the last one out
+        assert not any(isinstance(handle, tuple | np.ndarray) for handle in handles)
+        for result, again in zip(results, runner.collect(handles), strict=True):
+            assert _same(result, again)
+        summary = summarise(RawRows(np.ones((2, 9000)), np.array([0, 1]), np.ones(2)), classify=True)
+        handle = runner.keep(summary)
+        runner.keep(big)
+        [again] = runner.collect([handle])
+        assert (again.sizes, again.n_rows) == ((2,), 2)
+        np.testing.assert_array_equal(again.low, summary.low)
+
+
+def test_wide_rows_and_second_moments_may_wait_on_disk(rows):
+    X, y, _ = rows
+    settings = {"degree": 3, "rank": 24, "solver": "cg", "max_sweeps": 1, "random_state": 0, "loss": "squared"}
+    expected = TensorTrainClassifier(**settings).fit(X, y == "low")
+    model = TensorTrainClassifier(max_memory=50_000, **settings).fit(Blocks((1500, 1500), X, y == "low"))
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
+
+
+def test_cross_validation_of_labels_that_are_objects(rows):
+    X, y, _ = rows
+    source = Blocks((2000, 1000), np.tile(X, (10, 1)), np.tile(y, 10).astype(object))
+    settings = {"alphas": (1e-2,), "cv": 2, "rank": 1, "max_sweeps": 0, "random_state": 0}
+    model = TensorTrainClassifierCV(max_memory=100_000, **settings).fit(source)
+    assert model.errors_.shape == (1, 2)

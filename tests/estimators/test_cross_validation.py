@@ -167,3 +167,28 @@ def test_one_class(noisy):
     X, _ = noisy
     with pytest.raises(ValueError, match="only one class"):
         TensorTrainClassifierCV(alphas=[1e-2], cv=2, **QUICK).fit(X, np.zeros(len(X)))
+
+
+def test_rows_without_weight_change_nothing(noisy):
+    X, y = noisy
+    settings = {"alphas": [1e-1, 1e-3], "cv": 3, **QUICK}
+    expected = TensorTrainClassifierCV(**settings).fit(X, y)
+    more = np.vstack([X, 5 * X[:7]])
+    labels = np.concatenate([y, [7] * 1 + [0] * 6])  # one of them the only row of its class
+    weights = np.r_[np.ones(len(X)), np.zeros(7)]
+    model = TensorTrainClassifierCV(**settings).fit(more, labels, weights)
+    np.testing.assert_allclose(model.errors_, expected.errors_, atol=1e-12)
+    np.testing.assert_array_equal(model.classes_, expected.classes_)
+
+
+def test_splits_may_count_from_the_end_be_masks_or_empty(noisy):
+    X, y = noisy
+    n = len(y)
+    plain = [(np.arange(0, n, 2), np.arange(1, n, 2)), (np.arange(0, n - 1), np.array([n - 1]))]
+    odd = [(np.arange(n) % 2 == 0, np.arange(1, n, 2) - n), (list(range(n - 1)), [-1])]
+    first, second = (TensorTrainClassifierCV(alphas=[1e-2], cv=cv, **QUICK).fit(X, y).errors_ for cv in (plain, odd))
+    np.testing.assert_array_equal(first, second)
+    nothing = TensorTrainClassifierCV(alphas=[1e-2], cv=[(np.arange(n), [])], **QUICK).fit(X, y)
+    assert nothing.errors_.tolist() == [[0.0]]
+    with pytest.raises(ValueError, match="cv names rows that are not there"):
+        TensorTrainClassifierCV(alphas=[1e-2], cv=[([0, 1], [n])], **QUICK).fit(X, y)

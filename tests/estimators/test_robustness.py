@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
+from threadpoolctl import threadpool_info
 
 from polytrain import TensorTrain, TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
 from polytrain.learning import core_solvers
+from polytrain.learning.threads import one_blas_thread
 
 
 @pytest.fixture(scope="module")
@@ -137,9 +140,14 @@ def test_a_failed_fit_leaves_the_model_as_it_was(iris):
     with pytest.raises(ValueError, match="warm_start"):
         model.set_params(degree=3).fit(100 * X, y)
     np.testing.assert_array_equal(model.decision_function(X), before)
+    with pytest.raises(ValueError, match="only one class"):
+        model.set_params(warm_start=False, degree=2).fit(X[:, :2], np.zeros(150))
+    assert model.n_features_in_ == 4
+    np.testing.assert_array_equal(model.decision_function(X), before)
     fresh = TensorTrainClassifier()
     with pytest.raises(ValueError, match="only one class"):
         fresh.fit(X, np.zeros(150))
+    assert not hasattr(fresh, "n_features_in_")
     with pytest.raises(NotFittedError):
         fresh.predict(X)
 
@@ -186,3 +194,22 @@ def test_parameters_of_the_wrong_kind_are_named(iris, parameters, message):
 def test_weights_that_are_not_numbers_are_named(iris):
     with pytest.raises(ValueError, match="sample_weight must be numbers"):
         TensorTrainClassifier().fit(*iris, sample_weight=["a"] * 150)
+
+
+def test_sparse_targets_are_refused():
+    with pytest.raises(ValueError, match=r"y is a sparse csr_array; make it dense with y\.toarray\(\)"):
+        TensorTrainRegressor().fit(np.eye(3), csr_array(np.eye(3)))
+
+
+def test_blas_is_limited_while_anyone_needs_it_and_free_afterwards():
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before = threads()
+    first, second = one_blas_thread(), one_blas_thread()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert set(threads()) == {1}
+    second.__exit__(None, None, None)
+    assert threads() == before

@@ -195,6 +195,12 @@ def test_parameters_may_have_changed_since_the_fit(tmp_path):
     assert (loaded.plan_.loss, loaded.loss) == ("squared", "logistic")
 
 
+def test_one_basis_per_column_may_be_an_array(tmp_path):
+    bases = np.array(["power", "legendre", "power"])
+    loaded = through_file(TensorTrainClassifier(basis=bases, **FAST).fit(X, LABELS), tmp_path)
+    assert loaded.basis == bases.tolist()
+
+
 def test_trains_of_unequal_ranks(tmp_path):
     model = TensorTrainClassifier(degree=(1, 2, 4), rank=3, max_sweeps=1, random_state=0).fit(X, LABELS)
     model.model_ = model.model_.with_trains(

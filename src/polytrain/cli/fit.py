@@ -8,6 +8,7 @@ from typing import Any
 
 from polytrain.cli.common import CommandError, add_command, check_output, say, show, show_json
 from polytrain.cli.table_arguments import check_delimiter
+from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
 from polytrain.tables import DEFAULT_MISSING, TableModel, TableOptions, TrainingRows, open_table, read_training_rows
 from polytrain.tables.fitting import FitSettings, fit_table_model
@@ -84,7 +85,7 @@ def _add_reading(group: Any) -> None:
 
 def _add_model(group: Any) -> None:
     group.add_argument(
-        "--loss", nargs="+", choices=("squared", "logistic"), default=[], help="of classifiers; default: try both"
+        "--loss", nargs="+", choices=loss_names("classification"), default=[], help="of classifiers; default: try both"
     )
     group.add_argument("--rank", nargs="+", type=int, default=[], metavar="R", help="default: try 2, 4 and 8")
     group.add_argument(

@@ -45,9 +45,14 @@ def _map_rows(function: Callable, X: Any, probe: np.ndarray) -> Any:
 
     blocks = lazy_blocks(X, "X", sizes_needed=False)
     sizes = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * len(blocks)
-    lazy = delayed(function, pure=True)
+    lazy = delayed(partial(_of_block, function, probe[:0]), pure=True)
     results = [
         da.from_delayed(lazy(block), shape=(size, *probe.shape[1:]), dtype=probe.dtype)
         for block, size in zip(blocks, sizes, strict=True)
     ]
     return da.concatenate(results)
+
+
+def _of_block(function: Callable, nothing: np.ndarray, rows: Any) -> np.ndarray:
+    """Results of a block, which may have no rows at all."""
+    return function(rows) if len(rows) else nothing

@@ -18,7 +18,7 @@ from polytrain.estimators._lazy import lazy_on_dask
 from polytrain.estimators._parameters import check_choice, check_loss
 from polytrain.learning.losses import get_loss, loss_names
 from polytrain.models import FittedModel
-from polytrain.rows import ClassTarget, Summary, open_rows
+from polytrain.rows import ClassTarget, Summary, open_fit
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainClassifier", "check_two_classes"]
@@ -222,7 +222,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             The fitted estimator.
         """
         loss = check_loss(self.loss, "classification")
-        with open_rows(self, X, y, sample_weight, loss=None, max_memory=self.max_memory) as rows:
+        with open_fit(self, X, y, sample_weight, loss=None, max_memory=self.max_memory) as rows:
             self._fit_rows(rows, loss, self.alpha)
         return self
 

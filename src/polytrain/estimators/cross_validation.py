@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from polytrain.estimators._parameters import check_count, check_loss, check_nonnegative
 from polytrain.estimators.classifier import TensorTrainClassifier, check_two_classes
-from polytrain.rows import Rows, open_rows
+from polytrain.rows import Rows, open_fit
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainClassifierCV"]
@@ -132,7 +132,7 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
             The fitted estimator.
         """
         loss = check_loss(self.loss, "classification")
-        with open_rows(self, X, y, sample_weight, loss=None, max_memory=self.max_memory) as rows:
+        with open_fit(self, X, y, sample_weight, loss=None, max_memory=self.max_memory) as rows:
             check_two_classes(rows.summary.labels)
             alphas = self._check_alphas()
             model = self._plain_model()
@@ -166,26 +166,35 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
 
     def _folds(self, rows: Rows) -> Iterator[tuple[NDArray, NDArray]]:
         """How often every row is learned from and how often it is tested on, fold by fold."""
-        y, cv = rows.targets(), self.cv
+        codes, cv = rows.label_codes(), self.cv
+        n_rows, used = len(codes), np.arange(len(codes))
         if isinstance(cv, int | np.integer):
-            classes, counts = np.unique(y, return_counts=True)
+            used = np.flatnonzero(codes >= 0)  # a weight of zero is the same as leaving the row out
+            counts = np.bincount(codes[used])
             if counts.min() < 2:
                 raise ValueError(
-                    f"class {classes[counts.argmin()]!r} has only one row; cross-validation needs at least two rows of "
-                    "every class. Leave the class out, or pass your own splits as cv."
+                    f"class {rows.summary.labels[counts.argmin()]!r} has only one row; cross-validation needs at least "
+                    "two rows of every class. Leave the class out, or pass your own splits as cv."
                 )
             cv = min(check_count("cv", cv, 2), int(counts.min()))
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
             cv = StratifiedKFold(cv, shuffle=True, random_state=seed)
+        y = rows.summary.labels[codes[used]]  # what a splitter sees of rows without weight is of no consequence
         # Splitters look at the number of rows only; the rows themselves may be elsewhere.
         for learned, tested in check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y):
-            yield _counts(learned, len(y)), _counts(tested, len(y))
+            yield _counts(used, learned, n_rows), _counts(used, tested, n_rows)
 
 
-def _counts(rows: NDArray, n_rows: int) -> NDArray:
-    """How often each row is named, by a list of indices or by a mask."""
-    rows = np.asarray(rows)
-    return rows.astype(np.intp) if rows.dtype == bool else np.bincount(rows, minlength=n_rows)
+def _counts(used: NDArray, chosen: NDArray, n_rows: int) -> NDArray:
+    """How often each of all rows is named by a list of indices, or by a mask, into the rows that are used."""
+    chosen = np.asarray(chosen)
+    if chosen.dtype != bool:
+        chosen = chosen.astype(np.intp, casting="unsafe" if not chosen.size else "same_kind")
+    try:
+        named = used[chosen]
+    except IndexError as error:
+        raise ValueError(f"cv names rows that are not there: {error}.") from None
+    return np.bincount(named, minlength=n_rows)
 
 
 class _Constant:

@@ -15,7 +15,7 @@ from polytrain.estimators._lazy import lazy_on_dask
 from polytrain.estimators._parameters import check_loss
 from polytrain.learning.losses import get_loss
 from polytrain.models import FittedModel
-from polytrain.rows import NumberTarget, Summary, open_rows
+from polytrain.rows import NumberTarget, Summary, open_fit
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainRegressor"]
@@ -174,7 +174,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             The fitted estimator.
         """
         loss = check_loss(self.loss, "regression")
-        with open_rows(self, X, y, sample_weight, loss=loss, max_memory=self.max_memory) as rows:
+        with open_fit(self, X, y, sample_weight, loss=loss, max_memory=self.max_memory) as rows:
             self._fit_rows(rows, loss, self.alpha)
         return self
 
@@ -185,7 +185,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
 
     @property
     def intercept_(self) -> float | NDArray:
-        """Weighted mean of the target."""
+        """Where scores begin: the weighted mean of the target, for the squared loss."""
         shift = self.model_.shift
         return float(shift[0]) if self.model_.one_output else shift
 

@@ -32,7 +32,7 @@ from polytrain.learning.trainer import TrainPlan
 from polytrain.models import ModelFileError
 from polytrain.models.document import Document
 from polytrain.models.file import FORMAT, read_model_file, write_model_file
-from polytrain.models.fitted_state import describe_model, read_model
+from polytrain.models.fitted_state import describe_fitted, read_fitted
 from polytrain.models.values import ValueReader, ValueWriter
 from polytrain.tensor_file import parse_json
 from polytrain.version import __version__
@@ -134,7 +134,7 @@ def describe(
     parameters = estimator.get_params(deep=False)
     names = getattr(estimator, "feature_names_in_", None) if feature_names is None else feature_names
     fitted = replace(estimator.model_, feature_names=None if names is None else tuple(map(str, names)))
-    described, tensors = describe_model(fitted)
+    described, tensors = describe_fitted(fitted)
     document = {
         "writer": f"polytrain {__version__}",
         "estimator": type(estimator).__name__,
@@ -181,7 +181,7 @@ def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[An
     plan, old = _read_plan(document, version)
     check_loss(plan.loss, "classification" if is_classifier else "regression")
     model.plan_ = plan
-    model.model_ = read_model(document, plan.loss, plan.dims, version, {**old, "is_classifier": is_classifier})
+    model.model_ = read_fitted(document, plan.loss, plan.dims, version, {**old, "is_classifier": is_classifier})
     if (model.model_.classes is not None) != is_classifier:
         raise ValueError(f"{name} {'needs' if is_classifier else 'has no'} classes.")
     model.n_features_in_ = model.model_.n_features

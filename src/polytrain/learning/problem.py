@@ -42,23 +42,15 @@ class ProblemRows(NamedTuple):
     offset: NDArray | None = None
 
     @classmethod
-    def make(
-        cls,
-        columns: NDArray,
-        target: NDArray,
-        weights: NDArray,
-        offset: NDArray | None = None,
-        keys: NDArray | None = None,
-    ) -> Self:
-        """Bring targets and offset to float64, let weights sum to 1, and find keys if they are not known yet."""
-        weights = np.asarray(weights, dtype=np.float64)
-        return cls(
-            columns,
-            np.asarray(target, dtype=np.float64),
-            weights / weights.sum(),
-            row_keys(columns) if keys is None else keys,
-            None if offset is None else np.asarray(offset, dtype=np.float64),
-        )
+    def make(cls, columns: NDArray, target: NDArray, weights: NDArray, offset: NDArray | None = None) -> Self:
+        """Bring targets, weights and offset to float64, find the keys, and let the weights sum to 1."""
+        target, weights = (np.asarray(array, dtype=np.float64) for array in (target, weights))
+        offset = None if offset is None else np.asarray(offset, dtype=np.float64)
+        return cls(columns, target, weights, row_keys(columns), offset).normalised()
+
+    def normalised(self) -> Self:
+        """Return the same rows with weights that sum to 1."""
+        return self._replace(weights=self.weights / self.weights.sum())
 
     @property
     def n_rows(self) -> int:

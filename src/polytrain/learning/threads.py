@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -15,9 +18,28 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager:
-    """Return a context in which BLAS runs on one thread.
+class _Shared:
+    """The limit is one for the whole process: the first to come in sets it, the last to leave lifts it."""
+
+    lock = threading.Lock()
+    n_inside = 0
+    limit: Any = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Enter a context in which BLAS runs on one thread, also while other threads are in one.
 
     The blocks of rows are too small to share, and results must not depend on how many trains run at once.
     """
-    return _controller().limit(limits=1, user_api="blas")
+    with _Shared.lock:
+        if _Shared.n_inside == 0:
+            _Shared.limit = _controller().limit(limits=1, user_api="blas")
+        _Shared.n_inside += 1
+    try:
+        yield
+    finally:
+        with _Shared.lock:
+            _Shared.n_inside -= 1
+            if _Shared.n_inside == 0:
+                _Shared.limit.restore_original_limits()

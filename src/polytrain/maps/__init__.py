@@ -89,6 +89,6 @@ def fit_maps(
     """
     summaries = [ColumnSummary(float(least), float(most)) for least, most in zip(low, high, strict=True)]
     bases = [basis] * len(summaries) if isinstance(basis, str) else basis
-    degrees = [degree] * len(summaries) if isinstance(degree, int) else degree
+    degrees = degree if isinstance(degree, Sequence) else [int(degree)] * len(summaries)
     columns = zip(bases, degrees, summaries, strict=True)
     return MapList([fit_map(name, count, scale, column) for name, count, column in columns])

@@ -21,7 +21,7 @@ class MapList(Sequence[FeatureMap]):
 
     Parameters
     ----------
-    maps : iterable of FeatureMap
+    maps : sequence of FeatureMap
         The maps in the order of the columns.
 
     Attributes

@@ -15,7 +15,10 @@ from polytrain.basis import BASES, get_basis
 from polytrain.maps.feature_map import AffinePowers, ColumnSummary, FeatureMap, ProductRule
 from polytrain.writing import CWriter, GraphWriter
 
-__all__ = ["PolynomialMap"]
+__all__ = ["MOST_FUNCTIONS", "PolynomialMap"]
+
+#: Most functions of a map; polynomials of a higher degree could not be told apart in float64.
+MOST_FUNCTIONS = 1024
 
 
 @cache
@@ -63,6 +66,11 @@ class PolynomialMap(FeatureMap):
     n: int
     low: float | None = None
     high: float | None = None
+
+    def __post_init__(self) -> None:
+        # Explanations form tables of n x n numbers, and exports rely on the second function.
+        if not 2 <= self.n <= MOST_FUNCTIONS:
+            raise ValueError(f"a polynomial map has 2 to {MOST_FUNCTIONS} functions, not {self.n}.")
 
     @classmethod
     def fit(cls, basis: str, degree: int, scale: str | None, column: ColumnSummary) -> Self:
@@ -163,8 +171,8 @@ class PolynomialMap(FeatureMap):
         ):
             raise ValueError("the arrays of the polynomial maps are not as they should be.")
         family, n, ranges = (arrays[name] for name in ("family", "n", "range"))
-        if (family < 0).any() or (family >= len(families)).any() or (n < 2).any():
-            raise ValueError("the families or sizes of the polynomial maps are not plausible.")
+        if (family < 0).any() or (family >= len(families)).any():
+            raise ValueError("the families of the polynomial maps are not plausible.")
         free = np.isnan(ranges).all(axis=1)
         if not (np.isfinite(ranges[~free]).all() and (ranges[~free, 0] <= ranges[~free, 1]).all()):
             raise ValueError("the ranges of the features are not finite or upside down.")

@@ -1,7 +1,7 @@
 """A fitted model <-> a JSON document and named arrays.
 
-`describe_model` writes format 3; `read_model` reads formats 1 to 3 and checks all that a prediction relies on. Numbers
-that decide about memory are compared with what is there before they are used.
+`describe_fitted` writes format 3; `read_fitted` reads formats 1 to 3 and checks all that a prediction relies on.
+Numbers that decide about memory are compared with what is there before they are used.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from polytrain.models.fitted import FittedModel
 from polytrain.models.labels import read_labels, write_labels
 from polytrain.models.values import join_cores, split_cores
 
-__all__ = ["describe_model", "read_model"]
+__all__ = ["describe_fitted", "read_fitted"]
 
 # Trains of unequal ranks are padded to the largest when they are stacked. A file may ask for padding to so many
 # numbers, or to so many times what it stores, and not for more.
 _FREE_PADDING, _LARGEST_PADDING = 1 << 22, 16
 
 
-def describe_model(model: FittedModel) -> tuple[dict[str, Any], dict[str, NDArray]]:
+def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Return the document and the arrays of a fitted model."""
     maps, map_tensors = _describe_maps(model.maps)
     names = model.feature_names
@@ -68,10 +68,10 @@ def _describe_maps(maps: MapList) -> tuple[list[dict[str, Any]], dict[str, NDArr
     return groups, tensors
 
 
-def read_model(document: Document, loss: str, dims: tuple[int, ...], version: int, old: dict[str, Any]) -> FittedModel:
+def read_fitted(document: Document, loss: str, dims: tuple[int, ...], version: int, old: dict[str, Any]) -> FittedModel:
     """Check and build a model with this loss and these sizes of maps.
 
-    ``old`` holds what formats 1 and 2 say elsewhere: the basis.
+    ``old`` holds what formats 1 and 2 say elsewhere: the basis, and whether it is a classifier.
     """
     cores = document.tensor("cores", (np.float64, np.float32), (None,))
     if not np.isfinite(cores).all():

@@ -106,6 +106,8 @@ class ValueWriter:
             return {"numpy": [value.dtype.name, self._encode(value.item(), depth + 1)]}
         if kind is np.ndarray and value.dtype.name in _SCALARS:
             return {"array": self._keep(value)}
+        if kind is np.ndarray and value.dtype.kind == "U" and value.ndim == 1:  # names per column
+            return value.tolist()
         if kind is TensorTrain:
             return {"train": [list(value.dims), list(value.ranks), self._keep(join_cores(value.cores))]}
         if kind is np.random.RandomState:

@@ -1,12 +1,12 @@
 """Rows, wherever they are: an array, blocks on disk, a Dask collection. All go through the same steps.
 
-open_rows -> Rows.summary -> maps -> Rows.place -> PlacedRows.learn
+open_fit -> Rows.summary -> maps -> Rows.place -> PlacedRows.learn
 """
 
 from polytrain.rows.dask_blocks import is_dask, lazy_blocks
-from polytrain.rows.opening import open_rows
+from polytrain.rows.opening import open_fit
 from polytrain.rows.rows import Rows
 from polytrain.rows.summary import Summary
 from polytrain.rows.targets import ClassTarget, NumberTarget
 
-__all__ = ["ClassTarget", "NumberTarget", "Rows", "Summary", "is_dask", "lazy_blocks", "open_rows"]
+__all__ = ["ClassTarget", "NumberTarget", "Rows", "Summary", "is_dask", "lazy_blocks", "open_fit"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
@@ -25,14 +26,14 @@ from polytrain.rows.rows import ArrayRows, PartitionedRows, Rows
 from polytrain.rows.summary import RawRows
 from polytrain.sources import MappedRows, is_source, recut
 
-__all__ = ["check_bytes", "open_rows"]
+__all__ = ["check_bytes", "open_fit"]
 
 
 @contextmanager
-def open_rows(
+def open_fit(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, loss: str | None, max_memory: Any
 ) -> Iterator[Rows]:
-    """Open the rows of a fit, and check those that are in memory.
+    """Open the rows of a fit, and check those that are in memory. If the fit fails, the estimator is as it was.
 
     Parameters
     ----------
@@ -45,6 +46,22 @@ def open_rows(
     max_memory : int, str or None
         Bytes that rows may take in memory.
     """
+    told = ("n_features_in_", "feature_names_in_")
+    before = {name: value for name, value in vars(estimator).items() if name in told}
+    try:
+        with _open(estimator, X, y, sample_weight, loss, max_memory) as rows:
+            yield rows
+    except BaseException:
+        for name in told:
+            vars(estimator).pop(name, None)
+        vars(estimator).update(before)
+        raise
+
+
+@contextmanager
+def _open(
+    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss: str | None, max_memory: Any
+) -> Iterator[Rows]:
     if is_dask(X):
         yield _DaskRows(X, y, sample_weight, loss)
         return
@@ -70,6 +87,8 @@ def _check_arrays(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, 
         X, y = validate_rows(estimator, X, y)
         check_classification_targets(y)
     else:
+        if issparse(y):
+            raise ValueError(f"y is a sparse {type(y).__name__}; make it dense with y.toarray().")
         X, y = validate_rows(estimator, X, y, y_numeric=True, multi_output=True)
         y = y.astype(np.float64, copy=False)
         get_loss(loss).check_target(y)
@@ -139,9 +158,11 @@ class _DaskRows(PartitionedRows):
         from polytrain.learning.engines.cluster import ClusterRunner
 
         blocks = aligned_blocks(X, y, sample_weight)
-        names = X.columns if hasattr(X, "columns") else None
+        names = list(getattr(X, "columns", ()))
         runner = ClusterRunner()
-        super().__init__(runner, partial(_check_block, loss=loss), loss is None, names)
+        # As scikit-learn does: names are remembered where all of them are text.
+        named = names if names and all(isinstance(name, str) for name in names) else None
+        super().__init__(runner, partial(_check_block, loss=loss), loss is None, named)
         self._raw = runner.start([delayed(tuple)(list(block)) for block in blocks])
 
     def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:

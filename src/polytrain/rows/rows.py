@@ -17,7 +17,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from polytrain.learning.engines import Engine, open_engine
 from polytrain.learning.engines.tasks import Runner, TaskEngine
 from polytrain.learning.losses import get_loss
-from polytrain.learning.problem import ProblemRows
 from polytrain.learning.sampling import row_keys
 from polytrain.learning.threads import one_blas_thread
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_on, learn_train, shared_linear_gram
@@ -59,8 +58,11 @@ def _wrong(rows: RawRows, predictor: Any) -> tuple[float, float]:
     return float(rows.weights @ (predictor.predict(rows.X) != rows.y)), float(rows.weights.sum())
 
 
-def _targets(rows: RawRows) -> NDArray:
-    return rows.y
+def _codes(rows: RawRows, labels: NDArray) -> NDArray:
+    kept = rows.weights > 0
+    codes = np.full(len(rows.y), -1)
+    codes[kept] = np.searchsorted(labels, rows.y[kept])
+    return codes
 
 
 class Rows(ABC):
@@ -109,9 +111,9 @@ class Rows(ABC):
         """What the first pass over the rows tells."""
         return Summary.merge(self._collect(self._map(summarise, self.classify)))
 
-    def targets(self) -> NDArray:
-        """Labels or targets of all rows, those of rows without weight included, in the memory of this process."""
-        return np.concatenate(self._collect(self._map(_targets)))
+    def label_codes(self) -> NDArray:
+        """Index of every row's label in the summary, in the memory of this process; -1 for rows without weight."""
+        return np.concatenate(self._collect(self._map(_codes, self.summary.labels)))
 
     def weighted(self, factors: NDArray) -> Rows:
         """Return the same rows with other weights; ``factors`` (N,) multiply them, and 0 leaves a row out."""
@@ -182,8 +184,7 @@ def _learn(
     n_processes: int = 1,
     report: Callable[[dict], None] | None = None,
 ) -> TrainResult:
-    rows = target.problem(block)
-    rows = rows._replace(weights=rows.weights / rows.weights.sum())
+    rows = target.problem(block).normalised()
     return learn_train(plan, maps, rows, job, report=report, n_processes=n_processes, linear_gram=linear_gram)
 
 
@@ -217,8 +218,7 @@ class _PlacedArray(PlacedRows):
             yield result
 
     def _gram(self, plan: TrainPlan, target: Target) -> NDArray:
-        rows = target.problem(self._block)
-        rows = ProblemRows.make(rows.columns, rows.target, rows.weights, rows.offset, rows.keys)
+        rows = target.problem(self._block).normalised()
         with one_blas_thread(), open_engine(rows, get_loss(plan.loss), self._maps) as engine:
             return shared_linear_gram(engine, self._maps)
 

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.learning.losses import loss_names
 from polytrain.tables.errors import TableError
 from polytrain.tables.learning import TrainingRows
 from polytrain.tables.model import TableModel
@@ -23,7 +24,7 @@ __all__ = ["FitSettings", "fit_table_model"]
 
 #: Settings are compared on at most so many rows.
 MAX_SEARCH_ROWS = 10_000
-_LOSSES, _RANKS = ("squared", "logistic"), (2, 4, 8)
+_RANKS = (2, 4, 8)
 _ALPHAS = {True: (1e-3, 1e-4, 1e-2), False: (1e-2, 1e-3, 1e-1)}  # classification or not; the first is tried first
 
 
@@ -127,7 +128,7 @@ def _choose(
 ) -> tuple[Any, float | None]:
     """Return the model with the best settings, and its cross-validated error if it was measured."""
     ranks, alphas = settings.ranks or _RANKS, settings.alphas or _ALPHAS[classify]
-    losses = (settings.losses or _LOSSES) if classify else ("squared",)
+    losses = (settings.losses or loss_names("classification")) if classify else loss_names("regression")
     first = [_make(classify, loss, rank, alphas[0], settings) for loss, rank in itertools.product(losses, ranks)]
     if not settings.folds:
         if len(first) > 1 or len(alphas) > 1:
@@ -155,7 +156,7 @@ def _choose(
 
 def _make(classify: bool, loss: str, rank: int, alpha: float, settings: FitSettings) -> Any:
     common = {**(settings.fixed or {}), "rank": rank, "alpha": alpha, "random_state": settings.seed}
-    return TensorTrainClassifier(loss=loss, **common) if classify else TensorTrainRegressor(**common)
+    return TensorTrainClassifier(loss=loss, **common) if classify else TensorTrainRegressor(loss=loss, **common)
 
 
 def _describe(model: Any) -> str:

@@ -11,9 +11,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["SpillRunner"]
 
@@ -22,24 +23,48 @@ _SMALL = 1 << 16
 _ALIGNMENT = 64
 
 
+class _Place(NamedTuple):
+    """Where an array stood in a result: its number among the arrays."""
+
+    number: int
+
+
+class _Group(NamedTuple):
+    """A tuple or a dataclass in a result: its kind, and what was in it."""
+
+    kind: type
+    entries: list[Any]
+
+
 class _Stored:
-    """Names a result that may be in memory or on disk; when nobody needs it any more, it is removed from both."""
+    """Names a result whose arrays may be in memory or on disk; when nobody needs it any more, they are removed."""
 
-    def __init__(self, number: int, kind: Any) -> None:
-        self.number, self.kind = number, kind
-
-
-def _take_apart(value: Any) -> list[Any]:
-    """Entries of a result: of a tuple or a dataclass its fields, else the value itself."""
-    if is_dataclass(value):
-        return [getattr(value, field.name) for field in fields(value)]
-    return list(value) if isinstance(value, tuple) else [value]
+    def __init__(self, number: int, form: Any) -> None:
+        self.number, self.form = number, form
 
 
-def _put_together(kind: Any, entries: Sequence[Any]) -> Any:
-    if issubclass(kind, np.ndarray):
-        return entries[0]
-    return tuple(entries) if kind is tuple else kind(*entries)
+def _take_apart(value: Any, arrays: list[NDArray]) -> Any:
+    """Move the arrays of a result to a list, at any depth, and return its form without them."""
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        arrays.append(value)
+        return _Place(len(arrays) - 1)
+    if is_dataclass(value) and not isinstance(value, type):
+        inner: Sequence[Any] = [getattr(value, field.name) for field in fields(value)]
+    elif isinstance(value, tuple):
+        inner = value
+    else:
+        return value
+    return _Group(type(value), [_take_apart(entry, arrays) for entry in inner])
+
+
+def _put_together(form: Any, arrays: Sequence[NDArray]) -> Any:
+    """Undo `_take_apart`."""
+    if isinstance(form, _Place):
+        return arrays[form.number]
+    if not isinstance(form, _Group):
+        return form
+    entries = [_put_together(entry, arrays) for entry in form.entries]
+    return tuple(entries) if form.kind is tuple else form.kind(*entries)
 
 
 class SpillRunner:
@@ -54,8 +79,8 @@ class SpillRunner:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes, self._n_bytes = max_bytes, 0
         self._numbers = itertools.count()
-        self._in_memory: OrderedDict[int, tuple[list[Any], int]] = OrderedDict()
-        self._on_disk: dict[int, list[Any]] = {}
+        self._in_memory: OrderedDict[int, tuple[list[NDArray], int]] = OrderedDict()
+        self._on_disk: dict[int, list[tuple[np.dtype, tuple[int, ...], int]]] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="polytrain-")
 
     def __enter__(self) -> SpillRunner:
@@ -73,13 +98,14 @@ class SpillRunner:
 
     def keep(self, value: Any) -> Any:
         """Return a handle for a value; a small value is its own handle."""
-        entries = _take_apart(value)
-        size = sum(entry.nbytes for entry in entries if isinstance(entry, np.ndarray))
+        arrays: list[NDArray] = []
+        form = _take_apart(value, arrays)
+        size = sum(array.nbytes for array in arrays)
         if size <= _SMALL:
             return value
-        handle = _Stored(next(self._numbers), type(value))
+        handle = _Stored(next(self._numbers), form)
         weakref.finalize(handle, self._forget, handle.number)
-        self._remember(handle.number, entries, size)
+        self._remember(handle.number, arrays, size)
         return handle
 
     def _load(self, handle: Any) -> Any:
@@ -87,13 +113,13 @@ class SpillRunner:
             return handle
         if handle.number in self._in_memory:
             self._in_memory.move_to_end(handle.number)
-            entries, _ = self._in_memory[handle.number]
+            arrays, _ = self._in_memory[handle.number]
         else:
-            entries = self._read(handle.number)
-        return _put_together(handle.kind, entries)
+            arrays = self._read(handle.number)
+        return _put_together(handle.form, arrays)
 
-    def _remember(self, number: int, entries: list[Any], size: int) -> None:
-        self._in_memory[number] = entries, size
+    def _remember(self, number: int, arrays: list[NDArray], size: int) -> None:
+        self._in_memory[number] = arrays, size
         self._n_bytes += size
         while self._n_bytes > self._max_bytes and len(self._in_memory) > 1:
             oldest, (values, freed) = self._in_memory.popitem(last=False)
@@ -109,17 +135,14 @@ class SpillRunner:
     def _path(self, number: int) -> Path:
         return Path(self._folder.name) / f"{number}.rows"
 
-    def _write(self, number: int, entries: list[Any]) -> None:
+    def _write(self, number: int, arrays: list[NDArray]) -> None:
         path, places = self._path(number), []
         try:
             with path.open("wb") as file:
-                for entry in entries:
-                    if isinstance(entry, np.ndarray):
-                        places.append((entry.dtype, entry.shape, file.tell()))
-                        np.ascontiguousarray(entry).tofile(file)
-                        file.write(b"\0" * (-file.tell() % _ALIGNMENT))
-                    else:
-                        places.append(entry)
+                for array in arrays:
+                    places.append((array.dtype, array.shape, file.tell()))
+                    np.ascontiguousarray(array).tofile(file)
+                    file.write(b"\0" * (-file.tell() % _ALIGNMENT))
         except OSError as error:
             raise OSError(
                 f"cannot write {path}: {error.strerror}. Rows that do not fit in memory wait there; name a folder with "
@@ -127,15 +150,11 @@ class SpillRunner:
             ) from error
         self._on_disk[number] = places
 
-    def _read(self, number: int) -> list[Any]:
-        """Entries of a result on disk. Arrays are mapped: of the features, a task needs no more than one column."""
+    def _read(self, number: int) -> list[NDArray]:
+        """Arrays of a result on disk. They are mapped: of the features, a task needs no more than one column."""
         with self._path(number).open("rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-        def entry(place: Any) -> Any:
-            if not isinstance(place, tuple):
-                return place
-            dtype, shape, offset = place
-            return np.frombuffer(mapped, dtype, math.prod(shape), offset).reshape(shape)
-
-        return [entry(place) for place in self._on_disk[number]]
+        return [
+            np.frombuffer(mapped, dtype, math.prod(shape), offset).reshape(shape)
+            for dtype, shape, offset in self._on_disk[number]
+        ]
