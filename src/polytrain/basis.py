@@ -168,8 +168,8 @@ def get_basis(name: str | Basis) -> Basis:
     >>> get_basis("legendre")
     LegendreBasis()
     """
+    if isinstance(name, str) and name in _BASES:
+        return _BASES[name]
     if isinstance(name, Basis):
         return name
-    if name not in _BASES:
-        raise ValueError(f"basis must be one of {sorted(_BASES)}, got {name!r}.")
-    return _BASES[name]
+    raise ValueError(f"basis must be one of {sorted(_BASES)}, got {name!r}.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,7 @@ STOP_REASONS = ("tolerance", "max_sweeps", "rounding")
 _ROUNDING = 1e-5
 
 
-@dataclass(frozen=True)
-class CoreUpdate:
+class CoreUpdate(NamedTuple):
     """What one update of a core came to.
 
     Attributes

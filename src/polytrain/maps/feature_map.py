@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, Self
 
@@ -47,15 +47,16 @@ class ProductRule:
         ``phi_i phi_j = sum over e of table[i, j, e] psi_e``.
     values : callable
         Coordinates (N,) and an array (m, N) to write to -> the values of all psi; the first is the constant 1.
+    size : int
+        Number of functions psi.
     """
 
     table: NDArray
     values: Callable[[NDArray, NDArray], NDArray]
+    size: int = field(init=False)
 
-    @property
-    def size(self) -> int:
-        """Number of functions psi."""
-        return self.table.shape[2]
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", self.table.shape[2])
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,11 @@ class FeatureMap(ABC):
     def prior(self) -> NDArray:
         """Size of each function, (n,): function i is this number times one of size 1 in the kind's own measure."""
         return np.ones(self.n)
+
+    @property
+    def n_linear(self) -> int:
+        """Number of functions that a linear model has of this column: by default all but the constant."""
+        return self.n - 1
 
     @property
     def linear(self) -> NDArray:

@@ -103,4 +103,4 @@ class MapList(Sequence[FeatureMap]):
 
     def linear_sizes(self) -> list[int]:
         """Number of functions that a linear model has of each column."""
-        return [len(feature_map.linear) for feature_map in self._maps]
+        return [feature_map.n_linear for feature_map in self._maps]

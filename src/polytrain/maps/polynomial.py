@@ -114,6 +114,11 @@ class PolynomialMap(FeatureMap):
         return get_basis(self.basis).values(x, self.n, out)
 
     @property
+    def n_linear(self) -> int:
+        """One."""
+        return 1
+
+    @property
     def linear(self) -> NDArray:
         """Only the column itself: the second function of every family."""
         return np.eye(self.n)[1:2]

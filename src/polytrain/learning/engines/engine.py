@@ -67,7 +67,7 @@ class CoreRows(ABC):
 
     def mean_loss(self) -> float:
         """Weighted mean of the loss at the present scores."""
-        return self.facts(LOSS).loss
+        return self.facts(LOSS).loss if self._loss_here is None else self._loss_here
 
     def aim(self, step: NDArray) -> None:
         """Lay the ray, a direction in which the scores may move, along this step: C vec(step)."""
@@ -241,22 +241,22 @@ class Engine(CoreRows):
         """Answer everything that a solver needs at the present scores in one round."""
         site, known = self._at.site, self._moments
         if need.middle and self._loss.quadratic:
-            need = need._replace(left=site not in known, right=site + 1 not in known)
-        facts = super().facts(need)
-        if need.left:
-            known[site] = facts.left  # type: ignore[assignment]
-        if need.right:
-            known[site + 1] = facts.right  # type: ignore[assignment]
+            need = Need(need.gradient, need.gram, site not in known, True, site + 1 not in known)
+        loss, gradient, gram, left, middle, right = super().facts(need)
         if need.gram:
             shape = self._ranks[site], self._dims[site], self._ranks[site + 1]
-            facts = facts._replace(gram=gram_from_moments(facts.gram, shape, self._maps[site].products.table))
+            gram = gram_from_moments(gram, shape, self._maps[site].products.table)
         if need.middle:
+            if left is not None:
+                known[site] = left
+            if right is not None:
+                known[site + 1] = right
+            left, right = known[site], known[site + 1]
             # The Kronecker product of three means, times the total curvature.
-            (middle, mass), right = facts.middle, known[site + 1]
+            middle, mass = middle
             if mass > 0:
                 middle, right = middle / mass, right / mass
-            facts = facts._replace(left=known[site], middle=middle, right=right)
-        return facts
+        return Facts(loss, gradient, gram, left, middle, right)
 
     def product(self, step: NDArray) -> NDArray:
         """C' diag(weights * curvature) C vec(step), shaped like the core; the engine remembers C vec(step)."""

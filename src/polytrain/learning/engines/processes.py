@@ -3,6 +3,9 @@
 Threads would wait for each other between the many short calls into NumPy. Here every process owns every n-th block of
 rows for the whole fit, and only cores, gradients and the like travel: the features are written to a memory map once,
 and each process maps the same pages. This process works on its own share while the others work on theirs.
+
+Blocks that keep their state pay: the pure tasks of ``tasks.py``, run at once in one process, take 1.25 to 1.35 times as
+long (20,000 rows of 40 features, rank 16), because they score anew what a block remembers.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from polytrain.maps import MapList
 __all__ = ["ProcessEngine"]
 
 # A sleeping process takes a tenth of a millisecond to wake up, and questions come every few milliseconds: look for the
-# next one this long before going to sleep.
+# next one this long before going to sleep. Without it, that fit took 4 to 13 % longer on two processes.
 _WATCH_SECONDS = 0.003
 
 
