@@ -64,6 +64,9 @@ class Decision(ABC):
         """Return how many numbers `decide` gives per row."""
         return n_classes
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     # --- exports ------------------------------------------------------------------------------------------------------
 
     @abstractmethod
