@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any
 
 from polytrain.cli.common import CommandError, add_command, check_output, say, show, show_json
+from polytrain.cli.info import richness
 from polytrain.cli.table_arguments import check_delimiter
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
@@ -96,7 +98,16 @@ def _add_model(group: Any) -> None:
         help="regularisation (default: try 1e-3, 1e-4 and 1e-2; for regression 1e-2, 1e-3 and 1e-1)",
     )
     group.add_argument("--degree", type=int, default=2, help="largest power of numbers (default: 2); categories have 1")
-    group.add_argument("--basis", choices=basis_names(), default="power", help="default: power")
+    group.add_argument(
+        "--basis",
+        choices=basis_names(),
+        default="power",
+        metavar="NAME",
+        help=f"functions of numbers: {', '.join(basis_names())} (default: power)",
+    )
+    group.add_argument(
+        "--bandwidth", type=float, metavar="C", help="how much they may vary, if they are no polynomials (default: 1)"
+    )
     group.add_argument(
         "--max-sweeps", type=int, default=4, metavar="N", help="most sweeps over the features (default: 4)"
     )
@@ -133,7 +144,14 @@ def _settings(arguments: argparse.Namespace) -> FitSettings:
         raise CommandError(f"--holdout must be a part from 0 to 1, such as 0.2, got {arguments.holdout:g}.")
     if not 0 <= arguments.seed < 1 << 32:
         raise CommandError(f"--seed must be from 0 to 2**32 - 1, got {arguments.seed}.")
-    fixed = {"basis": arguments.basis, "max_sweeps": arguments.max_sweeps, "n_jobs": arguments.jobs}
+    if arguments.bandwidth is not None and not 0 < arguments.bandwidth < math.inf:
+        raise CommandError(f"--bandwidth must be a positive number, got {arguments.bandwidth:g}.")
+    fixed = {
+        "basis": arguments.basis,
+        "bandwidth": arguments.bandwidth,
+        "max_sweeps": arguments.max_sweeps,
+        "n_jobs": arguments.jobs,
+    }
     return FitSettings(
         arguments.loss,
         arguments.rank,
@@ -179,7 +197,7 @@ def _choice(model: TableModel) -> dict[str, Any]:
     chosen = {"task": "classification" if model.is_classifier else "regression"}
     names = ("loss", "rank", "alpha") if model.is_classifier else ("rank", "alpha")
     chosen.update({name: getattr(estimator, name) for name in names})
-    return {**chosen, "degree": max(estimator.plan_.dims) - 1, "parameters": estimator.n_parameters_}
+    return {**chosen, **richness(estimator), "parameters": estimator.n_parameters_}
 
 
 def _shown(name: str, value: Any) -> str:

@@ -29,6 +29,12 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+def richness(estimator: Any) -> dict[str, int]:
+    """Largest degree of polynomials, or the largest number of functions of a column if not all are polynomials."""
+    polynomial = all(feature_map.powers is not None for feature_map in estimator.maps_)
+    return {"degree": max(estimator.maps_.dims) - 1} if polynomial else {"functions": max(estimator.maps_.dims)}
+
+
 def model_facts(model: TableModel) -> dict[str, Any]:
     """Return what there is to say about the estimator."""
     estimator = model.estimator
@@ -36,7 +42,7 @@ def model_facts(model: TableModel) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "estimator": type(estimator).__name__,
         "loss": plan.loss,
-        "degree": max(plan.dims) - 1,
+        **richness(estimator),
         "rank": max(plan.ranks),
         "alpha": plan.alpha,
         "basis": ", ".join(dict.fromkeys(feature_map.basis for feature_map in estimator.maps_)),

@@ -87,7 +87,7 @@ class TrainModel(BaseEstimator, ABC):
     def _fit_rows(self, rows: Rows, loss: str, alpha: Any) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""
         summary = rows.summary
-        maps = self._choose_maps(summary)
+        maps = self._choose_maps(rows)
         plan = make_plan(self.get_params(deep=False), maps.dims, loss, alpha)
         goal = self._goal(summary, loss)
         jobs = self._jobs(plan, maps, goal)
@@ -108,9 +108,9 @@ class TrainModel(BaseEstimator, ABC):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _choose_maps(self, summary: Summary) -> MapList:
+    def _choose_maps(self, rows: Rows) -> MapList:
         """Fit the maps; a warm start keeps those that its cores were learned in."""
-        maps = make_maps(self.get_params(deep=False), summary)
+        maps = make_maps(self.get_params(deep=False), rows)
         if not self._is_warm:
             return maps
         kept = self.model_.maps
@@ -220,14 +220,15 @@ class TrainModel(BaseEstimator, ABC):
 
 
 def _looks(maps: MapList) -> list[tuple[str, str, int, bool]]:
-    """What the parameters decide about maps: all but the values that were fitted."""
-    return [(m.kind, m.basis, m.n, m.range is not None) for m in maps]
+    """What the parameters decide about maps: all but what was fitted to values, as the number of functions may be."""
+    return [(m.kind, m.basis, 0 if m.needs_values else m.n, m.range is not None) for m in maps]
 
 
 def _named(maps: MapList) -> str:
     """Different looks of maps as text, such as "power with 3 functions, scaled"."""
     looks = dict.fromkeys(
-        f"{basis} with {n} functions, {'scaled' if scaled else 'not scaled'}" for _, basis, n, scaled in _looks(maps)
+        f"{basis} with {n} functions, {'scaled' if scaled else 'not scaled'}" if n else basis
+        for _, basis, n, scaled in _looks(maps)
     )
     shown = list(looks)
     return "; ".join(shown if len(shown) <= 3 else [*shown[:3], "..."])

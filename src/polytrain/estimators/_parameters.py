@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from polytrain.learning.core_solvers import SOLVERS
 from polytrain.learning.losses import get_loss, loss_names
 from polytrain.learning.trainer import TrainPlan
-from polytrain.maps import MapList, basis_names, fit_maps
-from polytrain.rows import Summary
+from polytrain.maps import ColumnSummary, MapList, MapSettings, basis_names, fit_map, map_kind
+from polytrain.rows import Rows
 from polytrain.rows.opening import check_bytes
 from polytrain.tensor import TensorTrain, clip_ranks
 
@@ -71,16 +71,39 @@ def check_map_parameters(parameters: dict[str, Any], n_features: int) -> tuple[l
     degrees = _per_feature("degree", parameters["degree"], n_features)
     several = _is_sequence(parameters["degree"])
     degrees = [check_count(f"degree[{k}]" if several else "degree", degree, 1) for k, degree in enumerate(degrees)]
+    if parameters["bandwidth"] is not None and not check_nonnegative("bandwidth", parameters["bandwidth"]) > 0:
+        raise ValueError(f"bandwidth must be a positive number or None, got {parameters['bandwidth']!r}.")
     bases = _per_feature("basis", parameters["basis"], n_features)
     for basis in bases if _is_sequence(parameters["basis"]) else bases[:1]:
         check_choice("basis", basis, basis_names())
     return degrees, bases
 
 
-def make_maps(parameters: dict[str, Any], summary: Summary) -> MapList:
-    """Check degree, basis and scale, and fit one map per column."""
+def make_maps(parameters: dict[str, Any], rows: Rows) -> MapList:
+    """Check degree, basis, scale and bandwidth, and fit one map per column."""
+    summary = rows.summary
     degrees, bases = check_map_parameters(parameters, summary.n_features)
-    return fit_maps(bases, degrees, parameters["scale"], summary.low.tolist(), summary.high.tolist())
+    columns = [ColumnSummary(low, high) for low, high in zip(summary.low.tolist(), summary.high.tolist(), strict=True)]
+    if any(map_kind(basis).needs_values for basis in set(bases)):
+        sketch = rows.sketch
+        columns = [_with_values(column, X, sketch.weights) for column, X in zip(columns, sketch.X.T, strict=True)]
+    common = parameters["scale"], parameters["bandwidth"], summary.n_features
+    return MapList(
+        [
+            fit_map(MapSettings(basis, degree, *common), column)
+            for basis, degree, column in zip(bases, degrees, columns, strict=True)
+        ]
+    )
+
+
+def _with_values(column: ColumnSummary, values: NDArray, weights: NDArray) -> ColumnSummary:
+    """Add the different values of a column with their weights; the range always belongs to them."""
+    values = np.concatenate([values, [column.low, column.high]])
+    different, place = np.unique(values, return_inverse=True)
+    # The ends count as much as the lightest row where the sketch has missed them, and nothing where it has not.
+    totals = np.bincount(place[:-2], weights / weights.max(), minlength=len(different))
+    totals[[0, -1]] = np.maximum(totals[[0, -1]], totals[totals > 0].min())
+    return ColumnSummary(column.low, column.high, different, totals)
 
 
 def _check_ranks(rank: Any, dims: tuple[int, ...]) -> tuple[int, ...]:

@@ -65,13 +65,19 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     alpha : float, default=1e-4
         Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
         the weighted mean of the loss (the paper's gamma).
-    basis : {"power", "chebyshev", "legendre"} or sequence of them, default="power"
-        Functions of each feature; a sequence gives one basis per feature. All span the same polynomials; the latter two
-        are better conditioned for high degrees, and regularisation measures their coefficients instead of those of the
-        powers.
+    basis : str or sequence of str, default="power"
+        Functions of each feature; a sequence gives one basis per feature. "power", "chebyshev" and "legendre" span the
+        same polynomials; the latter two are better conditioned for high degrees, and regularisation measures their
+        coefficients instead of those of the powers. "spline" and "gauss" are up to 16 functions that suit the values of
+        the feature, and may bend sharply or are very smooth; "spline-rank" and "gauss-rank" see values by their rank,
+        so that outliers and skew do not matter, "spline-distinct" by their place among the different values. Their
+        number does not depend on ``degree``. "category" takes numbers as names of categories.
     scale : {"minmax"} or None, default="minmax"
         "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it when predicting. None
         leaves features as they are (the paper's behaviour); they should then be of size one at most.
+    bandwidth : float, default=None
+        How much the functions of all columns may vary together, for bases that are no polynomials: small values let
+        few columns act at once, large ones many. None is 1.
     init : {"linear", "random"}, TensorTrain, or list of TensorTrain, default="linear"
         Where the sweeps start: at the linear model, at random cores (the paper), or at given trains, one per train to
         be learned, in terms of the scaled features and ``basis``.
@@ -167,6 +173,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         alpha: float = 1e-4,
         basis: str | Sequence[str] = "power",
         scale: str | None = "minmax",
+        bandwidth: float | None = None,
         init: str | TensorTrain | Sequence[TensorTrain] = "linear",
         decision: str = "one-vs-rest",
         solver: str = "auto",
@@ -187,6 +194,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         self.alpha = alpha
         self.basis = basis
         self.scale = scale
+        self.bandwidth = bandwidth
         self.init = init
         self.decision = decision
         self.solver = solver

@@ -33,7 +33,9 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
         Regularisations to try.
     cv : int, cross-validation generator or iterable of splits, default=10
         Number of stratified folds (no more than the smallest class has rows, two at least), or how to split.
-    loss, degree, rank, basis, scale, init, decision, solver, max_sweeps, tol, sampling, max_memory, class_weight
+    loss, degree, rank, basis, scale, bandwidth, init, decision, solver, max_sweeps, tol, sampling
+        See `TensorTrainClassifier`.
+    max_memory, class_weight
         See `TensorTrainClassifier`.
     warm_start
         See `TensorTrainClassifier`.
@@ -79,6 +81,7 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
         rank: int | Sequence[int] = 8,
         basis: str | Sequence[str] = "power",
         scale: str | None = "minmax",
+        bandwidth: float | None = None,
         init: str | TensorTrain | Sequence[TensorTrain] = "linear",
         decision: str = "one-vs-rest",
         solver: str = "auto",
@@ -99,6 +102,7 @@ class TensorTrainClassifierCV(TensorTrainClassifier):
         self.rank = rank
         self.basis = basis
         self.scale = scale
+        self.bandwidth = bandwidth
         self.init = init
         self.decision = decision
         self.solver = solver

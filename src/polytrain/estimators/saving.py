@@ -29,6 +29,7 @@ from polytrain.estimators.classifier import TensorTrainClassifier
 from polytrain.estimators.cross_validation import TensorTrainClassifierCV
 from polytrain.estimators.regressor import TensorTrainRegressor
 from polytrain.learning.trainer import TrainPlan
+from polytrain.maps import map_kind
 from polytrain.models import ModelFileError
 from polytrain.models.document import Document
 from polytrain.models.file import FORMAT, read_model_file, write_model_file
@@ -270,8 +271,11 @@ def _check_parameters(model: Any, n_trains: int) -> None:
     alpha = model._check_alphas()[0] if isinstance(model, TensorTrainClassifierCV) else model.alpha
     parameters = model.get_params(deep=False)
     loss = check_loss(model.loss, "classification" if is_classifier else "regression")
-    degrees, _ = check_map_parameters(parameters, model.n_features_in_)
-    plan = make_plan(parameters, tuple(degree + 1 for degree in degrees), loss, alpha)
+    degrees, bases = check_map_parameters(parameters, model.n_features_in_)
+    # How many functions maps of other bases would have is known from the rows only.
+    known = not any(map_kind(basis).needs_values for basis in set(bases))
+    dims = tuple(degree + 1 for degree in degrees) if known else model.plan_.dims
+    plan = make_plan(parameters, dims, loss, alpha)
     if plan.init == "given":
         given_starts(model.init, n_trains, plan.dims)
     for name, check in _OTHER_CHECKS.items():

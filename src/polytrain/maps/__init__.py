@@ -9,25 +9,31 @@ from collections.abc import Sequence
 
 from numpy.typing import NDArray
 
-from polytrain.maps.feature_map import AffinePowers, ColumnSummary, FeatureMap, ProductRule
+from polytrain.maps.category import CategoryMap
+from polytrain.maps.feature_map import AffinePowers, ColumnSummary, FeatureMap, MapSettings, ProductRule
 from polytrain.maps.map_list import MapList
 from polytrain.maps.polynomial import PolynomialMap
+from polytrain.maps.table import TableMap
 
 __all__ = [
     "KINDS",
     "AffinePowers",
+    "CategoryMap",
     "ColumnSummary",
     "FeatureMap",
     "MapList",
+    "MapSettings",
     "PolynomialMap",
     "ProductRule",
+    "TableMap",
     "basis_names",
     "fit_map",
     "fit_maps",
+    "map_kind",
 ]
 
 #: All kinds of maps, by the name under which a model file knows them.
-KINDS: dict[str, type[FeatureMap]] = {kind.kind: kind for kind in (PolynomialMap,)}
+KINDS: dict[str, type[FeatureMap]] = {kind.kind: kind for kind in (PolynomialMap, TableMap, CategoryMap)}
 
 
 def basis_names() -> list[str]:
@@ -36,23 +42,27 @@ def basis_names() -> list[str]:
     Examples
     --------
     >>> from polytrain.maps import basis_names
-    >>> basis_names()
-    ['power', 'chebyshev', 'legendre']
+    >>> basis_names()[:4]
+    ['power', 'chebyshev', 'legendre', 'spline']
     """
     return [name for kind in KINDS.values() for name in kind.bases]
 
 
-def fit_map(basis: str, degree: int, scale: str | None, column: ColumnSummary) -> FeatureMap:
+def map_kind(basis: str) -> type[FeatureMap]:
+    """Return the kind of map that has a basis of this name."""
+    for kind in KINDS.values():
+        if basis in kind.bases:
+            return kind
+    raise ValueError(f"basis must be one of {basis_names()}, got {basis!r}.")
+
+
+def fit_map(settings: MapSettings, column: ColumnSummary) -> FeatureMap:
     """Make the map of one column.
 
     Parameters
     ----------
-    basis : str
-        One of `basis_names`.
-    degree : int
-        How rich the map is; the largest power, for polynomials.
-    scale : {"minmax"} or None
-        Whether the fitted range is mapped onto [-1, 1], and values outside are clipped to it.
+    settings : MapSettings
+        What is asked of the map.
     column : ColumnSummary
         What is known about the column's values.
 
@@ -62,14 +72,11 @@ def fit_map(basis: str, degree: int, scale: str | None, column: ColumnSummary) -
 
     Examples
     --------
-    >>> from polytrain.maps import ColumnSummary, fit_map
-    >>> fit_map("power", 2, "minmax", ColumnSummary(0.0, 10.0))
+    >>> from polytrain.maps import ColumnSummary, MapSettings, fit_map
+    >>> fit_map(MapSettings("power", degree=2), ColumnSummary(0.0, 10.0))
     PolynomialMap(basis='power', n=3, low=0.0, high=10.0)
     """
-    for kind in KINDS.values():
-        if basis in kind.bases:
-            return kind.fit(basis, degree, scale, column)
-    raise ValueError(f"basis must be one of {basis_names()}, got {basis!r}.")
+    return map_kind(settings.basis).fit(settings, column)
 
 
 def fit_maps(
@@ -79,7 +86,7 @@ def fit_maps(
     low: Sequence[float] | NDArray,
     high: Sequence[float] | NDArray,
 ) -> MapList:
-    """Make the maps of all columns from their ranges; a single basis or degree is for all of them.
+    """Make polynomial maps of all columns from their ranges; a single basis or degree is for all of them.
 
     Examples
     --------
@@ -87,8 +94,8 @@ def fit_maps(
     >>> fit_maps("power", [1, 2], "minmax", [0.0, -1.0], [1.0, 1.0]).dims
     (2, 3)
     """
-    summaries = [ColumnSummary(float(least), float(most)) for least, most in zip(low, high, strict=True)]
-    bases = [basis] * len(summaries) if isinstance(basis, str) else basis
-    degrees = degree if isinstance(degree, Sequence) else [int(degree)] * len(summaries)
-    columns = zip(bases, degrees, summaries, strict=True)
-    return MapList([fit_map(name, count, scale, column) for name, count, column in columns])
+    ranges = [ColumnSummary(float(least), float(most)) for least, most in zip(low, high, strict=True)]
+    bases = [basis] * len(ranges) if isinstance(basis, str) else basis
+    degrees = degree if isinstance(degree, Sequence) else [int(degree)] * len(ranges)
+    columns = zip(bases, degrees, ranges, strict=True)
+    return MapList([fit_map(MapSettings(name, count, scale), column) for name, count, column in columns])

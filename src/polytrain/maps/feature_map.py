@@ -13,6 +13,7 @@ so that hundreds of columns cost one call.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,15 +25,56 @@ from numpy.typing import NDArray
 
 from polytrain.writing import CWriter, GraphWriter
 
-__all__ = ["AffinePowers", "ColumnSummary", "FeatureMap", "ProductRule"]
+__all__ = ["AffinePowers", "ColumnSummary", "FeatureMap", "MapSettings", "ProductRule"]
 
 
 @dataclass(frozen=True)
+class MapSettings:
+    """What an estimator asks of the map of a column.
+
+    Attributes
+    ----------
+    basis : str
+        Which functions; one of `polytrain.maps.basis_names`.
+    degree : int
+        Largest power, for polynomials; other maps find the number of their functions themselves.
+    scale : {"minmax"} or None
+        Whether polynomials know the range of the column.
+    bandwidth : float or None
+        Size of the prior of all columns together; None for 1, and for polynomials as they are.
+    n_columns : int
+        Number of columns that share it.
+    """
+
+    basis: str
+    degree: int = 2
+    scale: str | None = "minmax"
+    bandwidth: float | None = None
+    n_columns: int = 1
+
+    @property
+    def size(self) -> float:
+        """Standard deviation that all functions of the column have together."""
+        return (1.0 if self.bandwidth is None else self.bandwidth) / math.sqrt(self.n_columns)
+
+
+@dataclass(frozen=True, eq=False)
 class ColumnSummary:
-    """What a map may know about the values of its column in the training rows."""
+    """What a map may know about the values of its column in the training rows.
+
+    Attributes
+    ----------
+    low, high : float
+        Range of the values.
+    values, weights : ndarray of shape (K,)
+        Different values in order, and the total weight of each; empty where no map of the fit asks for them. Of very
+        many rows, those of a sample.
+    """
 
     low: float
     high: float
+    values: NDArray = field(default_factory=lambda: np.zeros(0))
+    weights: NDArray = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -97,6 +139,8 @@ class FeatureMap(ABC):
     kind: ClassVar[str]
     #: Names under which estimators ask for it.
     bases: ClassVar[tuple[str, ...]]
+    #: Whether fitting it takes the values of the column, and not only their range.
+    needs_values: ClassVar[bool] = False
     #: Which of them this map is.
     basis: str
     #: Number of functions, the constant included.
@@ -104,7 +148,7 @@ class FeatureMap(ABC):
 
     @classmethod
     @abstractmethod
-    def fit(cls, basis: str, degree: int, scale: str | None, column: ColumnSummary) -> Self:
+    def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
         """Make the map of a column, see `polytrain.maps.fit_map`."""
 
     # --- evaluation ---------------------------------------------------------------------------------------------------

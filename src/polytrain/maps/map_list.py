@@ -34,14 +34,14 @@ class MapList(Sequence[FeatureMap]):
     Examples
     --------
     >>> import numpy as np
-    >>> from polytrain.maps import ColumnSummary, MapList, fit_map
-    >>> maps = MapList([fit_map("power", 1, "minmax", ColumnSummary(0, 4)), fit_map("legendre", 2, None, ColumnSummary(0, 1))])
+    >>> from polytrain.maps import MapList, PolynomialMap
+    >>> maps = MapList([PolynomialMap("power", 2, 0.0, 4.0), PolynomialMap("legendre", 3)])
     >>> maps.dims
     (2, 3)
     >>> maps.place(np.array([[3.0, 0.5]]))
     array([[0.5],
            [0.5]])
-    """  # noqa: E501
+    """
 
     def __init__(self, maps: Sequence[FeatureMap]) -> None:
         self._maps = tuple(maps)

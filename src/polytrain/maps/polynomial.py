@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.basis import BASES, get_basis
-from polytrain.maps.feature_map import AffinePowers, ColumnSummary, FeatureMap, ProductRule
+from polytrain.maps.feature_map import AffinePowers, ColumnSummary, FeatureMap, MapSettings, ProductRule
 from polytrain.writing import CWriter, GraphWriter
 
 __all__ = ["MOST_FUNCTIONS", "PolynomialMap"]
@@ -73,11 +73,11 @@ class PolynomialMap(FeatureMap):
             raise ValueError(f"a polynomial map has 2 to {MOST_FUNCTIONS} functions, not {self.n}.")
 
     @classmethod
-    def fit(cls, basis: str, degree: int, scale: str | None, column: ColumnSummary) -> Self:
+    def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
         """Take the range of the column where it is to be scaled."""
-        if scale is None:
-            return cls(basis, degree + 1)
-        return cls(basis, degree + 1, float(column.low), float(column.high))
+        if settings.scale is None:
+            return cls(settings.basis, settings.degree + 1)
+        return cls(settings.basis, settings.degree + 1, float(column.low), float(column.high))
 
     @property
     def centre(self) -> float:

@@ -85,7 +85,13 @@ def build_report(
 
 def _summary(facts: dict[str, Any]) -> str:
     kind = f"{len(facts['classes'])} classes" if "classes" in facts else "a number"
+    what = (
+        f"A polynomial in {facts['features']} features, each of degree {facts['degree']} at most"
+        if "degree" in facts
+        else f"Products of functions of {facts['features']} features, at most {facts['functions']} of each"
+    )
+    verb = "predicts" if "degree" in facts else "predict"
     return (
-        f"A polynomial in {facts['features']} features, each of degree {facts['degree']} at most, that predicts "
-        f"{kind}; kept as tensor trains of rank {facts['rank']} and fitted with the {facts['loss']} loss."
+        f"{what}, that {verb} {kind}; kept as tensor trains of rank {facts['rank']} and fitted with the "
+        f"{facts['loss']} loss."
     )

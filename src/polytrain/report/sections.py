@@ -282,7 +282,8 @@ def _term_bars(model: TableModel, X: NDArray, index: int) -> str:
 
 def _coefficients(model: TableModel, index: int) -> str:
     """The polynomial's largest terms, where they say something: one-hot features exclude each other."""
-    if any(isinstance(column, CategoryColumn) for column in model.preparation.columns):
+    polynomial = all(feature_map.powers is not None for feature_map in model.estimator.maps_)
+    if not polynomial or any(isinstance(column, CategoryColumn) for column in model.preparation.columns):
         return ""
     found = top_terms(model.estimator, _MAX_TERMS, train=index, feature_names=model.preparation.feature_names)
     rows = [(name, f"{value:.6g}") for name, value in zip(found.names, found.coefficients.tolist(), strict=True)]

@@ -21,6 +21,7 @@ from polytrain.learning.sampling import row_keys
 from polytrain.learning.threads import one_blas_thread
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_on, learn_train, shared_linear_gram
 from polytrain.maps import MapList
+from polytrain.rows.sketch import RowSketch, sketch_rows
 from polytrain.rows.summary import RawRows, Summary, summarise
 from polytrain.rows.targets import PlacedBlock, Target
 
@@ -111,6 +112,11 @@ class Rows(ABC):
         """What the first pass over the rows tells."""
         return Summary.merge(self._collect(self._map(summarise, self.classify)))
 
+    @cached_property
+    def sketch(self) -> RowSketch:
+        """A few different rows that stand for all."""
+        return RowSketch.merge(self._collect(self._map(sketch_rows)))
+
     def label_codes(self) -> NDArray:
         """Index of every row's label in the summary, in the memory of this process; -1 for rows without weight."""
         return np.concatenate(self._collect(self._map(_codes, self.summary.labels)))
@@ -119,6 +125,7 @@ class Rows(ABC):
         """Return the same rows with other weights; ``factors`` (N,) multiply them, and 0 leaves a row out."""
         other = copy(self)
         other.__dict__.pop("summary", None)
+        other.__dict__.pop("sketch", None)
         bounds = np.cumsum(self.summary.sizes)[:-1]
         factors = np.asarray(factors, dtype=np.float64)
         whole = factors if self._factors is None else factors * np.concatenate(self._factors)

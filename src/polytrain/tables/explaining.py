@@ -110,7 +110,8 @@ class StrongestTerms:
     Attributes
     ----------
     names : tuple of str
-        Products of features. A power stands for what it adds to the lower powers of the feature.
+        Products of features. A power stands for what it adds to the lower powers of the feature, and f2(x) for what
+        the second function of a map that is no polynomial adds to the first.
     effects : ndarray of shape (K,)
         Standard deviation of each term over the rows, with the sign of its slope: positive if it grows with the product
         of its features' deviations from their means.
@@ -159,7 +160,7 @@ def strongest_terms(model: TableModel, X: NDArray | None = None, k: int = 10, tr
     effects = entries_at(cores, index)
     variance = float(sobol_indices(model.estimator, X).variance[train])
     return StrongestTerms(
-        tuple(_term_name(row, view.feature_names) for row in index.tolist()),
+        tuple(_term_name(row, view) for row in index.tolist()),
         effects,
         effects**2 / variance if variance > 0 else np.zeros(len(effects)),
         exact,
@@ -180,6 +181,11 @@ def _ordered_matrices(view: ModelView, measures: list[FeatureMeasure]) -> list[N
     return matrices
 
 
-def _term_name(powers: list[int], names: tuple[str, ...]) -> str:
-    factors = [name if power == 1 else f"{name}^{power}" for power, name in zip(powers, names, strict=True) if power]
+def _term_name(index: list[int], view: ModelView) -> str:
+    factors = []
+    for j, name, feature_map in zip(index, view.feature_names, view.maps, strict=True):
+        if feature_map.powers is None and j:
+            factors.append(f"f{j}({name})")
+        elif j:
+            factors.append(name if j == 1 else f"{name}^{j}")
     return " * ".join(factors)

@@ -1,0 +1,60 @@
+"""Functions of a column that suit its own distribution: the leading eigenfunctions of a kernel.
+
+A kernel on the column's values says which functions are likely: those that it gives much variance. Centred and weighed
+by how often each value occurs, its eigenfunctions are uncorrelated over the rows, and their eigenvalues are the
+variances. So main effects, interactions and Sobol indices are sums of squares of the cores, up to these sizes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+__all__ = ["eigenfunctions", "gauss_kernel", "level_kernel", "spline_kernel"]
+
+# Functions are kept until they have this part of the variance, but no more than so many.
+_VARIANCE, _MOST = 0.995, 16
+# Length scale of the Gaussian kernel on [0, 1].
+_GAUSS_WIDTH = 0.25
+_ROUNDING = 1e-12
+
+
+def spline_kernel(u: NDArray) -> NDArray:
+    """First-order Sobolev kernel on [0, 1]: functions with a square integrable slope, which may bend sharply."""
+    distance = np.abs(u[:, None] - u)
+    return np.outer(u - 0.5, u - 0.5) + (distance * (distance - 1.0) + 1.0 / 6.0) / 2.0
+
+
+def gauss_kernel(u: NDArray) -> NDArray:
+    """Gaussian kernel on [0, 1]: very smooth functions."""
+    return np.exp(-0.5 * np.square((u[:, None] - u) / _GAUSS_WIDTH))
+
+
+def level_kernel(u: NDArray) -> NDArray:
+    """Levels that have nothing to do with each other."""
+    return np.eye(len(u))
+
+
+def eigenfunctions(kernel: NDArray, weights: NDArray) -> NDArray:
+    """Leading eigenfunctions of a centred kernel, of mean 0 and with their variance, which sums to nearly 1.
+
+    Shapes: kernel (K, K), weights (K,) that sum to 1 -> (n, K) with n >= 1; one function that is 0 everywhere, if the
+    kernel knows no other.
+    """
+    means = kernel @ weights
+    centred = kernel - means[:, None] - means + weights @ means
+    variance = float(weights @ np.diagonal(centred))
+    if not variance > _ROUNDING * float(np.abs(kernel).max(initial=0.0)):
+        return np.zeros((1, len(weights)))
+    centred /= variance
+    root = np.sqrt(weights)
+    count = min(_MOST, len(weights))
+    sizes, vectors = eigh(root[:, None] * centred * root, subset_by_index=(len(weights) - count, len(weights) - 1))
+    sizes, vectors = sizes[::-1], vectors[:, ::-1]
+    kept = 1 + int(np.searchsorted(np.cumsum(sizes), _VARIANCE))
+    kept = min(kept, max(1, int(np.sum(sizes > _ROUNDING))))
+    # Through the kernel, so that values without weight have functions too.
+    functions = (centred @ (root[:, None] * vectors[:, :kept])).T / np.sqrt(sizes[:kept, None])
+    # Eigenvectors are known up to their sign: let all be positive at the largest value.
+    return functions * np.where(functions[:, -1:] < 0, -1.0, 1.0)
