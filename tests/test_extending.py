@@ -43,8 +43,8 @@ class CosineMap(FeatureMap):
     width: float
 
     @classmethod
-    def fit(cls, basis, degree, scale, column):
-        return cls(basis, degree + 1, column.low, (column.high - column.low) or 1.0)
+    def fit(cls, settings, column):
+        return cls(settings.basis, settings.degree + 1, column.low, (column.high - column.low) or 1.0)
 
     @property
     def prior(self):

@@ -15,12 +15,16 @@ CLASSIFIERS = [
     TensorTrainClassifier(loss="logistic", degree=2, decision="binary-code", rank=4, solver="exact"),
     TensorTrainClassifier(loss="squared", degree=2, decision="binary-code", rank=4, solver="cg", basis="chebyshev"),
     TensorTrainClassifier(loss="squared", degree=1, init="random", rank=3),
+    TensorTrainClassifier(loss="squared", basis="spline", rank=3),
+    TensorTrainClassifier(basis="gauss-rank", rank=3, bandwidth=2.0),
 ]
 REGRESSORS = [
     TensorTrainRegressor(),
     TensorTrainRegressor(degree=1, solver="exact"),
     TensorTrainRegressor(degree=2, solver="cg", rank=4),
     TensorTrainRegressor(degree=3, solver="exact", basis="chebyshev", rank=4),
+    TensorTrainRegressor(basis="spline-rank", rank=3),
+    TensorTrainRegressor(basis="spline-distinct", rank=2, bandwidth=0.5),
 ]
 CV_CLASSIFIERS = [
     TensorTrainClassifierCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=4),

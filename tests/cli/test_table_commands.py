@@ -319,3 +319,24 @@ def test_help_has_examples_and_exit_codes(command, capsys, monkeypatch):
     assert "exit codes: 0 done, 2" in text
     prose = text.split("examples:")[0]
     assert max(map(len, prose.splitlines())) <= 80
+
+
+def test_functions_that_suit_the_columns(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, (300, 2))
+    rows = np.column_stack([X, np.where(X[:, 0] > 4, X[:, 1], 3.0)])
+    np.savetxt(tmp_path / "steps.csv", rows, delimiter=",", header="a,b,y", comments="")
+    choice = ["--basis", "spline", "--bandwidth", "2", "--rank", "3", "--alpha", "1e-4", "--folds", "0", "--quiet"]
+    fitted = run(capsys, "fit", tmp_path / "steps.csv", "--target", "y", *choice, "--out", tmp_path / "m")
+    assert "functions" in fitted
+    assert "degree" not in fitted
+    assert "functions     17" in run(capsys, "info", tmp_path / "m")
+    assert json.loads(run(capsys, "evaluate", tmp_path / "m", tmp_path / "steps.csv", "--json"))["r2"] > 0.97
+    assert "f2(a)" in run(capsys, "explain", tmp_path / "m", tmp_path / "steps.csv")
+    page = tmp_path / "page.html"
+    run(capsys, "report", tmp_path / "m", tmp_path / "steps.csv", "--out", page)
+    assert "Coefficients of the polynomial" not in page.read_text()
+    for kind in ("onnx", "c"):
+        run(capsys, "export", tmp_path / "m", "--to", kind, "--out", tmp_path / f"model.{kind}")
+    assert main(["fit", str(tmp_path / "steps.csv"), "--target", "y", "--bandwidth", "-1", "--out", "x"]) == 2
+    assert "--bandwidth must be a positive number, got -1." in capsys.readouterr().err

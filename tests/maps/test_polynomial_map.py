@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from polytrain.basis import BASES, get_basis
-from polytrain.maps import ColumnSummary, MapList, PolynomialMap, fit_map, fit_maps
+from polytrain.maps import ColumnSummary, MapList, MapSettings, PolynomialMap, fit_map, fit_maps
 
 
 def scaled(X, degree=2):
@@ -108,7 +108,7 @@ def test_what_a_map_says_about_its_functions_is_true(basis, n):
 
 
 def test_without_range_there_is_no_grid_and_no_measure():
-    free = fit_map("power", 2, None, ColumnSummary(0.0, 1.0))
+    free = fit_map(MapSettings("power", 2, None), ColumnSummary(0.0, 1.0))
     assert free == PolynomialMap("power", 3)
     assert free.range is None
     assert free.grid(5) is None
@@ -139,8 +139,8 @@ def test_pack_and_unpack():
 
 
 def test_unknown_basis():
-    with pytest.raises(ValueError, match=r"basis must be one of \['power', 'chebyshev', 'legendre'\], got 'sine'"):
-        fit_map("sine", 2, None, ColumnSummary(0.0, 1.0))
+    with pytest.raises(ValueError, match=r"basis must be one of \['power', .*'category'\], got 'sine'"):
+        fit_map(MapSettings("sine"), ColumnSummary(0.0, 1.0))
 
 
 @pytest.mark.parametrize("n", [-1, 0, 1, 1025, 10**9])

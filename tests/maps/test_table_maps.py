@@ -1,0 +1,302 @@
+"""Maps that are tables: functions that suit the values of a column, categories, and rows that stand for all."""
+
+import copy
+import ctypes
+import pickle
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import polytrain
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.explain import partial_dependence, sobol_indices
+from polytrain.export import to_c, to_onnx
+from polytrain.maps import CategoryMap, ColumnSummary, MapSettings, TableMap, fit_map
+from polytrain.maps.karhunen_loeve import eigenfunctions, gauss_kernel, level_kernel, spline_kernel
+from polytrain.rows.sketch import RowSketch, sketch_rows
+from polytrain.rows.summary import RawRows
+
+BASES = [*TableMap.bases, "category"]
+
+
+def summary_of(values, weights=None):
+    values = np.asarray(values, dtype=float)
+    different, place = np.unique(values, return_inverse=True)
+    totals = np.bincount(place, weights)
+    return ColumnSummary(different[0], different[-1], different, totals.astype(float))
+
+
+@pytest.mark.parametrize("kernel", [spline_kernel, gauss_kernel, level_kernel])
+@pytest.mark.parametrize("size", [2, 5, 40])
+def test_eigenfunctions_are_centred_uncorrelated_and_carry_the_kernel(kernel, size):
+    rng = np.random.default_rng(size)
+    u, weights = np.sort(rng.random(size)), rng.dirichlet(np.ones(size))
+    functions = eigenfunctions(kernel(u), weights)
+    np.testing.assert_allclose(functions @ weights, 0, atol=1e-9)
+    covariance = (functions * weights) @ functions.T
+    np.testing.assert_allclose(covariance, np.diag(np.diagonal(covariance)), atol=1e-9)
+    centred = np.eye(size) - np.outer(np.ones(size), weights)
+    exact = centred @ kernel(u) @ centred.T
+    exact /= weights @ np.diagonal(exact)
+    assert 0 < np.trace(covariance) <= 1 + 1e-9
+    if len(functions) < 16:  # all but half a per cent of the variance, where the number of functions allows it
+        assert np.trace(covariance) >= 0.995
+        gap = exact - functions.T @ functions
+        assert weights @ np.diagonal(gap) <= 0.0051
+
+
+def test_spline_functions_of_uniform_values_are_cosines():
+    u = np.linspace(0, 1, 401)
+    functions = eigenfunctions(spline_kernel(u), np.full(401, 1 / 401))
+    for j, function in enumerate(functions[:5], start=1):
+        cosine = np.cos(np.pi * j * u) * (-1) ** j
+        np.testing.assert_allclose(function / function[-1], cosine, atol=0.02)
+    sizes = np.square(functions).mean(axis=1)
+    np.testing.assert_allclose(sizes[:5] / sizes[0], 1 / np.arange(1, 6) ** 2, rtol=0.02)
+
+
+@pytest.mark.parametrize("basis", TableMap.bases)
+@pytest.mark.parametrize("n_values", [1, 2, 7, 1000])
+def test_values_are_straight_lines_between_knots(basis, n_values):
+    rng = np.random.default_rng(0)
+    column = np.exp(rng.normal(size=n_values))
+    feature_map = fit_map(MapSettings(basis, bandwidth=0.7, n_columns=3), summary_of(column))
+    at = np.concatenate([rng.uniform(column.min() - 1, column.max() + 1, 50), column[:20]])
+    values = feature_map.values(feature_map.place(at))
+    assert values.shape == (feature_map.n, len(at))
+    np.testing.assert_array_equal(values[0], 1)
+    for function, row in zip(feature_map.table, values, strict=True):
+        np.testing.assert_allclose(row, np.interp(at, feature_map.knots, function), atol=1e-12)
+    single = feature_map.values(feature_map.place(at.astype(np.float32)))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, values, atol=2e-3)
+    assert len(feature_map.knots) <= 128
+    assert feature_map.range == (column.min(), column.max())
+    points, weights = feature_map.measure()
+    means = feature_map.values(points) @ weights
+    np.testing.assert_allclose(means[1:], 0, atol=1e-8)
+    spread = np.square(feature_map.values(points)[1:]) @ weights
+    assert n_values == 1 or spread.sum() == pytest.approx(0.49 / 3, rel=0.05)  # sixteen functions have 96 per cent
+    np.testing.assert_allclose(feature_map.prior[1:] ** 2, spread, atol=1e-12)
+
+
+def test_ranks_do_not_see_outliers_or_monotone_changes():
+    rng = np.random.default_rng(0)
+    column = rng.normal(size=90)
+    plain, bent = (fit_map(MapSettings("spline-rank"), summary_of(x)) for x in (column, np.exp(5 * column)))
+    np.testing.assert_allclose(plain.table, bent.table, atol=1e-9)
+
+
+def test_weights_and_repetition_are_the_same():
+    rng = np.random.default_rng(0)
+    column, counts = rng.integers(0, 30, 60).astype(float), rng.integers(1, 4, 60)
+    for basis in BASES:
+        weighted = fit_map(MapSettings(basis), summary_of(column, counts))
+        repeated = fit_map(MapSettings(basis), summary_of(np.repeat(column, counts)))
+        assert weighted == repeated
+
+
+def test_levels_that_were_never_seen_are_the_mean():
+    feature_map = fit_map(MapSettings("category"), summary_of([1, 1, 1, 4, 4, 9]))
+    values = feature_map.values(feature_map.place(np.array([1.0, 4.0, 9.0, 2.0, -5.0, 100.0, np.inf])))
+    np.testing.assert_array_equal(values[1:, 3:], 0)
+    assert len(np.unique(values[1:, :3].round(9), axis=1).T) == 3
+    np.testing.assert_array_equal(feature_map.grid(5), [1, 4, 9])
+
+
+def test_very_many_levels_are_cut_to_the_frequent_ones():
+    counts = np.arange(1, 1001)
+    feature_map = fit_map(MapSettings("category"), summary_of(np.arange(1000), counts))
+    assert len(feature_map.levels) == 256
+    assert feature_map.levels[0] == 744
+    assert feature_map.n <= 17
+
+
+@pytest.mark.parametrize("basis", BASES)
+@pytest.mark.parametrize("kind", ["constant", "two values", "integers", "huge", "outlier", "lognormal", "tiny"])
+def test_odd_columns_are_fine(basis, kind):
+    rng = np.random.default_rng(0)
+    column = {
+        "constant": np.full(300, 7.0),
+        "two values": rng.integers(0, 2, 300).astype(float),
+        "integers": rng.integers(0, 5, 300).astype(float),
+        "huge": rng.uniform(-1, 1, 300) * 1.7e308,
+        "outlier": np.where(np.arange(300) == 5, 1e4, rng.normal(size=300)),
+        "lognormal": np.exp(3 * rng.normal(size=300)),
+        "tiny": rng.uniform(-1, 1, 300) * 1e-300,
+    }[kind]
+    X = np.column_stack([rng.normal(size=300), column])
+    y = X[:, 0] + (column > np.median(column))
+    model = TensorTrainRegressor(basis=["spline", basis], rank=3, alpha=1e-3, random_state=0).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    if basis != "category" or kind in ("constant", "two values", "integers"):
+        # A smooth function of the range cannot do much with a column that is all in one place of it.
+        assert model.score(X, y) > (0.7 if basis == "gauss" else 0.9)
+    far = np.column_stack([X[:, 0], np.where(np.arange(300) % 2, -1.7e308, 1.7e308)])
+    assert np.isfinite(model.predict(far)).all()
+
+
+def test_pickle_copy_and_equality():
+    for basis in BASES:
+        feature_map = fit_map(MapSettings(basis), summary_of([1, 2, 2, 5, 7]))
+        feature_map.values(feature_map.place(np.array([1.0])))
+        for again in (pickle.loads(pickle.dumps(feature_map)), copy.deepcopy(feature_map)):
+            assert again == feature_map
+            assert hash(again) == hash(feature_map)
+        assert feature_map != fit_map(MapSettings(basis, bandwidth=2.0), summary_of([1, 2, 2, 5, 7]))
+        with pytest.raises(ValueError, match="read-only"):
+            feature_map.table[0] = 0
+
+
+@pytest.mark.parametrize("kind", [TableMap, CategoryMap])
+def test_files_that_say_something_impossible_are_refused(kind):
+    maps = [fit_map(MapSettings(kind.bases[0]), summary_of(values)) for values in ([1, 2, 5], [3, 4], [9])]
+    entries, arrays = kind.pack(maps)
+    assert kind.unpack(entries, dict(arrays), 3) == maps
+    changes = [
+        ("size", lambda a: a + 1),
+        ("size", lambda a: a * 0),
+        ("size", lambda a: np.array([[2, 2**40]] * 3)),
+        ("points", lambda a: a[::-1]),
+        ("points", lambda a: a[:-1]),
+        ("points", lambda a: a * np.nan),
+        ("weights", lambda a: -a),
+        ("weights", lambda a: 2 * a),
+        ("table", lambda a: 2 * a),
+        ("table", lambda a: a.astype(np.float32)),
+    ]
+    for name, change in changes:
+        with pytest.raises(ValueError, match="map"):
+            kind.unpack(entries, {**arrays, name: np.ascontiguousarray(change(arrays[name]))}, 3)
+    for wrong in ({"bases": ["power"]}, {"more": 1}):
+        with pytest.raises(ValueError, match="maps should"):
+            kind.unpack(wrong, dict(arrays), 3)
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    rng = np.random.default_rng(0)
+    X = np.column_stack(
+        [rng.normal(size=500), np.exp(rng.normal(size=500)), rng.integers(0, 6, 500), np.full(500, 3.0)]
+    )
+    y = np.abs(X[:, 0]) * np.array([0, 2, -1, 0.5, 3, 1])[X[:, 2].astype(int)] + np.log(X[:, 1])
+    settings = {"basis": ["spline", "gauss-rank", "category", "spline"], "rank": 6, "alpha": 1e-5, "max_sweeps": 6}
+    return TensorTrainRegressor(random_state=0, bandwidth=2.0, **settings).fit(X, y), X, y
+
+
+def test_mixed_maps_learn_and_go_everywhere(mixed, tmp_path):
+    model, X, y = mixed
+    assert model.score(X, y) > 0.98
+    far = np.vstack([X, X * 3 - 1, X + 100])
+    model.save(tmp_path / "model")
+    loaded = polytrain.load(tmp_path / "model")
+    assert loaded.maps_ == model.maps_
+    np.testing.assert_array_equal(loaded.predict(far), model.predict(far))
+
+    indices = sobol_indices(model)
+    assert indices.total[0, 3] == pytest.approx(0, abs=1e-9)
+    assert indices.total[0, [0, 2]].min() > 0.1
+    curve = partial_dependence(model, 2, X)
+    np.testing.assert_array_equal(curve.grid[0], np.arange(6))
+    assert curve.values[0].argmax() == 4
+
+    onnxruntime = pytest.importorskip("onnxruntime")
+    graph = to_onnx(model, dtype="float64").SerializeToString()
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(session.run(None, {"X": far})[0][:, 0], model.predict(far), atol=1e-10)
+
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler:
+        (tmp_path / "model.c").write_text(to_c(model))
+        flags = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Wshadow", "-Werror", "-shared", "-fPIC"]
+        subprocess.run([compiler, *flags, "-o", tmp_path / "model.so", tmp_path / "model.c"], check=True)
+        predict = ctypes.CDLL(str(tmp_path / "model.so")).model_predict
+        predict.restype = ctypes.c_double
+        pointer = ctypes.POINTER(ctypes.c_double)
+        found = [predict(row.ctypes.data_as(pointer)) for row in np.ascontiguousarray(far)]
+        np.testing.assert_allclose(found, model.predict(far), atol=1e-12)
+
+
+def test_bandwidth_is_the_size_of_the_prior(mixed):
+    _, X, _ = mixed
+    for bandwidth in (0.5, 2.0):
+        model = TensorTrainRegressor(basis="spline", bandwidth=bandwidth, rank=1, max_sweeps=0).fit(X, X[:, 0])
+        total = sum(float(np.square(feature_map.prior[1:]).sum()) for feature_map in model.maps_)
+        assert total == pytest.approx(0.75 * bandwidth**2, rel=0.05)  # one of the four columns is constant
+    for wrong in (0.0, -1.0, "wide", np.inf):
+        with pytest.raises(ValueError, match="bandwidth must be"):
+            TensorTrainRegressor(bandwidth=wrong).fit(X, X[:, 0])
+
+
+def test_thresholds_are_learned_by_splines_where_squares_cannot():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (2000, 3))
+    y = (np.floor(2 * X[:, 0]) + np.floor(2 * X[:, 1])) % 2 > 0
+    settings = {"rank": 4, "alpha": 1e-4, "random_state": 0, "loss": "squared"}
+    square = TensorTrainClassifier(**settings).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:])
+    spline = TensorTrainClassifier(basis="spline", bandwidth=3.0, **settings).fit(X[:1000], y[:1000])
+    assert spline.score(X[1000:], y[1000:]) > 0.9
+    assert square < 0.7
+
+
+def test_warm_starts_keep_the_knots(mixed):
+    _, X, y = mixed
+    model = TensorTrainRegressor(basis="spline", rank=3, warm_start=True, random_state=0).fit(X, y)
+    maps, before = model.maps_, model.predict(X)
+    model.set_params(max_sweeps=0).fit(X[:100], y[:100])
+    assert model.maps_ == maps
+    np.testing.assert_allclose(
+        model.predict(X) - model.intercept_, before - y.mean(), atol=1e-9
+    )  # the intercept is that of the new rows
+
+
+@settings(max_examples=40, deadline=None)
+@given(n_rows=st.integers(1, 60), cuts=st.lists(st.integers(0, 60), max_size=3), seed=st.integers(0, 99))
+def test_sketches_of_partitions_merge_to_that_of_all_rows(n_rows, cuts, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-2, 3, (n_rows, 2)).astype(float)
+    weights = rng.integers(0, 3, n_rows).astype(float)
+    weights[0] = 1.0
+    whole = sketch_rows(RawRows(X, X[:, 0], weights))
+    bounds = sorted(min(cut, n_rows) for cut in cuts)
+    pieces = zip(np.split(X, bounds), np.split(weights, bounds), strict=True)
+    merged = RowSketch.merge([sketch_rows(RawRows(x, x[:, 0], w)) for x, w in pieces])
+    for name in ("hashes", "X", "weights"):
+        np.testing.assert_array_equal(getattr(merged, name), getattr(whole, name))
+    expected = {tuple(row): weights[(row == X).all(axis=1)].sum() for row in X[weights > 0] + 0.0}
+    assert {tuple(row): weight for row, weight in zip(whole.X, whole.weights, strict=True)} == expected
+
+
+def test_a_sketch_of_many_rows_is_a_fair_sample_that_no_repetition_changes():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 2))
+    sketch = sketch_rows(RawRows(X, X[:, 0], np.ones(30_000)))
+    assert len(sketch.X) == 4096
+    np.testing.assert_allclose(np.quantile(sketch.X, [0.1, 0.5, 0.9]), np.quantile(X, [0.1, 0.5, 0.9]), atol=0.05)
+    order = rng.permutation(60_000) % 30_000
+    again = sketch_rows(RawRows(X[order], X[order, 0], np.full(60_000, 0.5)))
+    np.testing.assert_array_equal(again.X, sketch.X)
+    np.testing.assert_array_equal(again.weights, sketch.weights)
+
+
+def test_blocks_give_the_model_of_arrays():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 3))
+    y = np.abs(X[:, 0]) * X[:, 1]
+    weights = rng.uniform(0.5, 1, 6000)
+
+    class Blocks:
+        def __iter__(self):
+            for start in range(0, 6000, 2500):
+                rows = slice(start, start + 2500)
+                yield X[rows], y[rows], weights[rows]
+
+    settings = {"basis": "spline-rank", "rank": 3, "max_sweeps": 2, "random_state": 0}
+    expected = TensorTrainRegressor(**settings).fit(X, y, weights)
+    model = TensorTrainRegressor(max_memory="1 MB", **settings).fit(Blocks())
+    np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-8)
+    assert model.maps_.dims == expected.maps_.dims
