@@ -228,7 +228,7 @@ def _knots(column: ColumnSummary, scale: str) -> tuple[NDArray, NDArray]:
         steps = np.linspace(0, 1, _MOST_KNOTS // 2)[1:-1]
         along = np.searchsorted(_positions(values, weights, scale), steps)
         chosen = np.concatenate([along, np.searchsorted(below, steps)])
-    chosen = np.unique(np.concatenate([[0], chosen, [len(values) - 1]]))
+    chosen = np.unique(np.minimum(np.concatenate([[0], chosen, [len(values) - 1]]), len(values) - 1))
     knots = values[chosen]
     places = np.interp(values, knots, np.arange(len(knots)))
     before = np.minimum(places.astype(np.intp), len(knots) - 2)
