@@ -17,6 +17,7 @@ CLASSIFIERS = [
     TensorTrainClassifier(loss="squared", degree=1, init="random", rank=3),
     TensorTrainClassifier(loss="squared", basis="spline", rank=3),
     TensorTrainClassifier(basis="gauss-rank", rank=3, bandwidth=2.0),
+    TensorTrainClassifier(loss="squared", rank=4, init="dual", max_sweeps=0),
 ]
 REGRESSORS = [
     TensorTrainRegressor(),
@@ -25,6 +26,7 @@ REGRESSORS = [
     TensorTrainRegressor(degree=3, solver="exact", basis="chebyshev", rank=4),
     TensorTrainRegressor(basis="spline-rank", rank=3),
     TensorTrainRegressor(basis="spline-distinct", rank=2, bandwidth=0.5),
+    TensorTrainRegressor(basis="spline", rank=3, init="dual", max_sweeps=2),
 ]
 CV_CLASSIFIERS = [
     TensorTrainClassifierCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=4),

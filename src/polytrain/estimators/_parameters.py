@@ -28,7 +28,7 @@ __all__ = [
     "make_plan",
 ]
 
-_INITS = ("linear", "random")
+_INITS = ("linear", "random", "dual")
 _SCALES = ("minmax", None)
 _SAMPLINGS = ("auto", None)
 

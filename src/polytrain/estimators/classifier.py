@@ -78,9 +78,10 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     bandwidth : float, default=None
         How much the functions of all columns may vary together, for bases that are no polynomials: small values let
         few columns act at once, large ones many. None is 1.
-    init : {"linear", "random"}, TensorTrain, or list of TensorTrain, default="linear"
-        Where the sweeps start: at the linear model, at random cores (the paper), or at given trains, one per train to
-        be learned, in terms of the scaled features and ``basis``.
+    init : {"linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="linear"
+        Where the sweeps start: at the linear model, at random cores (the paper), at the exact solution without a limit
+        on the ranks, for the squared loss and at most 1000 different rows, cut to the ranks ("dual"), or at given
+        trains, one per train to be learned, in terms of the scaled features and ``basis``.
     decision : {"one-vs-rest", "one-vs-one", "binary-code"}, default="one-vs-rest"
         How more than two classes become binary problems: one train per class (largest score), one per pair of classes
         (majority vote), or one per bit of the class index (nearest code word).

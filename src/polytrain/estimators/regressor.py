@@ -52,8 +52,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     bandwidth : float, default=None
         How much the functions of all columns may vary together, for bases that are no polynomials: small values let
         few columns act at once, large ones many. None is 1.
-    init : {"linear", "random"}, TensorTrain, or list of TensorTrain, default="linear"
-        Where the sweeps start; several targets need one given train each.
+    init : {"linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="linear"
+        Where the sweeps start: at the linear model, at random cores, at the exact solution without a limit on the
+        ranks, for at most 1000 different rows, cut to the ranks ("dual"), or at given trains, one per target.
     solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
         How a core problem is solved.
     max_sweeps : int, default=4

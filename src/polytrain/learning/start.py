@@ -8,11 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.learning.core_solvers import solve_linear
+from polytrain.learning.dual import dual_train
 from polytrain.learning.engines.engine import Engine
 from polytrain.learning.gauge import fit_ranks
 from polytrain.maps import MapList
 
-__all__ = ["linear_cores", "linear_start", "random_start"]
+__all__ = ["dual_start", "linear_cores", "linear_start", "random_start"]
+
+# Different rows that the kernel problem is solved for: its cost grows with their cube.
+_DUAL_ROWS = 1000
 
 
 def linear_cores(bias: float, weights: NDArray, maps: MapList) -> list[NDArray]:
@@ -53,6 +57,22 @@ def linear_start(
     with engine.linear(gram) as rows:
         model = solve_linear(rows, sum(maps.linear_sizes()), alpha, quadratic).ravel()
     return fit_ranks(linear_cores(model[0], model[1:], maps), ranks, rng)
+
+
+def dual_start(
+    engine: Engine, maps: MapList, ranks: Sequence[int], alpha: float, seed: int, rng: np.random.Generator
+) -> list[NDArray]:
+    """Start from the exact solution of the kernel problem on at most so many rows, cut to these ranks.
+
+    Of more rows a sample is taken, with an alpha that is larger as they are fewer: noise does not shrink with it.
+    """
+    fraction = min(1.0, _DUAL_ROWS / engine.n_distinct)
+    rows = engine.gather(fraction, seed)
+    values = [
+        feature_map.values(column.astype(np.float64)) for feature_map, column in zip(maps, rows.columns, strict=True)
+    ]
+    target = rows.target if rows.offset is None else rows.target - rows.offset
+    return fit_ranks(dual_train(values, target, rows.weights, alpha / fraction, ranks), ranks, rng)
 
 
 def random_start(dims: Sequence[int], ranks: Sequence[int], rng: np.random.Generator) -> list[NDArray]:

@@ -17,7 +17,7 @@ from polytrain.learning.gauge import fit_ranks
 from polytrain.learning.losses import get_loss
 from polytrain.learning.problem import Need, ProblemRows
 from polytrain.learning.sampling import still_holds, sweep_samples
-from polytrain.learning.start import linear_start, random_start
+from polytrain.learning.start import dual_start, linear_start, random_start
 from polytrain.learning.sweep import CoreUpdate, SweepState, sweep_train
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
@@ -189,6 +189,8 @@ class _Learner:
             return fit_ranks(self._job.start, plan.ranks, rng)
         if plan.init == "random":
             return random_start(plan.dims, plan.ranks, rng)
+        if plan.init == "dual":
+            return dual_start(self._engine, self._maps, plan.ranks, plan.alpha, self._job.seed, rng)
         quadratic = get_loss(plan.loss).quadratic
         return linear_start(self._engine, self._maps, plan.ranks, plan.alpha, quadratic, rng, self._linear_gram)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from polytrain.learning.kernels import gram_from_moments
 from polytrain.learning.losses import Loss
-from polytrain.learning.problem import LOSS, Facts, Need
+from polytrain.learning.problem import LOSS, Facts, Need, ProblemRows
 from polytrain.maps import MapList
 
 __all__ = ["CoreRows", "Engine", "LinearRows", "Standpoint"]
@@ -182,6 +182,10 @@ class Engine(CoreRows):
     @abstractmethod
     def sample(self, fraction: float, seed: int) -> Engine:
         """Return an engine on a random sample of the rows, as ``polytrain.learning.sampling`` chooses them."""
+
+    @abstractmethod
+    def gather(self, fraction: float, seed: int) -> ProblemRows:
+        """Bring a random sample of the rows, or all of them if ``fraction`` is 1, to the memory of this process."""
 
     @abstractmethod
     def linear(self, gram: NDArray | None = None) -> AbstractContextManager[LinearRows]:

@@ -124,6 +124,9 @@ class BlockEngine(_BlockRows, Engine):
     def fingerprint(self) -> str:
         return hash_rows(self._rows)
 
+    def gather(self, fraction: float, seed: int) -> ProblemRows:
+        return self._rows if fraction >= 1.0 else self._rows.take(*self._chosen(fraction, seed))
+
     def _chosen(self, fraction: float, seed: int) -> tuple[NDArray, NDArray]:
         """Indices and weights of the rows of a sample."""
         rows = self._rows

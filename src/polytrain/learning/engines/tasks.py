@@ -249,6 +249,14 @@ class TaskEngine(_TaskRows, Engine):
         chosen = self._runner.map(_Task(_choose, None, fraction, seed, self._distinct), self._partitions)
         return TaskEngine(self._runner, chosen, self._loss, self._maps)
 
+    def gather(self, fraction: float, seed: int) -> ProblemRows:
+        chosen = self._partitions if fraction >= 1.0 else self.sample(fraction, seed)._partitions
+        found = [rows for rows in self._runner.collect(chosen) if rows.n_rows]
+        joined: list[Any] = [
+            None if entries[0] is None else np.concatenate(entries, axis=-1) for entries in zip(*found, strict=True)
+        ]
+        return ProblemRows(*joined).normalised()
+
     def fingerprint(self) -> str:
         return " ".join(self._runner.collect(self._runner.map(_Task(_hash, None), self._partitions)))
 

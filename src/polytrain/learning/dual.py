@@ -1,0 +1,102 @@
+"""The kernel view of a train, for few rows: the exact solution, and its best train of given ranks.
+
+With Tikhonov regularisation and without a limit on the ranks, a train on maps v_k is ridge regression with the kernel
+K(x, z) = prod_k <v_k(x_k), v_k(z_k)>. Its coefficients are a sum of rank-one tensors, one per row,
+
+    A = sum_j c_j v_1(x_j1) o ... o v_d(x_jd),
+
+which is rounded to a train core by core, without ever being formed. All that is needed of the columns to the right of a
+core is the elementwise product of their kernels.
+
+Conventions
+-----------
+``values`` holds the functions of every column, (n_k, N) each; ``weights`` sum to 1. The objective is that of the sweeps
+with the squared loss: the weighted mean of (score - target)^2, plus alpha / 2 <A, A>.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, eigh
+
+__all__ = ["dual_train", "product_kernel", "round_rank_ones", "solve_dual"]
+
+# Directions with less than this part of the largest squared singular value are rounding noise of the Gram matrix.
+_NOISE = 1e-13
+
+
+def product_kernel(values: Sequence[NDArray]) -> NDArray:
+    """Kernel of all pairs of rows, (N, N)."""
+    kernel = np.ones((values[0].shape[1],) * 2)
+    for columns in values:
+        kernel *= columns.T @ columns
+    return kernel
+
+
+def solve_dual(values: Sequence[NDArray], target: NDArray, weights: NDArray, alpha: float) -> NDArray:
+    """Coefficients c of the rows, (N,), without a limit on the ranks."""
+    kernel = product_kernel(values)
+    # Rows of small weight count little: their own part of the ridge is large.
+    root = np.sqrt(weights)
+    scaled = root[:, None] * kernel * root
+    ridge = max(alpha / 2.0, np.finfo(np.float64).eps * float(np.trace(scaled)))
+    scaled.flat[:: len(scaled) + 1] += ridge
+    return root * cho_solve(cho_factor(scaled, lower=True, check_finite=False), root * target, check_finite=False)
+
+
+def _right_kernels(values: Sequence[NDArray]) -> Iterator[NDArray]:
+    """Kernels of the columns right of core 0, of core 1, ..., each once and in this order.
+
+    Only about twice the root of all of them are in memory at a time: those at the ends of blocks of columns are found
+    from the right first, those within a block when its turn comes.
+    """
+    d, n_rows = len(values), values[0].shape[1]
+    step = max(1, isqrt(d))
+    ends = [*range(step, d, step), d]
+    kernel = np.ones((n_rows, n_rows))
+    kept = {d: kernel}
+    for stop, start in zip(reversed(ends), reversed([0, *ends[:-1]]), strict=True):
+        kernel = kept[stop].copy()
+        for columns in values[start:stop]:
+            kernel *= columns.T @ columns
+        kept[start] = kernel
+    for start, stop in zip([0, *ends[:-1]], ends, strict=True):
+        inner = [kept.pop(stop) if stop == d else kept[stop]]
+        for columns in reversed(values[start + 1 : stop]):
+            inner.append(inner[-1] * (columns.T @ columns))
+        yield from reversed(inner)
+
+
+def round_rank_ones(values: Sequence[NDArray], coefficients: NDArray, ranks: Sequence[int]) -> list[NDArray]:
+    """Write sum_j c_j v_1(x_j1) o ... o v_d(x_jd) as a train of these ranks at most, left-orthogonal.
+
+    Each bond is cut by the singular values of the tensor that is left, so the error in the coefficients is at most
+    the root of d times the least possible one, as for any truncated TT-SVD.
+    """
+    left = coefficients[None, :]
+    cores = []
+    for k, (columns, right) in enumerate(zip(values, _right_kernels(values), strict=True)):
+        rank, n = len(left), len(columns)
+        spread = (left[:, None, :] * columns).reshape(rank * n, -1)
+        if k == len(values) - 1:
+            cores.append(spread.sum(axis=1).reshape(rank, n, 1))
+            break
+        gram = spread @ right @ spread.T
+        most = min(ranks[k + 1], len(gram))
+        sizes, directions = eigh((gram + gram.T) / 2, subset_by_index=(len(gram) - most, len(gram) - 1))
+        kept = max(1, int(np.sum(sizes > _NOISE * max(float(sizes[-1]), 0.0))))
+        directions = directions[:, ::-1][:, :kept]
+        cores.append(directions.reshape(rank, n, kept))
+        left = directions.T @ spread
+    return cores
+
+
+def dual_train(
+    values: Sequence[NDArray], target: NDArray, weights: NDArray, alpha: float, ranks: Sequence[int]
+) -> list[NDArray]:
+    """Cores of the exact kernel solution, rounded to these ranks."""
+    return round_rank_ones(values, solve_dual(values, target, weights, alpha), ranks)
