@@ -70,11 +70,11 @@ def test_values_are_straight_lines_between_knots(basis, n_values):
     assert values.shape == (feature_map.n, len(at))
     np.testing.assert_array_equal(values[0], 1)
     for function, row in zip(feature_map.table, values, strict=True):
-        np.testing.assert_allclose(row, np.interp(at, feature_map.knots, function), atol=1e-12)
+        np.testing.assert_allclose(row, np.interp(at, feature_map.points, function), atol=1e-12)
     single = feature_map.values(feature_map.place(at.astype(np.float32)))
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, values, atol=2e-3)
-    assert len(feature_map.knots) <= 128
+    assert len(feature_map.points) <= 128
     assert feature_map.range == (column.min(), column.max())
     points, weights = feature_map.measure()
     means = feature_map.values(points) @ weights
@@ -111,8 +111,8 @@ def test_levels_that_were_never_seen_are_the_mean():
 def test_very_many_levels_are_cut_to_the_frequent_ones():
     counts = np.arange(1, 1001)
     feature_map = fit_map(MapSettings("category"), summary_of(np.arange(1000), counts))
-    assert len(feature_map.levels) == 256
-    assert feature_map.levels[0] == 744
+    assert len(feature_map.points) == 256
+    assert feature_map.points[0] == 744
     assert feature_map.n <= 17
 
 

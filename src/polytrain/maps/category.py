@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.maps.feature_map import ColumnSummary, FeatureMap, MapSettings
+from polytrain.maps.feature_map import ColumnSummary, MapSettings
 from polytrain.maps.karhunen_loeve import eigenfunctions, level_kernel
-from polytrain.maps.packing import pack_tables, unpack_tables
+from polytrain.maps.tabulated import TabulatedMap, pack_tables, unpack_tables
 from polytrain.writing import CWriter, GraphWriter
 
 __all__ = ["CategoryMap"]
@@ -22,17 +22,13 @@ _MOST_LEVELS = 256
 
 
 @dataclass(frozen=True, eq=False)
-class CategoryMap(FeatureMap):
+class CategoryMap(TabulatedMap):
     """One core for a column of categories, which are given by numbers; a level that was never seen is the mean.
 
     Parameters
     ----------
-    levels : ndarray of shape (L,)
-        Numbers of the categories, in order.
-    weights : ndarray of shape (L,)
-        Part of the rows in each.
-    table : ndarray of shape (n, L)
-        Functions of the levels, the first of them 1, the others of mean 0.
+    points, weights, table
+        The levels, in order, the part of the rows in each, and the functions of the levels; see `TabulatedMap`.
 
     Examples
     --------
@@ -48,15 +44,6 @@ class CategoryMap(FeatureMap):
 
     kind: ClassVar[str] = "category"
     bases: ClassVar[tuple[str, ...]] = ("category",)
-    needs_values: ClassVar[bool] = True
-
-    levels: NDArray
-    weights: NDArray
-    table: NDArray
-
-    def __post_init__(self) -> None:
-        for array in (self.levels, self.weights, self.table):
-            array.setflags(write=False)
 
     @classmethod
     def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
@@ -71,29 +58,11 @@ class CategoryMap(FeatureMap):
         """There is only one."""
         return "category"
 
-    @property
-    def n(self) -> int:  # type: ignore[override]
-        """Number of functions, the constant included."""
-        return len(self.table)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, CategoryMap) and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("levels", "weights", "table")
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.levels.tobytes(), self.table.tobytes()))
-
-    @property
-    def prior(self) -> NDArray:
-        """Standard deviation of each function over the rows; 1 for the constant."""
-        return np.sqrt(np.concatenate([[1.0], np.square(self.table[1:]) @ self.weights]))
-
     def place(self, column: NDArray) -> NDArray:
         """Index of the level, or one more than there are for any other number."""
-        index = np.minimum(np.searchsorted(self.levels, column), len(self.levels) - 1)
-        known = self.levels[index].astype(column.dtype) == column
-        return np.where(known, index, len(self.levels)).astype(column.dtype)
+        index = np.minimum(np.searchsorted(self.points, column), len(self.points) - 1)
+        known = self.points[index].astype(column.dtype) == column
+        return np.where(known, index, len(self.points)).astype(column.dtype)
 
     def values(self, x: NDArray, out: NDArray | None = None) -> NDArray:
         """Look the levels up."""
@@ -105,26 +74,14 @@ class CategoryMap(FeatureMap):
         table = np.hstack([self.table, np.eye(1, self.n).T])
         return {char: table.astype(char) for char in "df"}
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("levels", "weights", "table")}
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Least and largest level."""
-        return float(self.levels[0]), float(self.levels[-1])
-
     def grid(self, size: int) -> NDArray:
         """All levels."""
-        return self.levels
-
-    def measure(self) -> tuple[NDArray, NDArray]:
-        """The levels as often as in the training rows."""
-        return np.arange(len(self.levels), dtype=np.float64), self.weights
+        return self.points
 
     @classmethod
     def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], dict[str, NDArray]]:
         """The tables."""
-        return {}, pack_tables([m.levels for m in maps], [m.weights for m in maps], [m.table for m in maps])
+        return {}, pack_tables(maps)
 
     @classmethod
     def unpack(cls, entries: dict[str, Any], arrays: dict[str, NDArray], count: int) -> list[Self]:
@@ -136,12 +93,12 @@ class CategoryMap(FeatureMap):
     @classmethod
     def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
         """Compare with all levels, and multiply with the tables."""
-        n_levels, n = max(len(m.levels) for m in maps), max(m.n for m in maps)
+        n_levels, n = max(len(m.points) for m in maps), max(m.n for m in maps)
         levels = np.full((len(maps), 1, n_levels), np.nan)  # nothing equals these
         tables = np.zeros((len(maps), n_levels, n - 1))
         for k, m in enumerate(maps):
-            levels[k, 0, : len(m.levels)] = m.levels
-            tables[k, : len(m.levels), : m.n - 1] = m.table[1:].T
+            levels[k, 0, : len(m.points)] = m.points
+            tables[k, : len(m.points), : m.n - 1] = m.table[1:].T
         lifted = graph.add("Unsqueeze", columns, graph.constant([2], np.int64))  # (d, N, 1)
         equal = graph.cast(graph.add("Equal", lifted, graph.constant(levels)), np.float64)
         values = graph.add("MatMul", equal, graph.constant(tables))  # (d, N, n - 1)
@@ -150,13 +107,13 @@ class CategoryMap(FeatureMap):
     @classmethod
     def c_code(cls, maps: Sequence[Self], writer: CWriter) -> str:
         """Search the levels."""
-        first = np.cumsum([0, *(len(m.levels) for m in maps)])
+        first = np.cumsum([0, *(len(m.points) for m in maps)])
         begin = np.cumsum([0, *(m.table.size for m in maps)])[:-1]
         return f"""/* Columns of categories: where their levels and their functions [level][function] begin. */
 {writer.integers("category_first", first)}
 {writer.integers("category_begin", begin)}
 {writer.integers("category_dims", [m.n for m in maps])}
-{writer.table("category_levels", np.concatenate([m.levels for m in maps]))}
+{writer.table("category_levels", np.concatenate([m.points for m in maps]))}
 {writer.table("category_functions", np.concatenate([m.table.T.ravel() for m in maps]))}
 
 static void category_values(REAL value, int k, REAL *phi)

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.maps.feature_map import ColumnSummary, FeatureMap, MapSettings
+from polytrain.maps.feature_map import ColumnSummary, MapSettings
 from polytrain.maps.karhunen_loeve import eigenfunctions, gauss_kernel, spline_kernel
-from polytrain.maps.packing import pack_tables, unpack_tables
+from polytrain.maps.tabulated import TabulatedMap, pack_tables, unpack_tables
 from polytrain.writing import CWriter, GraphWriter
 
 __all__ = ["TableMap"]
@@ -23,7 +23,7 @@ _HUGE = 1e307
 
 
 @dataclass(frozen=True, eq=False)
-class TableMap(FeatureMap):
+class TableMap(TabulatedMap):
     """Eigenfunctions of a kernel on the values of a column, by linear interpolation; constant beyond the range.
 
     The names say kernel and scale. "spline" functions may bend sharply, "gauss" functions are very smooth. The kernel
@@ -32,14 +32,10 @@ class TableMap(FeatureMap):
 
     Parameters
     ----------
+    points, weights, table
+        The knots, the part of the rows at each, and the functions there; see `TabulatedMap`.
     basis : {"spline", "spline-rank", "spline-distinct", "gauss", "gauss-rank"}
         Which functions.
-    knots : ndarray of shape (K,)
-        Values of the column, in order.
-    weights : ndarray of shape (K,)
-        Part of the rows at each knot.
-    table : ndarray of shape (n, K)
-        Functions at the knots, the first of them 1, the others with the size of their prior.
 
     Examples
     --------
@@ -53,16 +49,8 @@ class TableMap(FeatureMap):
 
     kind: ClassVar[str] = "table"
     bases: ClassVar[tuple[str, ...]] = ("spline", "spline-rank", "spline-distinct", "gauss", "gauss-rank")
-    needs_values: ClassVar[bool] = True
 
-    basis: str
-    knots: NDArray
-    weights: NDArray
-    table: NDArray
-
-    def __post_init__(self) -> None:
-        for array in (self.knots, self.weights, self.table):
-            array.setflags(write=False)
+    basis: str = "spline"
 
     @classmethod
     def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
@@ -70,31 +58,11 @@ class TableMap(FeatureMap):
         kernel, _, scale = settings.basis.partition("-")
         knots, weights = _knots(column, scale)
         functions = eigenfunctions(_KERNELS[kernel](_positions(knots, weights, scale)), weights)
-        return cls(settings.basis, knots, weights, np.vstack([np.ones(len(knots)), settings.size * functions]))
-
-    @property
-    def n(self) -> int:  # type: ignore[override]
-        """Number of functions, the constant included."""
-        return len(self.table)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, TableMap)
-            and self.basis == other.basis
-            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in ("knots", "weights", "table"))
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.basis, self.knots.tobytes(), self.table.tobytes()))
-
-    @property
-    def prior(self) -> NDArray:
-        """Standard deviation of each function over the rows; 1 for the constant."""
-        return np.sqrt(np.concatenate([[1.0], np.square(self.table[1:]) @ self.weights]))
+        return cls(knots, weights, np.vstack([np.ones(len(knots)), settings.size * functions]), settings.basis)
 
     def place(self, column: NDArray) -> NDArray:
         """Position among the knots: 2.5 is half-way between the third and the fourth."""
-        knots = self.knots
+        knots = self.points
         if max(-knots[0], knots[-1]) > _HUGE:  # distances between knots might overflow
             column, knots = column.astype(np.float64) / 4, knots / 4
             return np.interp(column, knots, np.arange(len(knots)))
@@ -103,7 +71,7 @@ class TableMap(FeatureMap):
     def values(self, x: NDArray, out: NDArray | None = None) -> NDArray:
         """Interpolate the table."""
         table, steps = self._tables[x.dtype.char]
-        before = np.minimum(x.astype(np.intp), max(len(self.knots) - 2, 0))
+        before = np.minimum(x.astype(np.intp), max(len(self.points) - 2, 0))
         out = np.take(table, before, axis=1, out=out, mode="clip")
         out += np.take(steps, before, axis=1, mode="clip") * (x - before.astype(x.dtype))
         return out
@@ -111,25 +79,13 @@ class TableMap(FeatureMap):
     @cached_property
     def _tables(self) -> dict[str, tuple[NDArray, NDArray]]:
         """The table, and what is added from knot to knot, in both compute dtypes."""
-        steps = np.diff(self.table, axis=1) if len(self.knots) > 1 else np.zeros((self.n, 1))
+        steps = np.diff(self.table, axis=1) if len(self.points) > 1 else np.zeros((self.n, 1))
         return {char: (self.table.astype(char), steps.astype(char)) for char in "df"}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("basis", "knots", "weights", "table")}
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """First and last knot."""
-        return float(self.knots[0]), float(self.knots[-1])
-
-    def measure(self) -> tuple[NDArray, NDArray]:
-        """The distribution of the column in the training rows, at the knots."""
-        return np.arange(len(self.knots), dtype=np.float64), self.weights
 
     @classmethod
     def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], dict[str, NDArray]]:
         """The tables, and which basis each is."""
-        arrays = pack_tables([m.knots for m in maps], [m.weights for m in maps], [m.table for m in maps])
+        arrays = pack_tables(maps)
         bases = sorted({m.basis for m in maps})
         return {"bases": bases}, {"basis": np.array([bases.index(m.basis) for m in maps], dtype=np.int64), **arrays}
 
@@ -146,14 +102,14 @@ class TableMap(FeatureMap):
             or not set(numbers.tolist()) <= set(range(len(named)))
         ):
             raise ValueError("the bases of the table maps are not plausible.")
-        return [cls(named[k], *m) for k, m in zip(numbers.tolist(), unpack_tables(arrays, count), strict=True)]
+        return [cls(*m, named[k]) for k, m in zip(numbers.tolist(), unpack_tables(arrays, count), strict=True)]
 
     @classmethod
     def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
         """Count the knots below a value, and interpolate there. Tables are padded to the same number of knots."""
-        n_knots = max(len(m.knots) for m in maps) + 1  # at least one more than needed: there is always a next knot
-        last = np.array([[len(m.knots) - 1] for m in maps])
-        knots = np.stack([np.pad(m.knots, (0, n_knots - len(m.knots)), mode="edge") for m in maps])
+        n_knots = max(len(m.points) for m in maps) + 1  # at least one more than needed: there is always a next knot
+        last = np.array([[len(m.points) - 1] for m in maps])
+        knots = np.stack([np.pad(m.points, (0, n_knots - len(m.points)), mode="edge") for m in maps])
         ends = graph.constant(knots[:, :1]), graph.constant(knots[:, -1:])
         x = graph.add("Min", graph.add("Max", columns, ends[0]), ends[1])
         lifted = graph.add("Unsqueeze", x, graph.constant([2], np.int64))  # (d, N, 1)
@@ -169,7 +125,7 @@ class TableMap(FeatureMap):
         part = graph.add("Div", graph.add("Sub", x, low), graph.add("Where", empty, graph.constant(1.0), gap))
         values = []
         for i in range(1, max(m.n for m in maps)):
-            rows = [m.table[i] if i < m.n else np.zeros(len(m.knots)) for m in maps]
+            rows = [m.table[i] if i < m.n else np.zeros(len(m.points)) for m in maps]
             table = graph.constant(np.stack([np.pad(row, (0, n_knots - len(row)), mode="edge") for row in rows]))
             left, right = (graph.add("GatherElements", table, index, axis=1) for index in (before, after))
             values.append(graph.add("Add", left, graph.add("Mul", part, graph.add("Sub", right, left))))
@@ -178,13 +134,13 @@ class TableMap(FeatureMap):
     @classmethod
     def c_code(cls, maps: Sequence[Self], writer: CWriter) -> str:
         """Search the knots by halving, and interpolate."""
-        first = np.cumsum([0, *(len(m.knots) for m in maps)])
+        first = np.cumsum([0, *(len(m.points) for m in maps)])
         begin = np.cumsum([0, *(m.table.size for m in maps)])[:-1]
         return f"""/* Columns in tables over knots: where their knots and their functions [knot][function] begin. */
 {writer.integers("table_first", first)}
 {writer.integers("table_begin", begin)}
 {writer.integers("table_dims", [m.n for m in maps])}
-{writer.table("table_knots", np.concatenate([m.knots for m in maps]))}
+{writer.table("table_knots", np.concatenate([m.points for m in maps]))}
 {writer.table("table_functions", np.concatenate([m.table.T.ravel() for m in maps]))}
 
 static void table_values(REAL value, int k, REAL *phi)
