@@ -12,12 +12,27 @@ from reference import (
     objective,
 )
 
+from polytrain.learning import core_solvers
 from polytrain.learning.core_solvers import SOLVERS, CoreSolver, solve_linear
+from polytrain.learning.engines.tasks import TaskEngine
 from polytrain.learning.gauge import fit_ranks, shift_right
+from polytrain.learning.losses import get_loss
 from polytrain.learning.problem import GRADIENT, Need
 from polytrain.tensor import clip_ranks
 
 ALPHA = 1e-2
+
+
+class AtOnce:
+    """A runner of tasks whose handles are the results."""
+
+    def map(self, function, *columns):
+        return [function(*row) for row in zip(*columns, strict=True)]
+
+    def collect(self, handles):
+        return handles
+
+
 BASES = ["power", "chebyshev", "legendre"]
 
 
@@ -187,3 +202,50 @@ def test_solve_linear_meets_the_first_order_condition_to_rounding(loss):
     explicit = np.vstack([np.ones(80), problem.columns]).T
     slopes = problem.weights * loss_slopes(loss, problem.target, explicit @ model.ravel())
     assert np.abs(explicit.T @ slopes + ALPHA * model.ravel()).max() < 1e-13
+
+
+@pytest.mark.parametrize("where", ["local", "tasks"])
+@pytest.mark.parametrize("alpha", [1e-6, 1e-2, 10.0])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_update_in_the_space_of_the_rows_is_the_exact_one(loss, alpha, where, monkeypatch):
+    monkeypatch.setattr(core_solvers, "_MANY_UNKNOWNS", 1)
+    problem = make_problem(8, (3, 3, 3, 3, 3), 6, 40, loss, "legendre")
+    engine, cores = _stand_at(problem, 6, 2)
+    assert cores[2].size > 40
+    if where == "tasks":
+        engine = TaskEngine(AtOnce(), [problem.rows.block(slice(0, 9)), problem.rows.block(slice(9, 40))],
+                            get_loss(loss), problem.maps)  # fmt: skip
+        engine.place(fit_ranks(problem.cores, clip_ranks(problem.dims, 6), np.random.default_rng(0)))
+        for k in range(2):
+            engine.move_right(cores[k])
+        engine.score(cores[2])
+    taken = []
+    direction = core_solvers._RowSpace.direction
+
+    def spy(*arguments):
+        taken.append(arguments)
+        return direction(*arguments)
+
+    monkeypatch.setattr(core_solvers._RowSpace, "direction", spy)
+    before = engine.mean_loss() + alpha / 2 * np.sum(cores[2] ** 2)
+    core = CoreSolver("auto", loss == "squared").update(engine, cores[2], alpha)
+    assert taken
+    reached = objective(_replaced(cores, 2, core), problem, alpha)
+    assert reached <= before * (1 + 1e-12)
+    if loss == "squared":
+        best = _squared_minimiser(problem, cores, 2, alpha)
+        np.testing.assert_allclose(core, best, atol=1e-7 * np.abs(best).max())
+    else:
+        best = objective(_replaced(cores, 2, _logistic_minimiser(problem, cores, 2, alpha)), problem, alpha)
+        assert before - reached >= 0.99 * (before - best)
+
+
+def test_surroundings_are_the_factors_of_the_design_matrix():
+    problem = make_problem(9, (3, 2, 4), (3, 4), 30, "logistic", "chebyshev")
+    engine, cores = _stand_at(problem, (3, 4), 1)
+    left, values, right, curvature = engine.surroundings()
+    explicit = np.einsum("aj,ij,bj->jaib", left, values, right).reshape(30, -1)
+    np.testing.assert_allclose(explicit, c_matrix(cores, 1, problem.columns, "chebyshev"), atol=1e-12)
+    scores = explicit @ cores[1].ravel()
+    expected = problem.weights * loss_curvatures("logistic", problem.target, scores)
+    np.testing.assert_allclose(curvature, expected, atol=1e-14)

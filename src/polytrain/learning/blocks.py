@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from polytrain.learning import kernels
 from polytrain.learning.losses import Loss
-from polytrain.learning.problem import Facts, Need, ProblemRows
+from polytrain.learning.problem import Facts, Need, ProblemRows, Surroundings
 from polytrain.maps import MapList
 from polytrain.tensor.contract import khatri_rao
 from polytrain.tensor.thin_products import multiply_rows, sum_over_rows
@@ -289,6 +289,11 @@ class TrainBlock(RowBlock):
         """Spread times the weighted far environment."""
         weighted = np.multiply(self._sides()[1], self.here.slope, out=self._like_far())
         return self._adjoint(self._near_spread(), weighted)
+
+    def surroundings(self) -> Surroundings:
+        """Environments, function values and curvatures of all rows, in fresh memory where they share it."""
+        left, right = self._bonds[self._site], self._bonds[self._site + 1]
+        return Surroundings(left, self._values().copy(), right, self.here.curvature)
 
     def product(self, step: NDArray) -> NDArray:
         """Multiply with the Gram matrix, and remember the scores of the step."""

@@ -42,6 +42,8 @@ _LBFGS_ITERATIONS = 200
 # A relative rise of the objective that rounding explains.
 _ROUNDING = 1e-12
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
+# Cores of fewer unknowns are never solved in the space of the rows, nor with a smaller alpha.
+_MANY_UNKNOWNS, _LEAST_ALPHA = 512, 1e-9
 # Products that a CG update takes as a rule, residual and preconditioner included.
 _USUAL_CG = 6
 
@@ -79,6 +81,38 @@ def _inverse(hessian: NDArray, alpha: float) -> Callable[[NDArray], NDArray]:
         inverse[keep] = 1.0 / values[keep]
         return lambda vector: vectors @ (inverse * (vectors.T @ vector))
     return lambda vector: cho_solve(factor, vector, check_finite=False)
+
+
+class _RowSpace:
+    """Solve exactly with one unknown per row, where rows are fewer than the entries of the core.
+
+    With B = diag(weights * curvature)^(1/2) C the Newton system is (B'B + alpha) step = -gradient, and
+
+        (B'B + alpha)^-1 = (1 - B' (B B' + alpha)^-1 B) / alpha.
+
+    B B' has the elementwise product of three small Gram matrices in it: neither C nor the Hessian is ever formed.
+    """
+
+    needs = GRADIENT
+
+    @staticmethod
+    def direction(rows: Engine, facts: Facts, shape: tuple[int, ...], alpha: float) -> Direction:
+        left, values, right, curvature = rows.surroundings()
+        root = np.sqrt(curvature)
+        matrix = (left.T @ left) * (values.T @ values) * (right.T @ right)
+        matrix *= root[:, None] * root
+        matrix.flat[:: len(matrix) + 1] += alpha
+        factor = cho_factor(matrix, lower=True, check_finite=False)
+        spread = (left[:, None, :] * values).reshape(shape[0] * shape[1], -1)
+
+        def solve(gradient: NDArray) -> NDArray:
+            image = np.einsum("pj,pj->j", gradient.reshape(len(spread), -1) @ right, spread)
+            dual = root * cho_solve(factor, root * image, check_finite=False)
+            step = (((spread * dual) @ right.T).reshape(shape) - gradient) / alpha
+            rows.aim(step)
+            return step
+
+        return solve
 
 
 def _eigenbasis(matrix: NDArray) -> tuple[NDArray, NDArray]:
@@ -263,7 +297,9 @@ class CoreSolver:
         exact = self.name == "exact" or not _suits_cg(core.shape, rows.n_distinct)
         if self.name == "auto":
             exact = exact or _prefers_exact(core.shape, rows.n_products)
-        method = _Exact if exact else _ConjugateGradients
+        method: Any = _Exact if exact else _ConjugateGradients
+        if self.name != "exact" and _prefers_rows(core.size, rows.n_rows, alpha):
+            exact, method = True, _RowSpace
         if self.quadratic:
             return _quadratic_update(rows, core, alpha, method, refine=exact)
         return _newton_update(rows, core, alpha, method)
@@ -280,6 +316,14 @@ def _suits_cg(shape: tuple[int, ...], n_distinct: int) -> bool:
     """
     a, n, b = shape
     return a * n * b < n_distinct
+
+
+def _prefers_rows(n_unknowns: int, n_rows: int, alpha: float) -> bool:
+    """Whether an exact update has fewer unknowns in the space of the rows, and is worth it.
+
+    It loses as many digits as alpha has zeros; with very few unknowns the other way costs next to nothing.
+    """
+    return n_unknowns >= _MANY_UNKNOWNS and n_rows < n_unknowns and alpha >= _LEAST_ALPHA
 
 
 def _prefers_exact(shape: tuple[int, ...], n_products: int) -> bool:

@@ -9,6 +9,7 @@ is not the rows' business.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from polytrain.learning.sampling import row_keys
 
-__all__ = ["FACTORS", "GRADIENT", "LOSS", "Facts", "Need", "ProblemRows", "add_up"]
+__all__ = ["FACTORS", "GRADIENT", "LOSS", "Facts", "Need", "ProblemRows", "Surroundings", "add_up"]
 
 
 class ProblemRows(NamedTuple):
@@ -108,6 +109,28 @@ class Facts(NamedTuple):
     left: NDArray | None = None
     middle: Any = None
     right: NDArray | None = None
+
+
+class Surroundings(NamedTuple):
+    """All that the rows know about one core, for few rows: the row vectors of C are products of the first three.
+
+    Attributes
+    ----------
+    left, values, right : ndarray of shape (a, N), (n, N) and (b, N)
+        Environments and function values.
+    curvature : ndarray of shape (N,)
+        Weights times the curvature of the loss at the present scores.
+    """
+
+    left: NDArray
+    values: NDArray
+    right: NDArray
+    curvature: NDArray
+
+    @classmethod
+    def join(cls, found: Iterable[Surroundings]) -> Surroundings:
+        """Put the rows of several blocks side by side, in float64."""
+        return cls(*(np.concatenate(parts, axis=-1).astype(np.float64) for parts in zip(*found, strict=True)))
 
 
 def add_up(answers: Any) -> Any:

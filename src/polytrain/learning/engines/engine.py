@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from polytrain.learning.kernels import gram_from_moments
 from polytrain.learning.losses import Loss
-from polytrain.learning.problem import LOSS, Facts, Need, ProblemRows
+from polytrain.learning.problem import LOSS, Facts, Need, ProblemRows, Surroundings
 from polytrain.maps import MapList
 
 __all__ = ["CoreRows", "Engine", "LinearRows", "Standpoint"]
@@ -164,6 +164,10 @@ class Engine(CoreRows):
     @abstractmethod
     def _product(self, step: NDArray) -> NDArray:
         """Multiply with the Gram matrix."""
+
+    @abstractmethod
+    def surroundings(self) -> Surroundings:
+        """Bring what the rows know about the core stood at to the memory of this process; for few rows."""
 
     @abstractmethod
     def _clear_ray(self) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from polytrain.learning.blocks import LinearBlock, RowBlock, Scratch, TrainBlock
 from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Standpoint
 from polytrain.learning.losses import Loss
-from polytrain.learning.problem import Facts, Need, ProblemRows, add_up
+from polytrain.learning.problem import Facts, Need, ProblemRows, Surroundings, add_up
 from polytrain.learning.sampling import DistinctRows, choose_rows
 from polytrain.maps import MapList
 
@@ -111,6 +111,9 @@ class BlockEngine(_BlockRows, Engine):
 
     def _extend(self, core: NDArray, following: Standpoint) -> None:
         self._tell(TrainBlock.move, core, *following)
+
+    def surroundings(self) -> Surroundings:
+        return Surroundings.join(self._ask(TrainBlock.surroundings))
 
     def _product(self, step: NDArray) -> NDArray:
         return add_up(self._ask(TrainBlock.product, step))

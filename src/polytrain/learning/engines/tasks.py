@@ -22,7 +22,7 @@ from polytrain.learning.blocks import LinearBlock, LossAt, Scratch, TrainBlock
 from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Standpoint
 from polytrain.learning.engines.local import hash_rows, row_ranges
 from polytrain.learning.losses import Loss
-from polytrain.learning.problem import Facts, Need, ProblemRows, add_up
+from polytrain.learning.problem import Facts, Need, ProblemRows, Surroundings, add_up
 from polytrain.learning.sampling import DistinctRows, choose_rows
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import FeatureMap, MapList
@@ -134,6 +134,10 @@ def _product(at: Any, rows: ProblemRows, left: Any, right: Any, here: LossAt, st
 def _facts(at: Any, rows: ProblemRows, left: Any, right: Any, here: LossAt, need: Need) -> Facts:
     facts = add_up(block.facts(need) for _, block in at.blocks(rows, left, right, here))
     return facts._replace(loss=here.value)
+
+
+def _surroundings(at: Any, rows: ProblemRows, left: Any, right: Any, here: LossAt) -> Surroundings:
+    return Surroundings.join(block.surroundings() for _, block in at.blocks(rows, left, right, here))
 
 
 def _distinct(at: None, rows: ProblemRows) -> DistinctRows:
@@ -272,6 +276,9 @@ class TaskEngine(_TaskRows, Engine):
         sides = (self._bonds[site], self._nothing()) if to_right else (self._nothing(), self._bonds[site + 1])
         extended = self._runner.map(_Task(_extend, self._where(), core), self._partitions, *sides)
         self._bonds[site + 1 if to_right else site] = extended
+
+    def surroundings(self) -> Surroundings:
+        return Surroundings.join(self._runner.collect(self._map(_surroundings, own=[self._here])))
 
     def _product(self, step: NDArray) -> NDArray:
         return self._total(self._map(_product, step, own=[self._here]))
