@@ -115,7 +115,7 @@ class Rows(ABC):
     @cached_property
     def sketch(self) -> RowSketch:
         """A few different rows that stand for all."""
-        return RowSketch.merge(self._collect(self._map(sketch_rows)))
+        return RowSketch.merge(self._collect(self._map(sketch_rows, self.summary.largest_weight)))
 
     def label_codes(self) -> NDArray:
         """Index of every row's label in the summary, in the memory of this process; -1 for rows without weight."""

@@ -51,8 +51,8 @@ def _smallest(hashes: NDArray, X: NDArray, weights: NDArray) -> RowSketch:
     return RowSketch(different[:SKETCH_ROWS], X[first[:SKETCH_ROWS]], totals[:SKETCH_ROWS])
 
 
-def sketch_rows(rows: RawRows) -> RowSketch:
-    """Sketch one partition; weights are in units of its own largest one, so that sums do not overflow."""
+def sketch_rows(rows: RawRows, largest_weight: float = 1.0) -> RowSketch:
+    """Sketch one partition; weights are in units of the largest one of all rows, so that sums do not overflow."""
     rows = rows.filled()
     hashes = np.zeros(len(rows.X), dtype=np.uint64)
     with np.errstate(over="ignore"):
@@ -62,4 +62,4 @@ def sketch_rows(rows: RawRows) -> RowSketch:
             hashes ^= hashes >> np.uint64(32)
             hashes *= np.uint64(0xD6E8FEB86659FD93)
             hashes ^= hashes >> np.uint64(29)
-    return _smallest(hashes, rows.X.astype(np.float64, copy=False), rows.weights)
+    return _smallest(hashes, rows.X.astype(np.float64, copy=False), rows.weights / largest_weight)
