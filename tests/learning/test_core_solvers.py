@@ -12,6 +12,7 @@ from reference import (
     objective,
 )
 
+from polytrain import TensorTrainRegressor
 from polytrain.learning import core_solvers
 from polytrain.learning.core_solvers import SOLVERS, CoreSolver, solve_linear
 from polytrain.learning.engines.tasks import TaskEngine
@@ -249,3 +250,12 @@ def test_surroundings_are_the_factors_of_the_design_matrix():
     scores = explicit @ cores[1].ravel()
     expected = problem.weights * loss_curvatures("logistic", problem.target, scores)
     np.testing.assert_allclose(curvature, expected, atol=1e-14)
+
+
+def test_rows_that_depend_on_each_other_do_not_stop_an_update():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(100, 12)), 3, axis=0)
+    y = rng.normal(size=300)
+    model = TensorTrainRegressor(basis="spline", rank=8, alpha=1e-6, bandwidth=30.0, max_sweeps=1, random_state=0)
+    assert np.isfinite(model.fit(X, y).predict(X)).all()
+    assert min(record["decrease"] for record in model.history_) >= 0

@@ -163,3 +163,33 @@ def test_few_rows_of_very_many_columns():
     model = TensorTrainRegressor(degree=1, rank=4, init="dual", max_sweeps=0, alpha=1e-3).fit(X, X[:, 0])
     assert np.isfinite(model.predict(X)).all()
     assert len(model.maps_) == 2000
+
+
+def test_rows_that_are_alike_are_solved_as_one():
+    problem = make_problem(8, (3, 2, 3), 2, 30)
+    order = np.repeat(np.arange(30), 40)
+    many = replace(problem, columns=problem.columns[:, order], target=problem.target[order],
+                   weights=problem.weights[order] / 40)  # fmt: skip
+    assert many.rows.merged().n_rows == 30
+    ranks = clip_ranks(problem.dims, 10**6)
+    one, other = (
+        dense_tensor(dual_start(p.engine(), p.maps, ranks, 1e-3, 0, np.random.default_rng(0))) for p in (problem, many)
+    )
+    np.testing.assert_allclose(one, other, atol=1e-10)
+
+
+def test_numbers_of_rows_beyond_counting():
+    """Above some number of different rows engines only say that there are many."""
+    problem = make_problem(9, (2, 2), 2, 140_000, weighted=False)
+    problem = replace(problem, target=problem.target + 20)  # they are counted by sign
+    engine = problem.engine()
+    assert engine.n_distinct > 10**9
+    cores = dual_start(engine, problem.maps, clip_ranks(problem.dims, 2), 1e-6, 0, np.random.default_rng(0))
+    scores = dense_scores(cores, problem.columns[:, :200], "power")
+    assert np.corrcoef(scores, problem.target[:200])[0, 1] > 0.9
+
+
+def test_a_kernel_that_overflows_says_what_to_do():
+    X = np.where(np.random.default_rng(0).random((40, 1100)) > 0.5, 1.0, -1.0)
+    with pytest.raises(ValueError, match=r"the kernel of init='dual' overflows with 1100 columns; use init='linear'"):
+        TensorTrainRegressor(init="dual", rank=2, max_sweeps=0).fit(X, X[:, 0])

@@ -111,9 +111,8 @@ def test_levels_that_were_never_seen_are_the_mean():
 def test_very_many_levels_are_cut_to_the_frequent_ones():
     counts = np.arange(1, 1001)
     feature_map = fit_map(MapSettings("category"), summary_of(np.arange(1000), counts))
-    assert len(feature_map.points) == 256
-    assert feature_map.points[0] == 744
-    assert feature_map.n <= 17
+    assert len(feature_map.points) == feature_map.n == 64
+    assert feature_map.points[0] == 936
 
 
 @pytest.mark.parametrize("basis", BASES)
@@ -302,3 +301,56 @@ def test_blocks_give_the_model_of_arrays():
         model = TensorTrainRegressor(max_memory="1 MB", **settings).fit(Blocks())
         np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-8)
         assert model.maps_.dims == expected.maps_.dims
+
+
+def test_all_levels_are_told_apart_however_frequent():
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(50), 20)
+    X = np.column_stack([codes, rng.normal(size=1000)])
+    y = rng.normal(size=50)[codes]
+    settings = {"basis": ["category", "spline"], "alpha": 1e-8, "rank": 4, "random_state": 0}
+    plain = TensorTrainRegressor(**settings).fit(X, y)
+    assert plain.score(X, y) > 0.9999
+    nearly = TensorTrainRegressor(**settings).fit(X, y, rng.uniform(0.999, 1.001, 1000))
+    np.testing.assert_allclose(nearly.predict(X), plain.predict(X), atol=1e-3)
+
+
+def test_levels_are_the_same_in_both_precisions():
+    levels = np.array([0.1, 0.3, 0.7])
+    for fitted, asked in ((np.float64, np.float32), (np.float32, np.float64)):
+        feature_map = fit_map(MapSettings("category"), summary_of(levels.astype(fitted)))
+        np.testing.assert_array_equal(feature_map.place(levels.astype(asked)), [0, 1, 2])
+    close = 1.7e9 + np.arange(3)  # float32 cannot tell these apart
+    feature_map = fit_map(MapSettings("category"), summary_of(close))
+    np.testing.assert_array_equal(feature_map.place(close), [0, 1, 2])
+
+
+@pytest.mark.parametrize("basis", TableMap.bases)
+@pytest.mark.parametrize(
+    "column", [np.arange(300) * 5e-324, np.array([0, 1e-322, 1.0] * 100), np.array([0, 5e-324] * 9)]
+)
+def test_values_too_close_to_be_told_apart_are_one(basis, column):
+    feature_map = fit_map(MapSettings(basis), summary_of(column))
+    assert np.isfinite(feature_map.values(feature_map.place(np.array([*column, 5e-323, -1.0, 2.0])))).all()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_knots_that_float_cannot_tell_apart_are_exported(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([1.7e9 + rng.integers(0, 300, 400), rng.normal(size=400)])
+    model = TensorTrainRegressor(basis="spline", rank=2, alpha=1e-3, random_state=0).fit(X, X[:, 1])
+    (tmp_path / "model.c").write_text(to_c(model, dtype="float32"))
+    subprocess.run(["cc", "-std=c99", "-shared", "-fPIC", "-o", tmp_path / "m.so", tmp_path / "model.c"], check=True)
+    predict = ctypes.CDLL(str(tmp_path / "m.so")).model_predict
+    predict.restype = ctypes.c_float
+    rows = np.ascontiguousarray(X, dtype=np.float32)
+    found = [predict(row.ctypes.data_as(ctypes.POINTER(ctypes.c_float))) for row in rows]
+    assert np.isfinite(found).all()
+
+
+def test_very_many_columns_with_very_many_functions():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1000))
+    model = TensorTrainRegressor(basis="spline", rank=2, max_sweeps=0, random_state=0).fit(X, X[:, 0])
+    assert sum(model.maps_.linear_sizes()) == 4000
+    assert np.isfinite(model.predict(X)).all()

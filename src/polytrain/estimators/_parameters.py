@@ -71,8 +71,10 @@ def check_map_parameters(parameters: dict[str, Any], n_features: int) -> tuple[l
     degrees = _per_feature("degree", parameters["degree"], n_features)
     several = _is_sequence(parameters["degree"])
     degrees = [check_count(f"degree[{k}]" if several else "degree", degree, 1) for k, degree in enumerate(degrees)]
-    if parameters["bandwidth"] is not None and not check_nonnegative("bandwidth", parameters["bandwidth"]) > 0:
-        raise ValueError(f"bandwidth must be a positive number or None, got {parameters['bandwidth']!r}.")
+    bandwidth = parameters["bandwidth"]
+    is_number = isinstance(bandwidth, Real) and not isinstance(bandwidth, bool | np.bool_)
+    if bandwidth is not None and not (is_number and 0 < float(bandwidth) < 1e6):
+        raise ValueError(f"bandwidth must be a positive number, no more than 1e6, or None, got {bandwidth!r}.")
     bases = _per_feature("basis", parameters["basis"], n_features)
     for basis in bases if _is_sequence(parameters["basis"]) else bases[:1]:
         check_choice("basis", basis, basis_names())

@@ -106,7 +106,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; "balanced" makes all classes weigh the same in total.
     warm_start : bool, default=False
-        Start from the trains of the last fit, in the maps that they were learned in.
+        Start from the trains of the last fit, in the maps that they were learned in, with their ranges and bandwidth.
     random_state : int, RandomState instance or None, default=None
         Randomness of the start and of the rows that the first sweeps see.
     n_jobs : int or None, default=None

@@ -73,7 +73,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Folder that keeps the state of every train after each sweep. A fit with the same rows, parameters and
         ``random_state`` (an integer) goes on from what is there and ends with the same model.
     warm_start : bool, default=False
-        Start from the trains of the last fit, in the maps that they were learned in.
+        Start from the trains of the last fit, in the maps that they were learned in, with their ranges and bandwidth.
     random_state : int, RandomState instance or None, default=None
         Randomness of the start and of the rows that the first sweeps see.
     n_jobs : int or None, default=None

@@ -149,7 +149,8 @@ class LinearBlock(RowBlock):
     def __init__(self, rows: ProblemRows, loss: Loss, maps: MapList) -> None:
         super().__init__(rows, loss, np.dtype(np.float64))
         self._columns, self._maps = rows.columns, maps
-        self._n_values = 1 + sum(maps.linear_sizes())
+        self._sizes = maps.linear_sizes()
+        self._n_values = 1 + sum(self._sizes)
         self._size = max(_MIN_ROWS, _WORK_BYTES // (8 * self._n_values))
         self._only_values = self._values(slice(None)) if self.n_rows <= self._size else None
 
@@ -158,10 +159,9 @@ class LinearBlock(RowBlock):
         values = np.empty((self._n_values, columns.shape[1]))
         values[0] = 1
         start = 1
-        for feature_map, column in zip(self._maps, columns, strict=True):
-            functions = feature_map.linear_values(column)
-            values[start : start + len(functions)] = functions
-            start += len(functions)
+        for feature_map, size, column in zip(self._maps, self._sizes, columns, strict=True):
+            values[start : start + size] = feature_map.linear_values(column)[:size]
+            start += size
         return values
 
     def _pieces(self) -> Iterator[tuple[slice, NDArray]]:

@@ -71,11 +71,16 @@ class _Exact:
 def _inverse(hessian: NDArray, alpha: float) -> Callable[[NDArray], NDArray]:
     """Factor the Hessian; the returned function multiplies a vector with its inverse."""
     hessian.flat[:: len(hessian) + 1] += alpha
+    return _factored(hessian)
+
+
+def _factored(matrix: NDArray) -> Callable[[NDArray], NDArray]:
+    """Factor a matrix that should be positive definite, and return what multiplies a vector with its inverse."""
     try:
-        factor = cho_factor(hessian, lower=True, check_finite=False)
+        factor = cho_factor(matrix, lower=True, check_finite=False)
     except LinAlgError:
         # Singular up to rounding (tiny alpha, or columns that depend on each other): the solution of least norm.
-        values, vectors = eigh(hessian, check_finite=False)
+        values, vectors = eigh(matrix, check_finite=False)
         keep = values > _EPS * len(values) * max(values[-1], 0.0)
         inverse = np.zeros_like(values)
         inverse[keep] = 1.0 / values[keep]
@@ -102,12 +107,12 @@ class _RowSpace:
         matrix = (left.T @ left) * (values.T @ values) * (right.T @ right)
         matrix *= root[:, None] * root
         matrix.flat[:: len(matrix) + 1] += alpha
-        factor = cho_factor(matrix, lower=True, check_finite=False)
+        invert = _factored(matrix)
         spread = (left[:, None, :] * values).reshape(shape[0] * shape[1], -1)
 
         def solve(gradient: NDArray) -> NDArray:
             image = np.einsum("pj,pj->j", gradient.reshape(len(spread), -1) @ right, spread)
-            dual = root * cho_solve(factor, root * image, check_finite=False)
+            dual = root * invert(root * image)
             step = (((spread * dual) @ right.T).reshape(shape) - gradient) / alpha
             rows.aim(step)
             return step

@@ -40,6 +40,8 @@ def product_kernel(values: Sequence[NDArray]) -> NDArray:
 def solve_dual(values: Sequence[NDArray], target: NDArray, weights: NDArray, alpha: float) -> NDArray:
     """Coefficients c of the rows, (N,), without a limit on the ranks."""
     kernel = product_kernel(values)
+    if not np.isfinite(kernel).all():
+        raise FloatingPointError(f"the kernel of init='dual' overflows with {len(values)} columns; use init='linear'")
     # Rows of small weight count little: their own part of the ridge is large.
     root = np.sqrt(weights)
     scaled = root[:, None] * kernel * root

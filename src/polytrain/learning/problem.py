@@ -58,6 +58,14 @@ class ProblemRows(NamedTuple):
         """Number of rows."""
         return len(self.target)
 
+    def merged(self) -> Self:
+        """Return rows that are alike as one row, with their total weight and their mean target, without the offset."""
+        target = self.target if self.offset is None else self.target - self.offset
+        _, first, place = np.unique(self.keys, return_index=True, return_inverse=True)
+        weights = np.bincount(place, self.weights)
+        means = np.bincount(place, self.weights * target) / weights
+        return type(self)(self.columns[:, first], means, weights, self.keys[first])
+
     def block(self, rows: slice) -> Self:
         """Views of some rows that follow each other."""
         offset = None if self.offset is None else self.offset[rows]

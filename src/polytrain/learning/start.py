@@ -29,7 +29,7 @@ def linear_cores(bias: float, weights: NDArray, maps: MapList) -> list[NDArray]:
     for k, (feature_map, own) in enumerate(zip(maps, np.split(weights, stops[:-1]), strict=True)):
         core = np.zeros((2, feature_map.n, 2))
         core[0, 0, 0] = 1.0
-        core[1, :, 0] = own @ feature_map.linear
+        core[1, :, 0] = own @ feature_map.linear[: len(own)]
         core[1, 0, 1] = 1.0
         if k == len(maps) - 1:
             core = core[:, :, :1]
@@ -62,17 +62,18 @@ def linear_start(
 def dual_start(
     engine: Engine, maps: MapList, ranks: Sequence[int], alpha: float, seed: int, rng: np.random.Generator
 ) -> list[NDArray]:
-    """Start from the exact solution of the kernel problem on at most so many rows, cut to these ranks.
+    """Start from the exact solution of the kernel problem on about so many different rows, cut to these ranks.
 
-    Of more rows a sample is taken, with an alpha that is larger as they are fewer: noise does not shrink with it.
+    Of more rows a sample is taken, with an alpha that is larger as they are fewer: noise does not shrink with it. Rows
+    that are alike are one row with all of their weight, which has the same solution.
     """
-    fraction = min(1.0, _DUAL_ROWS / engine.n_distinct)
-    rows = engine.gather(fraction, seed)
+    n_distinct = min(engine.n_distinct, engine.n_rows)  # the former is no more than a bound where there are many
+    rows = engine.gather(min(1.0, _DUAL_ROWS / n_distinct), seed).merged()
+    fraction = min(1.0, rows.n_rows / n_distinct)
     values = [
         feature_map.values(column.astype(np.float64)) for feature_map, column in zip(maps, rows.columns, strict=True)
     ]
-    target = rows.target if rows.offset is None else rows.target - rows.offset
-    return fit_ranks(dual_train(values, target, rows.weights, alpha / fraction, ranks), ranks, rng)
+    return fit_ranks(dual_train(values, rows.target, rows.weights, alpha / fraction, ranks), ranks, rng)
 
 
 def random_start(dims: Sequence[int], ranks: Sequence[int], rng: np.random.Generator) -> list[NDArray]:

@@ -17,8 +17,9 @@ from polytrain.writing import CWriter, GraphWriter
 
 __all__ = ["CategoryMap"]
 
-# Levels beyond these, the rarest ones, are as good as unknown.
-_MOST_LEVELS = 256
+# Levels beyond these, the rarest ones, are as good as unknown. All others are told apart: levels that are equally
+# frequent have equal variances, and any choice among their functions would be left to rounding.
+_MOST_LEVELS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ class CategoryMap(TabulatedMap):
         """Take the most frequent levels and find functions that tell them apart."""
         kept = np.sort(np.argsort(-column.weights, kind="stable")[:_MOST_LEVELS])
         levels, weights = column.values[kept], column.weights[kept] / column.weights[kept].sum()
-        functions = eigenfunctions(level_kernel(levels), weights)
+        functions = eigenfunctions(level_kernel(levels), weights, variance_kept=1.0, most=_MOST_LEVELS)
         return cls(levels, weights, np.vstack([np.ones(len(levels)), settings.size * functions]))
 
     @property
@@ -60,9 +61,19 @@ class CategoryMap(TabulatedMap):
 
     def place(self, column: NDArray) -> NDArray:
         """Index of the level, or one more than there are for any other number."""
-        index = np.minimum(np.searchsorted(self.points, column), len(self.points) - 1)
-        known = self.points[index].astype(column.dtype) == column
-        return np.where(known, index, len(self.points)).astype(column.dtype)
+        levels, values = self._comparable(self.points), self._comparable(column)
+        index = np.minimum(np.searchsorted(levels, values), len(levels) - 1)
+        return np.where(levels[index] == values, index, len(levels)).astype(column.dtype)
+
+    @cached_property
+    def _single(self) -> bool:
+        """Whether levels differ in float32 too: then 0.1 is the same level in float32 and in float64."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool((np.diff(self.points.astype(np.float32)) > 0).all())
+
+    def _comparable(self, values: NDArray) -> NDArray:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return values.astype(np.float32 if self._single else np.float64)
 
     def values(self, x: NDArray, out: NDArray | None = None) -> NDArray:
         """Look the levels up."""
@@ -99,7 +110,13 @@ class CategoryMap(TabulatedMap):
         for k, m in enumerate(maps):
             levels[k, 0, : len(m.points)] = m.points
             tables[k, : len(m.points), : m.n - 1] = m.table[1:].T
-        lifted = graph.add("Unsqueeze", columns, graph.constant([2], np.int64))  # (d, N, 1)
+        rounded = graph.cast(graph.cast(columns, np.float32), np.float64)
+        single = graph.constant(np.array([[m._single] for m in maps]))
+        compared = graph.add("Where", single, rounded, columns)
+        levels = np.where(
+            np.array([m._single for m in maps])[:, None, None], levels.astype(np.float32).astype(np.float64), levels
+        )
+        lifted = graph.add("Unsqueeze", compared, graph.constant([2], np.int64))  # (d, N, 1)
         equal = graph.cast(graph.add("Equal", lifted, graph.constant(levels)), np.float64)
         values = graph.add("MatMul", equal, graph.constant(tables))  # (d, N, n - 1)
         return [graph.add("Gather", values, graph.constant(i, np.int64), axis=2) for i in range(n - 1)]
@@ -113,7 +130,8 @@ class CategoryMap(TabulatedMap):
 {writer.integers("category_first", first)}
 {writer.integers("category_begin", begin)}
 {writer.integers("category_dims", [m.n for m in maps])}
-{writer.table("category_levels", np.concatenate([m.points for m in maps]))}
+{writer.integers("category_single", [int(m._single) for m in maps])}
+{writer.table("category_levels", np.concatenate([m._comparable(m.points) for m in maps]))}
 {writer.table("category_functions", np.concatenate([m.table.T.ravel() for m in maps]))}
 
 static void category_values(REAL value, int k, REAL *phi)
@@ -121,6 +139,7 @@ static void category_values(REAL value, int k, REAL *phi)
     const int n = category_dims[k];
     phi[0] = 1;
     for (int i = 1; i < n; i++) phi[i] = 0;
+    if (category_single[k]) value = (float)value;
     for (int c = category_first[k]; c < category_first[k + 1]; c++)
         if (value >= category_levels[c] && value <= category_levels[c]) {{
             const REAL *here = category_functions + category_begin[k] + (c - category_first[k]) * n;

@@ -13,8 +13,8 @@ from scipy.linalg import eigh
 
 __all__ = ["eigenfunctions", "gauss_kernel", "level_kernel", "spline_kernel"]
 
-# Functions are kept until they have this part of the variance, but no more than so many.
-_VARIANCE, _MOST = 0.995, 16
+#: Functions are kept until they have this part of the variance, but no more than so many.
+VARIANCE, MOST_FUNCTIONS = 0.995, 16
 # Length scale of the Gaussian kernel on [0, 1].
 _GAUSS_WIDTH = 0.25
 _ROUNDING = 1e-12
@@ -36,7 +36,9 @@ def level_kernel(u: NDArray) -> NDArray:
     return np.eye(len(u))
 
 
-def eigenfunctions(kernel: NDArray, weights: NDArray) -> NDArray:
+def eigenfunctions(
+    kernel: NDArray, weights: NDArray, variance_kept: float = VARIANCE, most: int = MOST_FUNCTIONS
+) -> NDArray:
     """Leading eigenfunctions of a centred kernel, of mean 0 and with their variance, which sums to nearly 1.
 
     Shapes: kernel (K, K), weights (K,) that sum to 1 -> (n, K) with n >= 1; one function that is 0 everywhere, if the
@@ -49,10 +51,10 @@ def eigenfunctions(kernel: NDArray, weights: NDArray) -> NDArray:
         return np.zeros((1, len(weights)))
     centred /= variance
     root = np.sqrt(weights)
-    count = min(_MOST, len(weights))
+    count = min(most, len(weights))
     sizes, vectors = eigh(root[:, None] * centred * root, subset_by_index=(len(weights) - count, len(weights) - 1))
     sizes, vectors = sizes[::-1], vectors[:, ::-1]
-    kept = 1 + int(np.searchsorted(np.cumsum(sizes), _VARIANCE))
+    kept = 1 + int(np.searchsorted(np.cumsum(sizes), variance_kept))
     kept = min(kept, max(1, int(np.sum(sizes > _ROUNDING))))
     # Through the kernel, so that values without weight have functions too.
     functions = (centred @ (root[:, None] * vectors[:, :kept])).T / np.sqrt(sizes[:kept, None])

@@ -14,6 +14,8 @@ __all__ = ["MapList"]
 
 # Rows placed at once: few enough for clipped and shifted copies to stay in cache.
 _BLOCK_ROWS = 8192
+# Functions that a linear model has, unless there are more columns.
+_MOST_LINEAR = 4096
 
 
 class MapList(Sequence[FeatureMap]):
@@ -102,5 +104,6 @@ class MapList(Sequence[FeatureMap]):
         return out
 
     def linear_sizes(self) -> list[int]:
-        """Number of functions that a linear model has of each column."""
-        return [feature_map.n_linear for feature_map in self._maps]
+        """Number of functions that a linear model has of each column: with very many columns, the first ones only."""
+        most = max(1, _MOST_LINEAR // len(self._maps))
+        return [min(feature_map.n_linear, most) for feature_map in self._maps]

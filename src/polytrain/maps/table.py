@@ -19,7 +19,7 @@ __all__ = ["TableMap"]
 
 _KERNELS = {"spline": spline_kernel, "gauss": gauss_kernel}
 _MOST_KNOTS = 128
-_HUGE = 1e307
+_HUGE, _TINY = 1e307, 1e-305
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ static void table_values(REAL value, int k, REAL *phi)
         if (value >= knots[middle]) low = middle;
         else high = middle;
     }}
-    if (high > low) part = (value - knots[low]) / (knots[high] - knots[low]);
+    if (knots[high] > knots[low]) part = (value - knots[low]) / (knots[high] - knots[low]);
     for (int i = 0; i < n; i++)
         phi[i] = here[low * n + i] + part * (here[high * n + i] - here[low * n + i]);
 }}
@@ -171,7 +171,9 @@ def _knots(column: ColumnSummary, scale: str) -> tuple[NDArray, NDArray]:
     them lie at equal steps of the range and half at equal steps of the rows. Rows between two knots count for both of
     them, according to the distance.
     """
-    values, weights = column.values, column.weights / column.weights.sum()
+    # Values that are closer than this would make slopes that are not finite: they are one.
+    first = np.flatnonzero(np.diff(column.values, prepend=-np.inf) > _TINY)
+    values, weights = column.values[first], np.add.reduceat(column.weights, first) / column.weights.sum()
     if len(values) <= _MOST_KNOTS:
         return values.copy(), weights
     # The share of the rows below each value, itself half counted.

@@ -57,6 +57,11 @@ class TabulatedMap(FeatureMap):
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # not what is computed from them
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()  # pickles forget that arrays are read-only
+
     @property
     def prior(self) -> NDArray:
         """Standard deviation of each function over the rows; 1 for the constant."""

@@ -48,7 +48,8 @@ class RowSketch:
 def _smallest(hashes: NDArray, X: NDArray, weights: NDArray) -> RowSketch:
     different, first, place = np.unique(hashes, return_index=True, return_inverse=True)
     totals = np.bincount(place, weights, minlength=len(different))
-    return RowSketch(different[:SKETCH_ROWS], X[first[:SKETCH_ROWS]], totals[:SKETCH_ROWS])
+    chosen = X[first[:SKETCH_ROWS]].astype(np.float64, copy=False)
+    return RowSketch(different[:SKETCH_ROWS], chosen, totals[:SKETCH_ROWS])
 
 
 def sketch_rows(rows: RawRows, largest_weight: float = 1.0) -> RowSketch:
@@ -62,4 +63,4 @@ def sketch_rows(rows: RawRows, largest_weight: float = 1.0) -> RowSketch:
             hashes ^= hashes >> np.uint64(32)
             hashes *= np.uint64(0xD6E8FEB86659FD93)
             hashes ^= hashes >> np.uint64(29)
-    return _smallest(hashes, rows.X.astype(np.float64, copy=False), rows.weights / largest_weight)
+    return _smallest(hashes, rows.X, rows.weights / largest_weight)
