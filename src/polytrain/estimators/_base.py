@@ -90,7 +90,7 @@ class TrainModel(BaseEstimator, ABC):
         maps = self._choose_maps(rows)
         plan = make_plan(self.get_params(deep=False), maps.dims, loss, alpha)
         goal = self._goal(summary, loss)
-        jobs = self._jobs(plan, maps, goal)
+        jobs = self._jobs(plan, goal)
         results = self._learn(rows, plan, maps, goal, jobs)
         trains = [result.cores for result in results]
         self.model_ = FittedModel.make(loss, maps, trains, feature_names=rows.feature_names, **goal.ends)
@@ -126,7 +126,7 @@ class TrainModel(BaseEstimator, ABC):
     def _is_warm(self) -> bool:
         return bool(self.warm_start) and hasattr(self, "model_")
 
-    def _jobs(self, plan: TrainPlan, maps: MapList, goal: Goal) -> list[TrainJob]:
+    def _jobs(self, plan: TrainPlan, goal: Goal) -> list[TrainJob]:
         """Seed, start and checkpoint of every train."""
         n_trains = len(goal.targets)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_trains)

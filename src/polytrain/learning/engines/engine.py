@@ -162,14 +162,6 @@ class Engine(CoreRows):
         """Contract the near environment with the core stood at, and stand at the following one."""
 
     @abstractmethod
-    def _product(self, step: NDArray) -> NDArray:
-        """Multiply with the Gram matrix."""
-
-    @abstractmethod
-    def surroundings(self) -> Surroundings:
-        """Bring what the rows know about the core stood at to the memory of this process; for few rows."""
-
-    @abstractmethod
     def _clear_ray(self) -> None:
         """Lay the ray at zero."""
 
@@ -266,9 +258,13 @@ class Engine(CoreRows):
                 middle, right = middle / mass, right / mass
         return Facts(loss, gradient, gram, left, middle, right)
 
+    @abstractmethod
     def product(self, step: NDArray) -> NDArray:
         """C' diag(weights * curvature) C vec(step), shaped like the core; the engine remembers C vec(step)."""
-        return self._product(step)
+
+    @abstractmethod
+    def surroundings(self) -> Surroundings:
+        """Bring what the rows know about the core stood at to the memory of this process; for few rows."""
 
     def clear_ray(self) -> None:
         """Lay the ray at zero."""

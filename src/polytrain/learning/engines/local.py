@@ -115,7 +115,7 @@ class BlockEngine(_BlockRows, Engine):
     def surroundings(self) -> Surroundings:
         return Surroundings.join(self._ask(TrainBlock.surroundings))
 
-    def _product(self, step: NDArray) -> NDArray:
+    def product(self, step: NDArray) -> NDArray:
         return add_up(self._ask(TrainBlock.product, step))
 
     def _clear_ray(self) -> None:

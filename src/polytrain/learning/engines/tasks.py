@@ -280,7 +280,7 @@ class TaskEngine(_TaskRows, Engine):
     def surroundings(self) -> Surroundings:
         return Surroundings.join(self._runner.collect(self._map(_surroundings, own=[self._here])))
 
-    def _product(self, step: NDArray) -> NDArray:
+    def product(self, step: NDArray) -> NDArray:
         return self._total(self._map(_product, step, own=[self._here]))
 
     def _clear_ray(self) -> None:
