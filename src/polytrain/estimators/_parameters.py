@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from polytrain.learning.core_solvers import SOLVERS
 from polytrain.learning.losses import get_loss, loss_names
 from polytrain.learning.trainer import TrainPlan
-from polytrain.maps import ColumnSummary, MapList, MapSettings, basis_names, fit_map, map_kind
+from polytrain.maps import MapList, MapSettings, basis_names, fit_map, map_kind
 from polytrain.rows import Rows
 from polytrain.rows.opening import check_bytes
 from polytrain.tensor import TensorTrain, clip_ranks
@@ -85,10 +85,7 @@ def make_maps(parameters: dict[str, Any], rows: Rows) -> MapList:
     """Check degree, basis, scale and bandwidth, and fit one map per column."""
     summary = rows.summary
     degrees, bases = check_map_parameters(parameters, summary.n_features)
-    columns = [ColumnSummary(low, high) for low, high in zip(summary.low.tolist(), summary.high.tolist(), strict=True)]
-    if any(map_kind(basis).needs_values for basis in set(bases)):
-        sketch = rows.sketch
-        columns = [_with_values(column, X, sketch.weights) for column, X in zip(columns, sketch.X.T, strict=True)]
+    columns = rows.columns(with_values=any(map_kind(basis).needs_values for basis in set(bases)))
     common = parameters["scale"], parameters["bandwidth"], summary.n_features
     return MapList(
         [
@@ -96,16 +93,6 @@ def make_maps(parameters: dict[str, Any], rows: Rows) -> MapList:
             for basis, degree, column in zip(bases, degrees, columns, strict=True)
         ]
     )
-
-
-def _with_values(column: ColumnSummary, values: NDArray, weights: NDArray) -> ColumnSummary:
-    """Add the different values of a column with their weights; the range always belongs to them."""
-    values = np.concatenate([values, [column.low, column.high]])
-    different, place = np.unique(values, return_inverse=True)
-    # The ends count as much as the lightest row where the sketch has missed them, and nothing where it has not.
-    totals = np.bincount(place[:-2], weights / weights.max(), minlength=len(different))
-    totals[[0, -1]] = np.maximum(totals[[0, -1]], totals[totals > 0].min())
-    return ColumnSummary(column.low, column.high, different, totals)
 
 
 def _check_ranks(rank: Any, dims: tuple[int, ...]) -> tuple[int, ...]:

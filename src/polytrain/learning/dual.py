@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 
-__all__ = ["dual_train", "product_kernel", "round_rank_ones", "solve_dual"]
+__all__ = ["dual_train", "leave_one_out", "product_kernel", "round_rank_ones", "solve_dual"]
 
 # Directions with less than this part of the largest squared singular value are rounding noise of the Gram matrix.
 _NOISE = 1e-13
@@ -102,3 +102,21 @@ def dual_train(
 ) -> list[NDArray]:
     """Cores of the exact kernel solution, rounded to these ranks."""
     return round_rank_ones(values, solve_dual(values, target, weights, alpha), ranks)
+
+
+def leave_one_out(kernel: NDArray, targets: NDArray, weights: NDArray, alphas: Sequence[float]) -> Iterator[NDArray]:
+    """What every row's target is off the prediction of the kernel problem on all other rows, (N, q), for every alpha.
+
+    Shapes: kernel (N, N), targets (N, q). One eigendecomposition serves all alphas: with B the kernel between rows
+    that are multiplied by the roots of their weights, and the residuals r = g(B) t, g(b) = ridge / (b + ridge), those of
+    leaving a row out are r_j / g(B)_jj. Written with 1 - g instead, small residuals would be differences of large numbers.
+    """
+    root = np.sqrt(weights)
+    sizes, vectors = eigh(root[:, None] * kernel * root, driver="evr", overwrite_a=True, check_finite=False)
+    sizes = np.maximum(sizes, 0.0)
+    inner, squares = vectors.T @ (root[:, None] * targets), np.square(vectors)
+    least = np.finfo(np.float64).eps * float(sizes.sum())
+    for alpha in alphas:
+        ridge = max(alpha / 2.0, least)
+        kept = ridge / (sizes + ridge)
+        yield (vectors @ (kept[:, None] * inner)) / ((squares @ kept) * root)[:, None]

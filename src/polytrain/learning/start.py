@@ -16,7 +16,7 @@ from polytrain.maps import MapList
 __all__ = ["dual_start", "linear_cores", "linear_start", "random_start"]
 
 # Different rows that the kernel problem is solved for: its cost grows with their cube.
-_DUAL_ROWS = 1000
+_DUAL_ROWS = 1300
 
 
 def linear_cores(bias: float, weights: NDArray, maps: MapList) -> list[NDArray]:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -20,12 +20,12 @@ from polytrain.learning.losses import get_loss
 from polytrain.learning.sampling import row_keys
 from polytrain.learning.threads import one_blas_thread
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_on, learn_train, shared_linear_gram
-from polytrain.maps import MapList
-from polytrain.rows.sketch import RowSketch, sketch_rows
+from polytrain.maps import ColumnSummary, MapList
+from polytrain.rows.sketch import RowSketch, column_summaries, row_hashes, sketch_rows
 from polytrain.rows.summary import RawRows, Summary, summarise
 from polytrain.rows.targets import PlacedBlock, Target
 
-__all__ = ["ArrayRows", "PartitionedRows", "Rows"]
+__all__ = ["ArrayRows", "PartitionedRows", "Rows", "Scored"]
 
 #: Told the index of a train and the record of one of its sweeps.
 Report = Callable[[int, dict], None]
@@ -34,13 +34,19 @@ Report = Callable[[int, dict], None]
 class _Weighed:
     """A picklable function of checked rows, applied to raw rows whose weights are multiplied first."""
 
-    def __init__(self, check: Callable[[Any], RawRows], function: Callable, *arguments: Any) -> None:
-        self._check, self._function, self._arguments = check, function, arguments
+    def __init__(
+        self, check: Callable[[Any], RawRows], part: tuple[int, int, bool] | None, function: Callable, *arguments: Any
+    ) -> None:
+        self._check, self._part, self._function, self._arguments = check, part, function, arguments
 
     def __call__(self, raw: Any, factors: NDArray | None) -> Any:
         rows = self._check(raw)
         if factors is not None:
             rows = RawRows(rows.X, rows.y, rows.weights * factors)
+        if self._part is not None:
+            index, n_parts, inside = self._part
+            chosen = (row_hashes(rows.X) % np.uint64(n_parts) == index) == inside
+            rows = RawRows(rows.X, rows.y, rows.weights * chosen)
         return self._function(rows, *self._arguments)
 
 
@@ -57,6 +63,22 @@ def _wrong(rows: RawRows, predictor: Any) -> tuple[float, float]:
     if not len(rows.X):
         return 0.0, 0.0
     return float(rows.weights @ (predictor.predict(rows.X) != rows.y)), float(rows.weights.sum())
+
+
+def _scored(rows: RawRows, scores: Callable[[NDArray], NDArray], summary: Summary, classify: bool) -> Scored:
+    rows = rows.filled()
+    y = np.searchsorted(summary.labels, rows.y) if classify else rows.y
+    found = scores(rows.X.astype(summary.dtype, copy=False)).T
+    return Scored(found, y, rows.weights / summary.largest_weight, row_hashes(rows.X))
+
+
+class Scored(NamedTuple):
+    """Scores (N, n_trains) of rows beside their targets, weights and hashes; labels are given by their index."""
+
+    scores: NDArray
+    y: NDArray
+    weights: NDArray
+    hashes: NDArray
 
 
 def _codes(rows: RawRows, labels: NDArray) -> NDArray:
@@ -91,6 +113,7 @@ class Rows(ABC):
         self._check, self.classify = check, classify
         self.feature_names = None if feature_names is None else [str(name) for name in feature_names]
         self._factors: list[NDArray] | None = None
+        self._part: tuple[int, int, bool] | None = None
 
     @abstractmethod
     def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:
@@ -105,7 +128,7 @@ class Rows(ABC):
         """Place the columns of all rows: the second pass over them."""
 
     def _map(self, function: Callable, *arguments: Any) -> list[Any]:
-        return self._map_raw(_Weighed(self._check, function, *arguments))
+        return self._map_raw(_Weighed(self._check, self._part, function, *arguments))
 
     @cached_property
     def summary(self) -> Summary:
@@ -115,7 +138,26 @@ class Rows(ABC):
     @cached_property
     def sketch(self) -> RowSketch:
         """A few different rows that stand for all."""
-        return RowSketch.merge(self._collect(self._map(sketch_rows, self.summary.largest_weight)))
+        return RowSketch.merge(self._collect(self._map(sketch_rows, self.summary)))
+
+    def columns(self, with_values: bool) -> list[ColumnSummary]:
+        """What the maps may know about every column: its range, and its values if they are asked for."""
+        return column_summaries(self.summary, self.sketch if with_values else None)
+
+    def part(self, index: int, n_parts: int, inside: bool = True) -> Rows:
+        """Return one of several parts of the rows, or all others, with the summary of all.
+
+        Rows belong to a part by what they hold: equal rows are together, wherever they are.
+        """
+        other = copy(self)
+        other.__dict__["summary"] = self.summary
+        other._part = index, n_parts, inside
+        return other
+
+    def scored(self, scores: Callable[[NDArray], NDArray]) -> Scored:
+        """Apply a function, rows X (N, d) -> scores (n_trains, N), to all rows, and bring what it gives here."""
+        found = self._collect(self._map(_scored, scores, self.summary, self.classify))
+        return Scored(*(np.concatenate(pieces) for pieces in zip(*found, strict=True)))
 
     def label_codes(self) -> NDArray:
         """Index of every row's label in the summary, in the memory of this process; -1 for rows without weight."""

@@ -68,7 +68,9 @@ class Summary:
     n_rows : int
         Rows of positive weight.
     low, high : ndarray of shape (d,)
-        Range of the features.
+        Range of the features; NaN where all values are missing.
+    has_missing : ndarray of shape (d,), bool
+        Whether some value of a feature is missing.
     dtype : numpy dtype
         Compute dtype: float32 if all partitions are.
     labels, label_weights : ndarray
@@ -83,6 +85,7 @@ class Summary:
     n_rows: int
     low: NDArray
     high: NDArray
+    has_missing: NDArray
     dtype: np.dtype
     labels: NDArray
     label_weights: NDArray
@@ -114,8 +117,9 @@ class Summary:
         return cls(
             tuple(size for piece in found for size in piece.sizes),
             sum(piece.n_rows for piece in filled),
-            np.min([piece.low for piece in filled], axis=0),
-            np.max([piece.high for piece in filled], axis=0),
+            np.fmin.reduce([piece.low for piece in filled]),
+            np.fmax.reduce([piece.high for piece in filled]),
+            np.any([piece.has_missing for piece in filled], axis=0),
             np.result_type(*(piece.dtype for piece in filled)),
             labels,
             weights,
@@ -144,7 +148,7 @@ def summarise(rows: RawRows, classify: bool) -> Summary:
     nothing = np.zeros(0)
     if not len(X):
         width = np.zeros(X.shape[1])
-        return Summary((size,), 0, width, width, X.dtype, nothing, nothing, None, 0.0, 0.0)
+        return Summary((size,), 0, width, width, width > 0, X.dtype, nothing, nothing, None, 0.0, 0.0)
     largest = float(rows.weights.max())
     weights = rows.weights / largest
     labels: NDArray = nothing
@@ -159,5 +163,6 @@ def summarise(rows: RawRows, classify: bool) -> Summary:
         bounds = TargetSummary(low, high, low, y.ndim == 1)
         mean = np.average(outputs / bounds.largest, axis=0, weights=weights)
         target = TargetSummary(low, high, mean, bounds.one_output)
-    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-    return Summary((size,), len(X), low, high, X.dtype, labels, totals, target, float(weights.sum()), largest)
+    low, high = (ends(X, axis=0).astype(np.float64) for ends in (np.fmin.reduce, np.fmax.reduce))
+    gaps = np.isnan(X.min(axis=0))
+    return Summary((size,), len(X), low, high, gaps, X.dtype, labels, totals, target, float(weights.sum()), largest)

@@ -39,6 +39,9 @@ class Target(Protocol):
     def keeps_all(self) -> bool:
         """Whether no row is left out, nor weighted differently than for the other trains of the fit."""
 
+    def wanted(self, y: NDArray) -> tuple[NDArray, NDArray]:
+        """Return what the score of every row should be, and what its weight is multiplied by, (N,) each."""
+
     def problem(self, rows: PlacedBlock) -> ProblemRows:
         """Return the rows of the problem; their weights need not sum to 1."""
 
@@ -63,9 +66,14 @@ class ClassTarget:
         """Whether no class is left out."""
         return bool(self.code.all())
 
+    def wanted(self, y: NDArray) -> tuple[NDArray, NDArray]:
+        """The codes of the labels; classes that are left out weigh nothing."""
+        return self.code[y], (self.factors * (self.code != 0))[y]
+
     def problem(self, rows: PlacedBlock) -> ProblemRows:
-        """The codes of the labels are the targets."""
-        target, weights = self.code[rows.y], rows.weights * self.factors[rows.y]
+        """Leave out what has no code."""
+        target, factors = self.wanted(rows.y)
+        weights = rows.weights * factors
         problem = ProblemRows(rows.columns, target, weights, rows.keys)
         if self.keeps_all:
             return problem
@@ -88,9 +96,13 @@ class NumberTarget:
         """Every row has every output."""
         return True
 
-    def problem(self, rows: PlacedBlock) -> ProblemRows:
+    def wanted(self, y: NDArray) -> tuple[NDArray, NDArray]:
         """Centre and divide the targets."""
-        y = rows.y if rows.y.ndim == 1 else rows.y[:, self.output]
-        target = (y / self.largest - self.mean) / self.spread
-        offset = np.full(len(y), self.offset) if self.offset else None
+        y = y if y.ndim == 1 else y[:, self.output]
+        return (y / self.largest - self.mean) / self.spread, np.ones(len(y))
+
+    def problem(self, rows: PlacedBlock) -> ProblemRows:
+        """All rows, with the offset."""
+        target, _ = self.wanted(rows.y)
+        offset = np.full(len(target), self.offset) if self.offset else None
         return ProblemRows(rows.columns, target, rows.weights, rows.keys, offset)

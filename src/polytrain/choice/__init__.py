@@ -1,0 +1,1 @@
+"""What a fit chooses for the user: the maps of the columns, alpha and rank, and how scores become probabilities."""

@@ -1,0 +1,165 @@
+"""Choose rank and alpha on rows that are held out, from the linear model upwards.
+
+Every rung starts from the trains of the one below, so that few sweeps are spent at high ranks. Of few rows, every part
+is held out in turn; of many, one part is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.choice.evidence import Evidence
+from polytrain.learning.trainer import TrainJob, TrainPlan
+from polytrain.maps import MapList
+from polytrain.models import FittedModel
+from polytrain.rows import Rows
+from polytrain.rows.rows import PlacedRows, Scored
+from polytrain.rows.targets import Target
+from polytrain.tensor import clip_ranks
+
+__all__ = ["LINEAR", "Ladder", "Rung"]
+
+#: The rung of the linear model.
+LINEAR = 1
+_RANKS = (2, 4, 8, 16)
+_N_PARTS, _MOST_HELD_OUT, _FEW_ROWS = 5, 20_000, 2500
+# Floating point operations that one rung may take: a second or so.
+_MOST_WORK = 3e10
+
+
+class Rung(NamedTuple):
+    """What a rank and an alpha came to.
+
+    Attributes
+    ----------
+    rank : int
+        1 for the linear model.
+    alpha : float
+        For all rows.
+    evidence : Evidence
+    scores : ndarray of shape (N, n_trains)
+        Of the rows that were held out.
+    trains : list of lists of cores, one per train, for every fold
+    """
+
+    rank: int
+    alpha: float
+    evidence: Evidence
+    scores: NDArray
+    trains: list[list[Sequence[NDArray]]]
+
+
+@dataclass(frozen=True)
+class _Fold:
+    learned: PlacedRows
+    held_out: Rows
+
+
+class Ladder:
+    """Trains of growing rank on some rows, seen by the others.
+
+    Parameters
+    ----------
+    rows : Rows
+    n_distinct : int
+        How many different rows there are.
+    maps : MapList
+    plan : TrainPlan
+        Its ranks, start and number of sweeps do not matter.
+    targets : sequence of Target
+    sizes : ndarray of shape (n_trains,)
+        What the errors of every train are multiplied by.
+    seeds : sequence of int
+    n_jobs : int or None
+    say : callable
+        Told about progress.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        n_distinct: int,
+        maps: MapList,
+        plan: TrainPlan,
+        targets: Sequence[Target],
+        sizes: NDArray,
+        seeds: Sequence[int],
+        n_jobs: int | None,
+        n_sweeps: int = 4,
+    ) -> None:
+        self._maps, self._plan, self._targets, self._sizes = maps, plan, targets, sizes
+        self._seeds, self._n_jobs, self._n_sweeps = seeds, n_jobs, n_sweeps
+        self.n_rows = n_distinct
+        self.n_parts = max(_N_PARTS, ceil(n_distinct / _MOST_HELD_OUT))
+        self.n_folds = self.n_parts if n_distinct <= _FEW_ROWS else 1
+        self._folds = [
+            _Fold(rows.part(k, self.n_parts, inside=False).place(maps), rows.part(k, self.n_parts))
+            for k in range(self.n_folds)
+        ]
+        # What is held out is the same for all rungs.
+        self.held_out: Scored | None = None
+
+    def ranks(self) -> list[int]:
+        """Ranks that are worth a try: more than the columns allow are the same as fewer, and the highest take long."""
+        found: list[int] = []
+        for rank in _RANKS:
+            ranks = clip_ranks(self._plan.dims, rank)
+            if found and (ranks == clip_ranks(self._plan.dims, found[-1]) or self._work(ranks) > _MOST_WORK):
+                break
+            found.append(rank)
+        return found
+
+    def _work(self, ranks: Sequence[int]) -> float:
+        n_rows, work = float(self.n_rows), 0.0
+        for a, n, b in zip(ranks, self._plan.dims, ranks[1:], strict=False):
+            unknowns = float(a * n * b)
+            few, many = min(unknowns, n_rows), max(unknowns, n_rows)
+            work += few**3 / 3 + (n_rows * n * a * a * b * b / 2 if few == unknowns else n_rows * n_rows * many)
+        return work * self._n_sweeps * len(self._targets) * self.n_folds
+
+    def linear(self, alpha: float) -> Rung:
+        """The regularised linear model in the functions of the maps."""
+        plan = replace(self._plan, ranks=clip_ranks(self._plan.dims, 2), init="linear", max_sweeps=0)
+        return self._rung(LINEAR, alpha, plan, [None] * len(self._folds))
+
+    def climb(self, below: Rung, rank: int, alpha: float) -> Rung:
+        """Sweep at this rank and alpha, from the trains of another rung."""
+        ranks = clip_ranks(self._plan.dims, rank)
+        plan = replace(self._plan, ranks=ranks, init="given", max_sweeps=self._n_sweeps)
+        return self._rung(rank, alpha, plan, below.trains)
+
+    def _rung(self, rank: int, alpha: float, plan: TrainPlan, starts: Sequence[Sequence | None]) -> Rung:
+        # Noise does not shrink with fewer rows: alpha is larger as they are fewer.
+        plan = replace(plan, alpha=alpha * self.n_parts / (self.n_parts - 1))
+        trains, seen = [], []
+        for fold, start in zip(self._folds, starts, strict=True):
+            cores = [None] * len(self._targets) if start is None else start
+            jobs = [TrainJob(seed, begin) for seed, begin in zip(self._seeds, cores, strict=True)]
+            learned = [result.cores for result in fold.learned.learn(plan, self._targets, jobs, self._n_jobs, _silent)]
+            trains.append(learned)
+            seen.append(fold.held_out.scored(partial(_values, FittedModel.make(plan.loss, self._maps, learned))))
+        held_out = Scored(*(np.concatenate(pieces) for pieces in zip(*seen, strict=True)))
+        self.held_out = held_out
+        return Rung(rank, alpha, self._evidence(held_out), held_out.scores, trains)
+
+    def _evidence(self, rows: Scored) -> Evidence:
+        squares = np.zeros(len(rows.weights))
+        for target, size, scores in zip(self._targets, self._sizes, rows.scores.T, strict=True):
+            wanted, factors = target.wanted(rows.y)
+            squares += factors * np.square(size * (scores - wanted))
+        return Evidence(squares, rows.weights / rows.weights.sum())
+
+
+def _values(model: FittedModel, X: NDArray) -> NDArray:
+    return model.scores(X)
+
+
+def _silent(index: int, record: dict) -> None:
+    """Say nothing."""
