@@ -396,3 +396,24 @@ def test_smooth_functions_learn_smooth_targets_from_few_rows():
     for basis in ("smooth", "smooth-rank"):
         model = TensorTrainRegressor(basis=basis, rank=3, alpha=1e-6, random_state=0).fit(X[:150], y[:150])
         assert model.score(X[150:], y[150:]) > 0.98
+
+
+@settings(max_examples=60, deadline=None)
+@given(n_levels=st.integers(2, 20), seed=st.integers(0, 999))
+def test_all_pairs_of_levels_differ_alike_in_advance(n_levels, seed):
+    weights = np.random.default_rng(seed).dirichlet(np.full(n_levels, 0.3)) + 1e-6
+    summary = ColumnSummary(0.0, n_levels - 1.0, np.arange(float(n_levels)), weights)
+    functions = fit_map(MapSettings("category"), summary).table[1:]
+    differences = np.square(functions[:, :, None] - functions[:, None]).sum(axis=0)
+    expected = 2 * n_levels / (n_levels - 1) * (1 - np.eye(n_levels))
+    np.testing.assert_allclose(differences, expected, rtol=1e-5, atol=1e-9)
+
+
+def test_levels_with_few_rows_stay_close_to_the_mean():
+    """The rarer of two levels, whose rows are all 1 where all others are 0."""
+    found = []
+    for n_rare in (1, 10, 100):
+        X = np.column_stack([np.arange(1000) < n_rare, np.zeros(1000)]).astype(float)
+        model = TensorTrainRegressor(basis=["category", "spline"], alpha=0.01, rank=1, random_state=0).fit(X, X[:, 0])
+        found.append(model.predict(X[:1])[0] - model.predict(X[-1:])[0])
+    assert found[0] < 0.3 < 0.6 < found[1] < 0.9 < found[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,9 @@ _MOST_LEVELS = 64
 @dataclass(frozen=True, eq=False)
 class CategoryMap(TabulatedMap):
     """One core for a column of categories, which are given by numbers; a level that was never seen is the mean.
+
+    All levels are alike in advance: the difference between two of them has the same prior, however rare they are. So
+    those with few rows stay close to the mean.
 
     Parameters
     ----------
@@ -55,7 +59,7 @@ class CategoryMap(TabulatedMap):
         levels, (weights, part) = column.values[kept], row_parts(column.weights[kept], column.missing)
         parts = np.concatenate([[part], (1.0 - part) * weights]) if part else weights
         functions = eigenfunctions(level_kernel(parts), parts, variance_kept=1.0, most=len(parts))
-        table = np.vstack([np.ones(len(parts)), settings.size * functions])
+        table = np.vstack([np.ones(len(parts)), settings.size * _evenness(parts) * functions])
         if part:
             return cls(levels, weights, table[:, 1:].copy(), table[:, 0].copy(), part)
         return cls(levels, weights, table, mean_values(len(table)), part)
@@ -162,3 +166,13 @@ static void category_values(REAL value, int k, REAL *phi)
         for (int i = 1; i < n; i++) phi[i] = here[i];
 }}
 """
+
+
+def _evenness(parts: NDArray) -> float:
+    """Standard deviation of levels that nothing relates, in units of that of equally frequent ones.
+
+    Eigenfunctions have variance 1 over the rows. Where nearly all rows share one level, this would let the others have
+    effects that grow without bound as they get rarer, and leave no shrinking. With this factor, functions are those of
+    levels with effects of equal variance, which depends on the number of levels alone.
+    """
+    return math.sqrt(max(1.0 - float(parts @ parts), 0.0) * len(parts) / max(len(parts) - 1, 1))
