@@ -1,6 +1,7 @@
 """Missing values in maps that are tables: what NaN means to them, in memory and in files."""
 
 import copy
+import json
 import pickle
 
 import numpy as np
@@ -11,6 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from test_table_maps import BASES, summary_of
 
 from polytrain.maps import CategoryMap, ColumnSummary, MapList, MapSettings, PolynomialMap, TableMap, fit_map
+from polytrain.models.document import Document
+from polytrain.models.fitted import FittedModel
+from polytrain.models.fitted_state import describe_fitted, read_fitted
 
 NAN = float("nan")
 
@@ -180,6 +184,21 @@ def test_files_keep_missing_values(kind):
     entries, arrays = kind.pack(maps[1:2])
     assert not {"missing", "missing_weight"} & arrays.keys()
     assert kind.unpack(entries, dict(arrays), 1) == maps[1:2]
+
+
+def test_model_files_keep_missing_values():
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((50, len(BASES))) < 0.2, NAN, rng.integers(0, 5, (50, len(BASES))))
+    X[:, 0] = np.arange(50)
+    maps = MapList([fit_map(MapSettings(basis), summary_of(x)) for basis, x in zip(BASES, X.T, strict=True)])
+    model = FittedModel.make("squared", maps, [[rng.normal(size=(1, n, 1)) for n in maps.dims]])
+    document, tensors = describe_fitted(model)
+    content = Document(json.loads(json.dumps(document)), tensors)
+    again = read_fitted(content, "squared", maps.dims, 3, {})
+    content.check_empty()
+    assert again.maps == maps
+    assert_array_equal(again.predict(X), model.predict(X))
+    assert np.isfinite(again.predict(np.full((1, len(BASES)), NAN))).all()
 
 
 @pytest.mark.parametrize("kind", [TableMap, CategoryMap])
