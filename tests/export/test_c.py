@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from configurations import CONFIGURATIONS
+from configurations import CONFIGURATIONS, GAPS, model_with_gaps
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -146,6 +146,19 @@ def test_float(tmp_path, table):
     model = TensorTrainRegressor(**FAST).fit(X, target)
     found = Compiled(model, tmp_path, "numbers", dtype="float32").predict(rows, regression=True)
     assert_allclose(found, model.predict(rows), rtol=1e-4, atol=1e-4)
+
+
+@needs_compiler
+@pytest.mark.parametrize("bases", GAPS.values(), ids=GAPS)
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 1e-4)])
+def test_missing_values(tmp_path, bases, dtype, tolerance):
+    model, rows = model_with_gaps(bases)
+    rows = rows.astype(dtype)
+    found = Compiled(model, tmp_path, dtype=dtype).predict(rows, regression=True)
+    expected = model.model_.predict(rows)
+    assert np.isfinite(expected).all()
+    assert np.ptp(expected) > 0.1
+    assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
 @needs_compiler

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from configurations import CONFIGURATIONS
+from configurations import CONFIGURATIONS, GAPS, model_with_gaps
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
 from polytrain.datasets import load_mnist
@@ -75,6 +75,26 @@ def test_regressors(table, dtype, scale):
     found = run(to_onnx(model, dtype=dtype), rows)
     assert found["variable"].shape == (len(rows), 1)
     assert_allclose(found["variable"][:, 0], model.predict(rows), rtol=1e-6 if dtype == "float32" else 1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("bases", GAPS.values(), ids=GAPS)
+@pytest.mark.parametrize("opset", [13, 17, 20])
+def test_missing_values(bases, dtype, opset):
+    model, rows = model_with_gaps(bases)
+    rows = rows.astype(dtype)
+    found = run(to_onnx(model, dtype=dtype, opset=opset), rows)["variable"][:, 0]
+    expected = model.model_.predict(rows)
+    assert np.isfinite(expected).all()
+    assert np.ptp(expected) > 0.1
+    assert_allclose(found, expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+def test_missing_values_in_a_pipeline():
+    model, rows = model_with_gaps(GAPS["mixed"])
+    steps = make_pipeline(FunctionTransformer().fit(rows), model)
+    found = run(to_onnx(steps, dtype="float64"), rows)
+    assert_allclose(next(iter(found.values()))[:, 0], model.model_.predict(rows), rtol=1e-10, atol=1e-10)
 
 
 def test_degrees_and_ranks_that_differ(table):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import eval_legendre
 
 import polytrain
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
@@ -25,9 +26,12 @@ BASES = [*TableMap.bases, "category"]
 
 def summary_of(values, weights=None):
     values = np.asarray(values, dtype=float)
-    different, place = np.unique(values, return_inverse=True)
-    totals = np.bincount(place, weights)
-    return ColumnSummary(different[0], different[-1], different, totals.astype(float))
+    weights = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=float)
+    missing = np.isnan(values)
+    different, place = np.unique(values[~missing], return_inverse=True)
+    totals = np.bincount(place, weights[~missing], minlength=len(different))
+    ends = (different[0], different[-1]) if len(different) else (np.nan, np.nan)
+    return ColumnSummary(*ends, different, totals, float(weights[missing].sum()))
 
 
 @pytest.mark.parametrize("kernel", [spline_kernel, gauss_kernel, level_kernel])
@@ -80,7 +84,8 @@ def test_values_are_straight_lines_between_knots(basis, n_values):
     means = feature_map.values(points) @ weights
     np.testing.assert_allclose(means[1:], 0, atol=1e-8)
     spread = np.square(feature_map.values(points)[1:]) @ weights
-    assert n_values == 1 or spread.sum() == pytest.approx(0.49 / 3, rel=0.05)  # sixteen functions have 96 per cent
+    if n_values > 1 and not basis.startswith("smooth"):
+        assert spread.sum() == pytest.approx(0.49 / 3, rel=0.05)  # sixteen functions have 96 per cent
     np.testing.assert_allclose(feature_map.prior[1:] ** 2, spread, atol=1e-12)
 
 
@@ -134,7 +139,7 @@ def test_odd_columns_are_fine(basis, kind):
     assert np.isfinite(model.predict(X)).all()
     if basis != "category" or kind in ("constant", "two values", "integers"):
         # A smooth function of the range cannot do much with a column that is all in one place of it.
-        assert model.score(X, y) > (0.7 if basis == "gauss" else 0.9)
+        assert model.score(X, y) > (0.7 if basis in ("gauss", "smooth") else 0.9)
     far = np.column_stack([X[:, 0], np.where(np.arange(300) % 2, -1.7e308, 1.7e308)])
     assert np.isfinite(model.predict(far)).all()
 
@@ -146,7 +151,8 @@ def test_pickle_copy_and_equality():
         for again in (pickle.loads(pickle.dumps(feature_map)), copy.deepcopy(feature_map)):
             assert again == feature_map
             assert hash(again) == hash(feature_map)
-        assert feature_map != fit_map(MapSettings(basis, bandwidth=2.0), summary_of([1, 2, 2, 5, 7]))
+        assert feature_map != fit_map(MapSettings(basis, bandwidth=0.5), summary_of([1, 2, 2, 5, 7]))
+        assert feature_map != fit_map(MapSettings(basis), summary_of([1, 2, 2, 5, 7, np.nan]))
         with pytest.raises(ValueError, match="read-only"):
             feature_map.table[0] = 0
 
@@ -354,3 +360,60 @@ def test_very_many_columns_with_very_many_functions():
     model = TensorTrainRegressor(basis="spline", rank=2, max_sweeps=0, random_state=0).fit(X, X[:, 0])
     assert sum(model.maps_.linear_sizes()) == 4000
     assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize("basis", ["smooth", "smooth-rank"])
+@pytest.mark.parametrize("bandwidth", [0.3, 1.0, 5.0])
+@pytest.mark.parametrize("n_values", [1, 2, 5, 9, 60])
+def test_smooth_functions_are_damped_legendre_polynomials(basis, bandwidth, n_values):
+    rng = np.random.default_rng(n_values)
+    values, counts = np.cumsum(rng.uniform(0.1, 1, n_values)), rng.integers(1, 5, n_values).astype(float)
+    summary = ColumnSummary(values[0], values[-1], values, counts)
+    feature_map = fit_map(MapSettings(basis, bandwidth=bandwidth, n_columns=2), summary)
+    assert feature_map.n - 1 == max(1, min(8, n_values - 1))
+    size = min(1.0, bandwidth / np.sqrt(2))
+    for i, function in enumerate(feature_map.table[1:], start=1):
+        exact = []
+        for k, value in enumerate(values):
+            below = (counts[:k].sum() + counts[k] / 2) / counts.sum()
+            along = (value - values[0]) / (values[-1] - values[0]) if n_values > 1 else 0.5
+            u = below if basis == "smooth-rank" else along
+            exact.append(size**i * np.sqrt(2 * i + 1) * eval_legendre(i, 2 * u - 1))
+        np.testing.assert_allclose(function, exact - np.average(exact, weights=counts), atol=1e-12)
+
+
+def test_smooth_functions_of_uniform_values_are_uncorrelated():
+    values = np.linspace(-3, 4, 1000)
+    feature_map = fit_map(MapSettings("smooth", bandwidth=0.5), summary_of(values))
+    at = feature_map.values(feature_map.place(values))[1:]
+    np.testing.assert_allclose(at @ at.T / 1000, np.diag(0.25 ** np.arange(1, 9)), atol=4e-3)
+
+
+def test_smooth_functions_learn_smooth_targets_from_few_rows():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 3))
+    y = np.sin(3 * X[:, 0]) * X[:, 1] + np.exp(X[:, 2])
+    for basis in ("smooth", "smooth-rank"):
+        model = TensorTrainRegressor(basis=basis, rank=3, alpha=1e-6, random_state=0).fit(X[:150], y[:150])
+        assert model.score(X[150:], y[150:]) > 0.98
+
+
+@settings(max_examples=60, deadline=None)
+@given(n_levels=st.integers(2, 20), seed=st.integers(0, 999))
+def test_all_pairs_of_levels_differ_alike_in_advance(n_levels, seed):
+    weights = np.random.default_rng(seed).dirichlet(np.full(n_levels, 0.3)) + 1e-6
+    summary = ColumnSummary(0.0, n_levels - 1.0, np.arange(float(n_levels)), weights)
+    functions = fit_map(MapSettings("category"), summary).table[1:]
+    differences = np.square(functions[:, :, None] - functions[:, None]).sum(axis=0)
+    expected = 2 * n_levels / (n_levels - 1) * (1 - np.eye(n_levels))
+    np.testing.assert_allclose(differences, expected, rtol=1e-5, atol=1e-9)
+
+
+def test_levels_with_few_rows_stay_close_to_the_mean():
+    """The rarer of two levels, whose rows are all 1 where all others are 0."""
+    found = []
+    for n_rare in (1, 10, 100):
+        X = np.column_stack([np.arange(1000) < n_rare, np.zeros(1000)]).astype(float)
+        model = TensorTrainRegressor(basis=["category", "spline"], alpha=0.01, rank=1, random_state=0).fit(X, X[:, 0])
+        found.append(model.predict(X[:1])[0] - model.predict(X[-1:])[0])
+    assert found[0] < 0.3 < 0.6 < found[1] < 0.9 < found[2]

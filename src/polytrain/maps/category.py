@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from polytrain.maps.feature_map import ColumnSummary, MapSettings
 from polytrain.maps.karhunen_loeve import eigenfunctions, level_kernel
-from polytrain.maps.tabulated import TabulatedMap, pack_tables, unpack_tables
+from polytrain.maps.tabulated import TabulatedMap, mean_values, pack_tables, row_parts, unpack_tables, with_value
 from polytrain.writing import CWriter, GraphWriter
 
 __all__ = ["CategoryMap"]
@@ -26,10 +27,14 @@ _MOST_LEVELS = 64
 class CategoryMap(TabulatedMap):
     """One core for a column of categories, which are given by numbers; a level that was never seen is the mean.
 
+    All levels are alike in advance: the difference between two of them has the same prior, however rare they are. So
+    those with few rows stay close to the mean.
+
     Parameters
     ----------
-    points, weights, table
-        The levels, in order, the part of the rows in each, and the functions of the levels; see `TabulatedMap`.
+    points, weights, table, missing, missing_weight
+        The levels, in order, the part of the rows in each, and the functions of the levels; see `TabulatedMap`. A
+        missing value is a level like others.
 
     Examples
     --------
@@ -49,10 +54,15 @@ class CategoryMap(TabulatedMap):
     @classmethod
     def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
         """Take the most frequent levels and find functions that tell them apart."""
+        column = with_value(column)
         kept = np.sort(np.argsort(-column.weights, kind="stable")[:_MOST_LEVELS])
-        levels, weights = column.values[kept], column.weights[kept] / column.weights[kept].sum()
-        functions = eigenfunctions(level_kernel(levels), weights, variance_kept=1.0, most=_MOST_LEVELS)
-        return cls(levels, weights, np.vstack([np.ones(len(levels)), settings.size * functions]))
+        levels, (weights, part) = column.values[kept], row_parts(column.weights[kept], column.missing)
+        parts = np.concatenate([[part], (1.0 - part) * weights]) if part else weights
+        functions = eigenfunctions(level_kernel(parts), parts, variance_kept=1.0, most=len(parts))
+        table = np.vstack([np.ones(len(parts)), settings.size * _evenness(parts) * functions])
+        if part:
+            return cls(levels, weights, table[:, 1:].copy(), table[:, 0].copy(), part)
+        return cls(levels, weights, table, mean_values(len(table)), part)
 
     @property
     def basis(self) -> str:  # type: ignore[override]
@@ -60,16 +70,23 @@ class CategoryMap(TabulatedMap):
         return "category"
 
     def place(self, column: NDArray) -> NDArray:
-        """Index of the level, or one more than there are for any other number."""
+        """Index of the level; one more than there are for any other number, and two more for NaN."""
         levels, values = self._comparable(self.points), self._comparable(column)
         index = np.minimum(np.searchsorted(levels, values), len(levels) - 1)
-        return np.where(levels[index] == values, index, len(levels)).astype(column.dtype)
+        return self._place_missing(column, np.where(levels[index] == values, index, len(levels)))
+
+    @property
+    def missing_place(self) -> int:
+        """One more than that of levels that are not known."""
+        return len(self.points) + 1
 
     @cached_property
     def _single(self) -> bool:
         """Whether levels differ in float32 too: then 0.1 is the same level in float32 and in float64."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return bool((np.diff(self.points.astype(np.float32)) > 0).all())
+        with np.errstate(over="ignore", under="ignore"):
+            single = self.points.astype(np.float32)
+        within = np.isfinite(single) & ((single != 0) == (self.points != 0))
+        return bool(within.all() and (single[1:] > single[:-1]).all())
 
     def _comparable(self, values: NDArray) -> NDArray:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -81,8 +98,8 @@ class CategoryMap(TabulatedMap):
 
     @cached_property
     def _tables(self) -> dict[str, NDArray]:
-        """The table, with the mean for levels that are not known at its end, in both compute dtypes."""
-        table = np.hstack([self.table, np.eye(1, self.n).T])
+        """The table, with levels that are not known and missing values at its end, in both compute dtypes."""
+        table = np.column_stack([self.table, mean_values(self.n), self.missing])
         return {char: table.astype(char) for char in "df"}
 
     def grid(self, size: int) -> NDArray:
@@ -106,44 +123,56 @@ class CategoryMap(TabulatedMap):
         """Compare with all levels, and multiply with the tables."""
         n_levels, n = max(len(m.points) for m in maps), max(m.n for m in maps)
         levels = np.full((len(maps), 1, n_levels), np.nan)  # nothing equals these
-        tables = np.zeros((len(maps), n_levels, n - 1))
+        tables = np.zeros((len(maps), n_levels + 1, n - 1))  # missing values last
         for k, m in enumerate(maps):
-            levels[k, 0, : len(m.points)] = m.points
+            levels[k, 0, : len(m.points)] = m._comparable(m.points)
             tables[k, : len(m.points), : m.n - 1] = m.table[1:].T
+            tables[k, -1, : m.n - 1] = m.missing[1:]
         rounded = graph.cast(graph.cast(columns, np.float32), np.float64)
         single = graph.constant(np.array([[m._single] for m in maps]))
         compared = graph.add("Where", single, rounded, columns)
-        levels = np.where(
-            np.array([m._single for m in maps])[:, None, None], levels.astype(np.float32).astype(np.float64), levels
-        )
         lifted = graph.add("Unsqueeze", compared, graph.constant([2], np.int64))  # (d, N, 1)
-        equal = graph.cast(graph.add("Equal", lifted, graph.constant(levels)), np.float64)
-        values = graph.add("MatMul", equal, graph.constant(tables))  # (d, N, n - 1)
+        equal, missing = graph.add("Equal", lifted, graph.constant(levels)), graph.add("IsNaN", lifted)
+        told = graph.cast(graph.add("Concat", equal, missing, axis=2), np.float64)
+        values = graph.add("MatMul", told, graph.constant(tables))  # (d, N, n - 1)
         return [graph.add("Gather", values, graph.constant(i, np.int64), axis=2) for i in range(n - 1)]
 
     @classmethod
     def c_code(cls, maps: Sequence[Self], writer: CWriter) -> str:
         """Search the levels."""
         first = np.cumsum([0, *(len(m.points) for m in maps)])
-        begin = np.cumsum([0, *(m.table.size for m in maps)])[:-1]
-        return f"""/* Columns of categories: where their levels and their functions [level][function] begin. */
+        tables = [np.vstack([m.table.T, m.missing]).ravel() for m in maps]
+        begin = np.cumsum([0, *map(len, tables)])[:-1]
+        return f"""/* Columns of categories: where their levels and their functions [level][function] begin.
+   After those of the levels come the functions of a missing value. */
 {writer.integers("category_first", first)}
 {writer.integers("category_begin", begin)}
 {writer.integers("category_dims", [m.n for m in maps])}
 {writer.integers("category_single", [int(m._single) for m in maps])}
 {writer.table("category_levels", np.concatenate([m._comparable(m.points) for m in maps]))}
-{writer.table("category_functions", np.concatenate([m.table.T.ravel() for m in maps]))}
+{writer.table("category_functions", np.concatenate(tables))}
 
 static void category_values(REAL value, int k, REAL *phi)
 {{
     const int n = category_dims[k];
+    const REAL *here = category_functions + category_begin[k];
     phi[0] = 1;
     for (int i = 1; i < n; i++) phi[i] = 0;
     if (category_single[k]) value = (float)value;
-    for (int c = category_first[k]; c < category_first[k + 1]; c++)
-        if (value >= category_levels[c] && value <= category_levels[c]) {{
-            const REAL *here = category_functions + category_begin[k] + (c - category_first[k]) * n;
+    for (int c = category_first[k]; c < category_first[k + 1]; c++, here += n)
+        if (value >= category_levels[c] && value <= category_levels[c])
             for (int i = 1; i < n; i++) phi[i] = here[i];
-        }}
+    if (value != value)
+        for (int i = 1; i < n; i++) phi[i] = here[i];
 }}
 """
+
+
+def _evenness(parts: NDArray) -> float:
+    """Standard deviation of levels that nothing relates, in units of that of equally frequent ones.
+
+    Eigenfunctions have variance 1 over the rows. Where nearly all rows share one level, this would let the others have
+    effects that grow without bound as they get rarer, and leave no shrinking. With this factor, functions are those of
+    levels with effects of equal variance, which depends on the number of levels alone.
+    """
+    return math.sqrt(max(1.0 - float(parts @ parts), 0.0) * len(parts) / max(len(parts) - 1, 1))

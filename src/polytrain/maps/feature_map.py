@@ -67,14 +67,17 @@ class ColumnSummary:
     low, high : float
         Range of the values.
     values, weights : ndarray of shape (K,)
-        Different values in order, and the total weight of each; empty where no map of the fit asks for them. Of very
-        many rows, those of a sample.
+        Different values in order, and the total weight of each; empty where no map of the fit asks for them, or where
+        all are missing. Of very many rows, those of a sample. None of them is NaN.
+    missing : float
+        Total weight of the missing values (NaN), in the unit of ``weights``.
     """
 
     low: float
     high: float
     values: NDArray = field(default_factory=lambda: np.zeros(0))
     weights: NDArray = field(default_factory=lambda: np.zeros(0))
+    missing: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,8 @@ class FeatureMap(ABC):
     bases: ClassVar[tuple[str, ...]]
     #: Whether fitting it takes the values of the column, and not only their range.
     needs_values: ClassVar[bool] = False
+    #: Whether NaN is a value like any other; where it is not, no map may see one.
+    takes_missing: ClassVar[bool] = False
     #: Which of them this map is.
     basis: str
     #: Number of functions, the constant included.

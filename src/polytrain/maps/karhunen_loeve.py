@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-__all__ = ["eigenfunctions", "gauss_kernel", "level_kernel", "spline_kernel"]
+__all__ = ["damped_legendre", "eigenfunctions", "gauss_kernel", "level_kernel", "spline_kernel"]
 
 #: Functions are kept until they have this part of the variance, but no more than so many.
 VARIANCE, MOST_FUNCTIONS = 0.995, 16
 # Length scale of the Gaussian kernel on [0, 1].
 _GAUSS_WIDTH = 0.25
 _ROUNDING = 1e-12
+# Largest degree of damped polynomials.
+_MOST_DEGREE = 8
 
 
 def spline_kernel(u: NDArray) -> NDArray:
@@ -60,3 +62,14 @@ def eigenfunctions(
     functions = (centred @ (root[:, None] * vectors[:, :kept])).T / np.sqrt(sizes[:kept, None])
     # Eigenvectors are known up to their sign: let all be positive at the largest value.
     return functions * np.where(functions[:, -1:] < 0, -1.0, 1.0)
+
+
+def damped_legendre(u: NDArray, weights: NDArray, damping: float) -> NDArray:
+    """Legendre polynomials of 2 u - 1 of size 1 on [0, 1], the i-th times ``damping ** i``, centred by the weights.
+
+    Shapes: u and weights (K,) -> (n, K) with n between 1 and 8, and less than K if that allows it.
+    """
+    degrees = np.arange(1, 1 + max(1, min(_MOST_DEGREE, len(u) - 1)))
+    functions = np.polynomial.legendre.legvander(2.0 * u - 1.0, degrees[-1]).T[1:]
+    functions *= (damping**degrees * np.sqrt(2.0 * degrees + 1.0))[:, None]
+    return functions - (functions @ weights)[:, None]

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.maps.feature_map import ColumnSummary, MapSettings
-from polytrain.maps.karhunen_loeve import eigenfunctions, gauss_kernel, spline_kernel
-from polytrain.maps.tabulated import TabulatedMap, pack_tables, unpack_tables
+from polytrain.maps.karhunen_loeve import damped_legendre, eigenfunctions, gauss_kernel, spline_kernel
+from polytrain.maps.tabulated import TabulatedMap, pack_tables, row_parts, unpack_tables, with_value
 from polytrain.writing import CWriter, GraphWriter
 
 __all__ = ["TableMap"]
@@ -20,21 +20,26 @@ __all__ = ["TableMap"]
 _KERNELS = {"spline": spline_kernel, "gauss": gauss_kernel}
 _MOST_KNOTS = 128
 _HUGE, _TINY = 1e307, 1e-305
+# Numbers interpolated at once: few enough for what is added to stay in cache, and in memory that is at hand.
+_BLOCK_NUMBERS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class TableMap(TabulatedMap):
-    """Eigenfunctions of a kernel on the values of a column, by linear interpolation; constant beyond the range.
+    """Functions that suit the values of a column, by linear interpolation; constant beyond the range.
 
-    The names say kernel and scale. "spline" functions may bend sharply, "gauss" functions are very smooth. The kernel
-    sees a value by its place in the range, by its rank among the rows ("-rank"), so that outliers and skew do not
-    matter, or by its place among the different values ("-distinct").
+    The names say which functions, and on which scale. "spline" functions may bend sharply, "gauss" functions are very
+    smooth: both are the eigenfunctions of a kernel. "smooth" functions are Legendre polynomials up to degree 8, the
+    i-th times the i-th power of the size of the prior, which counts as 1 at most. Functions see a value by its place in
+    the range, by its rank among the rows ("-rank"), so that outliers and skew do not matter, or by its place among the
+    different values ("-distinct"). Where values are missing they are 0, and a further function tells missing values
+    from others.
 
     Parameters
     ----------
-    points, weights, table
+    points, weights, table, missing, missing_weight
         The knots, the part of the rows at each, and the functions there; see `TabulatedMap`.
-    basis : {"spline", "spline-rank", "spline-distinct", "gauss", "gauss-rank"}
+    basis : {"spline", "spline-rank", "spline-distinct", "gauss", "gauss-rank", "smooth", "smooth-rank"}
         Which functions.
 
     Examples
@@ -48,39 +53,71 @@ class TableMap(TabulatedMap):
     """
 
     kind: ClassVar[str] = "table"
-    bases: ClassVar[tuple[str, ...]] = ("spline", "spline-rank", "spline-distinct", "gauss", "gauss-rank")
+    bases: ClassVar[tuple[str, ...]] = (
+        "spline",
+        "spline-rank",
+        "spline-distinct",
+        "gauss",
+        "gauss-rank",
+        "smooth",
+        "smooth-rank",
+    )
 
     basis: str = "spline"
 
     @classmethod
     def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
-        """Place knots on the column's values and find the kernel's functions there."""
-        kernel, _, scale = settings.basis.partition("-")
-        knots, weights = _knots(column, scale)
-        functions = eigenfunctions(_KERNELS[kernel](_positions(knots, weights, scale)), weights)
-        return cls(knots, weights, np.vstack([np.ones(len(knots)), settings.size * functions]), settings.basis)
+        """Place knots on the column's values and find the functions there."""
+        family, _, scale = settings.basis.partition("-")
+        knots, weights, part = _knots(with_value(column), scale)
+        u = _positions(knots, weights, scale)
+        if family == "smooth":
+            functions = damped_legendre(u, weights, min(settings.size, 1.0))
+        else:
+            functions = settings.size * eigenfunctions(_KERNELS[family](u), weights)
+        missing = np.zeros(len(functions))
+        if part:
+            # It has mean 0 over all rows, and is small where few values are missing: nothing divides by its variance.
+            told = functions.any(axis=1)  # a single value has no other function
+            functions = np.vstack([functions[told], np.full(len(knots), -part * settings.size)])
+            missing = np.append(missing[told], (1.0 - part) * settings.size)
+        table = np.vstack([np.ones(len(knots)), functions])
+        return cls(knots, weights, table, np.append(1.0, missing), part, settings.basis)
 
     def place(self, column: NDArray) -> NDArray:
-        """Position among the knots: 2.5 is half-way between the third and the fourth."""
-        knots = self.points
+        """Position among the knots: 2.5 is half-way between the third and the fourth. NaN is beyond the last one."""
+        knots, values = self.points, column
         if max(-knots[0], knots[-1]) > _HUGE:  # distances between knots might overflow
-            column, knots = column.astype(np.float64) / 4, knots / 4
-            return np.interp(column, knots, np.arange(len(knots)))
-        return np.interp(column, knots, np.arange(len(knots))).astype(column.dtype)
+            knots, values = knots / 4, column.astype(np.float64) / 4
+        return self._place_missing(column, np.interp(values, knots, np.arange(len(knots))))
+
+    @property
+    def missing_place(self) -> int:
+        """As if there were one more knot."""
+        return len(self.points)
 
     def values(self, x: NDArray, out: NDArray | None = None) -> NDArray:
         """Interpolate the table."""
         table, steps = self._tables[x.dtype.char]
-        before = np.minimum(x.astype(np.intp), max(len(self.points) - 2, 0))
-        out = np.take(table, before, axis=1, out=out, mode="clip")
-        out += np.take(steps, before, axis=1, mode="clip") * (x - before.astype(x.dtype))
+        before = x.astype(np.intp)
+        part = x - before.astype(x.dtype)
+        out = np.empty((self.n, len(x)), dtype=x.dtype) if out is None else out
+        some = max(1, _BLOCK_NUMBERS // max(len(x), 1))
+        for i in range(0, self.n, some):
+            rows = slice(i, i + some)
+            np.take(table[rows], before, axis=1, out=out[rows], mode="clip")
+            out[rows] += np.take(steps[rows], before, axis=1, mode="clip") * part
         return out
 
     @cached_property
     def _tables(self) -> dict[str, tuple[NDArray, NDArray]]:
-        """The table, and what is added from knot to knot, in both compute dtypes."""
-        steps = np.diff(self.table, axis=1) if len(self.points) > 1 else np.zeros((self.n, 1))
-        return {char: (self.table.astype(char), steps.astype(char)) for char in "df"}
+        """The table, and what is added from knot to knot, in both compute dtypes.
+
+        A missing value is a knot after the last one. Nothing is added from there, nor from the last one.
+        """
+        table = np.column_stack([self.table, self.missing])
+        steps = np.hstack([np.diff(self.table, axis=1), np.zeros((self.n, 2))])
+        return {char: (table.astype(char), steps.astype(char)) for char in "df"}
 
     @classmethod
     def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], dict[str, NDArray]]:
@@ -102,7 +139,7 @@ class TableMap(TabulatedMap):
             or not set(numbers.tolist()) <= set(range(len(named)))
         ):
             raise ValueError("the bases of the table maps are not plausible.")
-        return [cls(*m, named[k]) for k, m in zip(numbers.tolist(), unpack_tables(arrays, count), strict=True)]
+        return [cls(*m, basis=named[k]) for k, m in zip(numbers.tolist(), unpack_tables(arrays, count), strict=True)]
 
     @classmethod
     def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
@@ -123,25 +160,30 @@ class TableMap(TabulatedMap):
         gap = graph.add("Sub", high, low)
         empty = graph.add("Equal", gap, graph.constant(0.0))  # a column with one value only
         part = graph.add("Div", graph.add("Sub", x, low), graph.add("Where", empty, graph.constant(1.0), gap))
+        missing = graph.add("IsNaN", columns)
         values = []
         for i in range(1, max(m.n for m in maps)):
             rows = [m.table[i] if i < m.n else np.zeros(len(m.points)) for m in maps]
             table = graph.constant(np.stack([np.pad(row, (0, n_knots - len(row)), mode="edge") for row in rows]))
             left, right = (graph.add("GatherElements", table, index, axis=1) for index in (before, after))
-            values.append(graph.add("Add", left, graph.add("Mul", part, graph.add("Sub", right, left))))
+            value = graph.add("Add", left, graph.add("Mul", part, graph.add("Sub", right, left)))
+            instead = graph.constant(np.array([[m.missing[i] if i < m.n else 0.0] for m in maps]))
+            values.append(graph.add("Where", missing, instead, value))
         return values
 
     @classmethod
     def c_code(cls, maps: Sequence[Self], writer: CWriter) -> str:
         """Search the knots by halving, and interpolate."""
         first = np.cumsum([0, *(len(m.points) for m in maps)])
-        begin = np.cumsum([0, *(m.table.size for m in maps)])[:-1]
-        return f"""/* Columns in tables over knots: where their knots and their functions [knot][function] begin. */
+        tables = [np.vstack([m.table.T, m.missing]).ravel() for m in maps]
+        begin = np.cumsum([0, *map(len, tables)])[:-1]
+        return f"""/* Columns in tables over knots: where their knots and their functions [knot][function] begin.
+   After those of the knots come the functions of a missing value. */
 {writer.integers("table_first", first)}
 {writer.integers("table_begin", begin)}
 {writer.integers("table_dims", [m.n for m in maps])}
 {writer.table("table_knots", np.concatenate([m.points for m in maps]))}
-{writer.table("table_functions", np.concatenate([m.table.T.ravel() for m in maps]))}
+{writer.table("table_functions", np.concatenate(tables))}
 
 static void table_values(REAL value, int k, REAL *phi)
 {{
@@ -150,7 +192,11 @@ static void table_values(REAL value, int k, REAL *phi)
     const int n = table_dims[k];
     int low = 0, high = table_first[k + 1] - table_first[k] - 1;
     REAL part = 0;
-    if (!(value >= knots[0])) value = knots[0];
+    if (value != value) {{
+        for (int i = 0; i < n; i++) phi[i] = here[(high + 1) * n + i];
+        return;
+    }}
+    if (value < knots[0]) value = knots[0];
     if (value > knots[high]) value = knots[high];
     while (high - low > 1) {{
         const int middle = (low + high) / 2;
@@ -164,18 +210,18 @@ static void table_values(REAL value, int k, REAL *phi)
 """
 
 
-def _knots(column: ColumnSummary, scale: str) -> tuple[NDArray, NDArray]:
-    """Knots among the values of a column, and the part of the rows that each stands for.
+def _knots(column: ColumnSummary, scale: str) -> tuple[NDArray, NDArray, float]:
+    """Knots among the values of a column, the part of the rows that each stands for, and that of missing values.
 
     They lie at equal steps of what the kernel sees: of the rows, or of the different values. Along the range, half of
     them lie at equal steps of the range and half at equal steps of the rows. Rows between two knots count for both of
     them, according to the distance.
     """
-    # Values that are closer than this would make slopes that are not finite: they are one.
-    first = np.flatnonzero(np.diff(column.values, prepend=-np.inf) > _TINY)
-    values, weights = column.values[first], np.add.reduceat(column.weights, first) / column.weights.sum()
+    # Values that are closer than this would make slopes that are not finite: they are one. Halves cannot overflow.
+    first = np.flatnonzero(np.diff(column.values / 2, prepend=-np.inf) > _TINY / 2)
+    values, (weights, part) = column.values[first], row_parts(np.add.reduceat(column.weights, first), column.missing)
     if len(values) <= _MOST_KNOTS:
-        return values.copy(), weights
+        return values.copy(), weights, part
     # The share of the rows below each value, itself half counted.
     below = np.cumsum(weights) - weights / 2
     if scale == "distinct":
@@ -190,9 +236,9 @@ def _knots(column: ColumnSummary, scale: str) -> tuple[NDArray, NDArray]:
     knots = values[chosen]
     places = np.interp(values, knots, np.arange(len(knots)))
     before = np.minimum(places.astype(np.intp), len(knots) - 2)
-    part = places - before
-    shared = np.bincount(before, weights * (1.0 - part), minlength=len(knots))
-    return knots, shared + np.bincount(before + 1, weights * part, minlength=len(knots))
+    after = places - before
+    shared = np.bincount(before, weights * (1.0 - after), minlength=len(knots))
+    return knots, shared + np.bincount(before + 1, weights * after, minlength=len(knots)), part
 
 
 def _positions(knots: NDArray, weights: NDArray, scale: str) -> NDArray:
