@@ -1,1 +1,6 @@
-"""What a fit chooses for the user: the maps of the columns, alpha and rank, and how scores become probabilities."""
+"""What a fit chooses where the user leaves it open: maps, bandwidth, alpha and rank; and how scores become log-odds."""
+
+from polytrain.choice.calibration import fit_log_odds
+from polytrain.choice.choose import Choice, HeldOut, Tried, Wishes, choose
+
+__all__ = ["Choice", "HeldOut", "Tried", "Wishes", "choose", "fit_log_odds"]

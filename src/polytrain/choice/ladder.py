@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.choice.evidence import Evidence
+from polytrain.learning.losses import get_loss
 from polytrain.learning.trainer import TrainJob, TrainPlan
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
@@ -29,9 +30,14 @@ __all__ = ["LINEAR", "Ladder", "Rung"]
 #: The rung of the linear model.
 LINEAR = 1
 _RANKS = (2, 4, 8, 16)
-_N_PARTS, _MOST_HELD_OUT, _FEW_ROWS = 5, 20_000, 2500
+# Rows are cut into five parts, or into parts of so many rows; no more than so many of these are learned from.
+_N_PARTS, _PART_ROWS, _MOST_PARTS = 5, 15_000, 4
+# Of no more rows than these, every part is held out in turn.
+_FEW_ROWS = 1300
 # Floating point operations that one rung may take: a second or so.
 _MOST_WORK = 3e10
+# Updates of cores that take a second or so, however small they are.
+_MOST_UPDATES = 1000
 
 
 class Rung(NamedTuple):
@@ -96,15 +102,25 @@ class Ladder:
     ) -> None:
         self._maps, self._plan, self._targets, self._sizes = maps, plan, targets, sizes
         self._seeds, self._n_jobs, self._n_sweeps = seeds, n_jobs, n_sweeps
-        self.n_rows = n_distinct
-        self.n_parts = max(_N_PARTS, ceil(n_distinct / _MOST_HELD_OUT))
-        self.n_folds = self.n_parts if n_distinct <= _FEW_ROWS else 1
-        self._folds = [
-            _Fold(rows.part(k, self.n_parts, inside=False).place(maps), rows.part(k, self.n_parts))
-            for k in range(self.n_folds)
-        ]
-        # What is held out is the same for all rungs.
-        self.held_out: Scored | None = None
+        n_parts = max(_N_PARTS, ceil(n_distinct / _PART_ROWS))
+        self.n_folds = n_parts if n_distinct <= _FEW_ROWS else 1
+        # Of very many rows, some parts are learned from; else all that are not held out.
+        n_learned = min(n_parts - 1, _MOST_PARTS)
+        self.share = n_learned / n_parts
+        self.n_rows = round(n_distinct * self.share)
+        if n_learned < n_parts - 1:
+            self._folds = [_Fold(rows.part(1, 1 + n_learned, n_parts).place(maps), rows.part(0, 1, n_parts))]
+        else:
+            self._folds = [
+                _Fold(rows.part(k, k + 1, n_parts, inside=False).place(maps), rows.part(k, k + 1, n_parts))
+                for k in range(self.n_folds)
+            ]
+        self._seen: Scored | None = None
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a rung takes about a second or more, however low it is."""
+        return len(self._plan.dims) * len(self._targets) * self._n_sweeps * self.n_folds > _MOST_UPDATES
 
     def ranks(self) -> list[int]:
         """Ranks that are worth a try: more than the columns allow are the same as fewer, and the highest take long."""
@@ -114,9 +130,10 @@ class Ladder:
             if found and (ranks == clip_ranks(self._plan.dims, found[-1]) or self._work(ranks) > _MOST_WORK):
                 break
             found.append(rank)
-        return found
+        return found[-1:] if self.is_slow else found
 
     def _work(self, ranks: Sequence[int]) -> float:
+        """Floating point operations of a rung, roughly."""
         n_rows, work = float(self.n_rows), 0.0
         for a, n, b in zip(ranks, self._plan.dims, ranks[1:], strict=False):
             unknowns = float(a * n * b)
@@ -137,7 +154,7 @@ class Ladder:
 
     def _rung(self, rank: int, alpha: float, plan: TrainPlan, starts: Sequence[Sequence | None]) -> Rung:
         # Noise does not shrink with fewer rows: alpha is larger as they are fewer.
-        plan = replace(plan, alpha=alpha * self.n_parts / (self.n_parts - 1))
+        plan = replace(plan, alpha=alpha / self.share)
         trains, seen = [], []
         for fold, start in zip(self._folds, starts, strict=True):
             cores = [None] * len(self._targets) if start is None else start
@@ -146,15 +163,21 @@ class Ladder:
             trains.append(learned)
             seen.append(fold.held_out.scored(partial(_values, FittedModel.make(plan.loss, self._maps, learned))))
         held_out = Scored(*(np.concatenate(pieces) for pieces in zip(*seen, strict=True)))
-        self.held_out = held_out
+        self._seen = held_out
         return Rung(rank, alpha, self._evidence(held_out), held_out.scores, trains)
 
+    def held_out_of(self, rung: Rung) -> Scored:
+        """Scores of a rung beside labels and weights of the rows, which are the same for all rungs."""
+        if self._seen is None:
+            raise ValueError("there is no rung yet.")
+        return self._seen._replace(scores=rung.scores)
+
     def _evidence(self, rows: Scored) -> Evidence:
-        squares = np.zeros(len(rows.weights))
+        loss, losses = get_loss(self._plan.loss), np.zeros(len(rows.weights))
         for target, size, scores in zip(self._targets, self._sizes, rows.scores.T, strict=True):
             wanted, factors = target.wanted(rows.y)
-            squares += factors * np.square(size * (scores - wanted))
-        return Evidence(squares, rows.weights / rows.weights.sum())
+            losses += factors * size * size * loss.evaluate(wanted, scores)[0]
+        return Evidence(losses, rows.weights / rows.weights.sum())
 
 
 def _values(model: FittedModel, X: NDArray) -> NDArray:

@@ -6,21 +6,20 @@ So every kind of map, bandwidth and alpha can be tried on some hundreds of rows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from math import sqrt
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from polytrain.choice.evidence import Evidence, simplest, strongest
+from polytrain.choice.evidence import Evidence, strongest
+from polytrain.choice.map_maker import MapMaker
 from polytrain.learning.dual import leave_one_out, product_kernel
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 
-__all__ = ["ALPHAS", "KINDS", "Chosen", "ScoredRows", "Tried", "choose_maps"]
+__all__ = ["ALPHAS", "KINDS", "ChoiceRows", "MapTrial", "additive_trial", "best_of", "compare_maps", "try_maps"]
 
 #: Kinds of functions that are tried, the simplest ones first.
 KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank")
@@ -28,11 +27,9 @@ KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank"
 ALPHAS = tuple(float(f"{10.0 ** (half / 2):.2g}") for half in range(4, -17, -1))
 _BANDWIDTHS = (0.5, 1.0, 2.0)
 _LEAST_BANDWIDTH, _LARGEST_BANDWIDTH = 1 / 32, 32.0
-# Kinds are compared on so many rows, then the winner is looked at more closely on more of them.
-_FEW_ROWS = 500
 
 
-class ScoredRows(NamedTuple):
+class ChoiceRows(NamedTuple):
     """Different rows with their mean targets.
 
     Attributes
@@ -47,153 +44,141 @@ class ScoredRows(NamedTuple):
     targets: NDArray
     weights: NDArray
 
-    def first(self, count: int) -> ScoredRows:
+    def first(self, count: int) -> ChoiceRows:
         """Return no more than so many of the rows."""
         weights = self.weights[:count]
-        return ScoredRows(self.X[:count], self.targets[:count], weights / weights.sum())
+        return ChoiceRows(self.X[:count], self.targets[:count], weights / weights.sum())
 
 
-class Tried(NamedTuple):
-    """One row of the table of what was tried."""
-
-    step: str
-    basis: str
-    bandwidth: float | None
-    alpha: float
-    rank: int | None
-    n_rows: int
-    error: float
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What leaving rows out has shown.
+class MapTrial(NamedTuple):
+    """What leaving rows out says about some maps, with the best alpha for them.
 
     Attributes
     ----------
     kind : str or None
-        Kind of functions of the columns that were free.
+        Kind of functions of the columns that leave it open.
     bandwidth : float or None
     alpha : float
-        For the number of rows on which it was chosen.
-    maps : MapList
-    scores : ndarray of shape (M, q)
-        Scores of the kernel problem for every row, learned from all others.
+        For the rows on which it was tried.
     evidence : Evidence
-        Of these.
+    residuals : ndarray of shape (M, q)
+        Targets minus scores that were learned from all other rows.
     """
 
-    kind: str | None
-    bandwidth: float | None
-    alpha: float
-    maps: MapList
-    scores: NDArray
-    evidence: Evidence
-    tried: list[Tried] = field(default_factory=list)
-
-
-class _Try(NamedTuple):
     kind: str | None
     bandwidth: float | None
     alpha: float
     evidence: Evidence
     residuals: NDArray
 
+    @property
+    def error(self) -> float:
+        """Mean squared error."""
+        return self.evidence.error
 
-def choose_maps(
-    make_maps: Callable[[str | None, float | None], MapList],
+
+def compare_maps(
+    maker: MapMaker,
     kinds: Sequence[str | None],
     bandwidth: float | str | None,
     alphas: Sequence[float],
-    rows: ScoredRows,
+    rows: ChoiceRows,
     n_threads: int = 1,
-) -> Chosen:
-    """Try kinds of functions, bandwidths and alphas on some rows.
+) -> list[list[MapTrial]]:
+    """Try kinds of functions, each with several bandwidths and all alphas.
 
     Parameters
     ----------
-    make_maps : callable
-        Makes the maps of all columns, given a kind and a bandwidth.
+    maker : MapMaker
     kinds : sequence of str or None
-        Kinds to try, the simplest first.
+        Kinds to try.
     bandwidth : float, "auto" or None
-        What is given is kept.
+        What is given is kept; "auto" tries some and goes on in the direction in which the error falls until it rises.
     alphas : sequence of float
         Regularisations to try, the strongest first.
-    rows : ScoredRows
+    rows : ChoiceRows
     n_threads : int, default=1
+        It has no influence on the result.
 
     Returns
     -------
-    Chosen
+    list of lists of MapTrial
+        For every kind, the bandwidths that were tried, the smallest first.
     """
-    first = _BANDWIDTHS if bandwidth == "auto" else (bandwidth,)
-    few = rows.first(_FEW_ROWS)
     with one_blas_thread():
-        walks = Parallel(n_jobs=min(n_threads, len(kinds)), prefer="threads")(
-            delayed(_walk)(make_maps, kind, first, alphas, few) for kind in kinds
+        walk = _walk if bandwidth == "auto" else _stay
+        return Parallel(n_jobs=min(n_threads, len(kinds)), prefer="threads")(
+            delayed(walk)(maker, kind, bandwidth, alphas, rows) for kind in kinds
         )
-        tried = [
-            Tried("maps", str(t.kind), t.bandwidth, t.alpha, None, len(few.X), t.evidence.error)
-            for walk in walks
-            for t in walk
-        ]
-        best = [min(walk, key=lambda t: t.evidence.error) for walk in walks]
-        best = [walk[strongest([t.evidence.error for t in walk])] for walk in walks]
-        winner = best[simplest([t.evidence for t in best])]
-        nearby: Iterable[Any] = (winner.bandwidth,)
-        if bandwidth == "auto":
-            nearby = (winner.bandwidth / sqrt(2), winner.bandwidth, winner.bandwidth * sqrt(2))
-        closer = Parallel(n_jobs=n_threads, prefer="threads")(
-            delayed(_try)(make_maps, winner.kind, c, alphas, rows) for c in nearby
-        )
-    tried += [
-        Tried("bandwidth", str(t.kind), t.bandwidth, t.alpha, None, len(rows.X), t.evidence.error) for t in closer
-    ]
-    final = closer[strongest([t.evidence.error for t in closer])]
-    maps = make_maps(final.kind, final.bandwidth)
-    scores = rows.targets - final.residuals
-    return Chosen(final.kind, final.bandwidth, final.alpha, maps, scores, final.evidence, tried)
 
 
-def _walk(
-    make_maps: Callable[[str | None, float | None], MapList],
-    kind: str | None,
-    bandwidths: Sequence[float | None],
+def try_maps(
+    maker: MapMaker,
+    pairs: Sequence[tuple[str | None, float | None]],
     alphas: Sequence[float],
-    rows: ScoredRows,
-) -> list[_Try]:
-    """Try bandwidths, and go on in the direction in which the error falls until it rises; the smallest comes first."""
-    found = [_try(make_maps, kind, bandwidth, alphas, rows) for bandwidth in bandwidths]
-    if len(bandwidths) == 1:
-        return found
+    rows: ChoiceRows,
+    n_threads: int = 1,
+) -> list[MapTrial]:
+    """Try pairs of a kind and a bandwidth."""
+    with one_blas_thread():
+        return Parallel(n_jobs=min(n_threads, len(pairs)), prefer="threads")(
+            delayed(_try)(maker, *pair, alphas, rows) for pair in pairs
+        )
+
+
+def additive_trial(maps: MapList, alphas: Sequence[float], rows: ChoiceRows) -> MapTrial:
+    """The same for the linear model in all functions of the maps: without interactions."""
+    values = _values(maps, rows.X)
+    with one_blas_thread():
+        kernel = np.ones((len(rows.X),) * 2)
+        for column in values:
+            kernel += column[1:].T @ column[1:]
+        return _judge(None, None, kernel, alphas, rows)
+
+
+def _stay(maker: MapMaker, kind: str | None, bandwidth: Any, alphas: Sequence[float], rows: ChoiceRows) -> list[MapTrial]:
+    return [_try(maker, kind, bandwidth, alphas, rows)]
+
+
+def _walk(maker: MapMaker, kind: str | None, _: Any, alphas: Sequence[float], rows: ChoiceRows) -> list[MapTrial]:
+    found = {bandwidth: _try(maker, kind, bandwidth, alphas, rows) for bandwidth in _BANDWIDTHS}
     while True:
-        best = strongest([t.evidence.error for t in found])
-        first, last = found[0].bandwidth, found[-1].bandwidth
-        if best == 0 and first > _LEAST_BANDWIDTH:
-            found.insert(0, _try(make_maps, kind, first / 2, alphas, rows))
-        elif best == len(found) - 1 and last < _LARGEST_BANDWIDTH:
-            found.append(_try(make_maps, kind, last * 2, alphas, rows))
+        order = sorted(found)
+        best = strongest([found[bandwidth].error for bandwidth in order])
+        if best == 0 and order[0] > _LEAST_BANDWIDTH:
+            following = order[0] / 2
+        elif best == len(order) - 1 and order[-1] < _LARGEST_BANDWIDTH:
+            following = order[-1] * 2
         else:
-            return found
+            return [found[bandwidth] for bandwidth in order]
+        found[following] = _try(maker, kind, following, alphas, rows)
 
 
 def _try(
-    make_maps: Callable[[str | None, float | None], MapList],
-    kind: str | None,
-    bandwidth: float | None,
-    alphas: Sequence[float],
-    rows: ScoredRows,
-) -> _Try:
-    """Find the best alpha for these maps."""
-    maps = make_maps(kind, bandwidth)
-    values = [m.values(column) for m, column in zip(maps, maps.place(rows.X), strict=True)]
+    maker: MapMaker, kind: str | None, bandwidth: float | None, alphas: Sequence[float], rows: ChoiceRows
+) -> MapTrial:
     with np.errstate(over="ignore", invalid="ignore"):
-        kernel = product_kernel(values)
-    if not np.isfinite(kernel).all():
-        nothing = Evidence(np.full(len(rows.X), np.inf), rows.weights)
-        return _Try(kind, bandwidth, alphas[0], nothing, rows.targets)
+        kernel = product_kernel(_values(maker(kind, bandwidth), rows.X))
+    return _judge(kind, bandwidth, kernel, alphas, rows)
+
+
+def _values(maps: MapList, X: NDArray) -> list[NDArray]:
+    return [feature_map.values(column) for feature_map, column in zip(maps, maps.place(X), strict=True)]
+
+
+def _judge(
+    kind: str | None, bandwidth: float | None, kernel: NDArray, alphas: Sequence[float], rows: ChoiceRows
+) -> MapTrial:
+    """Find the best alpha for a kernel."""
+    if not np.isfinite(kernel).all():  # nothing can be learned from it
+        nothing = Evidence(np.full(len(rows.X), np.finfo(np.float64).max), rows.weights)
+        return MapTrial(kind, bandwidth, alphas[0], nothing, rows.targets)
     residuals = list(leave_one_out(kernel, rows.targets, rows.weights, alphas))
-    found = [Evidence(np.square(r).sum(axis=1), rows.weights) for r in residuals]
+    found = [Evidence(np.square(left).sum(axis=1), rows.weights) for left in residuals]
     best = strongest([evidence.error for evidence in found])
-    return _Try(kind, bandwidth, alphas[best], found[best], residuals[best])
+    return MapTrial(kind, bandwidth, alphas[best], found[best], residuals[best])
+
+
+def best_of(walks: Sequence[Sequence[MapTrial]]) -> list[MapTrial]:
+    """The best trial of every kind."""
+    return [walk[strongest([trial.error for trial in walk])] for walk in walks]

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.choice import Wishes
 from polytrain.learning.core_solvers import SOLVERS
 from polytrain.learning.losses import get_loss, loss_names
-from polytrain.learning.trainer import TrainPlan
-from polytrain.maps import MapList, MapSettings, basis_names, fit_map, map_kind
-from polytrain.rows import Rows
+from polytrain.maps import basis_names
 from polytrain.rows.opening import check_bytes
-from polytrain.tensor import TensorTrain, clip_ranks
+from polytrain.tensor import TensorTrain
 
 __all__ = [
     "check_choice",
@@ -24,11 +23,10 @@ __all__ = [
     "check_map_parameters",
     "check_nonnegative",
     "given_starts",
-    "make_maps",
-    "make_plan",
+    "make_wishes",
 ]
 
-_INITS = ("linear", "random", "dual")
+_INITS = ("auto", "linear", "random", "dual")
 _SCALES = ("minmax", None)
 _SAMPLINGS = ("auto", None)
 
@@ -65,46 +63,43 @@ def _per_feature(name: str, given: Any, n_features: int) -> list[Any]:
     return list(given)
 
 
-def check_map_parameters(parameters: dict[str, Any], n_features: int) -> tuple[list[int], list[str]]:
-    """Return degree and basis of every column."""
+def check_map_parameters(
+    parameters: dict[str, Any], n_features: int, is_category: NDArray | None = None
+) -> tuple[list[int], list[str]]:
+    """Return degree and basis of every column; categories have a basis of their own, unless each column is named."""
     check_choice("scale", parameters["scale"], _SCALES)
     degrees = _per_feature("degree", parameters["degree"], n_features)
     several = _is_sequence(parameters["degree"])
     degrees = [check_count(f"degree[{k}]" if several else "degree", degree, 1) for k, degree in enumerate(degrees)]
     bandwidth = parameters["bandwidth"]
     is_number = isinstance(bandwidth, Real) and not isinstance(bandwidth, bool | np.bool_)
-    if bandwidth is not None and not (is_number and 0 < float(bandwidth) < 1e6):
-        raise ValueError(f"bandwidth must be a positive number, no more than 1e6, or None, got {bandwidth!r}.")
+    if not (bandwidth is None or _is_auto(bandwidth) or (is_number and 0 < float(bandwidth) < 1e6)):
+        raise ValueError(f"bandwidth must be 'auto', a positive number, no more than 1e6, or None, got {bandwidth!r}.")
     bases = _per_feature("basis", parameters["basis"], n_features)
-    for basis in bases if _is_sequence(parameters["basis"]) else bases[:1]:
-        check_choice("basis", basis, basis_names())
+    several = _is_sequence(parameters["basis"])
+    for basis in bases if several else bases[:1]:
+        check_choice("basis", basis, ["auto", *basis_names()])
+    if is_category is not None and not several:
+        bases = ["category" if known else basis for basis, known in zip(bases, is_category, strict=True)]
     return degrees, bases
 
 
-def make_maps(parameters: dict[str, Any], rows: Rows) -> MapList:
-    """Check degree, basis, scale and bandwidth, and fit one map per column."""
-    summary = rows.summary
-    degrees, bases = check_map_parameters(parameters, summary.n_features)
-    columns = rows.columns(with_values=any(map_kind(basis).needs_values for basis in set(bases)))
-    common = parameters["scale"], parameters["bandwidth"], summary.n_features
-    return MapList(
-        [
-            fit_map(MapSettings(basis, degree, *common), column)
-            for basis, degree, column in zip(bases, degrees, columns, strict=True)
-        ]
-    )
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
-def _check_ranks(rank: Any, dims: tuple[int, ...]) -> tuple[int, ...]:
-    """Ranks of all bonds, cut to what the dimensions allow."""
+def _check_ranks(rank: Any, n_features: int) -> Any:
+    """Return "auto", or one rank, or those of all bonds."""
+    if _is_auto(rank):
+        return rank
     if not _is_sequence(rank):
-        return clip_ranks(dims, check_count("rank", rank, 1))
-    if len(rank) != len(dims) - 1:
+        return check_count("rank", rank, 1)
+    if len(rank) != n_features - 1:
         raise ValueError(
-            f"rank has {len(rank)} entries but {len(dims)} features have {len(dims) - 1} bonds between them; "
+            f"rank has {len(rank)} entries but {n_features} features have {n_features - 1} bonds between them; "
             "give one rank per bond, or a single integer for all."
         )
-    return clip_ranks(dims, [check_count(f"rank[{k}]", value, 1) for k, value in enumerate(rank)])
+    return [check_count(f"rank[{k}]", value, 1) for k, value in enumerate(rank)]
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
@@ -123,8 +118,11 @@ def check_loss(loss: Any, task: str) -> str:
     return get_loss(loss).name
 
 
-def make_plan(parameters: dict[str, Any], dims: tuple[int, ...], loss: str, alpha: Any) -> TrainPlan:
-    """Check an estimator's parameters and say what is to be learned on maps of these sizes."""
+def make_wishes(
+    parameters: dict[str, Any], n_features: int, loss: str, alpha: Any, is_category: NDArray | None = None
+) -> Wishes:
+    """Check an estimator's parameters and say what is wanted, and what is left open."""
+    degrees, bases = check_map_parameters(parameters, n_features, is_category)
     check_choice("solver", parameters["solver"], SOLVERS)
     check_bytes("max_memory", parameters["max_memory"])
     check_choice("sampling", parameters["sampling"], _SAMPLINGS)
@@ -133,14 +131,18 @@ def make_plan(parameters: dict[str, Any], dims: tuple[int, ...], loss: str, alph
     )
     if isinstance(parameters["init"], str):
         check_choice("init", parameters["init"], _INITS)
-    return TrainPlan(
-        loss=loss,
-        dims=dims,
-        ranks=_check_ranks(parameters["rank"], dims),
-        alpha=check_nonnegative("alpha", alpha),
+    sweeps, bandwidth = parameters["max_sweeps"], parameters["bandwidth"]
+    return Wishes(
+        bases=bases,
+        degrees=degrees,
+        scale=parameters["scale"],
+        bandwidth=bandwidth if bandwidth is None or _is_auto(bandwidth) else float(bandwidth),
+        alpha=alpha if _is_auto(alpha) else check_nonnegative("alpha", alpha),
+        rank=_check_ranks(parameters["rank"], n_features),
         init=parameters["init"] if isinstance(parameters["init"], str) else "given",
+        max_sweeps=sweeps if _is_auto(sweeps) else check_count("max_sweeps", sweeps, 0),
+        loss=loss,
         solver=parameters["solver"],
-        max_sweeps=check_count("max_sweeps", parameters["max_sweeps"], 0),
         tol=check_nonnegative("tol", parameters["tol"]),
         sampling=parameters["sampling"],
     )

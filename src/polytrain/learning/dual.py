@@ -37,17 +37,15 @@ def product_kernel(values: Sequence[NDArray]) -> NDArray:
     return kernel
 
 
-def solve_dual(values: Sequence[NDArray], target: NDArray, weights: NDArray, alpha: float) -> NDArray:
-    """Coefficients c of the rows, (N,), without a limit on the ranks."""
-    kernel = product_kernel(values)
-    if not np.isfinite(kernel).all():
-        raise FloatingPointError(f"the kernel of init='dual' overflows with {len(values)} columns; use init='linear'")
+def solve_dual(kernel: NDArray, targets: NDArray, weights: NDArray, alpha: float) -> NDArray:
+    """Coefficients of the rows without a limit on the ranks, shaped like the targets, (N,) or (N, q)."""
     # Rows of small weight count little: their own part of the ridge is large.
     root = np.sqrt(weights)
     scaled = root[:, None] * kernel * root
     ridge = max(alpha / 2.0, np.finfo(np.float64).eps * float(np.trace(scaled)))
     scaled.flat[:: len(scaled) + 1] += ridge
-    return root * cho_solve(cho_factor(scaled, lower=True, check_finite=False), root * target, check_finite=False)
+    roots = root if targets.ndim == 1 else root[:, None]
+    return roots * cho_solve(cho_factor(scaled, lower=True, check_finite=False), roots * targets, check_finite=False)
 
 
 def _right_kernels(values: Sequence[NDArray]) -> Iterator[NDArray]:
@@ -73,14 +71,18 @@ def _right_kernels(values: Sequence[NDArray]) -> Iterator[NDArray]:
         yield from reversed(inner)
 
 
-def round_rank_ones(values: Sequence[NDArray], coefficients: NDArray, ranks: Sequence[int]) -> list[NDArray]:
+def round_rank_ones(
+    values: Sequence[NDArray], coefficients: NDArray, ranks: Sequence[int], tolerance: float = 0.0
+) -> list[NDArray]:
     """Write sum_j c_j v_1(x_j1) o ... o v_d(x_jd) as a train of these ranks at most, left-orthogonal.
 
     Each bond is cut by the singular values of the tensor that is left, so the error in the coefficients is at most
-    the root of d times the least possible one, as for any truncated TT-SVD.
+    the root of d times the least possible one, as for any truncated TT-SVD. Where the ranks allow it, that error is no
+    more than ``tolerance`` times the size of the coefficients, and no rank is larger than that takes.
     """
     left = coefficients[None, :]
-    cores = []
+    cores: list[NDArray] = []
+    allowed = -1.0
     for k, (columns, right) in enumerate(zip(values, _right_kernels(values), strict=True)):
         rank, n = len(left), len(columns)
         spread = (left[:, None, :] * columns).reshape(rank * n, -1)
@@ -88,12 +90,18 @@ def round_rank_ones(values: Sequence[NDArray], coefficients: NDArray, ranks: Seq
             cores.append(spread.sum(axis=1).reshape(rank, n, 1))
             break
         gram = spread @ right @ spread.T
+        whole = float(np.trace(gram))
+        if k == 0:
+            allowed = tolerance * tolerance * whole / max(1, len(values) - 1)
         most = min(ranks[k + 1], len(gram))
         sizes, directions = eigh((gram + gram.T) / 2, subset_by_index=(len(gram) - most, len(gram) - 1))
-        kept = max(1, int(np.sum(sizes > _NOISE * max(float(sizes[-1]), 0.0))))
-        directions = directions[:, ::-1][:, :kept]
-        cores.append(directions.reshape(rank, n, kept))
-        left = directions.T @ spread
+        sizes, directions = sizes[::-1], directions[:, ::-1]
+        kept = max(1, int(np.sum(sizes > _NOISE * max(float(sizes[0]), 0.0))))
+        if tolerance:
+            left_out = whole - np.cumsum(sizes[:kept])
+            kept = min(kept, 1 + int(np.sum(left_out > allowed)))
+        cores.append(directions[:, :kept].reshape(rank, n, kept))
+        left = directions[:, :kept].T @ spread
     return cores
 
 
@@ -101,7 +109,10 @@ def dual_train(
     values: Sequence[NDArray], target: NDArray, weights: NDArray, alpha: float, ranks: Sequence[int]
 ) -> list[NDArray]:
     """Cores of the exact kernel solution, rounded to these ranks."""
-    return round_rank_ones(values, solve_dual(values, target, weights, alpha), ranks)
+    kernel = product_kernel(values)
+    if not np.isfinite(kernel).all():
+        raise FloatingPointError(f"the kernel of init='dual' overflows with {len(values)} columns; use init='linear'")
+    return round_rank_ones(values, solve_dual(kernel, target, weights, alpha), ranks)
 
 
 def leave_one_out(kernel: NDArray, targets: NDArray, weights: NDArray, alphas: Sequence[float]) -> Iterator[NDArray]:

@@ -156,6 +156,10 @@ class FeatureMap(ABC):
     def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
         """Make the map of a column, see `polytrain.maps.fit_map`."""
 
+    def refit(self, before: MapSettings, after: MapSettings, column: ColumnSummary) -> Self:
+        """Return the map of the same column with another bandwidth: quickly, where only the size of functions changes."""
+        return type(self).fit(after, column)
+
     # --- evaluation ---------------------------------------------------------------------------------------------------
 
     @abstractmethod

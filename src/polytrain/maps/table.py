@@ -84,6 +84,12 @@ class TableMap(TabulatedMap):
         table = np.vstack([np.ones(len(knots)), functions])
         return cls(knots, weights, table, np.append(1.0, missing), part, settings.basis)
 
+    def refit(self, before: MapSettings, after: MapSettings, column: ColumnSummary) -> Self:
+        """Only the polynomials change otherwise than in their size, and they are quickly found anew."""
+        if self.basis.startswith("smooth"):
+            return type(self).fit(after, column)
+        return self._resized(after.size / before.size)
+
     def place(self, column: NDArray) -> NDArray:
         """Position among the knots: 2.5 is half-way between the third and the fourth. NaN is beyond the last one."""
         knots, values = self.points, column

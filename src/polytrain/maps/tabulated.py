@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,11 @@ class TabulatedMap(FeatureMap):
         for name, value in state.items():
             object.__setattr__(self, name, value)
         self.__post_init__()  # pickles forget that arrays are read-only
+
+    def _resized(self, factor: float) -> Self:
+        """Multiply all functions but the constant."""
+        factors = np.append(1.0, np.full(self.n - 1, factor))
+        return replace(self, table=factors[:, None] * self.table, missing=factors * self.missing)
 
     @property
     def prior(self) -> NDArray:

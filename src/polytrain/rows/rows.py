@@ -35,7 +35,7 @@ class _Weighed:
     """A picklable function of checked rows, applied to raw rows whose weights are multiplied first."""
 
     def __init__(
-        self, check: Callable[[Any], RawRows], part: tuple[int, int, bool] | None, function: Callable, *arguments: Any
+        self, check: Callable[[Any], RawRows], part: tuple[int, int, int, bool] | None, function: Callable, *arguments: Any
     ) -> None:
         self._check, self._part, self._function, self._arguments = check, part, function, arguments
 
@@ -44,8 +44,9 @@ class _Weighed:
         if factors is not None:
             rows = RawRows(rows.X, rows.y, rows.weights * factors)
         if self._part is not None:
-            index, n_parts, inside = self._part
-            chosen = (row_hashes(rows.X) % np.uint64(n_parts) == index) == inside
+            start, stop, n_parts, inside = self._part
+            number = row_hashes(rows.X) % np.uint64(n_parts)
+            chosen = ((number >= start) & (number < stop)) == inside
             rows = RawRows(rows.X, rows.y, rows.weights * chosen)
         return self._function(rows, *self._arguments)
 
@@ -113,7 +114,7 @@ class Rows(ABC):
         self._check, self.classify = check, classify
         self.feature_names = None if feature_names is None else [str(name) for name in feature_names]
         self._factors: list[NDArray] | None = None
-        self._part: tuple[int, int, bool] | None = None
+        self._part: tuple[int, int, int, bool] | None = None
 
     @abstractmethod
     def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:
@@ -144,14 +145,14 @@ class Rows(ABC):
         """What the maps may know about every column: its range, and its values if they are asked for."""
         return column_summaries(self.summary, self.sketch if with_values else None)
 
-    def part(self, index: int, n_parts: int, inside: bool = True) -> Rows:
-        """Return one of several parts of the rows, or all others, with the summary of all.
+    def part(self, start: int, stop: int, n_parts: int, inside: bool = True) -> Rows:
+        """Return some of several parts of the rows, or all others, with the summary of all.
 
         Rows belong to a part by what they hold: equal rows are together, wherever they are.
         """
         other = copy(self)
         other.__dict__["summary"] = self.summary
-        other._part = index, n_parts, inside
+        other._part = start, stop, n_parts, inside
         return other
 
     def scored(self, scores: Callable[[NDArray], NDArray]) -> Scored:

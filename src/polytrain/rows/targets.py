@@ -42,6 +42,9 @@ class Target(Protocol):
     def wanted(self, y: NDArray) -> tuple[NDArray, NDArray]:
         """Return what the score of every row should be, and what its weight is multiplied by, (N,) each."""
 
+    def sketched(self, sums: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
+        """Return the mean of what is wanted, and the weights, of the rows of a sketch, (k,) each."""
+
     def problem(self, rows: PlacedBlock) -> ProblemRows:
         """Return the rows of the problem; their weights need not sum to 1."""
 
@@ -69,6 +72,12 @@ class ClassTarget:
     def wanted(self, y: NDArray) -> tuple[NDArray, NDArray]:
         """The codes of the labels; classes that are left out weigh nothing."""
         return self.code[y], (self.factors * (self.code != 0))[y]
+
+    def sketched(self, sums: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
+        """Rows that are alike may have different labels; what has no code weighs nothing."""
+        counted = sums * (self.factors * (self.code != 0))
+        totals = counted.sum(axis=1)
+        return counted @ self.code / np.where(totals > 0, totals, 1.0), totals
 
     def problem(self, rows: PlacedBlock) -> ProblemRows:
         """Leave out what has no code."""
@@ -100,6 +109,10 @@ class NumberTarget:
         """Centre and divide the targets."""
         y = y if y.ndim == 1 else y[:, self.output]
         return (y / self.largest - self.mean) / self.spread, np.ones(len(y))
+
+    def sketched(self, sums: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
+        """Rows that are alike have a mean target. The sums are of targets that are divided by ``largest`` already."""
+        return (sums[:, self.output] / weights - self.mean) / self.spread, weights
 
     def problem(self, rows: PlacedBlock) -> ProblemRows:
         """All rows, with the offset."""
