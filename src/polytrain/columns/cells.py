@@ -61,7 +61,7 @@ class Cells:
             return cls(name, array.astype(np.float64) if array.dtype == np.longdouble else array)
         if array.dtype.kind in "US":
             values, codes = np.unique(array, return_inverse=True)
-            return cls.of_objects(name, values.astype(object)).spread(codes.ravel())
+            return cls.of_distinct(name, values.tolist(), codes)
         return cls.of_objects(name, array.astype(object, copy=False))
 
     @classmethod
@@ -82,14 +82,19 @@ class Cells:
             index = dict.fromkeys(keys, -1)
         except TypeError:
             _refuse_unhashable(name, items)
-        kept: list[Any] = []
-        for key in index:
-            value = key[1] if several else key
-            if not is_missing(value):
-                index[key] = len(kept)
-                kept.append(value)
+        kept = [key for key in index if not is_missing(key[1] if several else key)] if types != {str} else list(index)
+        index.update(zip(kept, range(len(kept)), strict=True))
         codes = np.fromiter(map(index.__getitem__, keys), dtype=np.intp, count=len(keys))
-        return cls(name, np.fromiter(kept, dtype=object, count=len(kept)), codes)
+        values = (key[1] for key in kept) if several else kept
+        return cls(name, np.fromiter(values, dtype=object, count=len(kept)), codes)
+
+    @classmethod
+    def of_distinct(cls, name: str, objects: Iterable[Any], codes: NDArray) -> Self:
+        """Take different Python values that all occur, and say which of them each row has, -1 for none."""
+        items = list(objects)
+        if not set(map(type, items)) <= {str}:
+            return cls.of_objects(name, items).spread(codes)
+        return cls(name, np.fromiter(items, dtype=object, count=len(items)), np.asarray(codes, dtype=np.intp))
 
     def spread(self, codes: NDArray) -> Self:
         """Say which of these cells each of other rows has, -1 for none."""
@@ -99,9 +104,9 @@ class Cells:
         return replace(self, codes=codes)
 
     @cached_property
-    def _sorts(self) -> list[str]:
-        """What each of the objects is."""
-        return list(map(sort_of, map(type, self.values.tolist())))
+    def _sorts(self) -> set[str]:
+        """What the objects are."""
+        return set(map(sort_of, set(map(type, self.values.tolist()))))
 
     @cached_property
     def kind(self) -> str:
@@ -112,13 +117,12 @@ class Cells:
             if not present.size or (letter in "f" and np.isnan(present).all()) or np.isnat(_as_times(present)).all():
                 return "empty"
             return "date" if letter == "M" else "number"
-        sorts = set(self._sorts)
-        if not sorts:
-            return "empty"
-        if len(sorts) > 1:
-            return "mixed"
-        sort = sorts.pop()
-        return "number" if sort in _NUMBERS else "date" if sort == "date" else "text"
+        match list(self._sorts):
+            case []:
+                return "empty"
+            case [sort]:
+                return "number" if sort in _NUMBERS else "date" if sort == "date" else "text"
+        return "mixed"
 
     def numbers(self) -> NDArray:
         """Return float64 per row: durations are days, times of day are hours, missing ones are NaN."""
@@ -174,9 +178,9 @@ class Cells:
 
     def _demand(self, allowed: set[str] | frozenset[str], held: str, remedy: str) -> None:
         """Refuse objects that are of another sort."""
-        wrong = np.array([sort not in allowed for sort in self._sorts], dtype=bool)
-        if wrong.any():
-            self._refuse(wrong, held, remedy)
+        if not self._sorts <= allowed:
+            wrong = [sort_of(type(value)) not in allowed for value in self.values.tolist()]
+            self._refuse(np.array(wrong), held, remedy)
 
     def _demand_empty(self, held: str, remedy: str) -> None:
         """Refuse values in NumPy's types if any is there."""

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import chain, repeat, takewhile
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -154,22 +155,19 @@ class CategoryColumn(Column):
     def encode(self, cells: Cells) -> list[NDArray]:
         """Return the numbers of the levels: NaN where one is missing, -1 for a level that was not in training."""
         codes, levels = cells.levels(self.as_text)
-        keys = levels if self._rounded is None else map(_rounded, levels)
-        found = [self._codes.get(key, -1.0) for key in keys]
-        return [np.array([*found, math.nan])[codes]]
+        table, rounded = self._table
+        found = np.full(len(levels) + 1, np.nan)  # the last one is for missing values
+        found[:-1] = list(map(table.get, _rounded(levels) if rounded else levels, repeat(-1)))
+        return [found[codes]]
 
     @cached_property
-    def _rounded(self) -> dict[Level, float] | None:
-        """Numbers of the levels in single precision; None if that changes no level, or makes two levels one."""
-        if not any(isinstance(level, float) for level in self.levels):
-            return None
-        table = {_rounded(level): float(code) for code, level in enumerate(self.levels)}
-        return table if len(table) == len(self.levels) else None
-
-    @cached_property
-    def _codes(self) -> dict[Level, float]:
-        """Numbers of the levels."""
-        return self._rounded or {level: float(code) for code, level in enumerate(self.levels)}
+    def _table(self) -> tuple[dict[Level, int], bool]:
+        """Numbers of the levels, and whether levels are rounded to single precision, where they still differ."""
+        n_numbers = sum(1 for _ in takewhile(lambda level: not isinstance(level, str), self.levels))
+        numbers = _rounded(self.levels[:n_numbers])
+        rounded = len(set(numbers)) == n_numbers > 0
+        keys = chain(numbers, self.levels[n_numbers:]) if rounded else self.levels
+        return dict(zip(keys, range(len(self.levels)), strict=True)), rounded
 
     @classmethod
     def merge(cls, parts: Sequence[Self]) -> Self:
@@ -214,12 +212,14 @@ def _undo_infinity(entry: Any) -> Any:
     return entry
 
 
-def _rounded(level: Level) -> Level:
-    """Round a fraction to single precision, and leave all else alone."""
-    if not isinstance(level, float) or level.is_integer():
-        return level
-    rounded = float(np.float32(level))
-    return level if rounded.is_integer() else rounded
+def _rounded(levels: Sequence[Level]) -> list[Level]:
+    """Round fractions to single precision, unless that makes integers of them, and leave all else alone."""
+    exact = np.array([level if isinstance(level, float) else 0.0 for level in levels], dtype=np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = exact.astype(np.float32).astype(np.float64)
+    rounds = (exact != np.floor(exact)) & (rounded != np.floor(rounded))
+    new = zip(levels, rounded.tolist(), rounds.tolist(), strict=True)
+    return [single if changes else level for level, single, changes in new]
 
 
 @dataclass(frozen=True)
@@ -328,8 +328,11 @@ def _is_range(entry: Any) -> bool:
 
 def _calendar(dates: NDArray, parts: Sequence[str]) -> list[NDArray]:
     """Parts of dates, float64 of shape (N,) each, NaN for NaT."""
-    if np.datetime_data(dates.dtype)[0] in ("generic", "Y", "M", "W"):
+    unit = np.datetime_data(dates.dtype)[0]
+    if unit in ("generic", "Y", "M", "W"):
         dates = dates.astype("datetime64[D]")
+    elif unit in ("ns", "ps", "fs", "as"):  # float64 cannot tell these apart, and the first of such days overflow
+        dates = dates.astype("datetime64[us]")
     missing = np.isnat(dates)
     days = dates.astype("datetime64[D]")
 

@@ -210,12 +210,13 @@ class Columns:
         >>> Columns.from_json(columns.to_json()) == columns
         True
         """
-        counts = {column.name: len(column.levels) for column in self.columns if isinstance(column, CategoryColumn)}
-        if sum(counts.values()) > _MOST_LEVELS:
-            largest = max(counts, key=lambda name: counts[name])
+        categories = [column for column in self.columns if isinstance(column, CategoryColumn)]
+        count = sum(len(column.levels) for column in categories)
+        if count > _MOST_LEVELS:
+            largest = max(categories, key=lambda column: len(column.levels))
             raise ValueError(
-                f"the columns have {sum(counts.values())} levels, more than the {_MOST_LEVELS} that can be stored; "
-                f"{largest!r} has {counts[largest]}. Leave out columns that only identify rows."
+                f"the columns have {count} levels, more than the {_MOST_LEVELS} that can be stored; {largest.name!r} "
+                f"alone has {len(largest.levels)}. Leave out columns that only identify rows."
             )
         return {"columns": [column.to_json() for column in self.columns]}
 

@@ -146,8 +146,8 @@ def sort_levels(levels: set[Level]) -> tuple[Level, ...]:
     >>> sort_levels({"b", 10, "B", 2.5})
     (2.5, 10, 'B', 'b')
     """
-    texts = [level for level in levels if isinstance(level, str)]
-    numbers = [level for level in levels if not isinstance(level, str)]
+    numbers = {level for level in levels if not isinstance(level, str)}
+    texts: Any = levels - numbers
     return (*sorted(numbers), *sorted(texts))
 
 

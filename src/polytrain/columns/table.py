@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from polytrain.columns.cells import Cells, used_codes
+from polytrain.columns.scalars import sort_of
 
 __all__ = ["Table", "is_frame", "is_plain_frame", "open_table"]
 
@@ -121,7 +122,7 @@ def _open_array(X: Any) -> Table:
 
 def _read_pandas(name: str, series: Any) -> Cells:
     dtype = series.dtype
-    if isinstance(dtype, np.dtype):
+    if isinstance(dtype, np.dtype) and not (dtype.kind == "O" and _is_text(series)):
         return Cells.of_array(name, series.to_numpy())
     match type(dtype).__name__, dtype.kind:
         case "CategoricalDtype", _:
@@ -141,14 +142,23 @@ def _read_pandas(name: str, series: Any) -> Cells:
         codes, values = series.factorize()
     except (NotImplementedError, TypeError, ValueError):  # lists and the like
         return Cells.of_objects(name, series.to_numpy(dtype=object))
-    return Cells.of_objects(name, values.to_numpy(dtype=object)).spread(codes)
+    return Cells.of_distinct(name, values.to_numpy(dtype=object), codes)
+
+
+def _is_text(series: Any) -> bool:
+    """Whether pandas may find the different objects of a column: it takes True and 1 as the same, but not text."""
+    return all(kind in (str, float) or sort_of(kind) == "missing" for kind in set(map(type, series.to_numpy())))
 
 
 def _read_categories(name: str, series: Any) -> Cells:
     """Read a column of pandas' categories; those that do not occur are left out."""
     used, codes = used_codes(series.cat.codes.to_numpy())
-    cells = _read_pandas(name, series.cat.categories[used].to_series())
-    return replace(cells.spread(codes), is_category=True)
+    categories = series.cat.categories[used]
+    if categories.dtype.kind in "OU":  # they differ already
+        cells = Cells.of_distinct(name, categories.to_numpy(dtype=object), codes)
+    else:
+        cells = _read_pandas(name, categories.to_series()).spread(codes)
+    return replace(cells, is_category=True)
 
 
 # --- polars -----------------------------------------------------------------------------------------------------------
@@ -173,5 +183,5 @@ def _read_polars(name: str, series: Any) -> Cells:
         texts = series.drop_nulls().unique()
         places = polars.Series(np.arange(len(texts)), dtype=polars.Int64)
         codes = series.replace_strict(texts, places, default=None, return_dtype=polars.Int64).fill_null(-1)
-        return Cells.of_objects(name, texts.to_list()).spread(codes.to_numpy())
+        return Cells.of_distinct(name, texts.to_list(), codes.to_numpy())
     return Cells.of_objects(name, series.to_list())
