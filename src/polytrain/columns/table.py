@@ -1,0 +1,187 @@
+"""Open frames of pandas and polars, and arrays, column by column. Nothing else knows these libraries.
+
+They are recognised by the names of their types, so none is imported here, and none is needed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from polytrain.columns.cells import Cells, used_codes
+from polytrain.columns.scalars import sort_of
+
+__all__ = ["Table", "is_frame", "is_plain_frame", "open_table"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows and columns of whatever kind.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the columns; "x0", "x1", ... if they have none, or others than text.
+    has_names : bool
+        Whether the names are the columns' own.
+    n_rows : int
+        Number of rows.
+    read : callable
+        Gives the cells of the column with a number.
+    """
+
+    names: tuple[str, ...]
+    has_names: bool
+    n_rows: int
+    read: Callable[[int], Cells]
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a DataFrame of pandas or of polars.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from polytrain.columns import is_frame
+    >>> is_frame(pd.DataFrame({"a": [1]})), is_frame(np.zeros((2, 2)))
+    (True, False)
+    """
+    return _library(X) is not None
+
+
+def _library(X: Any) -> str | None:
+    for kind in type(X).__mro__:
+        library = kind.__module__.partition(".")[0]
+        if kind.__name__ == "DataFrame" and library in ("pandas", "polars"):
+            return library
+    return None
+
+
+def is_plain_frame(frame: Any) -> bool:
+    """Whether all columns of a frame are numbers that NumPy has a type for, and none is missing other than as NaN."""
+    if _library(frame) == "pandas":
+        return all(_is_plain_pandas(dtype, frame, k) for k, dtype in enumerate(frame.dtypes))
+    return all(
+        series.dtype.is_numeric() and series.dtype.base_type().__name__ in _POLARS_NUMBERS and not series.null_count()
+        for series in frame.get_columns()
+    )
+
+
+def _is_plain_pandas(dtype: Any, frame: Any, k: int) -> bool:
+    if dtype.kind not in "iufc":
+        return False
+    return isinstance(dtype, np.dtype) or type(dtype).__name__ == "SparseDtype" or not frame.iloc[:, k].isna().any()
+
+
+def open_table(X: Any) -> Table:
+    """Open a frame, an array or a list of rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from polytrain.columns.table import open_table
+    >>> table = open_table(pd.DataFrame({"a": [1, 2], "b": ["u", "v"]}))
+    >>> table.names, table.read(1).kind
+    (('a', 'b'), 'text')
+    """
+    library = _library(X)
+    if library is None:
+        return _open_array(X)
+    labels = list(X.columns)
+    has_names = all(isinstance(label, str) for label in labels)
+    names = tuple(map(str, labels)) if has_names else _default_names(len(labels))
+    if library == "pandas":
+        return Table(names, has_names, len(X), lambda k: _read_pandas(names[k], X.iloc[:, k]))
+    return Table(names, has_names, X.height, lambda k: _read_polars(names[k], X.to_series(k)))
+
+
+def _default_names(count: int) -> tuple[str, ...]:
+    return tuple(f"x{k}" for k in range(count))
+
+
+def _open_array(X: Any) -> Table:
+    # Lists of rows may hold a number here and text there; NumPy would make text of both.
+    array = np.asarray(X) if hasattr(X, "__array__") else np.asarray(X, dtype=object)
+    if array.ndim != 2:
+        raise ValueError(
+            f"X must be a frame of pandas or polars, or an array with two dimensions, got {type(X).__name__} of shape "
+            f"{array.shape}. Reshape an array with X.reshape(-1, 1) if it is one column; make an array of a sparse "
+            "matrix with X.toarray(), and a frame of a lazy one with X.collect()."
+        )
+    names = _default_names(array.shape[1])
+    return Table(names, False, len(array), lambda k: Cells.of_array(names[k], array[:, k]))
+
+
+# --- pandas -----------------------------------------------------------------------------------------------------------
+
+
+def _read_pandas(name: str, series: Any) -> Cells:
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype) and not (dtype.kind == "O" and _is_text(series)):
+        return Cells.of_array(name, series.to_numpy())
+    match type(dtype).__name__, dtype.kind:
+        case "CategoricalDtype", _:
+            return _read_categories(name, series)
+        case "DatetimeTZDtype", _:
+            return Cells.of_array(name, series.dt.tz_convert(None).to_numpy())
+        case "PeriodDtype", _:
+            return Cells.of_array(name, series.dt.to_timestamp().to_numpy())
+        case "SparseDtype", _:
+            return Cells.of_array(name, np.asarray(series))
+        case _, "f":
+            return Cells.of_array(name, series.to_numpy(dtype=dtype.numpy_dtype, na_value=np.nan))
+        case _, "b" | "i" | "u":
+            values = series.to_numpy(dtype=dtype.numpy_dtype, na_value=dtype.numpy_dtype.type(0))
+            return Cells.of_masked(name, values, series.isna().to_numpy(dtype=bool))
+    try:
+        codes, values = series.factorize()
+    except (NotImplementedError, TypeError, ValueError):  # lists and the like
+        return Cells.of_objects(name, series.to_numpy(dtype=object))
+    return Cells.of_distinct(name, values.to_numpy(dtype=object), codes)
+
+
+def _is_text(series: Any) -> bool:
+    """Whether pandas may find the different objects of a column: it takes True and 1 as the same, but not text."""
+    return all(kind in (str, float) or sort_of(kind) == "missing" for kind in set(map(type, series.to_numpy())))
+
+
+def _read_categories(name: str, series: Any) -> Cells:
+    """Read a column of pandas' categories; those that do not occur are left out."""
+    used, codes = used_codes(series.cat.codes.to_numpy())
+    categories = series.cat.categories[used]
+    if categories.dtype.kind in "OU":  # they differ already
+        cells = Cells.of_distinct(name, categories.to_numpy(dtype=object), codes)
+    else:
+        cells = _read_pandas(name, categories.to_series()).spread(codes)
+    return replace(cells, is_category=True)
+
+
+# --- polars -----------------------------------------------------------------------------------------------------------
+
+_POLARS_INTEGERS = frozenset({"Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64"})
+_POLARS_NUMBERS = _POLARS_INTEGERS | {"Float16", "Float32", "Float64"}
+
+
+def _read_polars(name: str, series: Any) -> Cells:
+    polars: Any = sys.modules["polars"]
+    kind = series.dtype.base_type().__name__
+    if kind in _POLARS_INTEGERS or kind == "Boolean":
+        values = series.fill_null(False if kind == "Boolean" else 0).to_numpy()
+        return Cells.of_masked(name, values, series.is_null().to_numpy())
+    if kind in _POLARS_NUMBERS or kind in ("Date", "Datetime", "Duration"):
+        return Cells.of_array(name, series.to_numpy())
+    if kind == "Decimal":
+        return Cells.of_array(name, series.cast(polars.Float64).to_numpy())
+    if kind in ("Categorical", "Enum"):
+        return replace(_read_polars(name, series.cast(polars.String)), is_category=True)
+    if kind == "String":
+        texts = series.drop_nulls().unique()
+        places = polars.Series(np.arange(len(texts)), dtype=polars.Int64)
+        codes = series.replace_strict(texts, places, default=None, return_dtype=polars.Int64).fill_null(-1)
+        return Cells.of_distinct(name, texts.to_list(), codes.to_numpy())
+    return Cells.of_objects(name, series.to_list())
