@@ -11,6 +11,42 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import OneHotEncoder
 
+#: Tables that come with scikit-learn.
+BUNDLED = {
+    "iris": load_iris,
+    "wine": load_wine,
+    "breast cancer": load_breast_cancer,
+    "digits": load_digits,
+    "diabetes": load_diabetes,
+}
+#: Tables below POLYTRAIN_DATA/tabular, with the row that names their columns.
+FILES = {
+    "banana": 0,
+    "phoneme": None,
+    "pima-indians-diabetes": None,
+    "sonar": None,
+    "spambase": 0,
+    "airfoil": 0,
+    "concrete": 0,
+    "yacht": 0,
+}
+ADULT_COLUMNS = (
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+)
+
 
 def data_folder() -> Path | None:
     """Folder with the data, or None where POLYTRAIN_DATA is not set."""
@@ -18,52 +54,48 @@ def data_folder() -> Path | None:
     return Path(folder) if folder else None
 
 
-def _csv(name: str, header: int | None) -> tuple[np.ndarray, np.ndarray]:
-    table = pd.read_csv(data_folder() / "tabular" / f"{name}.csv", header=header, skipinitialspace=True)
+def load(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and labels or targets of one table; the last column of a file is what to predict."""
+    if name in BUNDLED:
+        return BUNDLED[name](return_X_y=True)
+    table = pd.read_csv(data_folder() / "tabular" / f"{name}.csv", header=FILES[name], skipinitialspace=True)
     return table.iloc[:, :-1].to_numpy(float), table.iloc[:, -1].to_numpy()
+
+
+def adult_frames() -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray]:
+    """Adult's official split as it is: strings for categories, NaN where a value is missing."""
+    parts = []
+    for part in ("train", "test"):
+        path = data_folder() / "tabular" / f"adult-{part}.csv"
+        frame = pd.read_csv(path, names=[*ADULT_COLUMNS, "income"], skipinitialspace=True, na_values="?")
+        parts += [frame[list(ADULT_COLUMNS)], frame["income"].str.rstrip(".").to_numpy(object)]
+    return tuple(parts)
 
 
 def load_adult() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Adult's official split: one-hot categories, a missing value being a category, numbers as they are."""
-    frames = [
-        pd.read_csv(data_folder() / "tabular" / f"adult-{part}.csv", header=None, skipinitialspace=True).dropna()
-        for part in ("train", "test")
-    ]
-    labels = [frame.iloc[:, -1].str.rstrip(".").to_numpy() for frame in frames]
-    rows = [frame.iloc[:, :-1] for frame in frames]
-    numeric = rows[0].select_dtypes("number").columns
-    others = [column for column in rows[0].columns if column not in numeric]
-    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(rows[0][others])
-    train, test = (np.hstack([frame[numeric].to_numpy(float), encoder.transform(frame[others])]) for frame in rows)
-    return train, labels[0], test, labels[1]
+    train, y, test, y_test = adult_frames()
+    numeric = train.select_dtypes("number").columns
+    others = [column for column in train.columns if column not in numeric]
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(train[others].fillna("?"))
+    X, X_test = (
+        np.hstack([frame[numeric].to_numpy(float), encoder.transform(frame[others].fillna("?"))])
+        for frame in (train, test)
+    )
+    return X, y, X_test, y_test
 
 
 def classification() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Small classification tables by name."""
-    digits, labels = load_digits(return_X_y=True)
-    tables = {
-        "iris": load_iris(return_X_y=True),
-        "wine": load_wine(return_X_y=True),
-        "breast cancer": load_breast_cancer(return_X_y=True),
-        "digits, 20 PCA": (PCA(20, random_state=0).fit_transform(digits), labels),
-    }
+    tables = {name: load(name) for name in ("iris", "wine", "breast cancer")}
+    digits, labels = load("digits")
+    tables["digits, 20 PCA"] = PCA(20, random_state=0).fit_transform(digits), labels
     if data_folder():
-        for name, header in (
-            ("banana", 0),
-            ("phoneme", None),
-            ("pima-indians-diabetes", None),
-            ("sonar", None),
-            ("spambase", 0),
-        ):
-            tables[name] = _csv(name, header)
+        tables |= {name: load(name) for name in ("banana", "phoneme", "pima-indians-diabetes", "sonar", "spambase")}
     return tables
 
 
 def regression() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Small regression tables by name."""
-    tables = {"diabetes": load_diabetes(return_X_y=True)}
-    if data_folder():
-        for name in ("airfoil", "concrete", "yacht"):
-            rows, target = _csv(name, 0)
-            tables[name] = rows, target.astype(float)
-    return tables
+    names = ("diabetes", *(("airfoil", "concrete", "yacht") if data_folder() else ()))
+    return {name: load(name) for name in names}
