@@ -4,15 +4,57 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-__all__ = ["SweepProgress", "logger"]
+__all__ = ["ChoiceProgress", "SweepProgress", "logger"]
 
 logger = logging.getLogger("polytrain")
 
 
-class SweepProgress:
+class _Shown:
+    """Makes the log visible while something is shown, if nobody has configured logging."""
+
+    def __init__(self, verbose: int) -> None:
+        self._verbose = verbose
+        self._handler: logging.Handler | None = None
+        self._level = logging.NOTSET
+
+    def _show_log(self) -> None:
+        self._level = logger.level
+        logger.setLevel(logging.INFO)
+        if not logger.hasHandlers():  # nobody configured logging, yet the user asked to see something
+            self._handler = logging.StreamHandler(sys.stderr)
+            logger.addHandler(self._handler)
+
+    def _hide_log(self) -> None:
+        logger.setLevel(self._level)
+        if self._handler is not None:
+            logger.removeHandler(self._handler)
+
+
+class ChoiceProgress(_Shown):
+    """Says what a fit has chosen, and with ``verbose`` of 2 or more what it has tried."""
+
+    def __enter__(self) -> ChoiceProgress:
+        if self._verbose:
+            self._show_log()
+        return self
+
+    def chosen(self, reasons: Sequence[str], table: str) -> None:
+        """Take note of a choice."""
+        if self._verbose and reasons:
+            if self._verbose > 1:
+                logger.info("tried:\n%s", table)
+            logger.info("chosen: %s", "; ".join(reasons))
+
+    def __exit__(self, *exception: object) -> None:
+        if self._verbose:
+            self._hide_log()
+
+
+class SweepProgress(_Shown):
     """Consumer of sweep records.
 
     Parameters
@@ -24,11 +66,10 @@ class SweepProgress:
     """
 
     def __init__(self, n_trains: int, max_sweeps: int, verbose: int) -> None:
-        self._n_trains, self._max_sweeps, self._verbose = n_trains, max_sweeps, verbose
+        super().__init__(verbose)
+        self._n_trains, self._max_sweeps = n_trains, max_sweeps
         self._bar: Any = None
         self._sweeps = [0] * n_trains
-        self._handler: logging.Handler | None = None
-        self._level = logging.NOTSET
 
     def __enter__(self) -> SweepProgress:
         if self._verbose == 1:
@@ -39,11 +80,7 @@ class SweepProgress:
             else:
                 self._bar = tqdm(total=self._n_trains * self._max_sweeps, unit="sweep", desc="training")
         if self._verbose and self._bar is None:
-            self._level = logger.level
-            logger.setLevel(logging.INFO)
-            if not logger.hasHandlers():  # nobody configured logging, yet the user asked to see something
-                self._handler = logging.StreamHandler(sys.stderr)
-                logger.addHandler(self._handler)
+            self._show_log()
         return self
 
     def sweep_done(self, train: int, record: dict) -> None:
@@ -75,6 +112,4 @@ class SweepProgress:
         if self._bar is not None:
             self._bar.close()
         elif self._verbose:
-            logger.setLevel(self._level)
-            if self._handler is not None:
-                logger.removeHandler(self._handler)
+            self._hide_log()

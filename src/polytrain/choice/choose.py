@@ -7,7 +7,7 @@ a train. More rows: leaving rows out of a sample proposes, and trains of growing
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -370,9 +370,7 @@ class _Chooser:
 
     def _note_rung(self, step: str, trial: MapTrial, ladder: Ladder, rung: Rung) -> None:
         rank = int(np.max(rung.rank))
-        self._note_line(
-            step, trial.kind, trial.bandwidth, rung.alpha, rank, ladder.n_rows, rung.evidence.error
-        )
+        self._note_line(step, trial.kind, trial.bandwidth, rung.alpha, rank, ladder.n_rows, rung.evidence.error)
 
     def _walk_alpha(self, rung: Rung, trial: MapTrial, ladder: Ladder) -> Rung:
         """Go to smaller or larger alphas as long as the error falls."""

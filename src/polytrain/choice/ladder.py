@@ -6,7 +6,7 @@ is held out in turn; of many, one part is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
@@ -155,11 +155,14 @@ class Ladder:
     def _rung(self, rank: int, alpha: float, plan: TrainPlan, starts: Sequence[Sequence | None]) -> Rung:
         # Noise does not shrink with fewer rows: alpha is larger as they are fewer.
         plan = replace(plan, alpha=alpha / self.share)
-        trains, seen = [], []
+        trains: list[list[Sequence[NDArray]]] = []
+        seen = []
         for fold, start in zip(self._folds, starts, strict=True):
             cores = [None] * len(self._targets) if start is None else start
             jobs = [TrainJob(seed, begin) for seed, begin in zip(self._seeds, cores, strict=True)]
-            learned = [result.cores for result in fold.learned.learn(plan, self._targets, jobs, self._n_jobs, _silent)]
+            learned: list[Sequence[NDArray]] = [
+                result.cores for result in fold.learned.learn(plan, self._targets, jobs, self._n_jobs, _silent)
+            ]
             trains.append(learned)
             seen.append(fold.held_out.scored(partial(_values, FittedModel.make(plan.loss, self._maps, learned))))
         held_out = Scored(*(np.concatenate(pieces) for pieces in zip(*seen, strict=True)))

@@ -54,7 +54,7 @@ class MapMaker:
         """Make maps with functions of this kind where columns leave it open."""
         if kind not in self._fitted:
             settings = [
-                MapSettings(kind if basis == AUTO else basis, degree, self._scale, bandwidth, len(self._bases))
+                MapSettings(str(kind) if basis == AUTO else basis, degree, self._scale, bandwidth, len(self._bases))
                 for basis, degree in zip(self._bases, self._degrees, strict=True)
             ]
             made = [fit_map(*pair) for pair in zip(settings, self._columns, strict=True)]

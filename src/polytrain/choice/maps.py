@@ -6,7 +6,7 @@ So every kind of map, bandwidth and alpha can be tried on some hundreds of rows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,7 +136,9 @@ def additive_trial(maps: MapList, alphas: Sequence[float], rows: ChoiceRows) -> 
         return _judge(None, None, kernel, alphas, rows)
 
 
-def _stay(maker: MapMaker, kind: str | None, bandwidth: Any, alphas: Sequence[float], rows: ChoiceRows) -> list[MapTrial]:
+def _stay(
+    maker: MapMaker, kind: str | None, bandwidth: Any, alphas: Sequence[float], rows: ChoiceRows
+) -> list[MapTrial]:
     return [_try(maker, kind, bandwidth, alphas, rows)]
 
 

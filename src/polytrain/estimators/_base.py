@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,17 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import Tags, check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from polytrain.checks import validate_rows
-from polytrain.estimators._parameters import given_starts, make_maps, make_plan
+from polytrain.checks import COMPUTE_DTYPES, validate_rows
+from polytrain.choice import Choice, Chosen, MapMaker, Wishes, choose
+from polytrain.estimators._parameters import given_starts, make_wishes
 from polytrain.learning.sweep import STOP_REASONS
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult
-from polytrain.maps import MapList
+from polytrain.maps import MapList, basis_names, map_kind
 from polytrain.models import FittedModel
-from polytrain.progress import SweepProgress
+from polytrain.progress import ChoiceProgress, SweepProgress
 from polytrain.rows import Rows, Summary
 from polytrain.rows.targets import Target
 from polytrain.tensor import TensorTrain
@@ -39,11 +40,14 @@ class Goal:
     ----------
     targets : sequence of Target
         One per train.
+    guides : sequence of Target
+        What maps are chosen by, see `polytrain.choice.choose`.
     ends : dict
         What becomes of the scores: arguments of ``FittedModel.make``.
     """
 
     targets: Sequence[Target]
+    guides: Sequence[Target]
     ends: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -58,6 +62,11 @@ def _rescaled(record: dict, target_size: float) -> dict:
         return record
     losses = {key: record[key] * target_size * target_size for key in ("loss", "objective", "decrease")}
     return {**record, **losses}
+
+
+def _divided(trains: Sequence[Sequence[NDArray]], sizes: NDArray) -> list[list[NDArray]]:
+    """Trains for targets that were divided by these sizes."""
+    return [[cores[0] / size, *cores[1:]] for cores, size in zip(trains, sizes.tolist(), strict=True)]
 
 
 class TrainModel(BaseEstimator, ABC):
@@ -86,15 +95,27 @@ class TrainModel(BaseEstimator, ABC):
 
     def _fit_rows(self, rows: Rows, loss: str, alpha: Any) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""
-        summary = rows.summary
-        maps = self._choose_maps(rows)
-        plan = make_plan(self.get_params(deep=False), maps.dims, loss, alpha)
+        summary, calibrate = rows.summary, self._calibrates
         goal = self._goal(summary, loss)
-        jobs = self._jobs(plan, goal)
-        results = self._learn(rows, plan, maps, goal, jobs)
+        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
+        wishes = make_wishes(self.get_params(deep=False), summary.n_features, loss, alpha, rows.is_category)
+        self._check_missing(rows, wishes.bases)
+        if self._is_warm:
+            choice = self._last_choice(rows, wishes, goal)
+        else:
+            with ChoiceProgress(int(self.verbose)) as progress:
+                choice = choose(wishes, rows, goal.targets, goal.guides, seeds, self.n_jobs, calibrate)
+                progress.chosen(choice.reasons, Chosen.of(choice).table())
+        jobs = self._jobs(choice, goal, seeds)
+        results = self._learn(rows, choice.plan, choice.maps, goal, jobs)
         trains = [result.cores for result in results]
-        self.model_ = FittedModel.make(loss, maps, trains, feature_names=rows.feature_names, **goal.ends)
-        self.plan_ = plan
+        ends = goal.ends
+        if calibrate:
+            ends = {**ends, **self._calibrated(goal, choice)}
+        self.model_ = FittedModel.make(
+            loss, choice.maps, trains, feature_names=rows.feature_names, columns=rows.columns_of_any_type, **ends
+        )
+        self.plan_, self.choice_ = choice.plan, Chosen.of(choice)
         self.history_ = [
             {"train": index, **_rescaled(record, float(size))}
             for index, (result, size) in enumerate(zip(results, goal.sizes, strict=True))
@@ -102,40 +123,58 @@ class TrainModel(BaseEstimator, ABC):
         ]
         self.n_iter_ = max(len(result.history) for result in results)
         self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
-        self.n_features_in_ = summary.n_features
-        if rows.feature_names is not None:
-            self.feature_names_in_ = np.asarray(rows.feature_names, dtype=object)
+        self.n_features_in_ = self.model_.n_columns
+        if rows.column_names is not None:
+            self.feature_names_in_ = np.asarray(rows.column_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _choose_maps(self, rows: Rows) -> MapList:
-        """Fit the maps; a warm start keeps those that its cores were learned in."""
-        maps = make_maps(self.get_params(deep=False), rows)
-        if not self._is_warm:
-            return maps
-        kept = self.model_.maps
+    @property
+    def _calibrates(self) -> bool:
+        """Whether scores become log-odds after the fit."""
+        return False
+
+    def _calibrated(self, goal: Goal, choice: Choice) -> dict[str, Any]:
+        """What becomes of the scores of every train."""
+        return {}
+
+    def _check_missing(self, rows: Rows, bases: Sequence[str]) -> None:
+        """Refuse missing values in columns whose functions do not know them."""
+        for k in np.flatnonzero(rows.summary.has_missing).tolist():
+            if bases[k] != "auto" and not map_kind(bases[k]).takes_missing:
+                name = k if rows.feature_names is None else repr(rows.feature_names[k])
+                raise ValueError(
+                    f"X contains NaN in feature {name}, which the basis {bases[k]!r} cannot take. Use basis='auto' or "
+                    "one of the bases that know missing values, such as 'spline', or impute."
+                )
+
+    def _last_choice(self, rows: Rows, wishes: Wishes, goal: Goal) -> Choice:
+        """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in."""
+        kept, before = self.model_.maps, self.plan_
+        open_now = replace(wishes, alpha=before.alpha if wishes.alpha == "auto" else wishes.alpha)
+        if wishes.rank == "auto":
+            open_now = replace(open_now, rank=list(before.ranks[1:-1]) or 1)
+        bases = [m.basis if basis == "auto" else basis for m, basis in zip(kept, wishes.bases, strict=False)]
+        bases += list(wishes.bases[len(bases) :])
+        maker = MapMaker(bases, wishes.degrees, wishes.scale, rows.columns)
+        maps = maker(None, None if wishes.bandwidth == "auto" else wishes.bandwidth)
         if _looks(kept) != _looks(maps):
             raise ValueError(
                 f"warm_start=True, but the last fit has {len(kept)} columns with the maps {_named(kept)} and this one "
                 f"asks for {len(maps)} with {_named(maps)}. Keep features, degree, basis and scale, or set "
                 "warm_start=False."
             )
-        return kept
+        return Choice(kept, open_now.plan(kept.dims), basis=self.choice_.basis, bandwidth=self.choice_.bandwidth)
 
     @property
     def _is_warm(self) -> bool:
         return bool(self.warm_start) and hasattr(self, "model_")
 
-    def _jobs(self, plan: TrainPlan, goal: Goal) -> list[TrainJob]:
+    def _jobs(self, choice: Choice, goal: Goal, seeds: Sequence[int]) -> list[TrainJob]:
         """Seed, start and checkpoint of every train."""
         n_trains = len(goal.targets)
-        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_trains)
-        starts = [
-            None if cores is None else [cores[0] / size, *cores[1:]]
-            for cores, size in zip(self._starts(plan, n_trains), goal.sizes.tolist(), strict=True)
-        ]
-        checkpoints = self._checkpoints(n_trains)
-        return [TrainJob(*job) for job in zip(seeds.tolist(), starts, checkpoints, strict=True)]
+        starts = self._starts(choice, goal)
+        return [TrainJob(*job) for job in zip(seeds, starts, self._checkpoints(n_trains), strict=True)]
 
     def _learn(
         self, rows: Rows, plan: TrainPlan, maps: MapList, goal: Goal, jobs: Sequence[TrainJob]
@@ -153,17 +192,22 @@ class TrainModel(BaseEstimator, ABC):
                 ) from error
         return results
 
-    def _starts(self, plan: TrainPlan, n_trains: int) -> Sequence[Any]:
+    def _starts(self, choice: Choice, goal: Goal) -> Sequence[Any]:
         """Cores to start from, one entry per train; None where the plan's start is to be used."""
+        n_trains = len(goal.targets)
         if self._is_warm:
             if self.model_.n_trains != n_trains:
                 raise ValueError(
                     f"warm_start=True, but the last fit has {self.model_.n_trains} trains and this one needs "
                     f"{n_trains}. Keep the number of outputs, or set warm_start=False."
                 )
-            return [train.cores for train in self.model_.trains]
-        if plan.init == "given":
-            return given_starts(self.init, n_trains, plan.dims)
+            if self.model_.classes is not None:  # what the scores became afterwards is not the trains' business
+                return self.model_.cores
+            return _divided([train.cores for train in self.model_.trains], goal.sizes)
+        if choice.starts is not None:
+            return choice.starts
+        if choice.plan.init == "given":
+            return _divided(given_starts(self.init, n_trains, choice.plan.dims), goal.sizes)
         return [None] * n_trains
 
     def _checkpoints(self, n_trains: int) -> list[Path | None]:
@@ -216,7 +260,29 @@ class TrainModel(BaseEstimator, ABC):
     def _ask(self, question: Callable[[FittedModel, NDArray, int], NDArray], X: Any) -> NDArray:
         """Check rows and ask the fitted model about them."""
         check_is_fitted(self, "model_")
-        return question(self.model_, validate_rows(self, X, reset=False), effective_n_jobs(self.n_jobs))
+        return question(self.model_, self._checked(X), effective_n_jobs(self.n_jobs))
+
+    def _checked(self, X: Any) -> NDArray:
+        """Rows as numbers, (N, d), with NaN only in columns whose maps know what is missing."""
+        model = self.model_
+        if model.columns is not None:
+            validate_data(self, X, reset=False, skip_check_array=True)  # numbers and names of columns
+            rows = check_array(model.columns.encode(X), dtype=COMPUTE_DTYPES, ensure_all_finite="allow-nan")
+        else:
+            rows = validate_rows(self, X, reset=False, ensure_all_finite="allow-nan" if model.takes_missing else True)
+        model.check_missing(rows)
+        return rows
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        bases = [self.basis] if isinstance(self.basis, str) else self.basis
+        known = basis_names()
+        tags.input_tags.allow_nan = all(
+            basis == "auto" or (basis in known and map_kind(basis).takes_missing) for basis in bases
+        )
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
 
 
 def _looks(maps: MapList) -> list[tuple[str, str, int, bool]]:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
-from polytrain.decisions import Decision, decision_names, get_decision
+from polytrain.choice import Choice, fit_log_odds
+from polytrain.decisions import Decision, OneVsRest, decision_names, get_decision
 from polytrain.estimators._base import Goal, TrainModel
 from polytrain.estimators._lazy import lazy_on_dask
 from polytrain.estimators._parameters import check_choice, check_loss
@@ -21,7 +22,7 @@ from polytrain.models import FittedModel
 from polytrain.rows import ClassTarget, Summary, open_fit
 from polytrain.tensor import TensorTrain
 
-__all__ = ["TensorTrainClassifier", "check_two_classes"]
+__all__ = ["TensorTrainClassifier", "check_two_classes", "learning_loss"]
 
 
 class _NeedsLogOdds:
@@ -37,13 +38,19 @@ class _NeedsLogOdds:
     def __get__(self, model: TensorTrainClassifier | None, owner: type | None = None) -> Any:
         if model is None:
             return self._function
-        loss = model.model_.loss if hasattr(model, "model_") else model.loss
-        if loss in loss_names("classification") and get_loss(loss).link != "logit":
+        if not _has_log_odds(model):
             raise AttributeError(
-                f"{type(model).__name__} has no {self._function.__name__} with loss={loss!r}: its scores are not "
-                "log-odds. Use loss='logistic', or wrap the model in sklearn.calibration.CalibratedClassifierCV."
+                f"{type(model).__name__} has no {self._function.__name__} with loss={model.loss!r}: its scores are not "
+                "log-odds. Use loss='auto' or 'logistic', or wrap the model in "
+                "sklearn.calibration.CalibratedClassifierCV."
             )
         return MethodType(self._function, model)
+
+
+def _has_log_odds(model: TensorTrainClassifier) -> bool:
+    if hasattr(model, "model_"):
+        return model.model_.has_probabilities
+    return model.loss not in loss_names("classification") or get_loss(model.loss).link == "logit"
 
 
 class TensorTrainClassifier(ClassifierMixin, TrainModel):
@@ -168,17 +175,18 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     def __init__(
         self,
         *,
-        loss: str = "logistic",
+        loss: str = "auto",
+        basis: str | Sequence[str] = "auto",
+        rank: str | int | Sequence[int] = "auto",
+        alpha: str | float = "auto",
+        bandwidth: str | float | None = "auto",
         degree: int | Sequence[int] = 2,
-        rank: int | Sequence[int] = 8,
-        alpha: float = 1e-4,
-        basis: str | Sequence[str] = "power",
         scale: str | None = "minmax",
-        bandwidth: float | None = None,
-        init: str | TensorTrain | Sequence[TensorTrain] = "linear",
+        categorical_features: Any = "from_dtype",
+        init: str | TensorTrain | Sequence[TensorTrain] = "auto",
         decision: str = "one-vs-rest",
         solver: str = "auto",
-        max_sweeps: int = 4,
+        max_sweeps: str | int = "auto",
         tol: float = 1e-3,
         sampling: str | None = "auto",
         max_memory: int | str | None = None,
@@ -190,12 +198,13 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         verbose: int = 0,
     ) -> None:
         self.loss = loss
-        self.degree = degree
+        self.basis = basis
         self.rank = rank
         self.alpha = alpha
-        self.basis = basis
-        self.scale = scale
         self.bandwidth = bandwidth
+        self.degree = degree
+        self.scale = scale
+        self.categorical_features = categorical_features
         self.init = init
         self.decision = decision
         self.solver = solver
@@ -230,8 +239,16 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         TensorTrainClassifier
             The fitted estimator.
         """
-        loss = check_loss(self.loss, "classification")
-        with open_fit(self, X, y, sample_weight, loss=None, max_memory=self.max_memory) as rows:
+        loss = learning_loss(self.loss)
+        with open_fit(
+            self,
+            X,
+            y,
+            sample_weight,
+            loss=None,
+            max_memory=self.max_memory,
+            categorical_features=self.categorical_features,
+        ) as rows:
             self._fit_rows(rows, loss, self.alpha)
         return self
 
@@ -251,7 +268,30 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         decision = self._check_decision(classes)
         factors = self._class_weights(classes, summary.label_weights)
         targets = [ClassTarget(code, factors) for code in decision.code(len(classes))]
-        return Goal(targets, {"decision": decision, "classes": classes})
+        guides = targets
+        if not all(target.keeps_all for target in targets):
+            guides = [ClassTarget(code, factors) for code in OneVsRest().code(len(classes))]
+        return Goal(targets, guides, {"decision": decision, "classes": classes})
+
+    @property
+    def _calibrates(self) -> bool:
+        return self.loss == "auto"
+
+    def _calibrated(self, goal: Goal, choice: Choice) -> dict[str, Any]:
+        """Turn the scores of every train into log-odds, by those of rows that were held out."""
+        if choice.held_out is None:  # a warm start: the trains have changed little
+            return {"size": self.model_.size, "shift": self.model_.shift, "calibrated": True}
+        scores, labels, n_rows = choice.held_out
+        unit = n_rows / labels.sum()
+        found = []
+        factors = self._class_weights(goal.ends["classes"], labels.sum(axis=0))
+        for code, column in zip(goal.ends["decision"].code(labels.shape[1]), scores.T, strict=True):
+            weights = unit * labels * factors
+            sides = [weights[:, code == sign].sum(axis=1) for sign in (1.0, -1.0)]
+            used = sides[0] + sides[1] > 0
+            found.append(fit_log_odds(column[used], sides[0][used], sides[1][used]))
+        size, shift = np.array(found).T
+        return {"size": size, "shift": shift, "calibrated": True}
 
     def _check_decision(self, classes: NDArray) -> Decision:
         """Return the decision; classes and decision must fit it, and the last fit where there is a warm start."""
@@ -353,6 +393,13 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             the predicted class where the trains contradict each other: `predict` counts votes or bits.
         """
         return self._ask(FittedModel.probabilities, X)
+
+
+def learning_loss(loss: Any) -> str:
+    """Return the loss that trains are learned with; "auto" is the squared loss, whose scores become log-odds then."""
+    if isinstance(loss, str) and loss == "auto":
+        return "squared"
+    return check_loss(loss, "classification")
 
 
 def check_two_classes(classes: NDArray) -> None:

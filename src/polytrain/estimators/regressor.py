@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -127,15 +128,16 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         self,
         *,
         loss: str = "squared",
+        basis: str | Sequence[str] = "auto",
+        rank: str | int | Sequence[int] = "auto",
+        alpha: str | float = "auto",
+        bandwidth: str | float | None = "auto",
         degree: int | Sequence[int] = 2,
-        rank: int | Sequence[int] = 8,
-        alpha: float = 1e-2,
-        basis: str | Sequence[str] = "power",
         scale: str | None = "minmax",
-        bandwidth: float | None = None,
-        init: str | TensorTrain | Sequence[TensorTrain] | Sequence[NDArray] = "linear",
+        categorical_features: Any = "from_dtype",
+        init: str | TensorTrain | Sequence[TensorTrain] | Sequence[NDArray] = "auto",
         solver: str = "auto",
-        max_sweeps: int = 4,
+        max_sweeps: str | int = "auto",
         tol: float = 1e-3,
         sampling: str | None = "auto",
         max_memory: int | str | None = None,
@@ -146,12 +148,13 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         verbose: int = 0,
     ) -> None:
         self.loss = loss
-        self.degree = degree
+        self.basis = basis
         self.rank = rank
         self.alpha = alpha
-        self.basis = basis
-        self.scale = scale
         self.bandwidth = bandwidth
+        self.degree = degree
+        self.scale = scale
+        self.categorical_features = categorical_features
         self.init = init
         self.solver = solver
         self.max_sweeps = max_sweeps
@@ -185,7 +188,15 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             The fitted estimator.
         """
         loss = check_loss(self.loss, "regression")
-        with open_fit(self, X, y, sample_weight, loss=loss, max_memory=self.max_memory) as rows:
+        with open_fit(
+            self,
+            X,
+            y,
+            sample_weight,
+            loss=loss,
+            max_memory=self.max_memory,
+            categorical_features=self.categorical_features,
+        ) as rows:
             self._fit_rows(rows, loss, self.alpha)
         return self
 
@@ -206,16 +217,17 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         if target is None:  # pragma: no cover  # regressions always summarise their targets
             raise ValueError("y has no targets.")
         kind, largest = get_loss(loss), target.largest
+        scales = zip(largest.tolist(), target.mean.tolist(), target.spread.tolist(), strict=True)
+        guides = [NumberTarget(output, *scale) for output, scale in enumerate(scales)]
         if kind.quadratic:
             # The problem is homogeneous in the target: dividing by its size changes nothing but the risk of overflow.
-            scales = zip(largest.tolist(), target.mean.tolist(), target.spread.tolist(), strict=True)
-            targets = [NumberTarget(output, *scale) for output, scale in enumerate(scales)]
+            targets = guides
             ends = {"shift": target.mean * largest, "size": target.spread * largest}
         else:
             starts = [kind.start(mean) for mean in (target.mean * largest).tolist()]
             targets = [NumberTarget(output, offset=start) for output, start in enumerate(starts)]
             ends = {"shift": np.array(starts)}
-        return Goal(targets, {**ends, "one_output": target.one_output})
+        return Goal(targets, guides, {**ends, "one_output": target.one_output})
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray:

@@ -1,6 +1,6 @@
 """Fitted estimators in model files, and back.
 
-`describe` writes format 3, `rebuild` reads formats 1 to 3. Reading goes through the estimators' own checks of
+`describe` writes format 4, `rebuild` reads formats 1 to 4. Reading goes through the estimators' own checks of
 parameters. What is wrong is a ``ValueError`` without the file's name; `load` adds it.
 """
 
@@ -15,21 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.choice import Chosen, Tried
 from polytrain.decisions import decision_names
 from polytrain.estimators._parameters import (
     check_choice,
     check_count,
     check_loss,
-    check_map_parameters,
     check_nonnegative,
     given_starts,
-    make_plan,
+    make_wishes,
 )
-from polytrain.estimators.classifier import TensorTrainClassifier
+from polytrain.estimators.classifier import TensorTrainClassifier, learning_loss
 from polytrain.estimators.cross_validation import TensorTrainClassifierCV
 from polytrain.estimators.regressor import TensorTrainRegressor
 from polytrain.learning.trainer import TrainPlan
-from polytrain.maps import map_kind
+from polytrain.maps import basis_names, map_kind
 from polytrain.models import ModelFileError
 from polytrain.models.document import Document
 from polytrain.models.file import FORMAT, read_model_file, write_model_file
@@ -134,13 +134,18 @@ def describe(
     values = ValueWriter()
     parameters = estimator.get_params(deep=False)
     names = getattr(estimator, "feature_names_in_", None) if feature_names is None else feature_names
-    fitted = replace(estimator.model_, feature_names=None if names is None else tuple(map(str, names)))
+    column_names = None if names is None else list(map(str, names))
+    fitted = estimator.model_
+    if fitted.columns is None:
+        fitted = replace(fitted, feature_names=None if column_names is None else tuple(column_names))
     described, tensors = describe_fitted(fitted)
     document = {
         "writer": f"polytrain {__version__}",
         "estimator": type(estimator).__name__,
         "parameters": {name: values.write(name, value) for name, value in parameters.items()},
         "plan": asdict(estimator.plan_),
+        "choice": _describe_choice(estimator.choice_),
+        "column_names": column_names,
         **described,
         "history": list(estimator.history_[0]) if estimator.history_ else [],
         "n_iter": estimator.n_iter_,
@@ -153,6 +158,49 @@ def describe(
         searched = {"alphas": estimator.alphas_, "errors": estimator.errors_, "mean_errors": estimator.mean_errors_}
         tensors |= {f"cv.{name}": array for name, array in searched.items()}
     return document, tensors
+
+
+def _describe_choice(choice: Chosen) -> dict[str, Any]:
+    """What was chosen; numbers that JSON does not know are None."""
+    tried = [[value if value == value else None for value in line] for line in choice.tried]
+    return {"basis": choice.basis, "bandwidth": choice.bandwidth, "reasons": list(choice.reasons), "tried": tried}
+
+
+def _read_choice(document: Document, plan: TrainPlan, version: int) -> Chosen:
+    """Check and undo `_describe_choice`; older files know of no choice."""
+    nothing = Chosen(None, None, plan.alpha, max(plan.ranks))
+    if version < 4:
+        return nothing
+    entries = document.take("choice", dict)
+    if entries.keys() != {"basis", "bandwidth", "reasons", "tried"}:
+        raise ValueError(f"the choice has the entries {str(list(entries))[:200]}.")
+    basis, bandwidth, reasons = entries["basis"], entries["bandwidth"], entries["reasons"]
+    if not (basis is None or basis in basis_names()) or not (bandwidth is None or _is_finite(bandwidth)):
+        raise ValueError("the basis or the bandwidth of the choice is not plausible.")
+    if not isinstance(reasons, list) or not all(isinstance(reason, str) for reason in reasons):
+        raise ValueError("the reasons of the choice should be text.")
+    if not isinstance(entries["tried"], list):
+        raise ValueError("what was tried should be a list.")
+    tried = tuple(_read_tried(line) for line in entries["tried"])
+    return replace(nothing, basis=basis, bandwidth=bandwidth, reasons=tuple(reasons), tried=tried)
+
+
+def _read_tried(line: Any) -> Tried:
+    if not isinstance(line, list) or len(line) != len(Tried._fields):
+        raise ValueError(f"what was tried should have {len(Tried._fields)} entries, not {line!r:.60}.")
+    step, basis, bandwidth, alpha, rank, n_rows, error = line
+    texts = all(isinstance(text, str) for text in (step, basis))
+    counts = all(type(count) is int and 0 <= count < 1 << 62 for count in (rank, n_rows))
+    if not (texts and counts and (bandwidth is None or _is_finite(bandwidth)) and _is_finite(alpha)):
+        raise ValueError(f"what was tried is not plausible: {line!r:.60}.")
+    if not (error is None or _is_finite(error)):
+        raise ValueError(f"what was tried is not plausible: {line!r:.60}.")
+    numbers = (float("nan") if value is None else float(value) for value in (bandwidth, error))
+    return Tried(step, basis, next(numbers), float(alpha), rank, n_rows, next(numbers))
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
 
 
 def _history_columns(history: list[dict]) -> dict[str, NDArray]:
@@ -181,13 +229,16 @@ def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[An
     is_classifier = isinstance(model, TensorTrainClassifier)
     plan, old = _read_plan(document, version)
     check_loss(plan.loss, "classification" if is_classifier else "regression")
-    model.plan_ = plan
+    model.plan_, model.choice_ = plan, _read_choice(document, plan, version)
     model.model_ = read_fitted(document, plan.loss, plan.dims, version, {**old, "is_classifier": is_classifier})
     if (model.model_.classes is not None) != is_classifier:
         raise ValueError(f"{name} {'needs' if is_classifier else 'has no'} classes.")
-    model.n_features_in_ = model.model_.n_features
-    if model.model_.feature_names is not None:
-        model.feature_names_in_ = np.array(model.model_.feature_names, dtype=object)
+    model.n_features_in_ = model.model_.n_columns
+    names = model.model_.feature_names if version < 4 else document.take("column_names", list, type(None))
+    if names is not None:
+        if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"there should be {model.n_features_in_} names of columns.")
+        model.feature_names_in_ = np.array(names, dtype=object)
     n_trains = model.model_.n_trains
     _read_history(document, model, n_trains)
     if isinstance(model, TensorTrainClassifierCV):
@@ -232,9 +283,13 @@ def _read_plan(document: Document, version: int) -> tuple[TrainPlan, dict[str, A
         "init": None if plan.init == "given" else plan.init,
         "verbose": 0,
         "max_memory": None,
+        "degree": 1,
+        "basis": "power",
+        "scale": None,
+        "bandwidth": None,  # of no interest here
         **{name: getattr(plan, name) for name in ("solver", "max_sweeps", "tol", "sampling")},
     }
-    if make_plan(parameters, plan.dims, plan.loss, plan.alpha) != plan:
+    if make_wishes(parameters, len(plan.dims), plan.loss, plan.alpha).plan(plan.dims) != plan:
         raise ValueError("the plan contradicts itself.")
     return plan, old
 
@@ -270,14 +325,15 @@ def _check_parameters(model: Any, n_trains: int) -> None:
     is_classifier = isinstance(model, TensorTrainClassifier)
     alpha = model._check_alphas()[0] if isinstance(model, TensorTrainClassifierCV) else model.alpha
     parameters = model.get_params(deep=False)
-    loss = check_loss(model.loss, "classification" if is_classifier else "regression")
-    degrees, bases = check_map_parameters(parameters, model.n_features_in_)
-    # How many functions maps of other bases would have is known from the rows only.
-    known = not any(map_kind(basis).needs_values for basis in set(bases))
-    dims = tuple(degree + 1 for degree in degrees) if known else model.plan_.dims
-    plan = make_plan(parameters, dims, loss, alpha)
-    if plan.init == "given":
-        given_starts(model.init, n_trains, plan.dims)
+    loss = learning_loss(model.loss) if is_classifier else check_loss(model.loss, "regression")
+    columns = model.model_.columns
+    is_category = None if columns is None else columns.is_category
+    wishes = make_wishes(parameters, model.model_.n_features, loss, alpha, is_category)
+    if wishes.init == "given":
+        # How many functions maps of other bases would have is known from the rows only.
+        known = not any(basis == "auto" or map_kind(basis).needs_values for basis in set(wishes.bases))
+        dims = tuple(degree + 1 for degree in wishes.degrees) if known else model.plan_.dims
+        given_starts(model.init, n_trains, dims)
     for name, check in _OTHER_CHECKS.items():
         if hasattr(model, name):
             check(name, getattr(model, name))

@@ -118,9 +118,9 @@ def dual_train(
 def leave_one_out(kernel: NDArray, targets: NDArray, weights: NDArray, alphas: Sequence[float]) -> Iterator[NDArray]:
     """What every row's target is off the prediction of the kernel problem on all other rows, (N, q), for every alpha.
 
-    Shapes: kernel (N, N), targets (N, q). One eigendecomposition serves all alphas: with B the kernel between rows
-    that are multiplied by the roots of their weights, and the residuals r = g(B) t, g(b) = ridge / (b + ridge), those of
-    leaving a row out are r_j / g(B)_jj. Written with 1 - g instead, small residuals would be differences of large numbers.
+    Shapes: kernel (N, N), targets (N, q). One eigendecomposition serves all alphas. With B the kernel between rows that
+    are multiplied by the roots of their weights, the residuals are r = g(B) t, g(b) = ridge / (b + ridge), and those of
+    leaving a row out r_j / g(B)_jj. Written with 1 - g, small residuals would be differences of large numbers.
     """
     root = np.sqrt(weights)
     sizes, vectors = eigh(root[:, None] * kernel * root, driver="evr", overwrite_a=True, check_finite=False)

@@ -157,7 +157,7 @@ class FeatureMap(ABC):
         """Make the map of a column, see `polytrain.maps.fit_map`."""
 
     def refit(self, before: MapSettings, after: MapSettings, column: ColumnSummary) -> Self:
-        """Return the map of the same column with another bandwidth: quickly, where only the size of functions changes."""
+        """Return the map of the same column with another bandwidth; quickly, if only the size of functions changes."""
         return type(self).fit(after, column)
 
     # --- evaluation ---------------------------------------------------------------------------------------------------

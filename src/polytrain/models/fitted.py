@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from polytrain.columns import Columns
 from polytrain.decisions import Decision
 from polytrain.learning.losses import get_loss
 from polytrain.learning.threads import one_blas_thread
@@ -34,13 +35,17 @@ class FittedModel:
     cores : tuple of tuples of ndarray
         Every train as it was learned, for targets without ``shift`` and divided by ``size``; the arrays are read-only.
     shift, size : ndarray of shape (n_trains,)
-        A score is ``size * value of the train + shift``: zeros and ones for classifiers.
+        A score is ``size * value of the train + shift``: zeros and ones for classifiers that are not calibrated.
     decision, classes : Decision and ndarray, or None
         How scores become classes, and their labels; None for regressors.
     feature_names : tuple of str, or None
         Names of the columns, where they had any.
     one_output : bool
         Whether a regressor predicts one number per row rather than a row of them.
+    calibrated : bool
+        Whether ``shift`` and ``size`` make log-odds of the scores of a classifier, whatever its loss.
+    columns : Columns or None
+        How the columns of a table became the features, if these are not the columns themselves.
 
     Examples
     --------
@@ -63,6 +68,8 @@ class FittedModel:
     classes: NDArray | None = None
     feature_names: tuple[str, ...] | None = None
     one_output: bool = True
+    calibrated: bool = False
+    columns: Columns | None = None
 
     @classmethod
     def make(
@@ -77,13 +84,15 @@ class FittedModel:
         classes: NDArray | None = None,
         feature_names: Sequence[str] | None = None,
         one_output: bool = True,
+        calibrated: bool = False,
+        columns: Columns | None = None,
     ) -> FittedModel:
         """Take trains as they were learned; the arrays are copied where they could be changed from outside."""
         cores = tuple(tuple(_frozen(core, np.float64) for core in train) for train in trains)
         shifts, sizes = (_frozen(np.broadcast_to(value, len(cores)), np.float64) for value in (shift, size))
         labels = None if classes is None else _frozen(classes, classes.dtype)
         names = None if feature_names is None else tuple(map(str, feature_names))
-        return cls(loss, maps, cores, shifts, sizes, decision, labels, names, one_output)
+        return cls(loss, maps, cores, shifts, sizes, decision, labels, names, one_output, calibrated, columns)
 
     def with_trains(self, trains: Sequence[Sequence[NDArray]]) -> FittedModel:
         """Return the same model with other trains, given by their cores, for targets divided by ``size``."""
@@ -102,7 +111,7 @@ class FittedModel:
 
     @property
     def n_features(self) -> int:
-        """Number of columns."""
+        """Number of features: one per map."""
         return len(self.maps)
 
     @property
@@ -136,7 +145,29 @@ class FittedModel:
     @property
     def has_probabilities(self) -> bool:
         """Whether the scores are log-odds of classes."""
-        return self.classes is not None and get_loss(self.loss).link == "logit"
+        return self.classes is not None and (self.calibrated or get_loss(self.loss).link == "logit")
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that rows have before they become features."""
+        return self.n_features if self.columns is None else self.columns.n_columns
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether some map knows missing values."""
+        return any(feature_map.takes_missing for feature_map in self.maps)
+
+    def check_missing(self, X: NDArray) -> None:
+        """Refuse NaN in columns whose maps do not know it."""
+        unknown = [k for k, feature_map in enumerate(self.maps) if not feature_map.takes_missing]
+        if not unknown or not self.takes_missing:  # without a map that knows NaN, all were checked for it already
+            return
+        gone = [k for k in unknown if np.isnan(X[:, k]).any()]
+        if gone:
+            name = gone[0] if self.feature_names is None else repr(self.feature_names[gone[0]])
+            raise ValueError(
+                f"X contains NaN in feature {name}, which had none in training and cannot take it. Impute."
+            )
 
     @cached_property
     def _stack(self) -> TrainStack:
@@ -148,7 +179,7 @@ class FittedModel:
         with one_blas_thread():
             values = self._stack.astype(X.dtype).evaluate(X, self.maps.place, n_threads)
         values = values.astype(np.float64, copy=False)
-        if self.classes is None:
+        if self.classes is None or self.calibrated:
             values *= self.size[:, None]
             values += self.shift[:, None]
         return values

@@ -1,17 +1,19 @@
 """A fitted model <-> a JSON document and named arrays.
 
-`describe_fitted` writes format 3; `read_fitted` reads formats 1 to 3 and checks all that a prediction relies on.
+`describe_fitted` writes format 4; `read_fitted` reads formats 1 to 4 and checks all that a prediction relies on.
 Numbers that decide about memory are compared with what is there before they are used.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.basis import BASES
+from polytrain.columns import Columns
 from polytrain.decisions import Decision, get_decision
 from polytrain.maps import KINDS, FeatureMap, MapList, PolynomialMap
 from polytrain.models.document import Document
@@ -34,6 +36,8 @@ def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, NDArr
     document: dict[str, Any] = {
         "maps": maps,
         "one_output": model.one_output,
+        "calibrated": model.calibrated,
+        "columns": None if model.columns is None else model.columns.to_json(),
         "feature_names": None if names is None else list(names),
         "decision": None if model.decision is None else model.decision.name,
         "classes": None,
@@ -86,7 +90,18 @@ def read_fitted(document: Document, loss: str, dims: tuple[int, ...], version: i
     names = document.take("feature_names", list, type(None))
     if names is not None and (len(names) != len(dims) or not all(isinstance(name, str) for name in names)):
         raise ValueError(f"there should be {len(dims)} feature names.")
-    return FittedModel.make(loss, maps, trains, feature_names=names, **_read_ends(document, len(trains), version, old))
+    columns = document.take("columns", dict, type(None)) if version >= 4 else None
+    ends = _read_ends(document, len(trains), version, old)
+    model = FittedModel.make(loss, maps, trains, feature_names=names, **ends)
+    return model if columns is None else replace(model, columns=_read_columns(columns, model))
+
+
+def _read_columns(described: dict[str, Any], model: FittedModel) -> Columns:
+    """How columns of any type become the features."""
+    columns = Columns.from_json(described)
+    if columns.n_features != model.n_features or columns.feature_names != model.feature_names:
+        raise ValueError("the columns become other features than those of the model.")
+    return columns
 
 
 def _read_trains(cores: NDArray, dims: tuple[int, ...], ranks: NDArray) -> list[list[NDArray]]:
@@ -149,7 +164,9 @@ def _read_ends(document: Document, n_trains: int, version: int, old: dict[str, A
         shift, size = (document.tensor(name, (np.float64,), (n_trains,)) for name in ("shift", "size"))
         one_output, decision = document.take("one_output", bool), document.take("decision", str, type(None))
         labels = document.take("classes", dict, type(None))
+        calibrated = version >= 4 and document.take("calibrated", bool)
     else:
+        calibrated = False
         size, one_output = np.full(n_trains, document.take_float("target_size")), True
         is_classifier = old["is_classifier"]
         shift = np.full(n_trains, 0.0 if is_classifier else document.take_float("intercept"))
@@ -161,13 +178,18 @@ def _read_ends(document: Document, n_trains: int, version: int, old: dict[str, A
     if (decision is None) != (labels is None):
         raise ValueError("a classifier has both a decision and classes.")
     if labels is None or decision is None:
+        if calibrated:
+            raise ValueError("a regressor is not calibrated.")
         if one_output and n_trains != 1:
             raise ValueError(f"a regressor of one output has one train, not {n_trains}.")
         return ends
-    if shift.any() or (size != 1.0).any() or not one_output:
-        raise ValueError("a classifier's scores are neither shifted nor scaled.")
+    if not calibrated and (shift.any() or (size != 1.0).any()):
+        raise ValueError("a classifier's scores are neither shifted nor scaled, unless it is calibrated.")
+    if not one_output:
+        raise ValueError("a classifier has one output.")
     classes = read_labels(labels, document.tensor)
-    return {**ends, "decision": _read_decision(decision, len(classes), n_trains), "classes": classes}
+    decided = _read_decision(decision, len(classes), n_trains)
+    return {**ends, "decision": decided, "classes": classes, "calibrated": calibrated}
 
 
 def _read_decision(name: str, n_classes: int, n_trains: int) -> Decision:

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from polytrain.checks import COMPUTE_DTYPES, check_weights, validate_rows
+from polytrain.columns import Columns, needs_encoding
 from polytrain.learning.engines.spill import SpillRunner
 from polytrain.learning.losses import get_loss
 from polytrain.rows.dask_blocks import aligned_blocks, is_dask
@@ -31,7 +32,14 @@ __all__ = ["check_bytes", "open_fit"]
 
 @contextmanager
 def open_fit(
-    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, loss: str | None, max_memory: Any
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    loss: str | None,
+    max_memory: Any,
+    categorical_features: Any = "from_dtype",
 ) -> Iterator[Rows]:
     """Open the rows of a fit, and check those that are in memory. If the fit fails, the estimator is as it was.
 
@@ -45,11 +53,13 @@ def open_fit(
         The loss of a regression; None for classification.
     max_memory : int, str or None
         Bytes that rows may take in memory.
+    categorical_features : "from_dtype", None or array-like
+        Which columns are categories, see `polytrain.columns.Columns.fit`.
     """
     told = ("n_features_in_", "feature_names_in_")
     before = {name: value for name, value in vars(estimator).items() if name in told}
     try:
-        with _open(estimator, X, y, sample_weight, loss, max_memory) as rows:
+        with _open(estimator, X, y, sample_weight, loss, max_memory, categorical_features) as rows:
             yield rows
     except BaseException:
         for name in told:
@@ -60,10 +70,16 @@ def open_fit(
 
 @contextmanager
 def _open(
-    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss: str | None, max_memory: Any
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    loss: str | None,
+    max_memory: Any,
+    categorical_features: Any,
 ) -> Iterator[Rows]:
     if is_dask(X):
-        yield _DaskRows(X, y, sample_weight, loss)
+        yield _DaskRows(X, y, sample_weight, loss, categorical_features)
         return
     max_bytes = check_bytes("max_memory", max_memory)
     if isinstance(X, np.memmap) and X.ndim == 2 and y is not None and X.nbytes > max_bytes:
@@ -75,34 +91,43 @@ def _open(
             raise ValueError("X yields blocks of rows with their targets; leave y and sample_weight out.")
         source = X
     else:
-        rows = _check_arrays(estimator, X, y, sample_weight, loss)
-        yield ArrayRows(rows, loss is None, getattr(estimator, "feature_names_in_", None))
+        columns = Columns.fit(X, categorical_features) if needs_encoding(X, categorical_features) else None
+        rows = _check_arrays(estimator, X, y, sample_weight, loss, columns)
+        yield ArrayRows(rows, loss is None, getattr(estimator, "feature_names_in_", None), columns)
         return
     with SpillRunner(max_bytes) as runner:
-        yield _SourceRows(source, runner, max_bytes, loss)
+        yield _SourceRows(source, runner, max_bytes, loss, categorical_features)
 
 
-def _check_arrays(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss: str | None) -> RawRows:
+def _check_arrays(
+    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss: str | None, columns: Columns | None
+) -> RawRows:
+    if loss is not None and issparse(y):
+        raise ValueError(f"y is a sparse {type(y).__name__}; make it dense with y.toarray().")
+    checks: dict[str, Any] = {} if loss is None else {"y_numeric": True, "multi_output": True}
+    if columns is not None:
+        validate_data(estimator, X, skip_check_array=True)  # remembers numbers and names of columns
+        X = columns.encode(X)
+        X, y = check_X_y(X, y, dtype=COMPUTE_DTYPES, ensure_all_finite="allow-nan", **checks)
+    else:
+        X, y = validate_rows(estimator, X, y, ensure_all_finite="allow-nan", **checks)
     if loss is None:
-        X, y = validate_rows(estimator, X, y)
         check_classification_targets(y)
     else:
-        if issparse(y):
-            raise ValueError(f"y is a sparse {type(y).__name__}; make it dense with y.toarray().")
-        X, y = validate_rows(estimator, X, y, y_numeric=True, multi_output=True)
         y = y.astype(np.float64, copy=False)
         get_loss(loss).check_target(y)
     return RawRows(X, y, check_weights(sample_weight, len(X)))
 
 
-def _check_block(raw: Any, loss: str | None) -> RawRows:
+def _check_block(raw: Any, loss: str | None, columns: Columns | None = None) -> RawRows:
     """Check one block as an estimator checks an array, without a warning where sums over finite numbers overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return _checked_block(raw, loss)
+        return _checked_block(raw, loss, columns)
 
 
-def _checked_block(raw: Any, loss: str | None) -> RawRows:
-    X = check_array(raw[0], dtype=COMPUTE_DTYPES, ensure_min_samples=0, input_name="X")
+def _checked_block(raw: Any, loss: str | None, columns: Columns | None) -> RawRows:
+    X = raw[0] if columns is None else columns.encode(raw[0])
+    X = check_array(X, dtype=COMPUTE_DTYPES, ensure_min_samples=0, input_name="X", ensure_all_finite="allow-nan")
     y = np.asarray(raw[1])
     if loss is None and y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
@@ -152,7 +177,7 @@ def _half_of_memory() -> int:
 class _DaskRows(PartitionedRows):
     """A Dask collection on the workers of the current client."""
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any, loss: str | None) -> None:
+    def __init__(self, X: Any, y: Any, sample_weight: Any, loss: str | None, categorical_features: Any) -> None:
         from dask import delayed
 
         from polytrain.learning.engines.cluster import ClusterRunner
@@ -164,6 +189,8 @@ class _DaskRows(PartitionedRows):
         named = names if names and all(isinstance(name, str) for name in names) else None
         super().__init__(runner, partial(_check_block, loss=loss), loss is None, named)
         self._raw = runner.start([delayed(tuple)(list(block)) for block in blocks])
+        if needs_encoding(getattr(X, "_meta", None), categorical_features):
+            self._read_columns(categorical_features, partial(_check_block, loss=loss))
 
     def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:
         return self._runner.map(function, self._raw, self._all_factors(len(self._raw)))
@@ -172,10 +199,14 @@ class _DaskRows(PartitionedRows):
 class _SourceRows(PartitionedRows):
     """Blocks that are read again for every pass; what is made of them stays in memory or waits on disk."""
 
-    def __init__(self, source: Any, runner: SpillRunner, max_bytes: int, loss: str | None) -> None:
+    def __init__(
+        self, source: Any, runner: SpillRunner, max_bytes: int, loss: str | None, categorical_features: Any
+    ) -> None:
         names = getattr(source, "feature_names", None)
         super().__init__(runner, partial(_check_block, loss=loss), loss is None, names)
         self._source, self._keep, self._max_bytes = source, runner.keep, max_bytes
+        if needs_encoding(None, categorical_features):
+            self._read_columns(categorical_features, partial(_check_block, loss=loss))
 
     def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:
         # Read one block at a time; only what the function makes of it is kept.

@@ -14,6 +14,7 @@ from joblib.parallel import BACKENDS, get_active_backend
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from polytrain.columns import Columns
 from polytrain.learning.engines import Engine, open_engine
 from polytrain.learning.engines.tasks import Runner, TaskEngine
 from polytrain.learning.losses import get_loss
@@ -27,6 +28,9 @@ from polytrain.rows.targets import PlacedBlock, Target
 
 __all__ = ["ArrayRows", "PartitionedRows", "Rows", "Scored"]
 
+# Operations that take as long as one update of a small core, and those of a train that no process is started for.
+_UPDATE_WORK, _SMALL_WORK = 2e6, 1e9
+
 #: Told the index of a train and the record of one of its sweeps.
 Report = Callable[[int, dict], None]
 
@@ -35,7 +39,11 @@ class _Weighed:
     """A picklable function of checked rows, applied to raw rows whose weights are multiplied first."""
 
     def __init__(
-        self, check: Callable[[Any], RawRows], part: tuple[int, int, int, bool] | None, function: Callable, *arguments: Any
+        self,
+        check: Callable[[Any], RawRows],
+        part: tuple[int, int, int, bool] | None,
+        function: Callable,
+        *arguments: Any,
     ) -> None:
         self._check, self._part, self._function, self._arguments = check, part, function, arguments
 
@@ -49,6 +57,16 @@ class _Weighed:
             chosen = ((number >= start) & (number < stop)) == inside
             rows = RawRows(rows.X, rows.y, rows.weights * chosen)
         return self._function(rows, *self._arguments)
+
+
+class _ColumnReader:
+    """A picklable function of raw rows: what their columns are, or None if there are no rows."""
+
+    def __init__(self, categorical_features: Any) -> None:
+        self._categorical_features = categorical_features
+
+    def __call__(self, raw: Any, factors: NDArray | None) -> Columns | None:
+        return Columns.fit(raw[0], self._categorical_features) if len(raw[0]) else None
 
 
 def _place(rows: RawRows, maps: MapList, summary: Summary, classify: bool) -> PlacedBlock:
@@ -98,7 +116,9 @@ class Rows(ABC):
         Picklable: turns a partition as it comes into `RawRows`.
     classify : bool
         Whether targets are labels.
-    feature_names : sequence of str, optional
+    column_names : sequence of str, optional
+    columns : Columns, optional
+        How the columns become features, if they are more than numbers.
 
     Attributes
     ----------
@@ -109,12 +129,28 @@ class Rows(ABC):
     in_memory: bool
 
     def __init__(
-        self, check: Callable[[Any], RawRows], classify: bool, feature_names: Sequence[str] | None = None
+        self,
+        check: Callable[[Any], RawRows],
+        classify: bool,
+        column_names: Sequence[str] | None = None,
+        columns: Columns | None = None,
     ) -> None:
         self._check, self.classify = check, classify
-        self.feature_names = None if feature_names is None else [str(name) for name in feature_names]
+        self.column_names = None if column_names is None else [str(name) for name in column_names]
+        self.columns_of_any_type = columns
         self._factors: list[NDArray] | None = None
         self._part: tuple[int, int, int, bool] | None = None
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the features, if there are any: those of the columns, or of what they became."""
+        columns = self.columns_of_any_type
+        return self.column_names if columns is None else list(columns.feature_names)
+
+    @property
+    def is_category(self) -> NDArray | None:
+        """Which features are categories; None where all are numbers."""
+        return None if self.columns_of_any_type is None else self.columns_of_any_type.is_category
 
     @abstractmethod
     def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:
@@ -205,8 +241,14 @@ class ArrayRows(Rows):
 
     in_memory = True
 
-    def __init__(self, rows: RawRows, classify: bool, feature_names: Sequence[str] | None = None) -> None:
-        super().__init__(_as_is, classify, feature_names)
+    def __init__(
+        self,
+        rows: RawRows,
+        classify: bool,
+        column_names: Sequence[str] | None = None,
+        columns: Columns | None = None,
+    ) -> None:
+        super().__init__(_as_is, classify, column_names, columns)
         self._raw = rows
 
     def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:
@@ -257,7 +299,7 @@ class _PlacedArray(PlacedRows):
         # With many more cores than trains, the rows of each train are shared by all of them in turn.
         n_sharing = n_processes if n_processes >= 2 * len(jobs) and _may_share() else 1
         tasks = [(plan, self._maps, self._block, *task, gram) for task in zip(targets, jobs, strict=True)]
-        if n_sharing > 1 or min(n_processes, len(jobs)) == 1:
+        if n_sharing > 1 or min(n_processes, len(jobs)) == 1 or self._is_small(plan):
             for index, task in enumerate(tasks):
                 yield _learn(*task, n_sharing, partial(report, index))
             return
@@ -266,6 +308,11 @@ class _PlacedArray(PlacedRows):
             for record in result.history:
                 report(index, record)
             yield result
+
+    def _is_small(self, plan: TrainPlan) -> bool:
+        """Whether a train takes less time than it takes to start a process."""
+        updates = len(plan.dims) * plan.max_sweeps
+        return updates * (_UPDATE_WORK + len(self._block.y) * plan.n_unknowns * max(plan.ranks)) < _SMALL_WORK
 
     def _gram(self, plan: TrainPlan, target: Target) -> NDArray:
         rows = target.problem(self._block).normalised()
@@ -283,7 +330,7 @@ class PartitionedRows(Rows):
     ----------
     runner : Runner
         Where the tasks run.
-    check, classify, feature_names
+    check, classify, column_names
         See `Rows`.
     """
 
@@ -294,10 +341,16 @@ class PartitionedRows(Rows):
         runner: Runner,
         check: Callable[[Any], RawRows],
         classify: bool,
-        feature_names: Sequence[str] | None = None,
+        column_names: Sequence[str] | None = None,
     ) -> None:
-        super().__init__(check, classify, feature_names)
+        super().__init__(check, classify, column_names)
         self._runner = runner
+
+    def _read_columns(self, categorical_features: Any, check: Callable[..., RawRows]) -> None:
+        """Find out what the columns are, where they are more than numbers: one more pass over the rows."""
+        found = self._collect(self._map_raw(_ColumnReader(categorical_features)))
+        self.columns_of_any_type = Columns.merge([columns for columns in found if columns is not None])
+        self._check = partial(check, columns=self.columns_of_any_type)
 
     def _collect(self, handles: list[Any]) -> list[Any]:
         return list(self._runner.collect(handles))
