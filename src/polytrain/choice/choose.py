@@ -36,12 +36,12 @@ _FEW_ROWS, _SAMPLE_ROWS = 1300, 1000
 # Kinds of maps are compared on so many rows.
 _COMPARE_ROWS = 500
 # Kinds that are compared on held-out rows, and how clearly others must be worse to be left out of that.
-_FINALISTS, _CLEARLY = 3, 2.0
+_FINALISTS, _CLEARLY, _TELLS_RARE = 3, 2.0, "spline-distinct"
 _DUAL_RANKS, _DUAL_TOLERANCE, _DUAL_WORK = (32, 24, 16, 8, 4), 1e-3, 2e10
 _PLAIN_SWEEPS, _DUAL_SWEEPS, _LAST_SWEEPS = 4, 1, 2
 # Curvature of the squared loss in units of that of the logistic loss at a score of 0.
 _LOGISTIC_SHARE = 8.0
-_ALPHA_STEP, _MOST_ALPHA_STEPS = sqrt(10.0), 3
+_ALPHA_STEP, _MOST_ALPHA_STEPS = sqrt(10.0), 8
 
 
 class Tried(NamedTuple):
@@ -333,21 +333,26 @@ class _Chooser:
         rung = path[strongest([rung.evidence.error for rung in path])]
         if self.wishes.rank != "auto" and rung.rank == LINEAR:
             rung = path[-1]
-        if self.wishes.alpha == "auto":
+        if self.wishes.alpha == "auto" and not ladder.is_slow:
             rung = self._walk_alpha(rung, trial, ladder)
         return self._climbed(rung, trial, ladder)
 
     def _finalists(self, best: list[MapTrial], rows: ChoiceRows, alphas: Sequence[float]) -> list[MapTrial]:
-        """A few kinds that are not clearly worse than the best on more of the rows, in the order of simplicity."""
+        """A few kinds that are not clearly worse than the best on more of the rows, in the order of simplicity.
+
+        Where most rows share a value, a sample says little about the others: the kind that tells values apart however
+        rare they are is always among them.
+        """
         order = sorted(range(len(best)), key=lambda index: best[index].error)[:_FINALISTS]
-        pairs = [(best[index].kind, best[index].bandwidth) for index in sorted(order)]
+        rare = [index for index, trial in enumerate(best) if trial.kind == _TELLS_RARE and self.maker.has_ties]
+        pairs = [(best[index].kind, best[index].bandwidth) for index in sorted({*order, *rare})]
         again = try_maps(self.maker, pairs, alphas, rows, self.n_threads)
         for trial in again:
             self._note("maps", trial, len(rows.X))
         least = min(again, key=lambda trial: trial.error)
         gaps = [(trial, *trial.evidence.worse_than(least.evidence)) for trial in again]
-        kept = [trial for trial, mean, error in gaps if mean <= _CLEARLY * error]
-        return kept or [least]
+        kinds = [best[index].kind for index in rare]
+        return [trial for trial, mean, error in gaps if mean <= _CLEARLY * error or trial.kind in kinds]
 
     def _ladder(self, trial: MapTrial) -> Ladder:
         maps = self.maker(trial.kind, trial.bandwidth)

@@ -56,10 +56,10 @@ class Chosen:
 
     def table(self) -> str:
         """What was tried, as text."""
-        lines = [f"{'step':<10}{'basis':<13}{'bandwidth':>10}{'alpha':>10}{'rank':>6}{'rows':>8}{'error':>11}"]
+        lines = [f"{'step':<10}{'basis':<17}{'bandwidth':>10}{'alpha':>10}{'rank':>6}{'rows':>8}{'error':>11}"]
         for t in self.tried:
             numbers = f"{t.bandwidth:>10.3g}{t.alpha:>10.2g}{t.rank or 'any':>6}{t.n_rows:>8}{t.error:>11.4g}"
-            lines.append(f"{t.step:<10}{t.basis:<13}{numbers}")
+            lines.append(f"{t.step:<10}{t.basis:<17}{numbers}")
         return "\n".join(lines)
 
     def to_frame(self) -> Any:

@@ -34,8 +34,8 @@ _RANKS = (2, 4, 8, 16)
 _N_PARTS, _PART_ROWS, _MOST_PARTS = 5, 15_000, 4
 # Of no more rows than these, every part is held out in turn.
 _FEW_ROWS = 1300
-# Floating point operations that one rung may take: a second or so.
-_MOST_WORK = 3e10
+# Floating point operations that one rung may take: two seconds or so.
+_MOST_WORK = 1e11
 # Updates of cores that take a second or so, however small they are.
 _MOST_UPDATES = 1000
 
@@ -146,10 +146,12 @@ class Ladder:
         plan = replace(self._plan, ranks=clip_ranks(self._plan.dims, 2), init="linear", max_sweeps=0)
         return self._rung(LINEAR, alpha, plan, [None] * len(self._folds))
 
-    def climb(self, below: Rung, rank: int, alpha: float) -> Rung:
-        """Sweep at this rank and alpha, from the trains of another rung."""
+    def climb(self, below: Rung, rank: int, alpha: float, loss: str | None = None) -> Rung:
+        """Sweep at this rank and alpha, from the trains of another rung, maybe with another loss."""
         ranks = clip_ranks(self._plan.dims, rank)
         plan = replace(self._plan, ranks=ranks, init="given", max_sweeps=self._n_sweeps)
+        if loss is not None:
+            plan = replace(plan, loss=loss)
         return self._rung(rank, alpha, plan, below.trains)
 
     def _rung(self, rank: int, alpha: float, plan: TrainPlan, starts: Sequence[Sequence | None]) -> Rung:
@@ -167,7 +169,7 @@ class Ladder:
             seen.append(fold.held_out.scored(partial(_values, FittedModel.make(plan.loss, self._maps, learned))))
         held_out = Scored(*(np.concatenate(pieces) for pieces in zip(*seen, strict=True)))
         self._seen = held_out
-        return Rung(rank, alpha, self._evidence(held_out), held_out.scores, trains)
+        return Rung(rank, alpha, self._evidence(held_out, plan.loss), held_out.scores, trains)
 
     def held_out_of(self, rung: Rung) -> Scored:
         """Scores of a rung beside labels and weights of the rows, which are the same for all rungs."""
@@ -175,8 +177,8 @@ class Ladder:
             raise ValueError("there is no rung yet.")
         return self._seen._replace(scores=rung.scores)
 
-    def _evidence(self, rows: Scored) -> Evidence:
-        loss, losses = get_loss(self._plan.loss), np.zeros(len(rows.weights))
+    def _evidence(self, rows: Scored, loss_name: str) -> Evidence:
+        loss, losses = get_loss(loss_name), np.zeros(len(rows.weights))
         for target, size, scores in zip(self._targets, self._sizes, rows.scores.T, strict=True):
             wanted, factors = target.wanted(rows.y)
             losses += factors * size * size * loss.evaluate(wanted, scores)[0]

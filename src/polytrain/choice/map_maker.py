@@ -12,6 +12,8 @@ __all__ = ["AUTO", "MapMaker"]
 
 #: The basis of columns that leave the choice to the fit.
 AUTO = "auto"
+# A column with more different values than these, one of which has more than this part of the rows, has ties.
+_MANY_VALUES, _LARGE_SHARE = 16, 0.1
 
 
 class MapMaker:
@@ -48,6 +50,9 @@ class MapMaker:
         self.is_free = AUTO in bases
         self.has_bandwidth = self.is_free or any(map_kind(basis).needs_values for basis in set(bases))
         self._columns = get_columns(self.has_bandwidth)
+        free = [column for column, basis in zip(self._columns, bases, strict=True) if basis == AUTO]
+        #: Whether most rows share few of many values in some column: its ranks tell little about the other values.
+        self.has_ties = any(map(_is_tied, free))
         self._fitted: dict[str | None, tuple[list[MapSettings], list[FeatureMap]]] = {}
 
     def __call__(self, kind: str | None, bandwidth: float | None) -> MapList:
@@ -66,3 +71,9 @@ class MapMaker:
             return MapList(made)
         pairs = zip(made, before, after, self._columns, strict=True)
         return MapList([feature_map.refit(*settings) for feature_map, *settings in pairs])
+
+
+def _is_tied(column: ColumnSummary) -> bool:
+    return len(column.values) > _MANY_VALUES and float(column.weights.max()) > _LARGE_SHARE * float(
+        column.weights.sum()
+    )

@@ -22,7 +22,7 @@ from polytrain.maps import MapList
 __all__ = ["ALPHAS", "KINDS", "ChoiceRows", "MapTrial", "additive_trial", "best_of", "compare_maps", "try_maps"]
 
 #: Kinds of functions that are tried, the simplest ones first.
-KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank")
+KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank", "spline-distinct")
 #: Regularisations that are tried, the strongest one first.
 ALPHAS = tuple(float(f"{10.0 ** (half / 2):.2g}") for half in range(4, -17, -1))
 _BANDWIDTHS = (0.5, 1.0, 2.0)
