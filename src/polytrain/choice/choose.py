@@ -6,7 +6,7 @@ a train. More rows: leaving rows out of a sample proposes, and trains of growing
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from polytrain.choice.map_maker import MapMaker
 from polytrain.choice.maps import ALPHAS, KINDS, ChoiceRows, MapTrial, additive_trial, best_of, compare_maps, try_maps
 from polytrain.learning.dual import leave_one_out, product_kernel, round_rank_ones, solve_dual
 from polytrain.learning.losses import get_loss
+from polytrain.learning.start import linear_cores
 from polytrain.learning.threads import one_blas_thread
 from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import MapList
@@ -33,12 +34,15 @@ __all__ = ["Choice", "HeldOut", "Tried", "Wishes", "choose"]
 
 # Up to so many different rows the kernel problem is solved for all of them; of more, for a sample.
 _FEW_ROWS, _SAMPLE_ROWS = 1300, 1000
-# Kinds of maps are compared on so many rows.
+# Kinds of maps are compared on so many rows. With more columns than these, only those that are quickly found.
 _COMPARE_ROWS = 500
+_MANY_COLUMNS, _QUICK_KINDS = 300, ("smooth", "smooth-rank")
 # Kinds that are compared on held-out rows, and how clearly others must be worse to be left out of that.
 _FINALISTS, _CLEARLY, _TELLS_RARE = 3, 2.0, "spline-distinct"
 _DUAL_RANKS, _DUAL_TOLERANCE, _DUAL_WORK = (32, 24, 16, 8, 4), 1e-3, 2e10
-_PLAIN_SWEEPS, _DUAL_SWEEPS, _LAST_SWEEPS = 4, 1, 2
+# Part of the squared coefficients whose loss does not matter.
+_LITTLE = 1e-4
+_PLAIN_SWEEPS, _DUAL_SWEEPS, _RUNG_SWEEPS, _LAST_SWEEPS = 4, 1, 2, 2
 # Curvature of the squared loss in units of that of the logistic loss at a score of 0.
 _LOGISTIC_SHARE = 8.0
 _ALPHA_STEP, _MOST_ALPHA_STEPS = sqrt(10.0), 8
@@ -200,7 +204,9 @@ class _Chooser:
 
     def _compare(self, rows: ChoiceRows, alphas: Sequence[float]) -> list[MapTrial]:
         """The best bandwidth and alpha of every kind, on some of the rows."""
-        kinds = KINDS if self.maker.is_free else (None,)
+        kinds: Sequence[str | None] = (None,)
+        if self.maker.is_free:
+            kinds = KINDS if self.maker.n_columns <= _MANY_COLUMNS else _QUICK_KINDS
         few = rows.first(_COMPARE_ROWS)
         walks = compare_maps(self.maker, kinds, self.bandwidth, alphas, few, self.n_threads)
         for walk in walks:
@@ -238,10 +244,12 @@ class _Chooser:
                 f"the linear model in these functions has no larger error ({plain.error:.4g}) than the exact solution "
                 f"with interactions ({trial.error:.4g}), so it is the model"
             )
-            plan = self._linear_plan(maps, plain.alpha)
-            return self._choice(maps, plan, None, self._left_out(maps, plain.alpha, rows, plain), chosen)
-        ranks, starts = self._dual(maps, trial.alpha)
-        sweeps = _DUAL_SWEEPS if self.wishes.max_sweeps == "auto" else self.wishes.max_sweeps
+            plan, starts = self._linear_plan(maps, plain.alpha), self._additive(maps, plain.alpha)
+            return self._choice(maps, plan, starts, self._left_out(maps, plain.alpha, rows, plain), chosen)
+        ranks, starts, is_cut = self._dual(maps, trial.alpha)
+        sweeps = self.wishes.max_sweeps
+        if sweeps == "auto":  # what was cut off is partly found back by a sweep
+            sweeps = _DUAL_SWEEPS if is_cut else 0
         plan = self.wishes.plan(maps.dims, ranks=ranks, alpha=trial.alpha, init="dual", max_sweeps=sweeps)
         self.reasons.append(
             f"the exact solution on all {n_rows} different rows, leave-one-out error {trial.error:.4g}, is rounded to "
@@ -258,28 +266,43 @@ class _Chooser:
         reasons, tried = tuple(self.reasons), tuple(self.tried)
         return Choice(maps, plan, starts, **chosen, reasons=reasons, tried=tried, held_out=held_out)
 
-    def _dual(self, maps: MapList, alpha: float) -> tuple[tuple[int, ...], list[Sequence[NDArray]]]:
-        """Round the exact solutions of all trains."""
-        values = [m.values(column) for m, column in zip(maps, maps.place(self.sample.X), strict=True)]
+    def _dual(self, maps: MapList, alpha: float) -> tuple[tuple[int, ...], list[Sequence[NDArray]], bool]:
+        """Round the exact solutions of all trains; return ranks, cores, and whether more than a little was cut off."""
+        values = _values(maps, self.sample.X)
         if self.wishes.rank != "auto":
             ranks, tolerance = clip_ranks(maps.dims, self.wishes.rank), 0.0
         else:
             ranks, tolerance = clip_ranks(maps.dims, self._dual_rank(maps)), _DUAL_TOLERANCE
         trains: list[Sequence[NDArray]] = []
+        is_cut = False
         with one_blas_thread():
-            kernel = product_kernel(values)
-            for target in self.targets:
-                rows = self._sketched(self.sample, [target])
-                used = np.flatnonzero(rows.weights)
-                own, inner = values, kernel
-                if len(used) < len(rows.weights):
-                    own, inner = [columns[:, used] for columns in values], kernel[np.ix_(used, used)]
-                coefficients = solve_dual(inner, rows.targets[used, 0], rows.weights[used], alpha)
+            for inner, coefficients, used in self._solutions(product_kernel(values), alpha):
+                own = values if len(used) == self.sample.n_rows else [columns[:, used] for columns in values]
                 trains.append(round_rank_ones(own, coefficients, ranks, tolerance))
+                whole, kept = float(coefficients @ inner @ coefficients), float(np.square(trains[-1][-1]).sum())
+                is_cut = is_cut or whole - kept > _LITTLE * whole
         if self.wishes.rank == "auto":
             found = [[core.shape[2] for core in train[:-1]] for train in trains]
             ranks = clip_ranks(maps.dims, np.max(found, axis=0).tolist() if len(maps) > 1 else 1)
-        return ranks, trains
+        return ranks, trains, is_cut
+
+    def _additive(self, maps: MapList, alpha: float) -> list[Sequence[NDArray]]:
+        """The exact linear models of all trains."""
+        values = [functions[1:] for functions in _values(maps, self.sample.X)]
+        stacked = np.concatenate(values)
+        with one_blas_thread():
+            return [
+                linear_cores(float(coefficients.sum()), [functions[:, used] @ coefficients for functions in values])
+                for _, coefficients, used in self._solutions(1.0 + stacked.T @ stacked, alpha)
+            ]
+
+    def _solutions(self, kernel: NDArray, alpha: float) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
+        """For every train, the kernel of the rows that it knows, its coefficients of them, and which they are."""
+        for target in self.targets:
+            rows = self._sketched(self.sample, [target])
+            used = np.flatnonzero(rows.weights)
+            inner = kernel if len(used) == len(rows.weights) else kernel[np.ix_(used, used)]
+            yield inner, solve_dual(inner, rows.targets[used, 0], rows.weights[used], alpha), used
 
     def _dual_rank(self, maps: MapList) -> int:
         """The largest rank to which rounding does not take long."""
@@ -296,7 +319,7 @@ class _Chooser:
             return None
         if self.guides is self.targets:
             return HeldOut((rows.targets - trial.residuals) / self.sizes, self.sample.sums, self.n_rows)
-        kernel = product_kernel([m.values(column) for m, column in zip(maps, maps.place(rows.X), strict=True)])
+        kernel = product_kernel(_values(maps, rows.X))
         scores = np.zeros((len(rows.X), len(self.targets)))
         for index, target in enumerate(self.targets):
             own = self._sketched(self.sample, [target])
@@ -358,7 +381,7 @@ class _Chooser:
         maps = self.maker(trial.kind, trial.bandwidth)
         alpha = trial.alpha * self.share
         sizes = self.sizes if len(self.sizes) == len(self.targets) else np.ones(len(self.targets))
-        sweeps = _PLAIN_SWEEPS if self.wishes.max_sweeps == "auto" else self.wishes.max_sweeps
+        sweeps = _RUNG_SWEEPS if self.wishes.max_sweeps == "auto" else self.wishes.max_sweeps
         plan = self.wishes.plan(maps.dims, alpha=alpha, init="linear", max_sweeps=sweeps)
         return Ladder(self.rows, self.n_rows, maps, plan, self.targets, sizes, self.seeds, self.n_jobs, sweeps)
 
@@ -417,6 +440,11 @@ class _Chooser:
     def _say_maps(self, kind: str | None, bandwidth: float | None, alpha: float) -> None:
         if self.maker.is_free:
             self.reasons.append(f"functions {kind!r} with bandwidth {bandwidth:.3g} and alpha {alpha:.2g}")
+
+
+def _values(maps: MapList, X: NDArray) -> list[NDArray]:
+    """Functions of every column on rows, (n, N) each."""
+    return [feature_map.values(column) for feature_map, column in zip(maps, maps.place(X), strict=True)]
 
 
 def choose(

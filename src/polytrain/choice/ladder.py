@@ -127,7 +127,8 @@ class Ladder:
         found: list[int] = []
         for rank in _RANKS:
             ranks = clip_ranks(self._plan.dims, rank)
-            if found and (ranks == clip_ranks(self._plan.dims, found[-1]) or self._work(ranks) > _MOST_WORK):
+            most = _MOST_WORK if rank < _RANKS[-1] else _MOST_WORK / 4
+            if found and (ranks == clip_ranks(self._plan.dims, found[-1]) or self._work(ranks) > most):
                 break
             found.append(rank)
         return found[-1:] if self.is_slow else found

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
 
-from polytrain.maps import ColumnSummary, FeatureMap, MapList, MapSettings, fit_map, map_kind
+from numpy.typing import NDArray
+
+from polytrain.maps import ColumnSummary, MapList, MapSettings, fit_map, map_kind
 
 __all__ = ["AUTO", "MapMaker"]
 
@@ -47,30 +47,45 @@ class MapMaker:
         get_columns: Callable[[bool], Sequence[ColumnSummary]],
     ) -> None:
         self._bases, self._degrees, self._scale = bases, degrees, scale
-        self.is_free = AUTO in bases
+        self.is_free, self.n_columns = AUTO in bases, len(bases)
         self.has_bandwidth = self.is_free or any(map_kind(basis).needs_values for basis in set(bases))
         self._columns = get_columns(self.has_bandwidth)
         free = [column for column, basis in zip(self._columns, bases, strict=True) if basis == AUTO]
         #: Whether most rows share few of many values in some column: its ranks tell little about the other values.
         self.has_ties = any(map(_is_tied, free))
-        self._fitted: dict[str | None, tuple[list[MapSettings], list[FeatureMap]]] = {}
+        self._plain: dict[str | None, MapList] = {}
 
     def __call__(self, kind: str | None, bandwidth: float | None) -> MapList:
         """Make maps with functions of this kind where columns leave it open."""
-        if kind not in self._fitted:
-            settings = [
-                MapSettings(str(kind) if basis == AUTO else basis, degree, self._scale, bandwidth, len(self._bases))
-                for basis, degree in zip(self._bases, self._degrees, strict=True)
-            ]
-            made = [fit_map(*pair) for pair in zip(settings, self._columns, strict=True)]
-            self._fitted[kind] = settings, made
-            return MapList(made)
-        before, made = self._fitted[kind]
-        after = map(partial(replace, bandwidth=bandwidth), before)
-        if all(settings.bandwidth == bandwidth for settings in before):
-            return MapList(made)
-        pairs = zip(made, before, after, self._columns, strict=True)
-        return MapList([feature_map.refit(*settings) for feature_map, *settings in pairs])
+        maps = self.plain(kind)
+        pairs = zip(maps, self.factors(kind, bandwidth), strict=True)
+        return MapList([feature_map.grown(factors) for feature_map, factors in pairs])
+
+    def plain(self, kind: str | None) -> MapList:
+        """Maps of this kind for a bandwidth of 1."""
+        if kind not in self._plain:
+            made = [fit_map(*pair) for pair in zip(self._settings(kind, None), self._columns, strict=True)]
+            self._plain[kind] = MapList(made)
+        return self._plain[kind]
+
+    def factors(self, kind: str | None, bandwidth: float | None) -> list[NDArray]:
+        """What the functions of every column are multiplied by to have another bandwidth."""
+        settings = zip(self._settings(kind, None), self._settings(kind, bandwidth), strict=True)
+        found: dict[tuple, NDArray] = {}  # columns of a kind have few different ones
+        every = []
+        for feature_map, pair in zip(self.plain(kind), settings, strict=True):
+            look = type(feature_map), feature_map.basis, feature_map.n, feature_map.has_missing
+            if look not in found:
+                found[look] = feature_map.growth(*pair)
+            every.append(found[look])
+        return every
+
+    def _settings(self, kind: str | None, bandwidth: float | None) -> list[MapSettings]:
+        common = self._scale, bandwidth, len(self._bases)
+        return [
+            MapSettings(str(kind) if basis == AUTO else basis, degree, *common)
+            for basis, degree in zip(self._bases, self._degrees, strict=True)
+        ]
 
 
 def _is_tied(column: ColumnSummary) -> bool:

@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from polytrain.choice.evidence import Evidence, strongest
 from polytrain.choice.map_maker import MapMaker
-from polytrain.learning.dual import leave_one_out, product_kernel
+from polytrain.learning.dual import leave_one_out
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 
@@ -24,9 +24,11 @@ __all__ = ["ALPHAS", "KINDS", "ChoiceRows", "MapTrial", "additive_trial", "best_
 #: Kinds of functions that are tried, the simplest ones first.
 KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank", "spline-distinct")
 #: Regularisations that are tried, the strongest one first.
-ALPHAS = tuple(float(f"{10.0 ** (half / 2):.2g}") for half in range(4, -17, -1))
+ALPHAS = tuple(float(f"{10.0 ** (half / 2):.2g}") for half in range(4, -21, -1))
 _BANDWIDTHS = (0.5, 1.0, 2.0)
 _LEAST_BANDWIDTH, _LARGEST_BANDWIDTH = 1 / 32, 32.0
+# Numbers in the kernels of columns that are multiplied together.
+_KERNEL_NUMBERS = 1 << 18
 
 
 class ChoiceRows(NamedTuple):
@@ -121,29 +123,58 @@ def try_maps(
 ) -> list[MapTrial]:
     """Try pairs of a kind and a bandwidth."""
     with one_blas_thread():
+        families = {kind: _Family(maker, kind, rows.X) for kind in dict(pairs)}
         return Parallel(n_jobs=min(n_threads, len(pairs)), prefer="threads")(
-            delayed(_try)(maker, *pair, alphas, rows) for pair in pairs
+            delayed(_try)(families[kind], kind, bandwidth, alphas, rows) for kind, bandwidth in pairs
         )
 
 
 def additive_trial(maps: MapList, alphas: Sequence[float], rows: ChoiceRows) -> MapTrial:
     """The same for the linear model in all functions of the maps: without interactions."""
-    values = _values(maps, rows.X)
+    values = np.concatenate([m.values(column)[1:] for m, column in zip(maps, maps.place(rows.X), strict=True)])
     with one_blas_thread():
-        kernel = np.ones((len(rows.X),) * 2)
-        for column in values:
-            kernel += column[1:].T @ column[1:]
+        kernel = 1.0 + values.T @ values
         return _judge(None, None, kernel, alphas, rows)
+
+
+class _Family:
+    """Kernels of one kind of functions on some rows, for any bandwidth.
+
+    The functions are evaluated once. Columns with equally many of them are multiplied together.
+    """
+
+    def __init__(self, maker: MapMaker, kind: str | None, X: NDArray) -> None:
+        self._maker, self._kind, self._n_rows = maker, kind, len(X)
+        maps = maker.plain(kind)
+        values = [m.values(column)[1:] for m, column in zip(maps, maps.place(X), strict=True)]
+        groups: dict[int, list[int]] = {}
+        for k, functions in enumerate(values):
+            groups.setdefault(len(functions), []).append(k)
+        some = max(1, _KERNEL_NUMBERS // (self._n_rows * self._n_rows))
+        chunks = [columns[i : i + some] for columns in groups.values() for i in range(0, len(columns), some)]
+        self._stacks = [(columns, np.stack([values[k] for k in columns])) for columns in chunks]
+
+    def kernel(self, bandwidth: float | None) -> NDArray:
+        """Products of all columns' kernels, (M, M)."""
+        factors = self._maker.factors(self._kind, bandwidth)
+        kernel = np.ones((self._n_rows,) * 2)
+        for columns, values in self._stacks:
+            scaled = values * np.stack([factors[k][1:] for k in columns])[:, :, None]
+            inner = np.matmul(scaled.transpose(0, 2, 1), scaled)
+            inner += 1.0
+            kernel *= inner[0] if len(inner) == 1 else np.multiply.reduce(inner, axis=0)
+        return kernel
 
 
 def _stay(
     maker: MapMaker, kind: str | None, bandwidth: Any, alphas: Sequence[float], rows: ChoiceRows
 ) -> list[MapTrial]:
-    return [_try(maker, kind, bandwidth, alphas, rows)]
+    return [_try(_Family(maker, kind, rows.X), kind, bandwidth, alphas, rows)]
 
 
 def _walk(maker: MapMaker, kind: str | None, _: Any, alphas: Sequence[float], rows: ChoiceRows) -> list[MapTrial]:
-    found = {bandwidth: _try(maker, kind, bandwidth, alphas, rows) for bandwidth in _BANDWIDTHS}
+    family = _Family(maker, kind, rows.X)
+    found = {bandwidth: _try(family, kind, bandwidth, alphas, rows) for bandwidth in _BANDWIDTHS}
     while True:
         order = sorted(found)
         best = strongest([found[bandwidth].error for bandwidth in order])
@@ -153,19 +184,15 @@ def _walk(maker: MapMaker, kind: str | None, _: Any, alphas: Sequence[float], ro
             following = order[-1] * 2
         else:
             return [found[bandwidth] for bandwidth in order]
-        found[following] = _try(maker, kind, following, alphas, rows)
+        found[following] = _try(family, kind, following, alphas, rows)
 
 
 def _try(
-    maker: MapMaker, kind: str | None, bandwidth: float | None, alphas: Sequence[float], rows: ChoiceRows
+    family: _Family, kind: str | None, bandwidth: float | None, alphas: Sequence[float], rows: ChoiceRows
 ) -> MapTrial:
     with np.errstate(over="ignore", invalid="ignore"):
-        kernel = product_kernel(_values(maker(kind, bandwidth), rows.X))
+        kernel = family.kernel(bandwidth)
     return _judge(kind, bandwidth, kernel, alphas, rows)
-
-
-def _values(maps: MapList, X: NDArray) -> list[NDArray]:
-    return [feature_map.values(column) for feature_map, column in zip(maps, maps.place(X), strict=True)]
 
 
 def _judge(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from polytrain.cli.common import CommandError, add_command, check_output, say, show, show_json
-from polytrain.cli.info import richness
+from polytrain.cli.info import model_facts
 from polytrain.cli.table_arguments import check_delimiter
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
@@ -20,18 +21,16 @@ __all__ = ["add_parser"]
 DESCRIPTION = f"""\
 Learn a model from a table and write it to a file, together with how the table was prepared.
 
-Columns are given by name, or by position: 0 is the first, -1 the last. Text columns are one-hot encoded. Missing values
-of a number column become its median, those of a text column a category of their own, and number columns that have any
-get a second feature that marks them. Missing are the empty cell and: {" ".join(DEFAULT_MISSING)}. Rows without target
-are left out, and so are columns of a single value.
+Columns are given by name, or by position: 0 is the first, -1 the last. Text columns are categories. Missing values are
+learned as what they are: those of a text column are a category of their own. Missing are the empty cell and:
+{" ".join(DEFAULT_MISSING)}. Rows without target are left out, and so are columns of a single value.
 
 A target of text is a label, and so is one of at most ten different whole numbers; other numbers are predicted as such.
 --task says otherwise.
 
-Settings that are not given are chosen by cross-validation on training rows, at most 10,000 of them: loss and rank
-first, then alpha. The model is then fitted on all rows, and the cross-validated error of the chosen settings is
-reported; as the best of several, it is slightly too good. --holdout sets rows aside before anything else, and reports
-the error on them."""
+Settings that are not given are chosen by the model itself, on training rows. Its error is then measured by
+cross-validation on at most 10,000 rows, choosing everything anew in each fold. --holdout sets rows aside before
+anything else, and reports the error on them."""
 
 EXAMPLES = """\
   polytrain fit adult-train.csv --target -1 --out adult.polytrain
@@ -53,7 +52,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     _add_reading(parser.add_argument_group("reading the table"))
     _add_model(parser.add_argument_group("the model"))
-    checking = parser.add_argument_group("choosing and checking")
+    checking = parser.add_argument_group("checking")
     checking.add_argument("--folds", type=int, default=3, metavar="K", help="folds; 0 for none (default: 3)")
     checking.add_argument("--holdout", type=float, default=0.0, metavar="PART", help="part of the rows, such as 0.2")
     checking.add_argument("--seed", type=int, default=0, help="seed of folds, splits and starts (default: 0)")
@@ -69,7 +68,7 @@ def _add_reading(group: Any) -> None:
     )
     group.add_argument("--drop", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
     group.add_argument(
-        "--categorical", nargs="+", default=[], metavar="COLUMN", help="columns of numbers to one-hot encode"
+        "--categorical", nargs="+", default=[], metavar="COLUMN", help="columns of numbers that are categories"
     )
     group.add_argument(
         "--missing", nargs="+", metavar="TEXT", help="what stands for a missing value, instead of the above"
@@ -87,31 +86,42 @@ def _add_reading(group: Any) -> None:
 
 def _add_model(group: Any) -> None:
     group.add_argument(
-        "--loss", nargs="+", choices=loss_names("classification"), default=[], help="of classifiers; default: try both"
+        "--loss",
+        choices=["auto", *loss_names("classification")],
+        default="auto",
+        help="of classifiers; auto learns with the squared loss and makes probabilities of it (default)",
     )
-    group.add_argument("--rank", nargs="+", type=int, default=[], metavar="R", help="default: try 2, 4 and 8")
-    group.add_argument(
-        "--alpha",
-        nargs="+",
-        type=float,
-        default=[],
-        help="regularisation (default: try 1e-3, 1e-4 and 1e-2; for regression 1e-2, 1e-3 and 1e-1)",
-    )
-    group.add_argument("--degree", type=int, default=2, help="largest power of numbers (default: 2); categories have 1")
+    group.add_argument("--rank", type=_auto_or(int), default="auto", metavar="R", help="default: chosen")
+    group.add_argument("--alpha", type=_auto_or(float), default="auto", help="regularisation (default: chosen)")
     group.add_argument(
         "--basis",
-        choices=basis_names(),
-        default="power",
+        choices=["auto", *basis_names()],
+        default="auto",
         metavar="NAME",
-        help=f"functions of numbers: {', '.join(basis_names())} (default: power)",
+        help=f"functions of numbers: {', '.join(basis_names())} (default: chosen)",
     )
     group.add_argument(
-        "--bandwidth", type=float, metavar="C", help="how much they may vary, if they are no polynomials (default: 1)"
+        "--bandwidth",
+        type=_auto_or(float),
+        default="auto",
+        metavar="C",
+        help="how much they may vary, if they are no polynomials (default: chosen)",
     )
+    group.add_argument("--degree", type=int, default=2, help="largest power, if they are polynomials (default: 2)")
     group.add_argument(
-        "--max-sweeps", type=int, default=4, metavar="N", help="most sweeps over the features (default: 4)"
+        "--max-sweeps", type=_auto_or(int), default="auto", metavar="N", help="most sweeps over the columns"
     )
     group.add_argument("--jobs", type=int, metavar="N", help="processes (default: 1)")
+
+
+def _auto_or(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return what reads a number, or "auto"."""
+
+    def read(text: str) -> Any:
+        return text if text == "auto" else kind(text)
+
+    read.__name__ = kind.__name__  # what argparse calls it in its errors
+    return read
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -144,20 +154,12 @@ def _settings(arguments: argparse.Namespace) -> FitSettings:
         raise CommandError(f"--holdout must be a part from 0 to 1, such as 0.2, got {arguments.holdout:g}.")
     if not 0 <= arguments.seed < 1 << 32:
         raise CommandError(f"--seed must be from 0 to 2**32 - 1, got {arguments.seed}.")
-    if arguments.bandwidth is not None and not 0 < arguments.bandwidth < math.inf:
+    if arguments.bandwidth != "auto" and not 0 < arguments.bandwidth < math.inf:
         raise CommandError(f"--bandwidth must be a positive number, got {arguments.bandwidth:g}.")
-    fixed = {
-        "basis": arguments.basis,
-        "bandwidth": arguments.bandwidth,
-        "max_sweeps": arguments.max_sweeps,
-        "n_jobs": arguments.jobs,
-    }
+    names = ("rank", "alpha", "basis", "bandwidth", "degree", "max_sweeps")
+    parameters = {name: getattr(arguments, name) for name in names}
     return FitSettings(
-        arguments.loss,
-        arguments.rank,
-        arguments.alpha,
-        arguments.degree,
-        fixed,
+        {**parameters, "loss": arguments.loss, "n_jobs": arguments.jobs},
         arguments.folds,
         arguments.holdout,
         arguments.seed,
@@ -180,8 +182,8 @@ def _options(arguments: argparse.Namespace) -> TableOptions:
 def _describe_table(label: str, has_header: bool, rows: TrainingRows) -> str:
     columns = rows.preparation.columns
     parts = [
-        f"{label}: {len(rows.y)} rows, {len(columns)} columns ({'with' if has_header else 'no'} header) "
-        f"-> {rows.X.shape[1]} features, {rows.n_missing} missing cells",
+        f"{label}: {len(rows.y)} rows, {len(columns)} columns ({'with' if has_header else 'no'} header), "
+        f"{rows.n_missing} missing cells",
         "classification" if rows.is_classification else "regression",
     ]
     if rows.n_dropped:
@@ -193,11 +195,10 @@ def _describe_table(label: str, has_header: bool, rows: TrainingRows) -> str:
 
 def _choice(model: TableModel) -> dict[str, Any]:
     """Return what was chosen."""
-    estimator = model.estimator
-    chosen = {"task": "classification" if model.is_classifier else "regression"}
-    names = ("loss", "rank", "alpha") if model.is_classifier else ("rank", "alpha")
-    chosen.update({name: getattr(estimator, name) for name in names})
-    return {**chosen, **richness(estimator), "parameters": estimator.n_parameters_}
+    facts = model_facts(model)
+    task = "classification" if model.is_classifier else "regression"
+    names = ("loss", "basis", "bandwidth", "degree", "functions", "rank", "alpha", "parameters")
+    return {"task": task, **{name: facts[name] for name in names if name in facts}}
 
 
 def _shown(name: str, value: Any) -> str:

@@ -45,6 +45,7 @@ def model_facts(model: TableModel) -> dict[str, Any]:
         **richness(estimator),
         "rank": max(plan.ranks),
         "alpha": plan.alpha,
+        **({} if estimator.choice_.bandwidth is None else {"bandwidth": estimator.choice_.bandwidth}),
         "basis": ", ".join(dict.fromkeys(feature_map.basis for feature_map in estimator.maps_)),
         "features": estimator.n_features_in_,
         "parameters": estimator.n_parameters_,
@@ -60,6 +61,8 @@ def model_facts(model: TableModel) -> dict[str, Any]:
 def describe_column(column: NumberColumn | CategoryColumn) -> str:
     """Return in words how a column is prepared."""
     if isinstance(column, NumberColumn):
+        if column.fill is None:
+            return "number"
         return f"number, missing -> {column.fill:g}{', marked' if column.marked else ''}"
     return f"{len(column.categories)} categories{', and missing' if column.marked else ''}"
 
@@ -81,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
                 **(
                     {"kind": "number", "fill": column.fill}
                     if isinstance(column, NumberColumn)
-                    else {"kind": "category", "categories": list(column.categories)}
+                    else {"kind": "category", "categories": list(column.categories), "coded": column.coded}
                 ),
             }
             for column in preparation.columns

@@ -19,19 +19,19 @@ __all__ = ["dual_start", "linear_cores", "linear_start", "random_start"]
 _DUAL_ROWS = 1300
 
 
-def linear_cores(bias: float, weights: NDArray, maps: MapList) -> list[NDArray]:
-    """Write bias + the sum of all linear functions times their weights as a train of rank 2, exactly.
+def linear_cores(bias: float, coefficients: Sequence[NDArray]) -> list[NDArray]:
+    """Write bias + the sum over all columns of coefficients times functions as a train of rank 2, exactly.
 
-    Reading from the right, the two channels behind core k carry 1 and the sum over the columns l > k.
+    ``coefficients`` holds those of all functions of a column but the constant. Reading from the right, the two channels
+    behind core k carry 1 and the sum over the columns l > k.
     """
     cores = []
-    stops = np.cumsum(maps.linear_sizes())
-    for k, (feature_map, own) in enumerate(zip(maps, np.split(weights, stops[:-1]), strict=True)):
-        core = np.zeros((2, feature_map.n, 2))
+    for k, own in enumerate(coefficients):
+        core = np.zeros((2, 1 + len(own), 2))
         core[0, 0, 0] = 1.0
-        core[1, :, 0] = own @ feature_map.linear[: len(own)]
+        core[1, 1:, 0] = own
         core[1, 0, 1] = 1.0
-        if k == len(maps) - 1:
+        if k == len(coefficients) - 1:
             core = core[:, :, :1]
         if k == 0:
             core = core[1:]
@@ -56,7 +56,12 @@ def linear_start(
     """
     with engine.linear(gram) as rows:
         model = solve_linear(rows, sum(maps.linear_sizes()), alpha, quadratic).ravel()
-    return fit_ranks(linear_cores(model[0], model[1:], maps), ranks, rng)
+    stops = np.cumsum(maps.linear_sizes())
+    parts = np.split(model[1:], stops[:-1])
+    spread = [own @ feature_map.linear[: len(own)] for feature_map, own in zip(maps, parts, strict=True)]
+    # A function of a linear model may have a constant part.
+    bias = model[0] + sum(float(functions[0]) for functions in spread)
+    return fit_ranks(linear_cores(bias, [functions[1:] for functions in spread]), ranks, rng)
 
 
 def dual_start(

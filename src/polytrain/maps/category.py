@@ -64,10 +64,6 @@ class CategoryMap(TabulatedMap):
             return cls(levels, weights, table[:, 1:].copy(), table[:, 0].copy(), part)
         return cls(levels, weights, table, mean_values(len(table)), part)
 
-    def refit(self, before: MapSettings, after: MapSettings, column: ColumnSummary) -> Self:
-        """All functions have the size of the prior."""
-        return self._resized(after.size / before.size)
-
     @property
     def basis(self) -> str:  # type: ignore[override]
         """There is only one."""

@@ -156,9 +156,20 @@ class FeatureMap(ABC):
     def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
         """Make the map of a column, see `polytrain.maps.fit_map`."""
 
-    def refit(self, before: MapSettings, after: MapSettings, column: ColumnSummary) -> Self:
-        """Return the map of the same column with another bandwidth; quickly, if only the size of functions changes."""
-        return type(self).fit(after, column)
+    @property
+    def has_missing(self) -> bool:
+        """Whether values were missing in training."""
+        return False
+
+    def growth(self, before: MapSettings, after: MapSettings) -> NDArray:
+        """What every function is multiplied by if the bandwidth changes, (n,)."""
+        return np.ones(self.n)
+
+    def grown(self, factors: NDArray) -> Self:
+        """Return the map whose functions are multiplied by these numbers, the first of them 1."""
+        if (factors == 1.0).all():
+            return self
+        raise TypeError(f"maps of the kind {self.kind!r} have no bandwidth.")
 
     # --- evaluation ---------------------------------------------------------------------------------------------------
 

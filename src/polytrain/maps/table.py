@@ -20,6 +20,8 @@ __all__ = ["TableMap"]
 _KERNELS = {"spline": spline_kernel, "gauss": gauss_kernel}
 _MOST_KNOTS = 128
 _HUGE, _TINY = 1e307, 1e-305
+# Polynomials of high degree must not become larger than those of low degree.
+_MOST_DAMPING = 1.0
 # Numbers interpolated at once: few enough for what is added to stay in cache, and in memory that is at hand.
 _BLOCK_NUMBERS = 1 << 16
 
@@ -72,7 +74,7 @@ class TableMap(TabulatedMap):
         knots, weights, part = _knots(with_value(column), scale)
         u = _positions(knots, weights, scale)
         if family == "smooth":
-            functions = damped_legendre(u, weights, min(settings.size, 1.0))
+            functions = damped_legendre(u, weights, min(settings.size, _MOST_DAMPING))
         else:
             functions = settings.size * eigenfunctions(_KERNELS[family](u), weights)
         missing = np.zeros(len(functions))
@@ -84,11 +86,14 @@ class TableMap(TabulatedMap):
         table = np.vstack([np.ones(len(knots)), functions])
         return cls(knots, weights, table, np.append(1.0, missing), part, settings.basis)
 
-    def refit(self, before: MapSettings, after: MapSettings, column: ColumnSummary) -> Self:
-        """Only the polynomials change otherwise than in their size, and they are quickly found anew."""
+    def growth(self, before: MapSettings, after: MapSettings) -> NDArray:
+        """Polynomials are damped by powers of the size; the function that tells missing values is not."""
+        factors = super().growth(before, after)
         if self.basis.startswith("smooth"):
-            return type(self).fit(after, column)
-        return self._resized(after.size / before.size)
+            n_powers = self.n - 1 - self.has_missing
+            damping = min(after.size, _MOST_DAMPING) / min(before.size, _MOST_DAMPING)
+            factors[1 : 1 + n_powers] = damping ** np.arange(1, 1 + n_powers)
+        return factors
 
     def place(self, column: NDArray) -> NDArray:
         """Position among the knots: 2.5 is half-way between the third and the fourth. NaN is beyond the last one."""

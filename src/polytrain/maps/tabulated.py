@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.maps.feature_map import ColumnSummary, FeatureMap
+from polytrain.maps.feature_map import ColumnSummary, FeatureMap, MapSettings
 
 __all__ = ["TabulatedMap", "mean_values", "pack_tables", "row_parts", "unpack_tables", "with_value"]
 
@@ -76,9 +76,17 @@ class TabulatedMap(FeatureMap):
             object.__setattr__(self, name, value)
         self.__post_init__()  # pickles forget that arrays are read-only
 
-    def _resized(self, factor: float) -> Self:
-        """Multiply all functions but the constant."""
-        factors = np.append(1.0, np.full(self.n - 1, factor))
+    @property
+    def has_missing(self) -> bool:
+        """Whether values were missing in training."""
+        return self.missing_weight > 0
+
+    def growth(self, before: MapSettings, after: MapSettings) -> NDArray:
+        """All functions have the size of the prior, unless a kind says otherwise."""
+        return np.append(1.0, np.full(self.n - 1, after.size / before.size))
+
+    def grown(self, factors: NDArray) -> Self:
+        """Return the map whose functions are multiplied by these numbers, the first of them 1."""
         return replace(self, table=factors[:, None] * self.table, missing=factors * self.missing)
 
     @property

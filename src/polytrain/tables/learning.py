@@ -154,9 +154,9 @@ def read_training_rows(table: Table, options: TableOptions) -> TrainingRows:
     >>> with open_table(path) as table:
     ...     rows = read_training_rows(table, TableOptions(target="-1", names=("age", "job", "rich")))
     >>> rows.preparation.feature_names, rows.is_classification
-    (['age', 'age is missing', 'job=cook', 'job=smith'], True)
+    (['age', 'job'], True)
     >>> rows.X[1]
-    array([40.,  1.,  1.,  0.])
+    array([nan,  0.])
     """
     names = _names(table, options)
     find = [find_column(given, names, table.n_columns, table.label) for given in (options.target, *options.drop)]
@@ -244,11 +244,7 @@ def _column(
         gone = np.isnan(values)
         if gone.all() or (not gone.any() and values.min() == values.max()):
             return None, values, 0
-        fill = float(np.median(values[~gone]))
-        learned = NumberColumn(column.name, position, fill, bool(gone.any()))
-        filled = np.where(gone, fill, values)
-        both = np.stack([filled, gone.astype(np.float64)], axis=1) if gone.any() else filled[:, None]
-        return learned, both, int(gone.sum())
+        return NumberColumn(column.name, position), values[:, None], int(gone.sum())
     gone = values < 0
     texts = list(column.known)
     present = sorted(set(np.unique(values[~gone]).tolist()), key=lambda code: texts[code])
@@ -259,9 +255,7 @@ def _column(
             f"{label}: column {column.name!r} holds text with {len(present)} different values, more than "
             f"{max_categories} categories. Leave it out (--drop '{column.name}'), or raise --max-categories."
         )
-    order = np.full(len(texts) + 1, len(present))  # the last entry is for -1
+    order = np.full(len(texts) + 1, np.nan)  # the last entry is for -1
     order[present] = np.arange(len(present))
-    features = np.zeros((len(values), len(present) + bool(gone.any())))
-    features[np.arange(len(values)), order[values]] = 1.0
     categories = tuple(texts[code] for code in present)
-    return CategoryColumn(column.name, position, categories, bool(gone.any())), features, int(gone.sum())
+    return CategoryColumn(column.name, position, categories), order[values][:, None], int(gone.sum())

@@ -193,10 +193,11 @@ def load_table_model(path: str | os.PathLike[str]) -> TableModel:
             _check_section(section, estimator, estimator.model_.feature_names)
         except (ValueError, TypeError, OverflowError) as error:
             raise ModelFileError(f"{path!s} is no valid model file: {error}") from error
+    # Rows come as plain arrays, in the order of the preparation, which knows columns of any type as well.
     if hasattr(estimator, "feature_names_in_"):
-        # Rows come as plain arrays, in the order of the preparation.
         del estimator.feature_names_in_
-        estimator.model_ = replace(estimator.model_, feature_names=None)
+    estimator.model_ = replace(estimator.model_, feature_names=None, columns=None)
+    estimator.n_features_in_ = estimator.model_.n_features
     return TableModel(estimator, section.preparation, dict(section.training))
 
 

@@ -1,8 +1,8 @@
 """What is remembered of the training table: which columns are used, and how their cells become features.
 
-A number column is one feature; its missing values become the median of the training rows and, where there were any,
-are marked by a second feature. A category column is one feature of 0 and 1 per category, and one for missing values
-where there were any.
+Every column is one feature: a number, or the number of a category, NaN where it is missing. Models of older files were
+fitted on more features: a number whose missing values became the median and were marked by a second feature, and one
+feature of 0 and 1 per category.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain import columns
 from polytrain.tables.cells import DEFAULT_MISSING, as_numbers, as_text
 from polytrain.tables.errors import TableError
 from polytrain.tables.reading import Block, Table, position_names
@@ -23,12 +24,15 @@ __all__ = ["CategoryColumn", "NumberColumn", "Preparation", "Target", "find_colu
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """A column of numbers: ``fill`` replaces missing ones, which get a feature of their own if ``marked``."""
+    """A column of numbers: ``fill`` replaces missing ones, which get a feature of their own if ``marked``.
+
+    Without ``fill`` they stay missing.
+    """
 
     name: str
     position: int
-    fill: float
-    marked: bool
+    fill: float | None = None
+    marked: bool = False
 
     @property
     def feature_names(self) -> list[str]:
@@ -43,6 +47,8 @@ class NumberColumn:
                 f"{where}, {block.place(wrong)}: column {self.name!r} holds numbers, but here "
                 f"{block.columns[index][wrong]!r:.60}. Mend the cell, or leave it empty if the value is missing."
             )
+        if self.fill is None:
+            return values[:, None]
         gone = np.isnan(values)
         filled = np.where(gone, self.fill, values)
         return np.stack([filled, gone.astype(np.float64)], axis=1) if self.marked else filled[:, None]
@@ -50,16 +56,22 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """A column of categories; missing cells get a feature of their own if ``marked``, else they are in no category."""
+    """A column of categories: one feature with the number of the category if ``coded``, else one per category.
+
+    Missing cells then get a feature of their own if ``marked``, else they are in no category.
+    """
 
     name: str
     position: int
     categories: tuple[str, ...]
-    marked: bool
+    marked: bool = False
+    coded: bool = True
 
     @property
     def feature_names(self) -> list[str]:
         """Names of the features that the column becomes."""
+        if self.coded:
+            return [self.name]
         names = [f"{self.name}={category}" for category in self.categories]
         return [*names, f"{self.name} is missing"] if self.marked else names
 
@@ -75,6 +87,10 @@ class CategoryColumn:
                 f"{where}, {block.place(row)}: {cells[row]!r:.60} is a new category of column {self.name!r}. "
                 "Mend the cell, or say --new-categories ignore."
             )
+        if self.coded:
+            # A category that is not known is the mean of all; no code is -1.
+            gone = np.array([cell is None for cell in cells], dtype=bool)
+            return np.where(gone, np.nan, np.maximum(codes, -1))[:, None]
         features = np.zeros((len(codes), len(place) + self.marked))
         known = codes >= 0
         features[known, codes[known]] = 1.0
@@ -110,13 +126,13 @@ class Preparation:
     Examples
     --------
     >>> from polytrain.tables import Block, CategoryColumn, NumberColumn, Preparation
-    >>> columns = (NumberColumn("age", 0, 40.0, True), CategoryColumn("job", 1, ("cook", "smith"), False))
+    >>> columns = (NumberColumn("age", 0), CategoryColumn("job", 1, ("cook", "smith")))
     >>> preparation = Preparation(columns, None, False, 2, ("?",))
     >>> preparation.feature_names
-    ['age', 'age is missing', 'job=cook', 'job=smith']
+    ['age', 'job']
     >>> preparation.encode(Block([["31", "?"], ["smith", "cook"]], [1, 2]), [0, 1], "people.csv")
-    array([[31.,  0.,  0.,  1.],
-           [40.,  1.,  1.,  0.]])
+    array([[31.,  1.],
+           [nan,  0.]])
     """
 
     columns: tuple[NumberColumn | CategoryColumn, ...]
@@ -130,14 +146,27 @@ class Preparation:
         """Return the preparation of a model that was fitted on plain numbers."""
         count = model.n_features_in_
         named = hasattr(model, "feature_names_in_")
-        names = model.feature_names_in_ if named else position_names(count)
-        ranges = [feature_map.range or (0.0, 0.0) for feature_map in model.model_.maps]
-        middle = [low / 2 + high / 2 for low, high in ranges]  # the whole range might exceed the largest float
-        columns = tuple(
-            NumberColumn(str(name), k, float(fill), False)
-            for k, (name, fill) in enumerate(zip(names, middle, strict=True))
+        names = [str(name) for name in (model.feature_names_in_ if named else position_names(count))]
+        fitted = model.model_
+        if fitted.columns is not None:
+            pairs = enumerate(zip(names, fitted.columns.columns, strict=True))
+            found = tuple(_table_column(name, k, column) for k, (name, column) in pairs)
+            return cls(found, None, named, count, DEFAULT_MISSING)
+        return cls(
+            tuple(NumberColumn(name, k, _fill(m)) for k, (name, m) in enumerate(zip(names, fitted.maps, strict=True))),
+            None,
+            named,
+            count,
+            DEFAULT_MISSING,
         )
-        return cls(columns, None, named, count, DEFAULT_MISSING)
+
+    @property
+    def categories(self) -> list[int]:
+        """Features that are numbers of categories."""
+        sizes = [
+            (isinstance(column, CategoryColumn) and column.coded, len(column.feature_names)) for column in self.columns
+        ]
+        return [k for k, coded in enumerate(coded for coded, size in sizes for _ in range(size)) if coded]
 
     @property
     def feature_names(self) -> list[str]:
@@ -200,6 +229,25 @@ class Preparation:
             for column, index in zip(self.columns, indexes, strict=True)
         ]
         return np.concatenate(parts, axis=1)
+
+
+def _fill(feature_map: Any) -> float | None:
+    """What stands for a missing value where training had none: the middle of the range, unless the map knows better."""
+    if feature_map.takes_missing:
+        return None
+    low, high = feature_map.range or (0.0, 0.0)
+    return float(low / 2 + high / 2)  # the whole range might exceed the largest float
+
+
+def _table_column(name: str, position: int, column: Any) -> NumberColumn | CategoryColumn:
+    """Return how the cells of a table become what a column of a frame became."""
+    if isinstance(column, columns.CategoryColumn):
+        return CategoryColumn(name, position, tuple(str(level) for level in column.levels))
+    if isinstance(column, columns.NumberColumn):
+        return NumberColumn(name, position)
+    raise TableError(
+        f"the model was fitted on dates in column {name!r}, which tables do not know yet. Use it from Python."
+    )
 
 
 def find_column(given: str, names: Sequence[str] | None, n_columns: int, label: str) -> int:

@@ -41,7 +41,7 @@ class TableSection:
             if isinstance(column, NumberColumn):
                 columns.append({**entry, "fill": column.fill})
             else:
-                columns.append({**entry, "categories": list(column.categories)})
+                columns.append({**entry, "categories": list(column.categories), "coded": column.coded})
         return {
             "columns": columns,
             "target": target and {"name": target.name, "position": target.position, "is_text": target.is_text},
@@ -101,12 +101,21 @@ def _read_column(entry: Any, n_columns: int) -> NumberColumn | CategoryColumn:
     if isinstance(entry, dict) and "fill" in entry:
         name, position, marked, fill = _take(entry, "a column", ("name", "position", "marked", "fill"))
         _check_place(name, position, marked, n_columns)
-        if type(fill) is not float or not math.isfinite(fill):
+        if fill is not None and (type(fill) is not float or not math.isfinite(fill)):
             raise ValueError(f"the column {name!r:.60} has no number for missing values.")
-        return NumberColumn(name, position, float(fill), bool(marked))
-    name, position, marked, categories = _take(entry, "a column", ("name", "position", "marked", "categories"))
+        if fill is None and marked:
+            raise ValueError(f"the column {name!r:.60} marks missing values that it keeps.")
+        return NumberColumn(name, position, fill, bool(marked))
+    names = ("name", "position", "marked", "categories")
+    coded = False  # older files do not say so
+    if isinstance(entry, dict) and "coded" in entry:
+        coded = entry["coded"]
+        entry = {key: value for key, value in entry.items() if key != "coded"}
+    name, position, marked, categories = _take(entry, "a column", names)
     _check_place(name, position, marked, n_columns)
-    return CategoryColumn(name, position, _texts("categories", categories), bool(marked))
+    if type(coded) is not bool or (coded and marked):
+        raise ValueError(f"the column {name!r:.60} of categories is not plausible.")
+    return CategoryColumn(name, position, _texts("categories", categories), bool(marked), coded)
 
 
 def _read_target(entry: Any, n_columns: int) -> Target:
