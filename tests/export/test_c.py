@@ -1,6 +1,7 @@
 """The C source compiles without warnings and says what the estimator says."""
 
 import ctypes
+import json
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from default_models import NAMES as DEFAULT_MODELS
+from default_models import default_case
 from polytrain import TensorTrainClassifierCV, TensorTrainRegressor
 from polytrain.export import to_c
 from power_models import power_classifier, power_regressor
@@ -160,6 +163,34 @@ def test_missing_values(tmp_path, bases, dtype, tolerance):
     assert np.isfinite(expected).all()
     assert np.ptp(expected) > 0.1
     assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", DEFAULT_MODELS)
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-11), ("float32", 1e-3)])
+def test_default_models(tmp_path, name, dtype, tolerance):
+    """The features that a frame becomes are what the source takes."""
+    model, rows, features = default_case(name)
+    fitted, compiled = model.model_, Compiled(model, tmp_path, dtype=dtype)
+    if fitted.classes is None:
+        found = compiled.predict(features, regression=True)
+        assert_allclose(found, model.predict(rows), rtol=tolerance, atol=tolerance)
+        return
+    n_classes = len(fitted.classes)
+    scores = model.decision_function(rows).reshape(len(rows), -1)
+    assert_allclose(compiled.fill("scores", features, scores.shape[1]), scores, rtol=tolerance, atol=tolerance)
+    assert_allclose(compiled.fill("probabilities", features, n_classes), model.predict_proba(rows), atol=tolerance)
+    assert_array_equal(fitted.classes[compiled.predict(features)], model.predict(rows))
+
+
+def test_features_of_a_frame_are_listed():
+    model = default_case("frame").model
+    listed = to_c(model).partition("/* What x holds")[2]
+    names = [line.partition(": ")[2] for line in listed.splitlines() if line.startswith("   x[")]
+    assert [json.loads(name.removesuffix(" */")) for name in names] == list(model.model_.feature_names)
+    assert '0: "blue"\n' in listed
+    assert r'2: "say \042*\057\042"' in listed
+    assert "What x holds" not in to_c(default_case("gaps").model)
 
 
 @needs_compiler

@@ -1,5 +1,6 @@
 """ONNX graphs say what the estimators say."""
 
+import json
 import os
 import time
 from pathlib import Path
@@ -16,6 +17,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
+from default_models import NAMES as DEFAULT_MODELS
+from default_models import default_case
 from polytrain import TensorTrainClassifier, TensorTrainClassifierCV
 from polytrain.datasets import load_mnist
 from polytrain.export import register_onnx_converters, to_onnx
@@ -96,6 +99,33 @@ def test_missing_values_in_a_pipeline():
     steps = make_pipeline(FunctionTransformer().fit(rows), model)
     found = run(to_onnx(steps, dtype="float64"), rows)
     assert_allclose(next(iter(found.values()))[:, 0], model.model_.predict(rows), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", DEFAULT_MODELS)
+def test_default_models(name, dtype):
+    """The features that a frame becomes are what the graph takes."""
+    model, rows, features = default_case(name)
+    converted = to_onnx(model, dtype=dtype)
+    found = run(converted, features.astype(dtype))
+    tolerance = {"rtol": 10 * TOLERANCE[dtype], "atol": 10 * TOLERANCE[dtype]}
+    if model.model_.classes is None:
+        assert_allclose(found["variable"][:, 0], model.predict(rows), **tolerance)
+        return
+    assert_array_equal(found["label"], model.predict(rows))
+    assert_allclose(found["probabilities"], model.predict_proba(rows), **tolerance)
+    described = {entry.key: entry.value for entry in converted.metadata_props}
+    columns = model.model_.columns
+    assert described == ({} if columns is None else {"columns": json.dumps(columns.to_json())})
+
+
+def test_default_models_in_a_pipeline(table):
+    X, rows, labels, _ = table
+    model = make_pipeline(StandardScaler(), TensorTrainClassifier(random_state=0)).fit(X, labels)
+    check_classifier(model, rows, "float64")
+    steps = make_pipeline(FunctionTransformer(), TensorTrainClassifier(categorical_features=[3], random_state=0))
+    with pytest.raises(ValueError, match="Convert the model alone"):
+        to_onnx(steps.fit(np.round(X), labels))
 
 
 def test_degrees_and_ranks_that_differ(table):
