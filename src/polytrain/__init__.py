@@ -8,7 +8,12 @@ models have a method ``save``; `load` reads the file, and ``polytrain.export`` t
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from polytrain.estimators import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain.estimators import (
+    TensorTrainClassifier,
+    TensorTrainClassifierCV,
+    TensorTrainRegressor,
+    TensorTrainRegressorCV,
+)
 from polytrain.tensor import Polynomial, TensorTrain
 from polytrain.version import __version__
 
@@ -24,6 +29,7 @@ __all__ = [
     "TensorTrainClassifier",
     "TensorTrainClassifierCV",
     "TensorTrainRegressor",
+    "TensorTrainRegressorCV",
     "__version__",
     "export",
     "load",

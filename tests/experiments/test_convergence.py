@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from polytrain import TensorTrainClassifier
 from polytrain.datasets import load_digits_images
 from polytrain.experiments.convergence import objective_per_update
 from polytrain.features import make_digit_features
+from power_models import power_classifier
 
 
 @pytest.fixture(scope="module")
@@ -25,5 +25,5 @@ def test_no_update_raises_the_objective_and_sweeps_end_where_the_classifier_ends
     assert len(objectives) == 1 + 3 * 7
     assert np.all(np.diff(objectives) <= 1e-12 * objectives[:-1])
     assert objectives[-1] < 0.9 * objectives[0]
-    model = TensorTrainClassifier(**shared, max_sweeps=3, tol=0.0, random_state=0).fit(X, positive)
+    model = power_classifier(**shared, max_sweeps=3, tol=0.0, random_state=0).fit(X, positive)
     assert_allclose(objectives[7::7], [record["objective"] for record in model.history_], rtol=1e-6)

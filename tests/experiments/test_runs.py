@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV
+from polytrain import TensorTrainClassifierCV
 from polytrain.experiments.digit_rows import DigitRows, Split
 from polytrain.experiments.paper_tables import ModelSize
 from polytrain.experiments.results import COLUMNS, JobStore
 from polytrain.experiments.runs import Reproduction
 from polytrain.experiments.settings import RowSpec, Settings
+from power_models import power_classifier
 
 SIZE = ModelSize(6, 1, 2)
 ROWS = [RowSpec("squared", SIZE, "linear"), RowSpec("squared", SIZE._replace(d=7), "random")]
@@ -48,7 +49,7 @@ def test_rows_are_what_the_estimators_say(finished):
         assert tuple(row) == COLUMNS
         assert (row["d"], row["degree"], row["rank"], row["init"]) == (d, 1, 2, init)
         X_train, y_train, X_test, y_test = digits.split(d)
-        model = TensorTrainClassifier(
+        model = power_classifier(
             loss="squared", degree=1, rank=2, alpha=row["alpha"], init=init, max_sweeps=4, tol=1e-2, random_state=0
         ).fit(X_train, y_train)
         assert row["train_error"] == pytest.approx(1 - model.score(X_train, y_train))

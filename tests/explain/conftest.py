@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from polytrain import TensorTrain, TensorTrainClassifier, TensorTrainRegressor
+from polytrain import TensorTrain
+from power_models import power_classifier, power_regressor
 
 matplotlib.use("Agg")
 
@@ -23,9 +24,7 @@ def given_model(train, *, low=-1.0, high=1.0, basis="power", scale="minmax", int
     d = train.order
     low, high = np.broadcast_to(low, d).astype(float), np.broadcast_to(high, d).astype(float)
     degree = [n - 1 for n in train.dims]
-    model = TensorTrainRegressor(
-        degree=degree, basis=basis, scale=scale, init=train, max_sweeps=0, rank=max(train.ranks)
-    )
+    model = power_regressor(degree=degree, basis=basis, scale=scale, init=train, max_sweeps=0, rank=max(train.ranks))
     model.fit(np.stack([low, high]), np.array([intercept - 1.0, intercept + 1.0]))
     return model
 
@@ -52,4 +51,4 @@ def iris_model():
     from sklearn.datasets import load_iris
 
     X, y = load_iris(return_X_y=True, as_frame=True)
-    return TensorTrainClassifier(degree=2, rank=3, random_state=0).fit(X, y), X, y
+    return power_classifier(degree=2, rank=3, random_state=0).fit(X, y), X, y

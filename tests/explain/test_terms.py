@@ -6,9 +6,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polytrain import Polynomial, TensorTrain, TensorTrainClassifier, TensorTrainRegressor
+from polytrain import Polynomial, TensorTrain, TensorTrainRegressor
 from polytrain.basis import BASES
 from polytrain.explain import top_terms
+from power_models import power_classifier, power_regressor
 
 
 def expand(model, units):
@@ -127,9 +128,7 @@ def test_planted_terms_come_out_of_a_fit(seed):
     X = np.random.default_rng(seed).uniform(-1, 1, size=(2000, 30))
     names = [f"x{k}" for k in range(1, 31)]
     planted = Polynomial.parse("2*x1*x11 + 1.5*x4^2 - 1.2*x18*x19^2 + x6 - 0.8*x23^2*x26", names=names)
-    model = TensorTrainRegressor(
-        degree=2, rank=5, basis="legendre", alpha=1e-3, max_sweeps=12, tol=1e-8, random_state=seed
-    )
+    model = power_regressor(degree=2, rank=5, basis="legendre", alpha=1e-3, max_sweeps=12, tol=1e-8, random_state=seed)
     found = top_terms(model.fit(X, planted(X)), 5)
     assert found.exact
     assert found.units == "original"
@@ -187,7 +186,7 @@ def test_train_names_of_the_decisions():
     X, y = rng.normal(size=(60, 2)), np.array(list("abc"))[np.arange(60) % 3]
 
     def names(decision, labels=y):
-        model = TensorTrainClassifier(decision=decision, rank=2, max_sweeps=1, random_state=0).fit(X, labels)
+        model = power_classifier(decision=decision, rank=2, max_sweeps=1, random_state=0).fit(X, labels)
         return [top_terms(model, 1, train=k).train_name for k in range(len(model.trains_))]
 
     assert names("one-vs-one") == ["a vs b", "a vs c", "b vs c"]

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from polytrain import TensorTrainRegressor
 from polytrain.maps import ColumnSummary, MapList, MapSettings, TableMap, fit_map
+from power_models import power_regressor
 
 _LOSSES, _SCALES = ("logistic", "squared"), ("minmax", None)
 _DECISIONS, _BASES = ("one-vs-rest", "one-vs-one", "binary-code"), ("power", "chebyshev", "legendre")
@@ -42,7 +42,7 @@ def model_with_gaps(bases):
     maps = MapList([fit_map(MapSettings(basis), _summary(x)) for basis, x in zip(bases, X.T, strict=True)])
     ranks = [1, *[3] * (len(bases) - 1), 1]
     cores = [rng.normal(size=(a, n, b)) / 2 for a, n, b in zip(ranks, maps.dims, ranks[1:], strict=False)]
-    model = TensorTrainRegressor(rank=1, max_sweeps=0).fit(np.zeros((2, len(bases))), np.arange(2.0))
+    model = power_regressor(rank=1, max_sweeps=0).fit(np.zeros((2, len(bases))), np.arange(2.0))
     model.model_ = replace(model.model_, maps=maps).with_trains([cores])
     rows = np.vstack([X, 10 * rng.normal(size=(50, len(bases))), np.full((1, len(bases)), np.nan)])
     rows[rng.random(rows.shape) < 0.2] = np.nan

@@ -1,6 +1,7 @@
 """The C source compiles without warnings and says what the estimator says."""
 
 import ctypes
+import json
 import shutil
 import subprocess
 import sys
@@ -13,8 +14,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from default_models import NAMES as DEFAULT_MODELS
+from default_models import default_case
+from polytrain import TensorTrainClassifierCV, TensorTrainRegressor
 from polytrain.export import to_c
+from power_models import power_classifier, power_regressor
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
@@ -85,7 +89,7 @@ def test_classifiers(tmp_path, table, loss, decision, basis, scale, n_classes):
     X, rows, labels, _ = table
     if scale is None:
         X, rows = X / 4, rows / 12
-    model = TensorTrainClassifier(loss=loss, decision=decision, basis=basis, scale=scale, degree=3, **FAST)
+    model = power_classifier(loss=loss, decision=decision, basis=basis, scale=scale, degree=3, **FAST)
     check_classifier(model.fit(X, labels if n_classes == 5 else labels > 2), tmp_path, rows)
 
 
@@ -93,7 +97,7 @@ def test_classifiers(tmp_path, table, loss, decision, basis, scale, n_classes):
 @pytest.mark.parametrize("basis", ["power", "chebyshev", "legendre"])
 def test_regressors(tmp_path, table, basis):
     X, rows, _, target = table
-    model = TensorTrainRegressor(degree=(1, 4, 2, 3), basis=basis, **FAST).fit(X, 1e3 + 100 * target)
+    model = power_regressor(degree=(1, 4, 2, 3), basis=basis, **FAST).fit(X, 1e3 + 100 * target)
     found = Compiled(model, tmp_path, basis).predict(rows, regression=True)
     assert_allclose(found, model.predict(rows), rtol=1e-12, atol=1e-12)
 
@@ -101,7 +105,7 @@ def test_regressors(tmp_path, table, basis):
 @needs_compiler
 def test_one_feature_and_ranks_that_differ(tmp_path, table):
     X, rows, labels, target = table
-    model = TensorTrainRegressor(degree=1).fit(X[:, :1], target)
+    model = power_regressor(degree=1).fit(X[:, :1], target)
     found = Compiled(model, tmp_path, "line").predict(rows[:, :1], regression=True)
     assert_allclose(found, model.predict(rows[:, :1]), rtol=1e-12, atol=1e-12)
     model = TensorTrainClassifierCV(alphas=[1e-3], cv=2, degree=(1, 3, 2, 5), rank=(2, 5, 3), max_sweeps=1)
@@ -116,7 +120,7 @@ def test_one_feature_and_ranks_that_differ(tmp_path, table):
 def test_extreme_scores(tmp_path, table):
     X, rows, labels, _ = table
     for k, decision in enumerate(("one-vs-rest", "one-vs-one", "binary-code")):
-        model = TensorTrainClassifier(decision=decision, **FAST).fit(X, labels)
+        model = power_classifier(decision=decision, **FAST).fit(X, labels)
         model.model_ = model.model_.with_trains([(1e4 * train).cores for train in model.trains_])
         check_classifier(model, tmp_path, rows, tolerance=1e-9, name=f"model{k}")
 
@@ -125,7 +129,7 @@ def test_extreme_scores(tmp_path, table):
 def test_several_outputs(tmp_path, table):
     X, rows, _, target = table
     y = np.stack([target, 1e3 - 5 * X[:, 0]], axis=1)
-    model = TensorTrainRegressor(basis=["power", "legendre", "power", "chebyshev"], degree=3, **FAST).fit(X, y)
+    model = power_regressor(basis=["power", "legendre", "power", "chebyshev"], degree=3, **FAST).fit(X, y)
     found = Compiled(model, tmp_path).fill("predict", rows, 2)
     assert_allclose(found, model.predict(rows), rtol=1e-12, atol=1e-12)
 
@@ -134,16 +138,16 @@ def test_several_outputs(tmp_path, table):
 def test_labels_may_be_called_as_the_placeholders_are(tmp_path, table):
     X, rows, labels, _ = table
     names = np.array(["NAME", "REAL", "code", "x", "main"])
-    check_classifier(TensorTrainClassifier(**FAST).fit(X, names[labels]), tmp_path, rows)
+    check_classifier(power_classifier(**FAST).fit(X, names[labels]), tmp_path, rows)
 
 
 @needs_compiler
 def test_float(tmp_path, table):
     X, rows, labels, target = table
     for k, decision in enumerate(("one-vs-rest", "one-vs-one", "binary-code")):
-        model = TensorTrainClassifier(decision=decision, **FAST).fit(X.astype(np.float32), labels)
+        model = power_classifier(decision=decision, **FAST).fit(X.astype(np.float32), labels)
         check_classifier(model, tmp_path, rows.astype(np.float32), tolerance=1e-4, name=f"model{k}", dtype="float32")
-    model = TensorTrainRegressor(**FAST).fit(X, target)
+    model = power_regressor(**FAST).fit(X, target)
     found = Compiled(model, tmp_path, "numbers", dtype="float32").predict(rows, regression=True)
     assert_allclose(found, model.predict(rows), rtol=1e-4, atol=1e-4)
 
@@ -162,19 +166,47 @@ def test_missing_values(tmp_path, bases, dtype, tolerance):
 
 
 @needs_compiler
+@pytest.mark.parametrize("name", DEFAULT_MODELS)
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-11), ("float32", 1e-3)])
+def test_default_models(tmp_path, name, dtype, tolerance):
+    """The features that a frame becomes are what the source takes."""
+    model, rows, features = default_case(name)
+    fitted, compiled = model.model_, Compiled(model, tmp_path, dtype=dtype)
+    if fitted.classes is None:
+        found = compiled.predict(features, regression=True)
+        assert_allclose(found, model.predict(rows), rtol=tolerance, atol=tolerance)
+        return
+    n_classes = len(fitted.classes)
+    scores = model.decision_function(rows).reshape(len(rows), -1)
+    assert_allclose(compiled.fill("scores", features, scores.shape[1]), scores, rtol=tolerance, atol=tolerance)
+    assert_allclose(compiled.fill("probabilities", features, n_classes), model.predict_proba(rows), atol=tolerance)
+    assert_array_equal(fitted.classes[compiled.predict(features)], model.predict(rows))
+
+
+def test_features_of_a_frame_are_listed():
+    model = default_case("frame").model
+    listed = to_c(model).partition("/* What x holds")[2]
+    names = [line.partition(": ")[2] for line in listed.splitlines() if line.startswith("   x[")]
+    assert [json.loads(name.removesuffix(" */")) for name in names] == list(model.model_.feature_names)
+    assert '0: "blue"\n' in listed
+    assert r'2: "say \042*\057\042"' in listed
+    assert "What x holds" not in to_c(default_case("gaps").model)
+
+
+@needs_compiler
 def test_labels_that_are_hard_to_write(tmp_path, table):
     X, rows, labels, _ = table
     names = np.array(['say "hi"', "back\\slash", "??/ trigraph", "ä\N{GRINNING FACE} NAME_REAL", "line\nend 12"])
-    check_classifier(TensorTrainClassifier(**FAST).fit(X, names[labels]), tmp_path, rows)
+    check_classifier(power_classifier(**FAST).fit(X, names[labels]), tmp_path, rows)
 
 
 @needs_compiler
 def test_two_models_in_one_program(tmp_path, table):
     """Only the public names are visible."""
     X, _, labels, target = table
-    model = TensorTrainClassifier(**FAST)
+    model = power_classifier(**FAST)
     (tmp_path / "one.c").write_text(to_c(model.fit(X, labels), "one"))
-    (tmp_path / "two.c").write_text(to_c(TensorTrainRegressor(**FAST).fit(X, target), "two"))
+    (tmp_path / "two.c").write_text(to_c(power_regressor(**FAST).fit(X, target), "two"))
     (tmp_path / "main.c").write_text(
         "int one_predict(const double *x);\ndouble two_predict(const double *x);\nint main(void)\n{\n"
         "    const double x[4] = {0};\n    return one_predict(x) < 0 || two_predict(x) > 1e9;\n}\n"
@@ -186,7 +218,7 @@ def test_two_models_in_one_program(tmp_path, table):
 
 def test_numbers_are_exact(table):
     X, _, labels, _ = table
-    model = TensorTrainClassifier(rank=2, max_sweeps=1).fit(X, labels)
+    model = power_classifier(rank=2, max_sweeps=1).fit(X, labels)
     text = to_c(model)
     body = text.split("cores[")[1].split("{")[1].split("}")[0]
     found = np.array([float(number) for number in body.replace("\n", " ").split(",") if number.strip()])
@@ -198,7 +230,7 @@ def test_bad_arguments(table):
     X, _, labels, target = table
     with pytest.raises(NotFittedError):
         to_c(TensorTrainRegressor())
-    model = TensorTrainRegressor(rank=2).fit(X, 1e200 * target)
+    model = power_regressor(rank=2).fit(X, 1e200 * target)
     for name in ("2nd", "a-b", "int", "", "ä", None):
         with pytest.raises(ValueError, match="name must be an identifier of C"):
             to_c(model, name)
@@ -207,4 +239,4 @@ def test_bad_arguments(table):
     with pytest.raises(ValueError, match=r"do not fit float; use dtype='float64'"):
         to_c(model, dtype="float32")
     with pytest.raises(TypeError, match="pass the last step"):
-        to_c(make_pipeline(StandardScaler(), TensorTrainClassifier(rank=2)).fit(X, labels))
+        to_c(make_pipeline(StandardScaler(), power_classifier(rank=2)).fit(X, labels))

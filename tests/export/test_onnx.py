@@ -1,5 +1,6 @@
 """ONNX graphs say what the estimators say."""
 
+import json
 import os
 import time
 from pathlib import Path
@@ -16,9 +17,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from default_models import NAMES as DEFAULT_MODELS
+from default_models import default_case
+from polytrain import TensorTrainClassifier, TensorTrainClassifierCV
 from polytrain.datasets import load_mnist
 from polytrain.export import register_onnx_converters, to_onnx
+from power_models import power_classifier, power_regressor
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -57,7 +61,7 @@ def test_classifiers(table, loss, decision, basis, scale, dtype, n_classes):
     X, rows, labels, _ = table
     if scale is None:
         X, rows = X / 4, rows / 12
-    model = TensorTrainClassifier(loss=loss, decision=decision, basis=basis, scale=scale, degree=3, **FAST)
+    model = power_classifier(loss=loss, decision=decision, basis=basis, scale=scale, degree=3, **FAST)
     model.fit(X, labels if n_classes == 5 else labels > 2)
     rows = rows.astype(dtype)
     found = check_classifier(model, rows, dtype)
@@ -70,7 +74,7 @@ def test_classifiers(table, loss, decision, basis, scale, dtype, n_classes):
 @pytest.mark.parametrize("scale", ["minmax", None])
 def test_regressors(table, dtype, scale):
     X, rows, _, target = table
-    model = TensorTrainRegressor(degree=(1, 4, 2, 3), scale=scale, **FAST).fit(X / 4, 1e6 + 100 * target)
+    model = power_regressor(degree=(1, 4, 2, 3), scale=scale, **FAST).fit(X / 4, 1e6 + 100 * target)
     rows = (rows / 4).astype(dtype)
     found = run(to_onnx(model, dtype=dtype), rows)
     assert found["variable"].shape == (len(rows), 1)
@@ -97,9 +101,36 @@ def test_missing_values_in_a_pipeline():
     assert_allclose(next(iter(found.values()))[:, 0], model.model_.predict(rows), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", DEFAULT_MODELS)
+def test_default_models(name, dtype):
+    """The features that a frame becomes are what the graph takes."""
+    model, rows, features = default_case(name)
+    converted = to_onnx(model, dtype=dtype)
+    found = run(converted, features.astype(dtype))
+    tolerance = {"rtol": 10 * TOLERANCE[dtype], "atol": 10 * TOLERANCE[dtype]}
+    if model.model_.classes is None:
+        assert_allclose(found["variable"][:, 0], model.predict(rows), **tolerance)
+        return
+    assert_array_equal(found["label"], model.predict(rows))
+    assert_allclose(found["probabilities"], model.predict_proba(rows), **tolerance)
+    described = {entry.key: entry.value for entry in converted.metadata_props}
+    columns = model.model_.columns
+    assert described == ({} if columns is None else {"columns": json.dumps(columns.to_json())})
+
+
+def test_default_models_in_a_pipeline(table):
+    X, rows, labels, _ = table
+    model = make_pipeline(StandardScaler(), TensorTrainClassifier(random_state=0)).fit(X, labels)
+    check_classifier(model, rows, "float64")
+    steps = make_pipeline(FunctionTransformer(), TensorTrainClassifier(categorical_features=[3], random_state=0))
+    with pytest.raises(ValueError, match="Convert the model alone"):
+        to_onnx(steps.fit(np.round(X), labels))
+
+
 def test_degrees_and_ranks_that_differ(table):
     X, rows, labels, _ = table
-    model = TensorTrainClassifier(degree=(1, 3, 2, 5), rank=(2, 5, 3), max_sweeps=1, random_state=0).fit(X, labels)
+    model = power_classifier(degree=(1, 3, 2, 5), rank=(2, 5, 3), max_sweeps=1, random_state=0).fit(X, labels)
     model.model_ = model.model_.with_trains(
         [train.round(max_rank=1 + k).cores for k, train in enumerate(model.trains_)]
     )
@@ -108,7 +139,7 @@ def test_degrees_and_ranks_that_differ(table):
 
 def test_powers_that_overflow_only_where_they_are_not_used(table):
     X, _, labels, _ = table
-    model = TensorTrainClassifier(degree=(1, 5, 1, 1), scale=None, **FAST).fit(X / 4, labels)
+    model = power_classifier(degree=(1, 5, 1, 1), scale=None, **FAST).fit(X / 4, labels)
     rows = np.zeros((2, 4))
     rows[:, 0] = 1e100  # its fifth power is not finite, but it has none
     assert np.isfinite(model.decision_function(rows)).all()
@@ -118,7 +149,7 @@ def test_powers_that_overflow_only_where_they_are_not_used(table):
 def test_extreme_scores(table):
     X, rows, labels, _ = table
     for decision in ("one-vs-rest", "one-vs-one", "binary-code"):
-        model = TensorTrainClassifier(decision=decision, **FAST).fit(X, labels)
+        model = power_classifier(decision=decision, **FAST).fit(X, labels)
         model.model_ = model.model_.with_trains([(1e4 * train).cores for train in model.trains_])
         check_classifier(model, rows, "float64")
 
@@ -137,14 +168,14 @@ def test_extreme_scores(table):
 )
 def test_labels(table, names):
     X, rows, labels, _ = table
-    model = TensorTrainClassifier(**FAST).fit(X, names[labels])
+    model = power_classifier(**FAST).fit(X, names[labels])
     check_classifier(model, rows.astype(np.float32), "float32")
 
 
 def test_labels_that_onnx_does_not_have(table):
     X, _, labels, _ = table
     for names in (np.array([0, 2**64 - 1], dtype=np.uint64), np.array(["2000", "2001"], dtype="datetime64[Y]")):
-        model = TensorTrainClassifier(**FAST).fit(X, names[labels % 2])
+        model = power_classifier(**FAST).fit(X, names[labels % 2])
         with pytest.raises(ValueError, match="ONNX"):
             to_onnx(model)
 
@@ -160,7 +191,7 @@ def test_opsets(table, opset):
 
 def test_any_number_of_rows(table):
     X, rows, labels, _ = table
-    model = TensorTrainClassifier(**FAST).fit(X, labels)
+    model = power_classifier(**FAST).fit(X, labels)
     for n_rows in (0, 1, 7):
         found = run(to_onnx(model), rows[:n_rows].astype(np.float32))
         assert len(found["label"]) == len(found["probabilities"]) == n_rows
@@ -170,7 +201,7 @@ def test_bad_arguments(table):
     X, _, labels, _ = table
     with pytest.raises(NotFittedError):
         to_onnx(TensorTrainClassifier())
-    model = TensorTrainClassifier(**FAST).fit(X, labels)
+    model = power_classifier(**FAST).fit(X, labels)
     with pytest.raises(ValueError, match=r"dtype must be one of .* got 'float16'"):
         to_onnx(model, dtype="float16")
     with pytest.raises(ValueError, match="opset must be an integer of at least 13, got 12"):
@@ -180,7 +211,7 @@ def test_bad_arguments(table):
 def test_784_features_open_quickly():
     rng = np.random.default_rng(0)
     X = rng.random((60, 784))
-    model = TensorTrainClassifier(rank=4, max_sweeps=0, init="random", random_state=0).fit(X, np.arange(60) % 10)
+    model = power_classifier(rank=4, max_sweeps=0, init="random", random_state=0).fit(X, np.arange(60) % 10)
     raw = to_onnx(model).SerializeToString()
     best = min(seconds_to_open(raw) for _ in range(3))
     assert best < 0.5
@@ -199,14 +230,14 @@ def test_digits_pipeline(dtype, decision):
     X, y = load_digits(return_X_y=True)
     X = X.astype(dtype)
     model = make_pipeline(
-        StandardScaler(), PCA(12, random_state=0), TensorTrainClassifier(decision=decision, **{**FAST, "max_sweeps": 1})
+        StandardScaler(), PCA(12, random_state=0), power_classifier(decision=decision, **{**FAST, "max_sweeps": 1})
     ).fit(X[:900], y[:900])
     check_classifier(model, X, dtype)
 
 
 def test_pipeline_with_a_regressor(table):
     X, rows, _, target = table
-    model = make_pipeline(StandardScaler(), TensorTrainRegressor(**FAST)).fit(X, target)
+    model = make_pipeline(StandardScaler(), power_regressor(**FAST)).fit(X, target)
     found = run(to_onnx(model, dtype="float64"), rows)
     assert_allclose(next(iter(found.values()))[:, 0], model.predict(rows), rtol=0, atol=1e-10)
 
@@ -214,7 +245,7 @@ def test_pipeline_with_a_regressor(table):
 def test_options_of_skl2onnx(table):
     X, rows, labels, _ = table
     register_onnx_converters()
-    model = TensorTrainClassifier(**FAST).fit(X, np.array(["a", "b", "c", "d", "e"])[labels])
+    model = power_classifier(**FAST).fit(X, np.array(["a", "b", "c", "d", "e"])[labels])
     rows = rows.astype(np.float32)
     plain = skl2onnx.to_onnx(model, rows, target_opset=17)
     maps = list(run(plain, rows).values())[1]
@@ -249,7 +280,7 @@ def test_adult_pipeline(dtype):
     frame = frame.astype({**dict.fromkeys(numbers, dtype), **dict.fromkeys(words, object)})
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     prepare = ColumnTransformer([("numbers", StandardScaler(), numbers), ("words", encoder, words)])
-    model = make_pipeline(prepare, TensorTrainClassifier(**FAST)).fit(frame[:3000], labels[:3000])
+    model = make_pipeline(prepare, power_classifier(**FAST)).fit(frame[:3000], labels[:3000])
     types = skl2onnx.common.data_types
     number = {"float32": types.FloatTensorType, "float64": types.DoubleTensorType}[dtype]
     register_onnx_converters()
@@ -274,6 +305,6 @@ def test_mnist_pipeline(dtype):
     train, test = (
         images.reshape(len(images), -1).astype(dtype) for images in (data.train_images[:2000], data.test_images)
     )
-    model = make_pipeline(StandardScaler(), PCA(20, random_state=0), TensorTrainClassifier(**FAST))
+    model = make_pipeline(StandardScaler(), PCA(20, random_state=0), power_classifier(**FAST))
     model.fit(train, data.train_labels[:2000])
     check_classifier(model, test, dtype)

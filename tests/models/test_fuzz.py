@@ -3,6 +3,7 @@
 The files are loaded in a process of its own, whose memory is limited: run as a script, this file is that process.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -15,8 +16,9 @@ import pytest
 from comparison import seal
 
 import polytrain
-from polytrain import ModelFileError, TensorTrain, TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain import ModelFileError, TensorTrain, TensorTrainClassifierCV
 from polytrain.tables import CategoryColumn, NumberColumn, Preparation, TableModel, Target
+from power_models import power_classifier, power_regressor
 
 MAX_SECONDS, MAX_BYTES = 1.0, 200_000_000
 RNG = np.random.default_rng(0)
@@ -36,12 +38,10 @@ def files(tmp_path):
     labels = np.arange(40) % 4
     start = [TensorTrain.random((3, 3, 3), 2, k) for k in range(6)]
     models = [
-        TensorTrainClassifier(decision="one-vs-one", init=start, **fast).fit(
-            X, np.array(["a", "bb", "c", "d"])[labels]
-        ),
-        TensorTrainClassifier(scale=None, class_weight={0: 1.0}, degree=(1, 2, 3), **fast).fit(X, labels),
+        power_classifier(decision="one-vs-one", init=start, **fast).fit(X, np.array(["a", "bb", "c", "d"])[labels]),
+        power_classifier(scale=None, class_weight={0: 1.0}, degree=(1, 2, 3), **fast).fit(X, labels),
         TensorTrainClassifierCV(alphas=(0.1,), cv=2, random_state=np.random.RandomState(0), **fast).fit(X, labels > 1),
-        TensorTrainRegressor(basis="legendre", **fast).fit(X, X[:, 0]),
+        power_regressor(basis="legendre", **fast).fit(X, X[:, 0]),
     ]
     for k, model in enumerate(models):
         model.save(folder / str(k))
@@ -158,7 +158,8 @@ def limit_memory():
 @pytest.mark.parametrize("n_mutations", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_mutated_files(files, n_mutations):
     command = [sys.executable, __file__, files, str(n_mutations)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     n_refused, slowest = map(float, done.stdout.split())
     assert slowest < MAX_SECONDS

@@ -11,7 +11,8 @@ import pytest
 from sklearn.datasets import load_iris
 
 import polytrain
-from polytrain import ModelFileError, TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain import ModelFileError, TensorTrainClassifierCV
+from power_models import power_classifier, power_regressor
 
 X, Y = load_iris(return_X_y=True)
 NAN = float("nan")
@@ -273,7 +274,7 @@ def test_padding_to_more_than_the_file_is_refused(tmp_path, take_apart):
     """One wide train among many narrow ones would be padded to gigabytes when stacked."""
     n_classes, rank = 200, 500
     rows = np.tile(np.linspace(-1, 1, n_classes), 3)
-    model = TensorTrainClassifier(rank=1, max_sweeps=0).fit(np.stack([rows] * 4, axis=1), np.tile(range(n_classes), 3))
+    model = power_classifier(rank=1, max_sweeps=0).fit(np.stack([rows] * 4, axis=1), np.tile(range(n_classes), 3))
     model.save(tmp_path / "model")
     file = take_apart((tmp_path / "model").read_bytes())
     start, stop = file.header["ranks"]["data_offsets"]
@@ -291,7 +292,7 @@ def test_padding_to_more_than_the_file_is_refused(tmp_path, take_apart):
 
 
 def test_regressors(tmp_path, take_apart):
-    TensorTrainRegressor(rank=2, max_sweeps=1).fit(X, Y).save(tmp_path / "model")
+    power_regressor(rank=2, max_sweeps=1).fit(X, Y).save(tmp_path / "model")
     content = (tmp_path / "model").read_bytes()
     for name, value, message in (
         ("estimator", "TensorTrainClassifier", "no valid model file"),

@@ -24,7 +24,8 @@ from sklearn.model_selection import (
 )
 
 import polytrain
-from polytrain import ModelFileError, TensorTrain, TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain import ModelFileError, TensorTrain, TensorTrainClassifierCV, TensorTrainRegressor
+from power_models import power_classifier, power_regressor
 
 N_FEATURES = 3
 RNG = np.random.default_rng(0)
@@ -59,7 +60,7 @@ def check(model, tmp_path, rows=X):
     ),
 )
 def test_classifiers(tmp_path, loss, decision, basis, scale, dtype, n_classes):
-    model = TensorTrainClassifier(loss=loss, decision=decision, basis=basis, scale=scale, **FAST)
+    model = power_classifier(loss=loss, decision=decision, basis=basis, scale=scale, **FAST)
     check(model.fit(X.astype(dtype), LABELS % n_classes), tmp_path)
 
 
@@ -68,7 +69,7 @@ def test_classifiers(tmp_path, loss, decision, basis, scale, dtype, n_classes):
     list(itertools.product(("power", "chebyshev", "legendre"), ("minmax", None), (np.float64, np.float32), (1, 1e300))),
 )
 def test_regressors(tmp_path, basis, scale, dtype, size):
-    model = TensorTrainRegressor(basis=basis, scale=scale, **FAST)
+    model = power_regressor(basis=basis, scale=scale, **FAST)
     check(model.fit(X.astype(dtype), size * (X[:, 0] * X[:, 1] + 3)), tmp_path)
 
 
@@ -93,19 +94,19 @@ def test_regressors(tmp_path, basis, scale, dtype, size):
     ],
 )
 def test_parameters(tmp_path, settings):
-    model = TensorTrainClassifier(**{**FAST, **settings}).fit(X, LABELS)
+    model = power_classifier(**{**FAST, **settings}).fit(X, LABELS)
     loaded = check(model, tmp_path)
     clone(loaded)
 
 
 def test_given_train_of_a_regressor(tmp_path):
     for init in (TensorTrain.random((3, 3, 3), 2, 0), [np.ones((1, 3, 1))] * 3):
-        check(TensorTrainRegressor(init=init, rank=2, max_sweeps=1).fit(X, X[:, 0]), tmp_path)
+        check(power_regressor(init=init, rank=2, max_sweeps=1).fit(X, X[:, 0]), tmp_path)
 
 
 def test_random_state_with_a_number_kept_for_later(tmp_path):
     state = np.random.RandomState(0)
-    model = TensorTrainRegressor(random_state=state, rank=2).fit(X, X[:, 0])
+    model = power_regressor(random_state=state, rank=2).fit(X, X[:, 0])
     state.normal()  # draws two and keeps one
     assert through_file(model, tmp_path).random_state.normal() == state.normal()
 
@@ -127,14 +128,14 @@ def test_random_state_with_a_number_kept_for_later(tmp_path):
     ids=lambda labels: f"{labels.dtype}",
 )
 def test_labels(tmp_path, labels):
-    model = TensorTrainClassifier(**FAST).fit(X, labels[np.arange(40) % len(labels)])
+    model = power_classifier(**FAST).fit(X, labels[np.arange(40) % len(labels)])
     loaded = check(model, tmp_path)
     assert not loaded.classes_.flags.writeable
     assert not model.classes_.flags.writeable
 
 
 def test_labels_of_the_other_byte_order_come_back_in_the_native_one(tmp_path):
-    model = TensorTrainClassifier(**FAST).fit(X, LABELS.astype(">i4"))
+    model = power_classifier(**FAST).fit(X, LABELS.astype(">i4"))
     loaded = through_file(model, tmp_path)
     assert loaded.classes_.dtype == np.int32
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
@@ -142,14 +143,14 @@ def test_labels_of_the_other_byte_order_come_back_in_the_native_one(tmp_path):
 
 def test_labels_of_more_classes_than_a_byte(tmp_path):
     rows = np.linspace(-1, 1, 300).reshape(-1, 1)
-    model = TensorTrainClassifier(decision="binary-code", **FAST)
+    model = power_classifier(decision="binary-code", **FAST)
     check(model.fit(np.repeat(rows, 3, axis=0), np.repeat(np.arange(300), 3)), tmp_path, rows)
 
 
 def test_pandas(tmp_path):
     frame = pd.DataFrame(X, columns=["length", "Breite", "高さ"])
     for labels in (pd.Series(["no", "yes"] * 20), pd.Series(["no", "yes"] * 20, dtype="category")):
-        model = TensorTrainClassifier(**FAST).fit(frame, labels)
+        model = power_classifier(**FAST).fit(frame, labels)
         loaded = through_file(model, tmp_path)
         assert_same(model, loaded)
         assert_same(model.predict_proba(frame), loaded.predict_proba(frame))
@@ -183,13 +184,13 @@ def test_cross_validation_of_single_rows(tmp_path):
 
 
 def test_a_loaded_model_learns_on(tmp_path):
-    model = TensorTrainClassifier(warm_start=True, **FAST).fit(X, LABELS)
+    model = power_classifier(warm_start=True, **FAST).fit(X, LABELS)
     loaded = through_file(model, tmp_path)
     assert_same(model.fit(X, LABELS).trains_, loaded.fit(X, LABELS).trains_)
 
 
 def test_parameters_may_have_changed_since_the_fit(tmp_path):
-    model = TensorTrainClassifier(loss="squared", **FAST).fit(X, LABELS)
+    model = power_classifier(loss="squared", **FAST).fit(X, LABELS)
     model.set_params(loss="logistic", degree=5, basis="legendre", scale=None, decision="one-vs-one")
     loaded = check(model, tmp_path)
     assert (loaded.plan_.loss, loaded.loss) == ("squared", "logistic")
@@ -197,12 +198,12 @@ def test_parameters_may_have_changed_since_the_fit(tmp_path):
 
 def test_one_basis_per_column_may_be_an_array(tmp_path):
     bases = np.array(["power", "legendre", "power"])
-    loaded = through_file(TensorTrainClassifier(basis=bases, **FAST).fit(X, LABELS), tmp_path)
+    loaded = through_file(power_classifier(basis=bases, **FAST).fit(X, LABELS), tmp_path)
     assert loaded.basis == bases.tolist()
 
 
 def test_trains_of_unequal_ranks(tmp_path):
-    model = TensorTrainClassifier(degree=(1, 2, 4), rank=3, max_sweeps=1, random_state=0).fit(X, LABELS)
+    model = power_classifier(degree=(1, 2, 4), rank=3, max_sweeps=1, random_state=0).fit(X, LABELS)
     model.model_ = model.model_.with_trains(
         [train.round(max_rank=k + 1).cores for k, train in enumerate(model.trains_)]
     )
@@ -212,7 +213,7 @@ def test_trains_of_unequal_ranks(tmp_path):
 
 def test_what_a_file_cannot_hold_is_named(tmp_path):
     path = tmp_path / "model.polytrain"
-    model = TensorTrainClassifier(**FAST).fit(X, LABELS)
+    model = power_classifier(**FAST).fit(X, LABELS)
     for settings, message in (
         ({"random_state": np.random.default_rng(0)}, r"random_state holds Generator.*set_params"),
         ({"degree": iter([1])}, "degree holds <list_iterator"),
@@ -255,7 +256,7 @@ def test_only_fitted_estimators_of_the_package(tmp_path):
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "model.polytrain"
-    model = TensorTrainRegressor(rank=2).fit(X, X[:, 0])
+    model = power_regressor(rank=2).fit(X, X[:, 0])
     model.save(path)
     before = path.read_bytes()
 
@@ -264,14 +265,14 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="no space"):
-        TensorTrainRegressor(rank=2).fit(X, X[:, 1]).save(path)
+        power_regressor(rank=2).fit(X, X[:, 1]).save(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other links and permissions")
 def test_links_and_permissions(tmp_path):
-    model = TensorTrainRegressor(rank=2).fit(X, X[:, 0])
+    model = power_regressor(rank=2).fit(X, X[:, 0])
     (tmp_path / "folder").mkdir()
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "folder" / "model")
@@ -286,7 +287,7 @@ def test_links_and_permissions(tmp_path):
 
 
 def test_saving_twice_gives_the_same_bytes(tmp_path):
-    model = TensorTrainClassifier(**FAST).fit(X, LABELS)
+    model = power_classifier(**FAST).fit(X, LABELS)
     model.save(tmp_path / "one")
     polytrain.load(tmp_path / "one").save(tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
@@ -294,7 +295,7 @@ def test_saving_twice_gives_the_same_bytes(tmp_path):
 
 def test_other_tools_can_open_the_arrays(tmp_path):
     safetensors = pytest.importorskip("safetensors.numpy")
-    model = TensorTrainClassifier(**FAST).fit(X, LABELS)
+    model = power_classifier(**FAST).fit(X, LABELS)
     model.save(tmp_path / "model")
     tensors = safetensors.load_file(tmp_path / "model")
     first = model.trains_[0]
@@ -306,9 +307,9 @@ def test_other_tools_can_open_the_arrays(tmp_path):
 @pytest.mark.parametrize(
     "model",
     [
-        TensorTrainClassifier(decision="one-vs-one", degree=(1, 2, 3), **FAST),
+        power_classifier(decision="one-vs-one", degree=(1, 2, 3), **FAST),
         TensorTrainClassifierCV(alphas=(0.1,), cv=2, **FAST),
-        TensorTrainRegressor(basis="legendre", **FAST),
+        power_regressor(basis="legendre", **FAST),
     ],
 )
 def test_pickle_joblib_and_skops(tmp_path, model):

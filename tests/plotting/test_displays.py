@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import confusion_matrix
 from sklearn.pipeline import make_pipeline
 
-from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain import TensorTrainClassifier
 from polytrain.explain import partial_dependence, sobol_indices, top_terms
 from polytrain.plotting import (
     ConvergenceDisplay,
@@ -23,13 +23,14 @@ from polytrain.plotting import (
     RankDisplay,
     TermStrengthDisplay,
 )
+from power_models import power_classifier, power_regressor
 
 
 @pytest.fixture(scope="module")
 def digits():
     X, y = load_digits(return_X_y=True)
     model = make_pipeline(
-        PCA(8, random_state=0), TensorTrainClassifier(rank=2, loss="squared", max_sweeps=1, random_state=0)
+        PCA(8, random_state=0), power_classifier(rank=2, loss="squared", max_sweeps=1, random_state=0)
     )
     return model.fit(X[:600], y[:600]), X[600:800], y[600:800]
 
@@ -124,7 +125,7 @@ def test_convergence_of_many_trains_has_one_legend_entry():
 def test_convergence_without_a_sweep(regressor):
     _, X, y = regressor
     with pytest.raises(ValueError, match="made no sweep"):
-        ConvergenceDisplay.from_estimator(TensorTrainRegressor(max_sweeps=0, rank=2).fit(X, y))
+        ConvergenceDisplay.from_estimator(power_regressor(max_sweeps=0, rank=2).fit(X, y))
 
 
 def test_ranks_are_those_of_the_trains(iris_model):
@@ -134,7 +135,7 @@ def test_ranks_are_those_of_the_trains(iris_model):
     np.testing.assert_array_equal(display.needed, [train.round(0.2).ranks[1:-1] for train in model.trains_])
     np.testing.assert_array_equal(display.bounds, [3, 9, 3])
     with pytest.raises(ValueError, match="one feature only"):
-        RankDisplay.from_estimator(TensorTrainRegressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0]))
+        RankDisplay.from_estimator(power_regressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0]))
 
 
 def test_term_bars(regressor):
@@ -192,7 +193,7 @@ def test_boundary_is_what_the_model_predicts(iris_model):
 def test_boundary_of_two_features_and_string_labels():
     X = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
     labels = np.where(X[:, 0] * X[:, 1] > 0, "same", "different")
-    model = TensorTrainClassifier(rank=2, random_state=0).fit(X, labels)
+    model = power_classifier(rank=2, random_state=0).fit(X, labels)
     display = DecisionBoundaryDisplay.from_estimator(model, X, grid_size=21)
     assert display.classes == ["different", "same"]
     assert display.decisions[0, 0] == display.decisions[-1, -1] == 1

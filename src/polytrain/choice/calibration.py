@@ -36,7 +36,7 @@ def fit_log_odds(scores: NDArray, positive: NDArray, negative: NDArray) -> tuple
     >>> scores = np.array([-1.0, -0.5, 0.1, -0.1, 0.4, 0.9])
     >>> positive = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
     >>> factor, shift = fit_log_odds(scores, positive, 1.0 - positive)
-    >>> bool(factor > 2 and abs(shift) < 0.5)
+    >>> bool(factor > 1 and abs(shift) < 0.5)
     True
     """
     n_positive, n_negative = positive.sum(), negative.sum()

@@ -26,7 +26,7 @@ from polytrain.estimators._parameters import (
     make_wishes,
 )
 from polytrain.estimators.classifier import TensorTrainClassifier, learning_loss
-from polytrain.estimators.cross_validation import TensorTrainClassifierCV
+from polytrain.estimators.cross_validation import TensorTrainClassifierCV, TensorTrainRegressorCV
 from polytrain.estimators.regressor import TensorTrainRegressor
 from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import basis_names, map_kind
@@ -42,8 +42,10 @@ __all__ = ["load", "load_with_table", "save"]
 
 _ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator
-    for estimator in (TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor)
+    for estimator in (TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor, TensorTrainRegressorCV)
 }
+
+_SEARCHES = (TensorTrainClassifierCV, TensorTrainRegressorCV)
 
 
 def save(
@@ -85,7 +87,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
 
     Returns
     -------
-    TensorTrainClassifier, TensorTrainClassifierCV or TensorTrainRegressor
+    TensorTrainClassifier, TensorTrainRegressor, or one of those with CV at their end
         The fitted model, equal to the saved one to the last bit. Of a file that ``polytrain fit`` wrote, it is the
         estimator; `polytrain.tables.load_table_model` also returns the preparation of its tables.
 
@@ -153,7 +155,7 @@ def describe(
         "table": table,
     }
     tensors |= {**_history_columns(estimator.history_), **values.tensors}
-    if isinstance(estimator, TensorTrainClassifierCV):
+    if isinstance(estimator, _SEARCHES):
         document["alpha"] = estimator.alpha_
         searched = {"alphas": estimator.alphas_, "errors": estimator.errors_, "mean_errors": estimator.mean_errors_}
         tensors |= {f"cv.{name}": array for name, array in searched.items()}
@@ -241,7 +243,7 @@ def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[An
         model.feature_names_in_ = np.array(names, dtype=object)
     n_trains = model.model_.n_trains
     _read_history(document, model, n_trains)
-    if isinstance(model, TensorTrainClassifierCV):
+    if isinstance(model, _SEARCHES):
         _read_cross_validation(document, model)
     table = None
     if version >= 2:  # format 1 knows no tables, and format 2 nothing else
@@ -323,7 +325,7 @@ def _read_cross_validation(document: Document, model: Any) -> None:
 def _check_parameters(model: Any, n_trains: int) -> None:
     """Run the checks of a fit, and those of what a fit does not look at."""
     is_classifier = isinstance(model, TensorTrainClassifier)
-    alpha = model._check_alphas()[0] if isinstance(model, TensorTrainClassifierCV) else model.alpha
+    alpha = model._check_alphas()[0] if isinstance(model, _SEARCHES) else model.alpha
     parameters = model.get_params(deep=False)
     loss = learning_loss(model.loss) if is_classifier else check_loss(model.loss, "regression")
     columns = model.model_.columns

@@ -23,6 +23,16 @@ __all__ = ["CONVERGENCE_CHARACTER", "Reproduction"]
 #: The character, and the size, of the paper's figure.
 CONVERGENCE_CHARACTER = 6
 CONVERGENCE_SIZE = ModelSize(20, 1, 8)
+# What the paper's models have in common. All is given, so that no default of the estimators is part of a result.
+_PAPER: dict[str, Any] = {
+    "basis": "power",
+    "scale": "minmax",
+    "bandwidth": None,
+    "categorical_features": None,
+    "decision": "one-vs-rest",
+    "solver": "auto",
+    "class_weight": None,
+}
 
 
 class Reproduction:
@@ -99,10 +109,13 @@ class Reproduction:
             rank=size.rank,
             alphas=settings.alphas,
             cv=settings.folds,
+            init="linear",
             max_sweeps=settings.cv_sweeps,
             tol=settings.tol,
+            sampling="auto",
             random_state=settings.seed,
             n_jobs=self._n_jobs,
+            **_PAPER,
         ).fit(X, y)
         seconds = time.perf_counter() - started
         self._talk(f"  alpha={search.alpha_:g}, {seconds:.1f} s")
@@ -131,6 +144,7 @@ class Reproduction:
             sampling=None if spec.init == "random" else "auto",  # the paper shows all rows to every sweep
             random_state=settings.seed,
             n_jobs=self._n_jobs,
+            **_PAPER,
         )
         started = time.perf_counter()
         model.fit(data.X_train, data.y_train)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from polytrain.columns.cells import Cells
 from polytrain.explain.measure import basis_means, make_measure, row_weights
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
@@ -30,7 +31,7 @@ class PartialDependence:
     names : tuple of str
         Their names.
     grid : tuple of ndarray
-        Values of each of them, in original units.
+        Values of each of them, in original units; levels of categories as objects.
     values : ndarray of shape (n_trains, len(grid[0])) or (n_trains, len(grid[0]), len(grid[1]))
         The means, with a regressor's intercept.
     coefficients : ndarray of shape (n_trains, n_k) or (n_trains, n_j, n_k)
@@ -73,7 +74,8 @@ def partial_dependence(
         it the other features are independent and uniform on their fitted range.
     grid : array-like, or sequence of one array-like per feature, optional
         Values of the features that vary. By default ``grid_size`` values from end to end of the fitted range, or of X
-        if the model was fitted with ``scale=None``. Values outside the fitted range are clipped, as in `predict`.
+        if the model was fitted with ``scale=None``; of categories, all levels that the model tells apart. Values
+        outside the fitted range are clipped, as in `predict`.
     grid_size : int, default=50
         Length of the default grid.
     sample_weight : array-like of shape (N,), optional
@@ -122,8 +124,9 @@ def partial_dependence(
     means = coefficients
     for k, axis in zip(chosen, axes, strict=True):
         feature_map = view.maps[k]
+        numbers = _as_numbers(view, k, axis)
         # The axis that is contracted is the second; its values are appended at the end, so the order is kept.
-        means = np.tensordot(means, feature_map.values(feature_map.place(axis)), axes=(1, 0))
+        means = np.tensordot(means, feature_map.values(feature_map.place(numbers)), axes=(1, 0))
     names = tuple(view.feature_names[k] for k in chosen)
     return PartialDependence(
         chosen, names, axes, means + view.shift.reshape(-1, *(1,) * len(axes)), coefficients, view.train_names
@@ -158,20 +161,32 @@ def _check_grid(
     parts = list(grid) if several else [grid]  # type: ignore[call-overload]
     if len(parts) != len(chosen):
         raise ValueError(f"grid must have one array per feature, got {len(parts)} for {len(chosen)} features.")
-    axes = tuple(np.asarray(part, dtype=np.float64) for part in parts)
-    for axis in axes:
-        if axis.ndim != 1 or not len(axis) or not np.isfinite(axis).all():
+    is_category = [view.category(k) is not None for k in chosen]
+    axes = tuple(
+        np.asarray(part, dtype=object if levels else np.float64)
+        for part, levels in zip(parts, is_category, strict=True)
+    )
+    for axis, levels in zip(axes, is_category, strict=True):
+        if axis.ndim != 1 or not len(axis) or not (levels or np.isfinite(axis).all()):
             raise ValueError(f"grid must hold finite numbers, one-dimensional for each feature, got {axis!r}.")
     return axes
 
 
 def _default_axis(view: ModelView, k: int, grid_size: int, rows: NDArray | None) -> NDArray:
-    axis = view.maps[k].grid(grid_size)
+    axis, column = view.maps[k].grid(grid_size), view.category(k)
+    if axis is not None and column is not None:
+        return np.array(column.levels, dtype=object)[axis.astype(np.intp)]
     if axis is not None:
         return axis
     # A map without range has no measure either: without rows, there would be no average to draw.
-    column = np.zeros(1) if rows is None else rows[:, k]
-    return np.linspace(column.min(), column.max(), grid_size)
+    values = np.zeros(1) if rows is None else rows[:, k]
+    return np.linspace(values.min(), values.max(), grid_size)
+
+
+def _as_numbers(view: ModelView, k: int, axis: NDArray) -> NDArray:
+    """The numbers that stand for the values of an axis, float64."""
+    column = view.category(k)
+    return axis if column is None else column.encode(Cells.of_objects(column.name, axis))[0]
 
 
 def _weighted_coefficients(

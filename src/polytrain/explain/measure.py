@@ -23,9 +23,9 @@ FeatureMeasure = tuple[NDArray, NDArray]
 def make_measure(view: ModelView, X: ArrayLike | None, sample_weight: ArrayLike | None) -> list[FeatureMeasure]:
     """Measure of every scaled feature: as in the rows of X, or uniform on the fitted range."""
     if X is not None:
-        columns = view.columns(X)
-        weights = row_weights(sample_weight, columns.shape[1])
-        return [(column, weights) for column in columns]
+        coordinates = view.coordinates(X)
+        weights = row_weights(sample_weight, coordinates.shape[1])
+        return [(column, weights) for column in coordinates]
     if sample_weight is not None:
         raise ValueError("sample_weight belongs to the rows of X; pass X as well, or leave sample_weight out.")
     measures = []

@@ -83,7 +83,7 @@ def all_powers(view: ModelView) -> list[AffinePowers]:
         if feature_map.powers is None:
             raise ValueError(
                 f"terms are products of powers, but the column {name!r} has a map of the kind {feature_map.kind!r}, "
-                "which is no polynomial. Use sobol_indices or partial_dependence."
+                "which is no polynomial. Use sobol_indices or partial_dependence, or fit with basis='power'."
             )
         forms.append(feature_map.powers)
     return forms

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from polytrain.checks import validate_rows
+from polytrain.columns import CategoryColumn, Columns
 from polytrain.maps import MapList
 from polytrain.models import fitted_model
 from polytrain.tensor import TensorTrain
@@ -25,15 +25,17 @@ __all__ = ["ModelView", "read_model"]
 class ModelView:
     """The polynomials of a fitted estimator and the names of what is in them.
 
-    ``shift`` is what the estimator adds to each train: zeros for classifiers.
+    ``shift`` is what the estimator adds to each train: zeros for classifiers that are not calibrated. ``columns`` says
+    how columns of a table became the features, where these are not the columns themselves.
     """
 
-    model: BaseEstimator
+    model: Any
     trains: tuple[TensorTrain, ...]
     maps: MapList
     shift: NDArray
     feature_names: tuple[str, ...]
     train_names: tuple[str, ...]
+    columns: Columns | None = None
 
     @property
     def n_features(self) -> int:
@@ -52,12 +54,19 @@ class ModelView:
         """Check the index of a train."""
         return _index(train, "train", len(self.trains))
 
-    def rows(self, X: ArrayLike) -> NDArray:
-        """Check rows X (N, d) as the estimator does, in float64."""
-        return validate_rows(self.model, X, reset=False).astype(np.float64, copy=False)
+    def category(self, feature: int) -> CategoryColumn | None:
+        """The column behind a feature that holds the numbers of its levels; None for all other features."""
+        if self.columns is None:
+            return None
+        column = self.columns.columns[self.columns.sources[feature]]
+        return column if isinstance(column, CategoryColumn) else None
 
-    def columns(self, X: ArrayLike) -> NDArray:
-        """Check rows X (N, d) and place them: coordinates (d, N)."""
+    def rows(self, X: ArrayLike) -> NDArray:
+        """Check rows as the estimator does and return their features (N, d), in float64."""
+        return self.model._checked(X).astype(np.float64, copy=False)
+
+    def coordinates(self, X: ArrayLike) -> NDArray:
+        """Check rows and place them: coordinates (d, N)."""
         return self.maps.place(self.rows(X))
 
 
@@ -69,8 +78,9 @@ def read_model(model: BaseEstimator, feature_names: Sequence[str] | None = None)
             "the steps before hand over."
         )
     fitted = fitted_model(model, "an explanation")
-    names = _feature_names(fitted.n_features, getattr(model, "feature_names_in_", None), feature_names)
-    return ModelView(model, fitted.trains, fitted.maps, fitted.shift, names, fitted.train_names)
+    learned = getattr(model, "feature_names_in_", None) if fitted.columns is None else fitted.columns.feature_names
+    names = _feature_names(fitted.n_features, learned, feature_names)
+    return ModelView(model, fitted.trains, fitted.maps, fitted.shift, names, fitted.train_names, fitted.columns)
 
 
 def _feature_names(n_features: int, learned: Any, given: Sequence[str] | None) -> tuple[str, ...]:

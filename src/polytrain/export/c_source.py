@@ -48,10 +48,14 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
 
         - classifiers: ``int NAME_predict(const double *x)`` returns the index of the class, and
           ``NAME_class_names`` are the labels as text; ``void NAME_scores(const double *x, double *scores)`` is the
-          decision function, one number for two classes and one per class for more; with the logistic loss
+          decision function, one number for two classes and one per class for more; unless the loss is "squared",
           ``void NAME_probabilities(const double *x, double *probabilities)``.
         - regressors: ``double NAME_predict(const double *x)``, or, of several outputs,
           ``void NAME_predict(const double *x, double *outputs)``.
+
+        ``x`` holds the features. Of a model that was fitted from a frame with other columns than numbers, these are
+        ``model.model_.columns.encode(frame)``: categories by the number of their level, dates by their parts. The end
+        of the file lists them.
 
     Examples
     --------
@@ -89,6 +93,12 @@ def _c_string(text: str) -> str:
     return '"' + "".join(chr(byte) if plain.match(bytes([byte])) else f"\\{byte:03o}" for byte in raw) + '"'
 
 
+def _in_comment(value: Any) -> str:
+    """Write a name or a level so that it neither ends a comment nor seems to begin one."""
+    text = _c_string(value) if isinstance(value, str) else repr(value)
+    return text.replace("*/", "*\\057").replace("/*", "/\\052")
+
+
 class _Source:
     """The pieces of the file for one model; what maps and decisions write is collected through `CWriter`'s methods."""
 
@@ -98,10 +108,11 @@ class _Source:
 
     def text(self) -> str:
         """Return the whole file."""
-        code = self._regression() if self._model.decision is None else self._classification()
-        pieces = [self._opening(), self._tables(), self._maps(), self._chain(), *code]
+        ends = self._regression() if self._model.decision is None else self._classification()
+        pieces = [self._opening(), self._tables(), self._maps(), self._chain(), *ends]
         # Labels come last, as they are: a class may be called REAL.
-        return re.sub(r"\bREAL\b", self._real, re.sub("NAME", self._name, "\n".join(pieces))) + self._class_names()
+        code = re.sub(r"\bREAL\b", self._real, re.sub("NAME", self._name, "\n".join(pieces)))
+        return code + self._class_names() + self._features()
 
     def _class_names(self) -> str:
         if self._model.classes is None:
@@ -109,6 +120,17 @@ class _Source:
         names = ",\n    ".join(_c_string(str(label)) for label in self._model.classes)
         size = len(self._model.classes)
         return f"\nconst char *const {self._name}_class_names[{size}] = {{\n    {names}\n}};\n"
+
+    def _features(self) -> str:
+        """Say what x holds, where that is not plain."""
+        columns = self._model.columns
+        if columns is None:
+            return ""
+        lines = ["What x holds. Levels of categories are given by their numbers, others by -1, what is missing by NAN."]
+        for k, (name, levels) in enumerate(zip(columns.feature_names, columns.levels, strict=True)):
+            lines.append(f"   x[{k}]: {_in_comment(name)}")
+            lines += [f"       {number}: {_in_comment(level)}" for number, level in enumerate(levels or ())]
+        return "\n/* " + "\n".join(lines) + " */\n"
 
     def _numbers(self, values: Any) -> list[str]:
         """Write numbers with all their digits: Python's shortest form for double, nine digits for float."""
@@ -168,9 +190,16 @@ class _Source:
                 self.integers("dims", dims),
                 self.integers("ranks", ranks),
                 self.table("cores", np.concatenate([core.ravel() for train in trains for core in train])),
+                *self._ends(),
                 "",
             ]
         )
+
+    def _ends(self) -> list[str]:
+        """What makes scores of the values of the trains."""
+        if not self._model.rescales:
+            return []
+        return [self.table("size", self._model.size), self.table("shift", self._model.shift)]
 
     def _maps(self) -> str:
         maps = self._model.maps
@@ -191,50 +220,46 @@ class _Source:
         return "\n".join([*code, *tables, "", f"{opening}    switch (map_kind[k]) {{\n{cases}\n    }}\n}}\n"])
 
     def _chain(self) -> str:
-        return """/* The values of all trains. */
+        score = "left[0] * size[t] + shift[t]" if self._model.rescales else "left[0]"
+        return f"""/* The scores of all trains. */
 static void evaluate_trains(const REAL *x, REAL *values)
-{
+{{
     const REAL *core = cores;
-    for (int t = 0; t < N_TRAINS; t++) {
+    for (int t = 0; t < N_TRAINS; t++) {{
         const int *rank = ranks + t * (NAME_N_FEATURES + 1);
-        REAL left[MAX_RANK] = {1}, next[MAX_RANK], phi[MAX_DIM];
-        for (int k = 0; k < NAME_N_FEATURES; k++) {
+        REAL left[MAX_RANK] = {{1}}, next[MAX_RANK], phi[MAX_DIM];
+        for (int k = 0; k < NAME_N_FEATURES; k++) {{
             evaluate_map(x, k, phi);
             for (int b = 0; b < rank[k + 1]; b++) next[b] = 0;
             for (int a = 0; a < rank[k]; a++)
-                for (int i = 0; i < dims[k]; i++) {
+                for (int i = 0; i < dims[k]; i++) {{
                     const REAL weight = left[a] * phi[i];
                     for (int b = 0; b < rank[k + 1]; b++) next[b] += weight * *core++;
-                }
+                }}
             for (int b = 0; b < rank[k + 1]; b++) left[b] = next[b];
-        }
-        values[t] = left[0];
-    }
-}
+        }}
+        values[t] = {score};
+    }}
+}}
 """
 
     def _regression(self) -> list[str]:
-        sizes, shifts = self._numbers(self._model.size), self._numbers(self._model.shift)
         if self._model.one_output:
             return [
-                f"""REAL NAME_predict(const REAL *x)
-{{
+                """REAL NAME_predict(const REAL *x)
+{
     REAL value;
     evaluate_trains(x, &value);
-    return value * {sizes[0]} + {shifts[0]};
-}}
+    return value;
+}
 """
             ]
         return [
-            self.table("size", self._model.size),
-            self.table("shift", self._model.shift),
-            """
-void NAME_predict(const REAL *x, REAL *outputs)
+            """void NAME_predict(const REAL *x, REAL *outputs)
 {
     evaluate_trains(x, outputs);
-    for (int t = 0; t < N_TRAINS; t++) outputs[t] = outputs[t] * size[t] + shift[t];
 }
-""",
+"""
         ]
 
     def _classification(self) -> list[str]:

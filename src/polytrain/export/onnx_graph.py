@@ -94,7 +94,7 @@ def add_scores(graph: GraphBuilder, model: FittedModel, rows: str) -> str:
     chain = graph.add("Scan", start, values, cores_in_order, num_scan_inputs=2, body=body)
     last = graph.add("Gather", chain, graph.constant(0, np.int64), axis=2)  # (m, N)
     scores = graph.add("Transpose", last, perm=[1, 0])
-    if model.classes is None:
+    if model.rescales:
         scores = graph.add("Add", graph.add("Mul", scores, graph.constant(model.size)), graph.constant(model.shift))
     return scores
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -48,6 +49,10 @@ def to_onnx(model: Any, *, dtype: str = "float32", opset: int = 17) -> Any:
         Input ``X`` of shape (N, n_features). A classifier has the outputs ``label`` and ``probabilities``, or
         ``scores`` (the decision function) instead of the latter where it has no probabilities. A regressor has the
         output ``variable`` of shape (N, number of targets). These are skl2onnx's names.
+
+        Of a model that was fitted from a frame with other columns than numbers, ``X`` is
+        ``model.model_.columns.encode(frame)``: categories by the number of their level, dates by their parts. The
+        entry "columns" of the metadata describes them, as ``columns.to_json()`` does.
 
     See Also
     --------
@@ -122,6 +127,8 @@ def _convert_model(model: FittedModel, title: str, dtype: np.dtype, opset: int) 
         producer_name="polytrain",
         producer_version=__version__,
     )
+    if model.columns is not None:
+        helper.set_model_props(result, {"columns": json.dumps(model.columns.to_json())})
     checker.check_model(result, full_check=True)
     return result
 
@@ -205,6 +212,18 @@ def _output_dtype(operator: Any) -> Any:
     return np.dtype(np.float64 if isinstance(operator.inputs[0].type, DoubleTensorType) else np.float32)
 
 
+def _step_model(operator: Any) -> FittedModel:
+    """The model of a step, whose input is the output of the step before."""
+    model = operator.raw_operator.model_
+    if model.columns is not None:
+        raise ValueError(
+            "this model turns columns of a frame, or those named by categorical_features, into features itself, which "
+            "a converted pipeline cannot do. Convert the model alone with polytrain.export.to_onnx; its rows are "
+            "model.model_.columns.encode(X)."
+        )
+    return model
+
+
 def _hand_over(graph: Any, container: Any) -> None:
     """Put the collected nodes into skl2onnx's container."""
     from onnx import helper
@@ -228,7 +247,8 @@ def _classifier_converter(scope: Any, operator: Any, container: Any) -> None:
     elif labels.dtype.kind in "bf":  # skl2onnx declares all labels that are no strings as int64
         labels = labels.astype(np.int64)
     outputs = operator.outputs[0].full_name, operator.outputs[1].full_name
-    _add_classifier(graph, estimator.model_, operator.inputs[0].full_name, _output_dtype(operator), labels, outputs)
+    rows, model = operator.inputs[0].full_name, _step_model(operator)
+    _add_classifier(graph, model, rows, _output_dtype(operator), labels, outputs)
     _hand_over(graph, container)
 
 
@@ -237,5 +257,5 @@ def _regressor_converter(scope: Any, operator: Any, container: Any) -> None:
 
     graph = GraphBuilder(scope.get_unique_variable_name)
     rows, output = operator.inputs[0].full_name, operator.outputs[0].full_name
-    _add_regressor(graph, operator.raw_operator.model_, rows, _output_dtype(operator), output)
+    _add_regressor(graph, _step_model(operator), rows, _output_dtype(operator), output)
     _hand_over(graph, container)

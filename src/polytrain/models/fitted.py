@@ -52,7 +52,7 @@ class FittedModel:
     >>> import numpy as np
     >>> from polytrain import TensorTrainRegressor
     >>> X = np.linspace(-1, 1, 50).reshape(-1, 1)
-    >>> model = TensorTrainRegressor(random_state=0).fit(X, X[:, 0] ** 2).model_
+    >>> model = TensorTrainRegressor(basis="power", rank=1, alpha=1e-3, random_state=0).fit(X, X[:, 0] ** 2).model_
     >>> model.maps
     MapList([PolynomialMap(basis='power', n=3, low=-1.0, high=1.0)])
     >>> model.scores(X).shape
@@ -148,6 +148,11 @@ class FittedModel:
         return self.classes is not None and (self.calibrated or get_loss(self.loss).link == "logit")
 
     @property
+    def rescales(self) -> bool:
+        """Whether a score is another number than the value of its train, by ``size`` and ``shift``."""
+        return self.classes is None or self.calibrated
+
+    @property
     def n_columns(self) -> int:
         """Number of columns that rows have before they become features."""
         return self.n_features if self.columns is None else self.columns.n_columns
@@ -179,7 +184,7 @@ class FittedModel:
         with one_blas_thread():
             values = self._stack.astype(X.dtype).evaluate(X, self.maps.place, n_threads)
         values = values.astype(np.float64, copy=False)
-        if self.classes is None or self.calibrated:
+        if self.rescales:
             values *= self.size[:, None]
             values += self.shift[:, None]
         return values

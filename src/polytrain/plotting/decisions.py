@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import confusion_matrix
 from sklearn.utils.validation import check_is_fitted
 
+from polytrain.columns import is_frame
 from polytrain.plotting._style import COLOURS, MARKERS, SHARES, begin_plot, pale, shorten
 
 __all__ = ["DecisionBoundaryDisplay", "MisreadDigitsDisplay"]
@@ -91,11 +93,12 @@ class DecisionBoundaryDisplay:
         estimator : classifier
             A fitted classifier, or a pipeline that ends with one.
         X : array-like of shape (N, d)
-            Rows. They set the range of the picture; features that are not shown are held at their median.
+            Rows, also a frame. They set the range of the picture; features that are not shown are held at their median,
+            or at their most frequent value if they are no numbers.
         y : array-like of shape (N,), optional
             Labels of the rows, which are drawn as points if it is given.
         features : pair of int or str, default=(0, 1)
-            The two features, by index or name.
+            The two features, by index or name. They must be numbers.
         grid_size : int, default=300
             Points along each axis.
         feature_names : sequence of d str, optional
@@ -108,28 +111,32 @@ class DecisionBoundaryDisplay:
         DecisionBoundaryDisplay
         """
         check_is_fitted(estimator)
-        columns = getattr(X, "columns", None)
-        rows = np.asarray(X, dtype=float)
-        known = [str(name) for name in columns] if columns is not None else [f"x{k + 1}" for k in range(rows.shape[1])]
+        columns = _columns(X)
+        known = [str(name) for name in columns] if is_frame(X) else [f"x{k + 1}" for k in range(len(columns))]
         names = known if feature_names is None else list(feature_names)
-        if len(names) != rows.shape[1]:
-            raise ValueError(f"feature_names has {len(names)} names but X has {rows.shape[1]} columns.")
+        if len(names) != len(columns):
+            raise ValueError(f"feature_names has {len(names)} names but X has {len(columns)} columns.")
         pair = _check_pair(features, names)
+        values = list(columns.values())
+        for k in pair:
+            if values[k].dtype == object:
+                raise ValueError(f"the feature {names[k]!r} holds no numbers, so it has no axis; choose two others.")
 
-        axes = tuple(_padded_range(rows[:, k], grid_size) for k in pair)
-        plane = np.tile(np.median(rows, axis=0), (grid_size * grid_size, 1))
-        plane[:, pair] = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+        axes = tuple(_padded_range(values[k], grid_size) for k in pair)
+        plane = {name: np.full(grid_size * grid_size, _typical(column)) for name, column in columns.items()}
+        for k, points in zip(pair, np.meshgrid(*axes, indexing="ij"), strict=True):
+            plane[list(columns)[k]] = points.ravel()
         classes = np.asarray(estimator.classes_)
-        predicted = estimator.predict(plane if columns is None else type(X)(plane, columns=columns))  # type: ignore
+        predicted = estimator.predict(type(X)(plane) if is_frame(X) else np.stack(list(plane.values()), axis=1))  # type: ignore
         decisions = np.searchsorted(classes, predicted).reshape(grid_size, grid_size)
         return cls(
             (axes[0], axes[1]),
             decisions,
             classes.tolist(),
             (names[pair[0]], names[pair[1]]),
-            None if y is None else rows[:, pair],
+            None if y is None else np.stack([values[k] for k in pair], axis=1),
             None if y is None else np.searchsorted(classes, np.asarray(y)),
-            "" if rows.shape[1] == 2 else "other features at their median",
+            _note([column for k, column in enumerate(values) if k not in pair]),
         ).plot(ax)
 
     def plot(self, ax: Any = None) -> DecisionBoundaryDisplay:
@@ -170,6 +177,34 @@ class DecisionBoundaryDisplay:
         return self
 
 
+def _columns(X: Any) -> dict[Any, NDArray]:
+    """Columns of rows by their names: float64, or object where they hold other things than numbers."""
+    if not is_frame(X):
+        return dict(enumerate(np.asarray(X, dtype=np.float64).T))
+    columns = {}
+    for name in X.columns:
+        values = np.asarray(X[name])
+        is_number = values.dtype.kind in "iuf"
+        # Dates of NumPy would become numbers; in the lists of the libraries they are dates.
+        columns[name] = values.astype(np.float64) if is_number else np.fromiter(X[name].to_list(), dtype=object)
+    return columns
+
+
+def _typical(column: NDArray) -> Any:
+    """The median of numbers; of all else, what is there most often."""
+    if column.dtype != object:
+        return np.nanmedian(column) if not np.isnan(column).all() else np.nan
+    return Counter(column.tolist()).most_common(1)[0][0]
+
+
+def _note(others: Sequence[NDArray]) -> str:
+    """What holds for the columns that are not shown."""
+    if not others:
+        return ""
+    some = " or most frequent value" if any(column.dtype == object for column in others) else ""
+    return f"other features at their median{some}"
+
+
 def _check_pair(features: tuple[int | str, int | str], names: list[str]) -> list[int]:
     """Indices of two different features."""
     pair = []
@@ -184,7 +219,8 @@ def _check_pair(features: tuple[int | str, int | str], names: list[str]) -> list
 
 def _padded_range(column: NDArray, size: int) -> NDArray:
     """Grid a little wider than the values."""
-    low, high = float(column.min()), float(column.max())
+    known = column[~np.isnan(column)]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
     margin = 0.05 * (high - low) or 1.0
     return np.linspace(low - margin, high + margin, size)
 

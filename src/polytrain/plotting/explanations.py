@@ -287,12 +287,13 @@ class PartialDependenceDisplay:
         PartialDependenceDisplay
         """
         dependence = partial_dependence(estimator, features, X, grid_size=grid_size, feature_names=feature_names)
+        view = read_model(estimator)
         if train is not None:
-            train = read_model(estimator).train_index(train)
+            train = view.train_index(train)
         ticks = None
         if X is not None:
-            rows = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
-            ticks = [np.quantile(rows[:, k].astype(float), np.linspace(0.1, 0.9, 9)) for k in dependence.features]
+            rows = view.rows(X)
+            ticks = [_deciles(rows[:, k]) if view.category(k) is None else np.zeros(0) for k in dependence.features]
         return cls(dependence, train, ticks).plot(ax)
 
     def plot(self, ax: Any = None) -> PartialDependenceDisplay:
@@ -314,24 +315,52 @@ class PartialDependenceDisplay:
 
     def _plot_lines(self) -> None:
         shown = range(len(self.dependence.train_names)) if self.train is None else [self.train]
-        every = max(len(self.dependence.grid[0]) // 8, 1)
+        (grid,) = self._begin_axes()
+        every = 1 if self._has_levels else max(len(grid) // 8, 1)
         for index in shown:
-            self.ax_.plot(self.dependence.grid[0], self.dependence.values[index], markevery=every, markersize=5,
-                          label=self.dependence.train_names[index], **line_style(index))  # fmt: skip
+            style = line_style(index) | ({"linestyle": "none"} if self._has_levels else {})
+            self.ax_.plot(grid, self.dependence.values[index], markevery=every, markersize=5,
+                          label=self.dependence.train_names[index], **style)  # fmt: skip
         self.ax_.set_ylabel(_score_label(self.dependence.train_names))
         self.ax_.grid(True, color="0.9")
         if len(self.dependence.train_names) > 1:
             self.ax_.legend(fontsize="small", ncols=2 if len(shown) > 6 else 1)
 
+    @property
+    def _has_levels(self) -> bool:
+        """Whether some axis counts the levels of categories."""
+        return any(axis.dtype == object for axis in self.dependence.grid)
+
+    def _begin_axes(self) -> list[NDArray]:
+        """Where the values of every axis are drawn: levels side by side, with their names."""
+        places = []
+        for name, axis in zip("xy", self.dependence.grid, strict=False):
+            places.append(np.arange(len(axis)) if axis.dtype == object else axis)
+            if axis.dtype == object:
+                names = shorten([str(level) for level in axis])
+                rotated = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if name == "x" else {}
+                getattr(self.ax_, f"set_{name}ticks")(places[-1], names, **rotated)
+        return places
+
     def _plot_contours(self) -> None:
         train = self.train or 0
         values = self.dependence.values[train].T
-        filled = self.ax_.contourf(*self.dependence.grid, values, levels=12, cmap=SURFACE)
-        self.ax_.contour(*self.dependence.grid, values, levels=filled.levels, colors="white", linewidths=0.5)
+        grid = self._begin_axes()
+        if self._has_levels:  # there is nothing between two levels
+            filled = self.ax_.pcolormesh(*grid, values, cmap=SURFACE, shading="nearest")
+        else:
+            filled = self.ax_.contourf(*grid, values, levels=12, cmap=SURFACE)
+            self.ax_.contour(*grid, values, levels=filled.levels, colors="white", linewidths=0.5)
         name = self.dependence.train_names[train]
         label = _score_label((name,)) if len(self.dependence.train_names) == 1 else f"mean score of {name!r}"
         self.figure_.colorbar(filled, ax=self.ax_, label=label)
         self.ax_.set_ylabel(self.dependence.names[1])
+
+
+def _deciles(column: NDArray) -> NDArray:
+    """Deciles of what is not missing."""
+    known = column[~np.isnan(column)]
+    return np.quantile(known, np.linspace(0.1, 0.9, 9)) if len(known) else known
 
 
 def _score_label(train_names: Sequence[str]) -> str:

@@ -76,12 +76,16 @@ def _place(rows: RawRows, maps: MapList, summary: Summary, classify: bool) -> Pl
     return PlacedBlock(columns, y, rows.weights / summary.largest_weight, row_keys(columns))
 
 
-def _wrong(rows: RawRows, predictor: Any) -> tuple[float, float]:
-    """Weight of the rows whose label is predicted wrongly, and of all rows."""
+def _loss(rows: RawRows, predictor: Any, classify: bool) -> tuple[float, float]:
+    """Weight of the rows whose label is predicted wrongly, or sum of squared errors, and weight of all rows."""
     rows = rows.filled()
     if not len(rows.X):
         return 0.0, 0.0
-    return float(rows.weights @ (predictor.predict(rows.X) != rows.y)), float(rows.weights.sum())
+    predicted = predictor.predict(rows.X)
+    losses = predicted != rows.y if classify else np.square(predicted - rows.y)
+    if losses.ndim == 2:
+        losses = losses.mean(axis=1)
+    return float(rows.weights @ losses), float(rows.weights.sum())
 
 
 def _scored(rows: RawRows, scores: Callable[[NDArray], NDArray], summary: Summary, classify: bool) -> Scored:
@@ -100,10 +104,10 @@ class Scored(NamedTuple):
     hashes: NDArray
 
 
-def _codes(rows: RawRows, labels: NDArray) -> NDArray:
+def _codes(rows: RawRows, labels: NDArray, classify: bool) -> NDArray:
     kept = rows.weights > 0
     codes = np.full(len(rows.y), -1)
-    codes[kept] = np.searchsorted(labels, rows.y[kept])
+    codes[kept] = np.searchsorted(labels, rows.y[kept]) if classify else 0
     return codes
 
 
@@ -197,8 +201,8 @@ class Rows(ABC):
         return Scored(*(np.concatenate(pieces) for pieces in zip(*found, strict=True)))
 
     def label_codes(self) -> NDArray:
-        """Index of every row's label in the summary, in the memory of this process; -1 for rows without weight."""
-        return np.concatenate(self._collect(self._map(_codes, self.summary.labels)))
+        """Index of every row's label in the summary, in this process's memory; 0 for numbers, -1 without weight."""
+        return np.concatenate(self._collect(self._map(_codes, self.summary.labels, self.classify)))
 
     def weighted(self, factors: NDArray) -> Rows:
         """Return the same rows with other weights; ``factors`` (N,) multiply them, and 0 leaves a row out."""
@@ -212,9 +216,12 @@ class Rows(ABC):
         return other
 
     def error(self, predictor: Any) -> float:
-        """Weighted part of the rows whose label ``predictor.predict(X)`` gets wrong; 0 if no row has a weight."""
-        wrong, total = np.sum(self._collect(self._map(_wrong, predictor)), axis=0)
-        return float(wrong / total) if total > 0 else 0.0
+        """Weighted part of the rows whose label ``predictor.predict(X)`` gets wrong, or its mean squared error.
+
+        It is 0 if no row has a weight.
+        """
+        loss, total = np.sum(self._collect(self._map(_loss, predictor, self.classify)), axis=0)
+        return float(loss / total) if total > 0 else 0.0
 
 
 class PlacedRows(ABC):
