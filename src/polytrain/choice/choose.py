@@ -355,9 +355,10 @@ class _Chooser:
                 self._up(path, trial, ladder, rank)
                 if path[-1].evidence.error > path[-2].evidence.error:
                     break
+        # The linear model has a rank and a start of its own: it is out where the user gives others.
+        if self.wishes.rank != "auto" or self.wishes.init in ("given", "random"):
+            path = path[1:]
         rung = path[strongest([rung.evidence.error for rung in path])]
-        if self.wishes.rank != "auto" and rung.rank == LINEAR:
-            rung = path[-1]
         if self.wishes.alpha == "auto" and not ladder.is_slow:
             rung = self._walk_alpha(rung, trial, ladder)
         return self._climbed(rung, trial, ladder)
