@@ -387,6 +387,11 @@ def _check_seed(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be None, a RandomState or an integer from 0 to 2**32 - 1, got {value!r:.60}.")
 
 
+def _check_folder(name: str, value: Any) -> None:
+    if not isinstance(value, str | type(None)):
+        raise ValueError(f"{name} must be None or the name of a folder, got {value!r:.60}.")
+
+
 def _check_cv(name: str, value: Any) -> None:
     if isinstance(value, int | np.integer):
         check_count(name, value, 2)
@@ -402,4 +407,5 @@ _OTHER_CHECKS: dict[str, Callable[[str, Any], None]] = {
     "n_jobs": _check_n_jobs,
     "random_state": _check_seed,
     "cv": _check_cv,
+    "checkpoint": _check_folder,
 }
