@@ -48,6 +48,8 @@ _LOGISTIC_SHARE = 8.0
 _ALPHA_STEP, _MOST_ALPHA_STEPS = sqrt(10.0), 8
 # Fewer held-out rows than these must speak clearly.
 _WEAK_EVIDENCE = 500
+# Smaller alphas drown in rounding.
+_LEAST_ALPHA = 1e-12
 
 
 class Tried(NamedTuple):
@@ -413,6 +415,8 @@ class _Chooser:
             start = rung
             for _ in range(_MOST_ALPHA_STEPS):
                 alpha = rung.alpha * factor
+                if alpha < _LEAST_ALPHA:  # no more than rounding
+                    break
                 following = ladder.linear(alpha) if rung.rank == LINEAR else ladder.climb(rung, rung.rank, alpha)
                 self._note_rung("alpha", trial, ladder, following)
                 stronger, weaker = (following, rung) if factor > 1 else (rung, following)
