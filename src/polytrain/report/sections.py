@@ -174,7 +174,9 @@ def convergence(model: TableModel) -> str:
     """Objective of every train, sweep by sweep."""
     history = model.estimator.history_
     if not history or "objective" not in history[0]:
-        return section("Convergence", paragraph("The model made no sweep: it is the linear start."))
+        starts = {"linear": "the linear model", "dual": "the exact solution, rounded to trains"}
+        start = starts.get(model.estimator.plan_.init, "the start")
+        return section("Convergence", paragraph(f"The model made no sweep: it is {start}."))
     names = read_model(model.estimator).train_names
     series: list[tuple[str, list[tuple[float, float]]]] = []
     for index, name in enumerate(names):
