@@ -54,49 +54,59 @@ def _has_log_odds(model: TensorTrainClassifier) -> bool:
 
 
 class TensorTrainClassifier(ClassifierMixin, TrainModel):
-    """Polynomial classifier whose coefficients are kept as a tensor train.
+    """Classifier whose scores are polynomials, or richer functions, of all features, kept as tensor trains.
 
-    Every class (or pair of classes, or bit of a class code) gets a polynomial in all features whose
-    ``(degree + 1) ** n_features`` coefficients are never formed: they are the product of small cores, learned one at a
-    time by sweeps over closed-form problems.
+    Every class (or pair of classes, or bit of a class code) gets a function of all features, a sum of products of
+    functions of single features. Its exponentially many coefficients are never formed: they are the product of small
+    cores, learned one at a time by sweeps over closed-form problems, or all at once where there are few rows.
+
+    With the defaults, everything is chosen from the training rows: which functions, how much they may vary, the
+    regularisation and the ranks, see the guide "How it chooses". Whatever is given is kept. With
+    ``loss="squared", basis="power", degree=1, scale=None, init="random"``, a rank and an alpha it is the paper's TTLS.
 
     Parameters
     ----------
-    loss : {"logistic", "squared"}, default="logistic"
-        "logistic" is the paper's TTLR and gives probabilities, "squared" is TTLS.
-    degree : int or sequence of int, default=2
-        Largest power of each feature; a sequence gives one degree per feature.
-    rank : int or sequence of int, default=8
+    loss : {"auto", "squared", "logistic"}, default="auto"
+        "auto" learns with the squared loss, and turns scores into log-odds by a logistic regression on rows that were
+        left out, so that there are probabilities. "squared" is the paper's TTLS, with scores as they are, "logistic"
+        its TTLR.
+    basis : str or sequence of str, default="auto"
+        Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
+        values of the features: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may
+        bend sharply) see values by their place in the range; "smooth-rank", "gauss-rank" and "spline-rank" by their
+        rank, so that outliers and skew do not matter; "spline-distinct" by their place among the different values.
+        "power", "chebyshev" and "legendre" are the polynomials of ``degree``; they span the same space, but
+        regularisation measures other coefficients. "category" takes numbers as names of categories.
+    rank : int, sequence of int or "auto", default="auto"
         Size of the bonds between neighbouring cores: how much of one side of the features the other side can know. A
         sequence gives one rank per bond. Ranks are cut to what the dimensions allow.
-    alpha : float, default=1e-4
+    alpha : float or "auto", default="auto"
         Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
         the weighted mean of the loss (the paper's gamma).
-    basis : str or sequence of str, default="power"
-        Functions of each feature; a sequence gives one basis per feature. "power", "chebyshev" and "legendre" span the
-        same polynomials; the latter two are better conditioned for high degrees, and regularisation measures their
-        coefficients instead of those of the powers. "spline" and "gauss" are up to 16 functions that suit the values of
-        the feature, and may bend sharply or are very smooth; "spline-rank" and "gauss-rank" see values by their rank,
-        so that outliers and skew do not matter, "spline-distinct" by their place among the different values. Their
-        number does not depend on ``degree``. "category" takes numbers as names of categories.
+    bandwidth : float, "auto" or None, default="auto"
+        How much the functions of all columns may vary together, for bases that are no polynomials of ``degree``: small
+        values let few columns act at once, large ones many. None is 1.
+    degree : int or sequence of int, default=2
+        Largest power of each feature, for "power", "chebyshev" and "legendre"; a sequence gives one per feature.
     scale : {"minmax"} or None, default="minmax"
-        "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it when predicting. None
-        leaves features as they are (the paper's behaviour); they should then be of size one at most.
-    bandwidth : float, default=None
-        How much the functions of all columns may vary together, for bases that are no polynomials: small values let
-        few columns act at once, large ones many. None is 1.
-    init : {"linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="linear"
-        Where the sweeps start: at the linear model, at random cores (the paper), at the exact solution without a limit
-        on the ranks, for the squared loss and at most 1000 different rows, cut to the ranks ("dual"), or at given
-        trains, one per train to be learned, in terms of the scaled features and ``basis``.
+        For the same bases: "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it when
+        predicting. None leaves features as they are (the paper's behaviour); they should then be of size one at most.
+    categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
+        Which columns are categories: those of a frame whose type says so, none, or those that are named. Columns of
+        text always are.
+    init : {"auto", "linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="auto"
+        Where the sweeps start: where the choice of the other settings has ended ("auto"), at the linear model, at
+        random cores (the paper), at the exact solution without a limit on the ranks, for the squared loss and at most
+        1300 different rows, cut to the ranks ("dual"), or at given trains, one per train to be learned, in terms of
+        the functions of the maps.
     decision : {"one-vs-rest", "one-vs-one", "binary-code"}, default="one-vs-rest"
         How more than two classes become binary problems: one train per class (largest score), one per pair of classes
         (majority vote), or one per bit of the class index (nearest code word).
     solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
         How a core problem is solved: exactly from moments, by preconditioned conjugate gradients, by L-BFGS, or by the
         cheaper of the first two.
-    max_sweeps : int, default=4
-        Largest number of one-way sweeps. 0 keeps the start.
+    max_sweeps : int or "auto", default="auto"
+        Largest number of one-way sweeps. 0 keeps the start. "auto" is 4, or fewer from a good start.
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
     sampling : {"auto"} or None, default="auto"
@@ -120,19 +130,22 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Number of processes over which the trains are spread, or the rows of a train where there is only one. The
         result does not depend on it. None is 1, -1 all cores.
     verbose : int, default=0
-        1 shows a progress bar (tqdm, or one log line per sweep where it is not installed), 2 log lines.
+        1 says what was chosen and shows a progress bar (tqdm, or one log line per sweep where it is not installed), 2
+        shows log lines and the table of what was tried.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
+    choice_ : Chosen
+        What was chosen and why, with the table of what was tried.
     decision_ : Decision
         How the trains' scores become classes.
     trains_ : list of TensorTrain
-        The learned polynomials, in terms of scaled features and ``basis``.
+        The learned coefficients, in terms of the functions of the maps.
     history_ : list of dict
         One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds. Loss and
-        objective are means over the ``n_rows`` rows that the sweep saw.
+        objective are means over the ``n_rows`` rows that the sweep saw. Empty if the start needed no sweep.
     n_iter_ : int
         Sweeps of the train that took most.
     stop_reason_ : str
@@ -140,19 +153,19 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     n_parameters_ : int
         Stored coefficients.
     maps_ : MapList
-        The map of every column: its functions, and its range in the training rows.
+        The map of every feature: its functions, and its range in the training rows.
     model_ : FittedModel
         All that predictions, explanations, exports and model files read; it does not change.
     plan_ : TrainPlan
-        What was learned: checked degrees, ranks and settings.
+        What was learned: checked sizes, ranks and settings.
     n_features_in_ : int
-        Number of features.
+        Number of columns.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where ``X`` had string column names.
+        Names of the columns, where ``X`` had string column names.
 
     See Also
     --------
-    TensorTrainClassifierCV : Chooses ``alpha`` by cross-validation.
+    TensorTrainClassifierCV : Chooses ``alpha`` by cross-validation, as the paper does.
     TensorTrainRegressor : The same model for numbers.
 
     References
@@ -165,10 +178,16 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = TensorTrainClassifier(degree=2, rank=4, random_state=0).fit(X, y)
+    >>> model = TensorTrainClassifier(random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.95)
     True
-    >>> model.trains_[0].ranks
+    >>> model.choice_.basis
+    'smooth'
+
+    The polynomial classifier of the paper, with the logistic loss:
+
+    >>> paper = TensorTrainClassifier(loss="logistic", basis="power", degree=2, rank=4, alpha=1e-4, random_state=0)
+    >>> paper.fit(X, y).trains_[0].ranks
     (1, 3, 4, 3, 1)
     """
 
@@ -226,9 +245,11 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), Dask collection, or source of rows
-            Features. float32 computes in float32 and accumulates in float64. Dask arrays and data frames are fitted on
-            the current Dask client. A source yields blocks ``(X, y)`` again and again, see `polytrain.sources`.
+        X : array-like or DataFrame of shape (n_samples, n_features), Dask collection, or source of rows
+            Features. Frames of pandas and polars may hold numbers, categories, text, truth values and dates; NaN and
+            None are missing values, which the default functions know. float32 computes in float32 and accumulates in
+            float64. Dask arrays and data frames are fitted on the current Dask client. A source yields blocks
+            ``(X, y)`` again and again, see `polytrain.sources`.
         y : array-like of shape (n_samples,)
             Labels of any type; None with a source.
         sample_weight : array-like of shape (n_samples,), optional
@@ -332,7 +353,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features; values outside the training range are clipped to it (with ``scale="minmax"``).
+            Features; values outside the training range are clipped to it, unless ``scale=None``.
 
         Returns
         -------
@@ -379,7 +400,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     @_NeedsLogOdds
     @lazy_on_dask
     def predict_proba(self, X: ArrayLike) -> NDArray:
-        """Return the probability of every class; there for ``loss="logistic"``.
+        """Return the probability of every class; not there for ``loss="squared"``.
 
         Parameters
         ----------

@@ -23,43 +23,53 @@ __all__ = ["TensorTrainRegressor"]
 
 
 class TensorTrainRegressor(RegressorMixin, TrainModel):
-    """Polynomial regressor whose coefficients are kept as a tensor train.
+    """Regressor that predicts polynomials, or richer functions, of all features, kept as a tensor train.
 
-    Several targets are learned by one train each, on the same rows and maps. A target's weighted mean is subtracted
-    before and added after learning (``intercept_``), so that regularisation pulls predictions towards the mean and not
-    towards zero.
+    The prediction is a sum of products of functions of single features, whose exponentially many coefficients are kept
+    as a product of small cores. Several targets are learned by one train each, on the same rows and maps. A target's
+    weighted mean is subtracted before and added after learning (``intercept_``), so that regularisation pulls
+    predictions towards the mean and not towards zero.
+
+    With the defaults, everything is chosen from the training rows: which functions, how much they may vary, the
+    regularisation and the ranks, see the guide "How it chooses". Whatever is given is kept.
 
     Parameters
     ----------
     loss : {"squared"}, default="squared"
         What a wrong prediction costs.
-    degree : int or sequence of int, default=2
-        Largest power of each feature; a sequence gives one degree per feature.
-    rank : int or sequence of int, default=8
-        Size of the bonds between neighbouring cores. A sequence gives one rank per bond. Ranks are cut to what the
-        dimensions allow.
-    alpha : float, default=1e-2
+    basis : str or sequence of str, default="auto"
+        Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
+        values of the features: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may
+        bend sharply) see values by their place in the range; "smooth-rank", "gauss-rank" and "spline-rank" by their
+        rank, so that outliers and skew do not matter; "spline-distinct" by their place among the different values.
+        "power", "chebyshev" and "legendre" are the polynomials of ``degree``; they span the same space, but
+        regularisation measures other coefficients. "category" takes numbers as names of categories.
+    rank : int, sequence of int or "auto", default="auto"
+        Size of the bonds between neighbouring cores: how much of one side of the features the other side can know. A
+        sequence gives one rank per bond. Ranks are cut to what the dimensions allow.
+    alpha : float or "auto", default="auto"
         Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
         the weighted mean of the squared error.
-    basis : str or sequence of str, default="power"
-        Functions of each feature; a sequence gives one basis per feature. "power", "chebyshev" and "legendre" span the
-        same polynomials; the latter two are better conditioned for high degrees, and regularisation measures their
-        coefficients instead of those of the powers. "spline" and "gauss" are up to 16 functions that suit the values of
-        the feature, and may bend sharply or are very smooth; "spline-rank" and "gauss-rank" see values by their rank,
-        so that outliers and skew do not matter, "spline-distinct" by their place among the different values. Their
-        number does not depend on ``degree``. "category" takes numbers as names of categories.
+    bandwidth : float, "auto" or None, default="auto"
+        How much the functions of all columns may vary together, for bases that are no polynomials of ``degree``: small
+        values let few columns act at once, large ones many. None is 1.
+    degree : int or sequence of int, default=2
+        Largest power of each feature, for "power", "chebyshev" and "legendre"; a sequence gives one per feature.
     scale : {"minmax"} or None, default="minmax"
-        "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it when predicting.
-    bandwidth : float, default=None
-        How much the functions of all columns may vary together, for bases that are no polynomials: small values let
-        few columns act at once, large ones many. None is 1.
-    init : {"linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="linear"
-        Where the sweeps start: at the linear model, at random cores, at the exact solution without a limit on the
-        ranks, for at most 1000 different rows, cut to the ranks ("dual"), or at given trains, one per target.
+        For the same bases: "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it when
+        predicting. None leaves features as they are; they should then be of size one at most.
+    categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
+        Which columns are categories: those of a frame whose type says so, none, or those that are named. Columns of
+        text always are.
+    init : {"auto", "linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="auto"
+        Where the sweeps start: where the choice of the other settings has ended ("auto"), at the linear model, at
+        random cores, at the exact solution without a limit on the ranks, for at most 1300 different rows, cut to the
+        ranks ("dual"), or at given trains, one per target.
     solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
-        How a core problem is solved.
-    max_sweeps : int, default=4
-        Largest number of one-way sweeps. 0 keeps the start.
+        How a core problem is solved: exactly from moments, by preconditioned conjugate gradients, by L-BFGS, or by the
+        cheaper of the first two.
+    max_sweeps : int or "auto", default="auto"
+        Largest number of one-way sweeps. 0 keeps the start. "auto" is 4, or fewer from a good start.
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
     sampling : {"auto"} or None, default="auto"
@@ -81,17 +91,20 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Number of processes over which the trains are spread, or the rows of a train where there is only one. The
         result does not depend on it. None is 1, -1 all cores.
     verbose : int, default=0
-        1 shows a progress bar (tqdm, or one log line per sweep where it is not installed), 2 log lines.
+        1 says what was chosen and shows a progress bar (tqdm, or one log line per sweep where it is not installed), 2
+        shows log lines and the table of what was tried.
 
     Attributes
     ----------
     trains_ : list of TensorTrain
-        The learned polynomials, one per target, in terms of scaled features and ``basis``, without ``intercept_``.
+        The learned coefficients, one train per target, in terms of the functions of the maps, without ``intercept_``.
     intercept_ : float or ndarray of shape (n_outputs,)
         Weighted mean of the target, of each of several.
+    choice_ : Chosen
+        What was chosen and why, with the table of what was tried.
     history_ : list of dict
         One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds. Loss and
-        objective are means over the ``n_rows`` rows that the sweep saw.
+        objective are means over the ``n_rows`` rows that the sweep saw. Empty if the start needed no sweep.
     n_iter_ : int
         Sweeps of the train that took most.
     stop_reason_ : str
@@ -99,18 +112,19 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     n_parameters_ : int
         Stored coefficients.
     maps_ : MapList
-        The map of every column: its functions, and its range in the training rows.
+        The map of every feature: its functions, and its range in the training rows.
     model_ : FittedModel
         All that predictions, explanations, exports and model files read; it does not change.
     plan_ : TrainPlan
-        What was learned: checked degrees, ranks and settings.
+        What was learned: checked sizes, ranks and settings.
     n_features_in_ : int
-        Number of features.
+        Number of columns.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where ``X`` had string column names.
+        Names of the columns, where ``X`` had string column names.
 
     See Also
     --------
+    TensorTrainRegressorCV : Chooses ``alpha`` by cross-validation.
     TensorTrainClassifier : The same model for classes.
 
     Examples
@@ -119,8 +133,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     >>> from polytrain import TensorTrainRegressor
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(200, 3))
     >>> y = 1 + X[:, 0] * X[:, 1] ** 2 - X[:, 2]
-    >>> model = TensorTrainRegressor(degree=2, rank=3, alpha=1e-8, random_state=0).fit(X, y)
-    >>> bool(np.abs(model.predict(X) - y).max() < 1e-4)
+    >>> model = TensorTrainRegressor(random_state=0).fit(X, y)
+    >>> bool(np.abs(model.predict(X) - y).max() < 1e-2)
     True
     """
 
@@ -174,9 +188,11 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), Dask collection, or source of rows
-            Features. float32 computes in float32 and accumulates in float64. Dask arrays and data frames are fitted on
-            the current Dask client. A source yields blocks ``(X, y)`` again and again, see `polytrain.sources`.
+        X : array-like or DataFrame of shape (n_samples, n_features), Dask collection, or source of rows
+            Features. Frames of pandas and polars may hold numbers, categories, text, truth values and dates; NaN and
+            None are missing values, which the default functions know. float32 computes in float32 and accumulates in
+            float64. Dask arrays and data frames are fitted on the current Dask client. A source yields blocks
+            ``(X, y)`` again and again, see `polytrain.sources`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets; None with a source.
         sample_weight : array-like of shape (n_samples,), optional
@@ -231,12 +247,12 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
 
     @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray:
-        """Return the polynomial's value on every row.
+        """Return the prediction for every row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features; values outside the training range are clipped to it (with ``scale="minmax"``).
+            Features; values outside the training range are clipped to it, unless ``scale=None``.
 
         Returns
         -------

@@ -305,7 +305,7 @@ def _read_plan(document: Document, version: int) -> tuple[TrainPlan, dict[str, A
         raise ValueError("the plan has no features.")
     parameters = {
         "rank": list(plan.ranks[1:-1]),
-        "init": None if plan.init == "given" else plan.init,
+        "init": plan.init if isinstance(plan.init, str) and plan.init != "given" else (),
         "verbose": 0,
         "max_memory": None,
         "degree": 1,

@@ -23,7 +23,7 @@ __all__ = ["CategoryMap"]
 _MOST_LEVELS = 64
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CategoryMap(TabulatedMap):
     """One core for a column of categories, which are given by numbers; a level that was never seen is the mean.
 

@@ -26,7 +26,7 @@ _MOST_DAMPING = 1.0
 _BLOCK_NUMBERS = 1 << 16
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TableMap(TabulatedMap):
     """Functions that suit the values of a column, by linear interpolation; constant beyond the range.
 

@@ -18,7 +18,7 @@ __all__ = ["TabulatedMap", "mean_values", "pack_tables", "row_parts", "unpack_ta
 _MOST_POINTS = 1 << 16
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TabulatedMap(FeatureMap):
     """Functions at some points, fitted to the values of a column.
 
@@ -64,6 +64,12 @@ class TabulatedMap(FeatureMap):
         return type(other) is type(self) and all(
             np.array_equal(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)
         )
+
+    def __repr__(self) -> str:
+        low, high = self.range
+        gaps = f", missing={self.missing_weight:.3g}" if self.has_missing else ""
+        points = f"points={len(self.points)} in [{low:g}, {high:g}]"
+        return f"{type(self).__name__}(basis={self.basis!r}, n={self.n}, {points}{gaps})"
 
     def __hash__(self) -> int:
         return hash((self.points.tobytes(), self.table.tobytes(), self.missing.tobytes()))

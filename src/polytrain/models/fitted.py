@@ -52,7 +52,7 @@ class FittedModel:
     >>> import numpy as np
     >>> from polytrain import TensorTrainRegressor
     >>> X = np.linspace(-1, 1, 50).reshape(-1, 1)
-    >>> model = TensorTrainRegressor(random_state=0).fit(X, X[:, 0] ** 2).model_
+    >>> model = TensorTrainRegressor(basis="power", rank=1, alpha=1e-3, random_state=0).fit(X, X[:, 0] ** 2).model_
     >>> model.maps
     MapList([PolynomialMap(basis='power', n=3, low=-1.0, high=1.0)])
     >>> model.scores(X).shape

@@ -201,7 +201,7 @@ class Rows(ABC):
         return Scored(*(np.concatenate(pieces) for pieces in zip(*found, strict=True)))
 
     def label_codes(self) -> NDArray:
-        """Index of every row's label in the summary, in the memory of this process; 0 for numbers, -1 without weight."""
+        """Index of every row's label in the summary, in this process's memory; 0 for numbers, -1 without weight."""
         return np.concatenate(self._collect(self._map(_codes, self.summary.labels, self.classify)))
 
     def weighted(self, factors: NDArray) -> Rows:
