@@ -7,7 +7,7 @@ import numpy as np
 
 from polytrain import TensorTrain
 from polytrain.decisions import Decision
-from polytrain.maps import FeatureMap, MapList
+from polytrain.maps import MapList
 from polytrain.models import FittedModel
 
 
@@ -37,7 +37,7 @@ def assert_same(one, two, where="model"):
         pass  # without state: the type says all
     elif isinstance(one, MapList):
         assert_same(list(one), list(two), where)
-    elif isinstance(one, FittedModel | FeatureMap):
+    elif isinstance(one, FittedModel):
         for field in fields(one):  # what is computed from them may be there already or not yet
             assert_same(getattr(one, field.name), getattr(two, field.name), f"{where}.{field.name}")
     elif hasattr(one, "__dict__"):
