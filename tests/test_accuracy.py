@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from polytrain import TensorTrainClassifier
+from power_models import power_classifier
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ ADULT_NUMERIC = (0, 2, 4, 10, 11, 12)
 
 def test_digits_five_fold_error():
     X, y = load_digits(return_X_y=True)
-    model = make_pipeline(PCA(30, random_state=0), TensorTrainClassifier(**DIGITS_SETTINGS))
+    model = make_pipeline(PCA(30, random_state=0), power_classifier(**DIGITS_SETTINGS))
     accuracies = cross_val_score(model, X, y, cv=KFold(5, shuffle=True, random_state=0))
     assert 1 - accuracies.mean() <= 0.014
 
@@ -51,5 +51,5 @@ def test_adult_test_error():
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(categories)
     X = np.hstack([numeric, encoder.transform(categories)])
     X_test = np.hstack([numeric_test, encoder.transform(categories_test)])
-    model = TensorTrainClassifier(**ADULT_SETTINGS).fit(X, y)
+    model = power_classifier(**ADULT_SETTINGS).fit(X, y)
     assert 1 - model.score(X_test, y_test) <= 0.145

@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV
 
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain import TensorTrainClassifierCV
 from polytrain.progress import SweepProgress
+from power_models import power_classifier, power_regressor
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -47,8 +48,8 @@ def _chunked(array, chunks):
 def test_scores_equal_those_in_memory_for_any_chunks(client, loss, solver, chunks):
     X, y = _rows()
     settings = {"loss": loss, "solver": solver, "rank": 3, "max_sweeps": 2, "random_state": 0}
-    expected = TensorTrainClassifier(**settings).fit(X, y)
-    model = TensorTrainClassifier(**settings).fit(_chunked(X, chunks), _chunked(y, chunks))
+    expected = power_classifier(**settings).fit(X, y)
+    model = power_classifier(**settings).fit(_chunked(X, chunks), _chunked(y, chunks))
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
     assert [record["n_rows"] for record in model.history_] == [1500] * 2
 
@@ -69,13 +70,13 @@ def test_cross_validation_gives_the_scores_of_arrays(client, chunks):
 @pytest.mark.cluster
 def test_an_empty_partition_is_predicted_lazily(client):
     X, y = _rows()
-    model = TensorTrainClassifier(rank=2, max_sweeps=1, random_state=0).fit(X, y)
+    model = power_classifier(rank=2, max_sweeps=1, random_state=0).fit(X, y)
     frame = dd.from_pandas(pd.DataFrame(X), npartitions=3)
     few = frame[frame[0] > X[:500, 0].max()]
     predicted = model.predict_proba(few).compute()
     np.testing.assert_array_equal(predicted, model.predict_proba(X[X[:, 0] > X[:500, 0].max()]))
     assert model.predict(frame[frame[0] > 99]).compute().shape == (0,)
-    numbered = TensorTrainClassifier(rank=2, max_sweeps=1, random_state=0)
+    numbered = power_classifier(rank=2, max_sweeps=1, random_state=0)
     numbered.fit(frame, dd.from_pandas(pd.Series(y), npartitions=3))
     assert not hasattr(numbered, "feature_names_in_")  # names that are no text are not remembered
 
@@ -85,8 +86,8 @@ def test_several_outputs(client):
     X, _ = _rows()
     y = np.stack([X[:, 0] * X[:, 1], 1e5 + X[:, 2]], axis=1)
     settings = {"rank": 2, "max_sweeps": 1, "random_state": 0}
-    expected = TensorTrainRegressor(**settings).fit(X, y)
-    model = TensorTrainRegressor(**settings).fit(_chunked(X, 600), _chunked(y, 600))
+    expected = power_regressor(**settings).fit(X, y)
+    model = power_regressor(**settings).fit(_chunked(X, 600), _chunked(y, 600))
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-9)
     lazy = model.predict(_chunked(X, 600))
     assert lazy.shape == (1500, 2)
@@ -98,13 +99,13 @@ def test_several_classes_weights_and_a_regressor(client):
     X, y = _rows(n_classes=3)
     weights = np.random.default_rng(1).uniform(0, 1, 1500) * (np.arange(1500) % 7 > 0)
     settings = {"rank": 2, "max_sweeps": 1, "class_weight": "balanced", "decision": "one-vs-one", "random_state": 0}
-    expected = TensorTrainClassifier(**settings).fit(X, y, weights)
-    model = TensorTrainClassifier(**settings).fit(*(_chunked(array, 600) for array in (X, y, weights)))
+    expected = power_classifier(**settings).fit(X, y, weights)
+    model = power_classifier(**settings).fit(*(_chunked(array, 600) for array in (X, y, weights)))
     np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-8)
 
     target = 50 + X[:, 0] * X[:, 1]
-    expected = TensorTrainRegressor(rank=2, max_sweeps=1, random_state=0).fit(X, target)
-    model = TensorTrainRegressor(rank=2, max_sweeps=1, random_state=0).fit(_chunked(X, 600), _chunked(target, 600))
+    expected = power_regressor(rank=2, max_sweeps=1, random_state=0).fit(X, target)
+    model = power_regressor(rank=2, max_sweeps=1, random_state=0).fit(_chunked(X, 600), _chunked(target, 600))
     np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-8)
 
 
@@ -112,8 +113,8 @@ def test_several_classes_weights_and_a_regressor(client):
 def test_sampled_sweeps_see_the_same_rows_as_in_memory(client):
     X, y = _rows(20_000)
     settings = {"rank": 2, "max_sweeps": 2, "random_state": 3}
-    expected = TensorTrainClassifier(**settings).fit(X, y)
-    model = TensorTrainClassifier(**settings).fit(_chunked(X, 6000), _chunked(y, 6000))
+    expected = power_classifier(**settings).fit(X, y)
+    model = power_classifier(**settings).fit(_chunked(X, 6000), _chunked(y, 6000))
     assert model.history_[0]["n_rows"] == expected.history_[0]["n_rows"] < 20_000
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
 
@@ -125,8 +126,8 @@ def test_data_frames_and_lazy_predictions(client):
     frame = pd.DataFrame(X, columns=list("abcd"))
     lazy, labels = dd.from_pandas(frame, npartitions=3), dd.from_pandas(pd.Series(y), npartitions=3)
     settings = {"rank": 2, "max_sweeps": 1, "random_state": 0}
-    expected = TensorTrainClassifier(**settings).fit(frame, y)
-    model = TensorTrainClassifier(**settings).fit(lazy, labels)
+    expected = power_classifier(**settings).fit(frame, y)
+    model = power_classifier(**settings).fit(lazy, labels)
     assert model.feature_names_in_.tolist() == list("abcd")
     for name in ("predict", "decision_function", "predict_proba", "predict_log_proba"):
         predicted = getattr(model, name)(lazy)
@@ -149,7 +150,7 @@ def test_number_of_tasks_does_not_grow_with_the_sweeps(client, monkeypatch):
         counts.append(client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)))
 
     monkeypatch.setattr(SweepProgress, "sweep_done", count)
-    model = TensorTrainClassifier(rank=3, max_sweeps=10, tol=0.0, loss="squared", solver="cg", random_state=0)
+    model = power_classifier(rank=3, max_sweeps=10, tol=0.0, loss="squared", solver="cg", random_state=0)
     model.fit(_chunked(X, 400), _chunked(y, 400))
     assert len(counts) == 10
     assert counts[9] <= counts[2], counts
@@ -159,7 +160,7 @@ def test_number_of_tasks_does_not_grow_with_the_sweeps(client, monkeypatch):
 def test_a_killed_worker_changes_nothing(client, monkeypatch):
     X, y = _rows()
     settings = {"rank": 3, "max_sweeps": 6, "tol": 0.0, "loss": "logistic", "solver": "cg", "random_state": 0}
-    expected = TensorTrainClassifier(**settings).fit(X, y)
+    expected = power_classifier(**settings).fit(X, y)
     victim = next(iter(client.run(os.getpid).values()))
     killed_after = []
 
@@ -169,7 +170,7 @@ def test_a_killed_worker_changes_nothing(client, monkeypatch):
             timer.start()
 
     monkeypatch.setattr(SweepProgress, "sweep_done", kill)
-    model = TensorTrainClassifier(**settings).fit(_chunked(X, 400), _chunked(y, 400))
+    model = power_classifier(**settings).fit(_chunked(X, 400), _chunked(y, 400))
     ended = time.time()
     assert killed_after
     assert killed_after[0] < ended
@@ -194,7 +195,7 @@ def test_only_small_sums_travel(client, solver, rank):
     totals = []
     for max_sweeps in (1, 3):
         before = sent()
-        model = TensorTrainClassifier(max_sweeps=max_sweeps, **settings).fit(*lazy)
+        model = power_classifier(max_sweeps=max_sweeps, **settings).fit(*lazy)
         totals.append(sent() - before)
     per_block = (totals[1] - totals[0]) / n_chunks  # two sweeps
     allowed = 0
@@ -213,12 +214,12 @@ def test_only_small_sums_travel(client, solver, rank):
 @pytest.mark.cluster
 def test_joblibs_dask_backend_runs_trains_and_grid_searches(client):
     X, y = _rows(300, n_classes=3)
-    expected = TensorTrainClassifier(rank=2, max_sweeps=1, random_state=0).fit(X, y)
+    expected = power_classifier(rank=2, max_sweeps=1, random_state=0).fit(X, y)
     with joblib.parallel_config(backend="dask"):
-        model = TensorTrainClassifier(rank=2, max_sweeps=1, random_state=0, n_jobs=-1).fit(X, y)
-        search = GridSearchCV(
-            TensorTrainClassifier(max_sweeps=1, random_state=0), {"rank": [1, 2]}, cv=2, n_jobs=-1
-        ).fit(X, y)
+        model = power_classifier(rank=2, max_sweeps=1, random_state=0, n_jobs=-1).fit(X, y)
+        search = GridSearchCV(power_classifier(max_sweeps=1, random_state=0), {"rank": [1, 2]}, cv=2, n_jobs=-1).fit(
+            X, y
+        )
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
     assert search.best_params_["rank"] in (1, 2)
 
@@ -230,7 +231,7 @@ def test_without_a_client_the_remedy_is_named(monkeypatch):
     monkeypatch.setattr("distributed.get_client", no_client)
     X, y = _rows()
     with pytest.raises(ValueError, match=r"client = Client\(\)"):
-        TensorTrainClassifier().fit(_chunked(X, 500), _chunked(y, 500))
+        power_classifier().fit(_chunked(X, 500), _chunked(y, 500))
 
 
 @pytest.mark.parametrize(
@@ -246,12 +247,12 @@ def test_without_a_client_the_remedy_is_named(monkeypatch):
 def test_chunks_that_do_not_fit_are_refused_with_the_remedy(change, message):
     X, y = _rows()
     with pytest.raises(ValueError, match=message):
-        TensorTrainClassifier().fit(*change(_chunked(X, 500), _chunked(y, 500)))
+        power_classifier().fit(*change(_chunked(X, 500), _chunked(y, 500)))
 
 
 def test_predictions_of_arrays_are_lazy_without_a_cluster():
     X, y = _rows()
-    model = TensorTrainClassifier(rank=2, max_sweeps=1, random_state=0).fit(X, y)
+    model = power_classifier(rank=2, max_sweeps=1, random_state=0).fit(X, y)
     lazy = model.predict(_chunked(X, 400))
     assert isinstance(lazy, da.Array)
     assert lazy.chunks == ((400, 400, 400, 300),)

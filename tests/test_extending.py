@@ -16,7 +16,7 @@ import pytest
 from sklearn.base import clone
 
 import polytrain
-from polytrain import TensorTrainClassifier, TensorTrainRegressor, decisions, maps
+from polytrain import decisions, maps
 from polytrain.decisions import OneVsRest
 from polytrain.explain import feature_importances, partial_dependence, sobol_indices, top_terms
 from polytrain.export import to_c, to_onnx
@@ -26,6 +26,7 @@ from polytrain.maps import FeatureMap, MapList
 from polytrain.models import FittedModel
 from polytrain.rows.rows import PartitionedRows
 from polytrain.rows.summary import RawRows
+from power_models import power_classifier, power_regressor
 
 # --- a map: cosines on [0, 1], damped, the k-th by 1/k ----------------------------------------------------------------
 
@@ -134,7 +135,7 @@ SETTINGS = {"degree": 3, "rank": 4, "alpha": 1e-6, "random_state": 0}
 @pytest.mark.parametrize("solver", ["exact", "cg", "lbfgs"])
 def test_a_map_learns_by_every_solver(cosine, table, basis, solver):
     X, y = table
-    model = TensorTrainRegressor(basis=basis, solver=solver, **SETTINGS).fit(X, y)
+    model = power_regressor(basis=basis, solver=solver, **SETTINGS).fit(X, y)
     assert model.score(X, y) > 0.98
     objectives = [record["objective"] for record in model.history_]
     assert all(after <= before * (1 + 1e-9) for before, after in pairwise(objectives))
@@ -144,7 +145,7 @@ def test_a_map_learns_by_every_solver(cosine, table, basis, solver):
 
 def test_the_linear_start_of_a_map_is_the_additive_model(cosine, table):
     X, y = table
-    start = TensorTrainRegressor(basis="cosine", degree=3, rank=2, alpha=1e-8, max_sweeps=0).fit(X, y)
+    start = power_regressor(basis="cosine", degree=3, rank=2, alpha=1e-8, max_sweeps=0).fit(X, y)
     values = [
         feature_map.values(feature_map.place(column))[1:] for feature_map, column in zip(start.maps_, X.T, strict=True)
     ]
@@ -157,7 +158,7 @@ def test_the_linear_start_of_a_map_is_the_additive_model(cosine, table):
 def test_a_map_goes_through_files_explanations_and_exports(cosine, table, tmp_path, basis):
     X, y = table
     far = np.vstack([X, 3 * X])
-    model = TensorTrainRegressor(basis=basis, **SETTINGS).fit(X, y)
+    model = power_regressor(basis=basis, **SETTINGS).fit(X, y)
     model.save(tmp_path / "model")
     loaded = polytrain.load(tmp_path / "model")
     assert loaded.maps_ == model.maps_
@@ -203,7 +204,7 @@ def test_a_map_that_does_not_say_how_is_not_exported(monkeypatch, table):
         c_code = FeatureMap.__dict__["c_code"]
 
     monkeypatch.setitem(maps.KINDS, "silent", Silent)
-    model = TensorTrainRegressor(basis="silent", **SETTINGS).fit(*table)
+    model = power_regressor(basis="silent", **SETTINGS).fit(*table)
     with pytest.raises(TypeError, match="maps of the kind 'silent' have no ONNX export"):
         to_onnx(model)
     with pytest.raises(TypeError, match="maps of the kind 'silent' have no export to C"):
@@ -211,7 +212,7 @@ def test_a_map_that_does_not_say_how_is_not_exported(monkeypatch, table):
 
 
 def test_a_file_with_a_map_that_is_not_in_the_table_is_refused(cosine, table, tmp_path, monkeypatch):
-    model = TensorTrainRegressor(basis="cosine", **SETTINGS).fit(*table)
+    model = power_regressor(basis="cosine", **SETTINGS).fit(*table)
     model.save(tmp_path / "model")
     monkeypatch.delitem(maps.KINDS, "cosine")
     with pytest.raises(polytrain.ModelFileError, match="there are no maps of the kind 'cosine'"):
@@ -246,7 +247,7 @@ def test_a_loss_is_one_class(monkeypatch, table, tmp_path):
     X, y = table
     wild = np.where(np.arange(400) % 40 == 0, y + 50, y)
     squared, robust = (
-        TensorTrainRegressor(loss=loss, rank=3, degree=3, alpha=1e-4, max_sweeps=8, random_state=0).fit(X, wild)
+        power_regressor(loss=loss, rank=3, degree=3, alpha=1e-4, max_sweeps=8, random_state=0).fit(X, wild)
         for loss in ("squared", "log-cosh")
     )
     assert np.abs(robust.predict(X) - y).mean() < 0.5 * np.abs(squared.predict(X) - y).mean()
@@ -261,7 +262,7 @@ def test_a_loss_is_one_class(monkeypatch, table, tmp_path):
     ):
         clone(robust).fit(X, np.where(np.arange(400) == 3, 1e7, y))
     with pytest.raises(ValueError, match=r"loss must be one of \['logistic', 'squared'\], got 'log-cosh'"):
-        TensorTrainClassifier(loss="log-cosh").fit(X, y > 0)
+        power_classifier(loss="log-cosh").fit(X, y > 0)
 
 
 # --- a decision: one against the rest, with a handicap for the first class --------------------------------------------
@@ -290,8 +291,8 @@ def test_a_decision_is_one_class(monkeypatch, table, tmp_path):
     monkeypatch.setitem(decisions._DECISIONS, "handicap", Handicap())
     X, y = table
     labels = np.digitize(y, [-0.5, 0.5])
-    model = TensorTrainClassifier(decision="handicap", rank=3, random_state=0).fit(X, labels)
-    plain = TensorTrainClassifier(rank=3, random_state=0).fit(X, labels)
+    model = power_classifier(decision="handicap", rank=3, random_state=0).fit(X, labels)
+    plain = power_classifier(rank=3, random_state=0).fit(X, labels)
     assert (model.predict(X) == 0).sum() < (plain.predict(X) == 0).sum()
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(polytrain.load(tmp_path / "model").predict(X), model.predict(X))
@@ -338,8 +339,8 @@ def test_a_place_for_rows_is_a_runner(table, n_partitions):
     partitions = [
         RawRows(X[k::n_partitions], y[k::n_partitions], np.ones(len(X[k::n_partitions]))) for k in range(n_partitions)
     ]
-    expected = TensorTrainRegressor(rank=3, random_state=0).fit(X, y)
-    model = TensorTrainRegressor(rank=3, random_state=0)
+    expected = power_regressor(rank=3, random_state=0).fit(X, y)
+    model = power_regressor(rank=3, random_state=0)
     with ThreadPoolExecutor(8) as pool:
         model._fit_rows(ThreadRows(ThreadRunner(pool), partitions, classify=False), "squared", model.alpha)
     np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-8)
@@ -350,7 +351,7 @@ def test_a_place_for_rows_is_a_runner(table, n_partitions):
 
 def test_the_fitted_model_cannot_be_changed(table):
     X, y = table
-    model = TensorTrainRegressor(rank=3, random_state=0).fit(X, y)
+    model = power_regressor(rank=3, random_state=0).fit(X, y)
     before = model.predict(X)
     model.trains_.clear()
     model.trains_.append(None)

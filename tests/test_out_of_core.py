@@ -9,19 +9,26 @@ import numpy as np
 import pytest
 
 from polytrain import TensorTrainClassifier
+from power_models import CLASSIFIER_POWERS
 
 LIMIT = 400 << 20
 N_FEATURES, N_FILES = 20, 16
 N_ROWS = 4 * LIMIT // (8 * N_FEATURES) + 1
-SETTINGS = {"loss": "squared", "degree": 1, "rank": 2, "max_sweeps": 1, "random_state": 0}
+SETTINGS = {
+    **CLASSIFIER_POWERS,
+    "loss": "squared",
+    "degree": 1,
+    "rank": 2,
+    "max_sweeps": 1,
+    "random_state": 0,
+}
 
-SCRIPT = """
+SCRIPT = f"""
 import sys
 from polytrain import TensorTrainClassifier
 from polytrain.sources import open_rows
 
-settings = dict(loss="squared", degree=1, rank=2, max_sweeps=1, random_state=0)
-model = TensorTrainClassifier(**settings, max_memory="40 MB").fit(open_rows(sys.argv[1]))
+model = TensorTrainClassifier(**{SETTINGS}, max_memory="40 MB").fit(open_rows(sys.argv[1]))
 model.save(sys.argv[2])
 """
 

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain import TensorTrainClassifierCV
 from polytrain.learning.engines import spill
 from polytrain.learning.problem import Facts
 from polytrain.rows.summary import RawRows, summarise
 from polytrain.rows.targets import PlacedBlock
 from polytrain.sources import is_source, open_rows, recut
+from power_models import power_classifier, power_regressor
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +46,9 @@ class Blocks:
 )
 def test_classifier_on_blocks_equals_the_one_on_arrays(rows, settings, sizes):
     X, y, weights = rows
-    expected = TensorTrainClassifier(random_state=0, **settings).fit(X, y, weights)
+    expected = power_classifier(random_state=0, **settings).fit(X, y, weights)
     source = Blocks(sizes, X, y, weights)
-    model = TensorTrainClassifier(random_state=0, max_memory="1 MB", **settings).fit(source)
+    model = power_classifier(random_state=0, max_memory="1 MB", **settings).fit(source)
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
     np.testing.assert_array_equal(model.classes_, expected.classes_)
     assert model.n_features_in_ == 5
@@ -57,8 +58,8 @@ def test_classifier_on_blocks_equals_the_one_on_arrays(rows, settings, sizes):
 def test_regressor_on_blocks_equals_the_one_on_arrays(rows):
     X, _, weights = rows
     y = 1e5 + 300 * X[:, 0] * X[:, 1] - X[:, 2]
-    expected = TensorTrainRegressor(rank=3, random_state=0).fit(X, y, weights)
-    model = TensorTrainRegressor(rank=3, random_state=0, max_memory="1 MB").fit(Blocks((1400, 1600), X, y, weights))
+    expected = power_regressor(rank=3, random_state=0).fit(X, y, weights)
+    model = power_regressor(rank=3, random_state=0, max_memory="1 MB").fit(Blocks((1400, 1600), X, y, weights))
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-10)
 
 
@@ -66,8 +67,8 @@ def test_labels_that_are_objects_survive_the_disk(rows, monkeypatch):
     monkeypatch.setattr(spill, "_SMALL", 1000)
     X, y, _ = rows
     labels = y.astype(object)
-    model = TensorTrainClassifier(rank=2, random_state=0, max_memory=100_000).fit(Blocks((3000,), X, labels))
-    expected = TensorTrainClassifier(rank=2, random_state=0).fit(X, labels)
+    model = power_classifier(rank=2, random_state=0, max_memory=100_000).fit(Blocks((3000,), X, labels))
+    expected = power_classifier(rank=2, random_state=0).fit(X, labels)
     assert model.classes_.dtype == expected.classes_.dtype
     np.testing.assert_array_equal(model.predict(X), expected.predict(X))
 
@@ -75,8 +76,8 @@ def test_labels_that_are_objects_survive_the_disk(rows, monkeypatch):
 def test_float32_blocks_compute_in_float32(rows):
     X, y, _ = rows
     small = X.astype(np.float32)
-    expected = TensorTrainClassifier(rank=2, random_state=0).fit(small, y)
-    model = TensorTrainClassifier(rank=2, random_state=0).fit(Blocks((2000, 1000), small, y))
+    expected = power_classifier(rank=2, random_state=0).fit(small, y)
+    model = power_classifier(rank=2, random_state=0).fit(Blocks((2000, 1000), small, y))
     np.testing.assert_allclose(model.decision_function(small), expected.decision_function(small), atol=1e-3)
 
 
@@ -93,10 +94,10 @@ def test_little_memory_gives_the_same_model_through_files_on_disk(rows, tmp_path
 
     monkeypatch.setattr(spill.SpillRunner, "_write", write)
     monkeypatch.setattr(spill, "_SMALL", 1000)
-    model = TensorTrainClassifier(rank=4, random_state=0, max_memory=200_000).fit(Blocks((3000,), X, y))
+    model = power_classifier(rank=4, random_state=0, max_memory=200_000).fit(Blocks((3000,), X, y))
     assert len(written) > 100
     assert list(tmp_path.iterdir()) == []
-    expected = TensorTrainClassifier(rank=4, random_state=0).fit(X, y)
+    expected = power_classifier(rank=4, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
 
 
@@ -104,9 +105,9 @@ def test_memory_map_larger_than_the_budget(rows, tmp_path):
     X, y, _ = rows
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    expected = TensorTrainClassifier(rank=3, random_state=0).fit(X, y)
+    expected = power_classifier(rank=3, random_state=0).fit(X, y)
     for max_memory in (None, 50_000):
-        model = TensorTrainClassifier(rank=3, random_state=0, max_memory=max_memory).fit(mapped, y)
+        model = power_classifier(rank=3, random_state=0, max_memory=max_memory).fit(mapped, y)
         np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
 
 
@@ -116,8 +117,8 @@ def test_folder_of_npy_files(rows, tmp_path):
         np.save(tmp_path / f"X{name}.npy", X[some])
         np.save(tmp_path / f"y{name}.npy", y[some])
         np.save(tmp_path / f"w{name}.npy", weights[some])
-    model = TensorTrainClassifier(rank=3, random_state=0).fit(open_rows(tmp_path))
-    expected = TensorTrainClassifier(rank=3, random_state=0).fit(X, y, weights)
+    model = power_classifier(rank=3, random_state=0).fit(open_rows(tmp_path))
+    expected = power_classifier(rank=3, random_state=0).fit(X, y, weights)
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
     (tmp_path / "w-1.npy").unlink()
     with pytest.raises(FileNotFoundError, match=r"w-1.npy is missing"):
@@ -134,8 +135,8 @@ def test_folder_of_parquet_files(rows, tmp_path):
     frame = pd.DataFrame(X, columns=list("abcde")).assign(kind=y)
     frame[:1000].to_parquet(tmp_path / "0.parquet")
     frame[1000:].to_parquet(tmp_path / "1.parquet")
-    model = TensorTrainClassifier(rank=3, random_state=0).fit(open_rows(tmp_path, target="kind"))
-    expected = TensorTrainClassifier(rank=3, random_state=0).fit(frame[list("abcde")], y)
+    model = power_classifier(rank=3, random_state=0).fit(open_rows(tmp_path, target="kind"))
+    expected = power_classifier(rank=3, random_state=0).fit(frame[list("abcde")], y)
     np.testing.assert_array_equal(model.feature_names_in_, expected.feature_names_in_)
     table = frame[list("abcde")]
     np.testing.assert_allclose(model.decision_function(table), expected.decision_function(table), atol=1e-8)
@@ -176,16 +177,16 @@ def test_what_is_a_source(rows):
 def test_bad_sources_are_refused(rows, source, message):
     X, y, _ = rows
     with pytest.raises(ValueError, match=message):
-        TensorTrainClassifier().fit(source(X[:3000], y))
+        power_classifier().fit(source(X[:3000], y))
 
 
 def test_y_beside_a_source_and_bad_budgets_are_refused(rows):
     X, y, _ = rows
     with pytest.raises(ValueError, match="leave y and sample_weight out"):
-        TensorTrainClassifier().fit(Blocks((10,), X, y), y)
+        power_classifier().fit(Blocks((10,), X, y), y)
     for value in (0, -5, "much", "3 parsec", True, 2.5):
         with pytest.raises(ValueError, match="max_memory must be"):
-            TensorTrainClassifier(max_memory=value).fit(X, y)
+            power_classifier(max_memory=value).fit(X, y)
 
 
 def _same(one, other):
@@ -222,8 +223,8 @@ def test_results_of_any_form_come_back_from_disk():
 def test_wide_rows_and_second_moments_may_wait_on_disk(rows):
     X, y, _ = rows
     settings = {"degree": 3, "rank": 24, "solver": "cg", "max_sweeps": 1, "random_state": 0, "loss": "squared"}
-    expected = TensorTrainClassifier(**settings).fit(X, y == "low")
-    model = TensorTrainClassifier(max_memory=50_000, **settings).fit(Blocks((1500, 1500), X, y == "low"))
+    expected = power_classifier(**settings).fit(X, y == "low")
+    model = power_classifier(max_memory=50_000, **settings).fit(Blocks((1500, 1500), X, y == "low"))
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
 
 

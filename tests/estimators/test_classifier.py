@@ -15,8 +15,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polytrain import TensorTrain, TensorTrainClassifier
+from polytrain import TensorTrain
 from polytrain.tensor import rank_bounds
+from power_models import power_classifier
 
 DECISIONS = pytest.mark.parametrize("decision", ["one-vs-rest", "one-vs-one", "binary-code"])
 LOSSES = pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -50,11 +51,11 @@ def _binary(iris):
 @DECISIONS
 def test_any_three_labels(iris, labels, decision):
     X, y = iris
-    model = TensorTrainClassifier(decision=decision, **QUICK).fit(X, labels[y])
+    model = power_classifier(decision=decision, **QUICK).fit(X, labels[y])
     np.testing.assert_array_equal(model.classes_, labels)
     predicted = model.predict(X)
     assert predicted.dtype == labels.dtype
-    plain = TensorTrainClassifier(decision=decision, **QUICK).fit(X, y)
+    plain = power_classifier(decision=decision, **QUICK).fit(X, y)
     np.testing.assert_array_equal(predicted, labels[plain.predict(X)])
     assert model.score(X, labels[y]) > 0.95
 
@@ -66,7 +67,7 @@ def test_any_three_labels(iris, labels, decision):
 @LOSSES
 def test_any_two_labels_train_one_train(iris, labels, decision, loss):
     X, y = _binary(iris)
-    model = TensorTrainClassifier(loss=loss, decision=decision, **QUICK).fit(X, labels[y])
+    model = power_classifier(loss=loss, decision=decision, **QUICK).fit(X, labels[y])
     assert len(model.trains_) == 1
     np.testing.assert_array_equal(model.classes_, labels)
     scores = model.decision_function(X)
@@ -81,7 +82,7 @@ def test_any_two_labels_train_one_train(iris, labels, decision, loss):
 @LOSSES
 def test_predict_is_the_argmax_of_the_decision_function(wine, decision, loss):
     X, y = wine
-    model = TensorTrainClassifier(loss=loss, decision=decision, **QUICK).fit(X, y)
+    model = power_classifier(loss=loss, decision=decision, **QUICK).fit(X, y)
     decided = model.decision_function(X)
     assert decided.shape == (len(X), 3)
     assert len(model.trains_) == {"one-vs-rest": 3, "one-vs-one": 3, "binary-code": 2}[decision]
@@ -92,7 +93,7 @@ def test_predict_is_the_argmax_of_the_decision_function(wine, decision, loss):
 @DECISIONS
 def test_probabilities(wine, decision):
     X, y = wine
-    model = TensorTrainClassifier(decision=decision, **QUICK).fit(X, y)
+    model = power_classifier(decision=decision, **QUICK).fit(X, y)
     probabilities = model.predict_proba(X)
     assert probabilities.shape == (len(X), 3)
     assert ((probabilities >= 0) & (probabilities <= 1)).all()
@@ -103,7 +104,7 @@ def test_probabilities(wine, decision):
 
 def test_binary_probabilities_are_the_sigmoid_of_the_score(iris):
     X, y = _binary(iris)
-    model = TensorTrainClassifier(**QUICK).fit(X, y)
+    model = power_classifier(**QUICK).fit(X, y)
     probabilities = model.predict_proba(X)
     assert probabilities.shape == (len(X), 2)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-15)
@@ -113,14 +114,14 @@ def test_binary_probabilities_are_the_sigmoid_of_the_score(iris):
 
 def test_squared_loss_has_no_probabilities_but_says_where_to_get_them(iris):
     X, y = iris
-    model = TensorTrainClassifier(loss="squared", **QUICK).fit(X, y)
+    model = power_classifier(loss="squared", **QUICK).fit(X, y)
     for method in ("predict_proba", "predict_log_proba"):
         assert not hasattr(model, method)
         with pytest.raises(AttributeError) as caught:
             getattr(model, method)
         chain = f"{caught.value} {caught.value.__cause__}"
         assert "CalibratedClassifierCV" in chain
-        assert "loss='logistic'" in chain
+        assert "loss='auto' or 'logistic'" in chain
     calibrated = CalibratedClassifierCV(model, cv=3).fit(X, y)
     probabilities = calibrated.predict_proba(X)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
@@ -131,7 +132,7 @@ def test_squared_loss_has_no_probabilities_but_says_where_to_get_them(iris):
 
 
 def _scores_of(X, y, weights=None, at=None, **options):
-    model = TensorTrainClassifier(**{**QUICK, "tol": 0.0, **options}).fit(X, y, weights)
+    model = power_classifier(**{**QUICK, "tol": 0.0, **options}).fit(X, y, weights)
     return model.decision_function(X if at is None else at)
 
 
@@ -164,7 +165,7 @@ def test_zero_weight_is_a_removed_row(iris, loss):
 
 def test_a_class_without_weight_is_no_class(iris):
     X, y = iris
-    model = TensorTrainClassifier(**QUICK).fit(X, y, (y > 0).astype(float))
+    model = power_classifier(**QUICK).fit(X, y, (y > 0).astype(float))
     np.testing.assert_array_equal(model.classes_, [1, 2])
 
 
@@ -208,7 +209,7 @@ def test_balanced_classes_weigh_the_same(iris):
 
 def test_degrees_per_feature_and_ranks_per_bond(iris):
     X, y = iris
-    model = TensorTrainClassifier(degree=[1, 3, 2, 1], rank=(2, 4, 2), max_sweeps=1).fit(X, y)
+    model = power_classifier(degree=[1, 3, 2, 1], rank=(2, 4, 2), max_sweeps=1).fit(X, y)
     for train in model.trains_:
         assert train.dims == (2, 4, 3, 2)
         assert train.ranks == (1, 2, 4, 2, 1)
@@ -217,7 +218,7 @@ def test_degrees_per_feature_and_ranks_per_bond(iris):
 
 def test_ranks_are_cut_to_their_bounds(iris):
     X, y = iris
-    model = TensorTrainClassifier(degree=1, rank=99, max_sweeps=1).fit(X, y)
+    model = power_classifier(degree=1, rank=99, max_sweeps=1).fit(X, y)
     assert model.trains_[0].ranks == (1, *rank_bounds((2, 2, 2, 2)), 1) == (1, 2, 4, 2, 1)
 
 
@@ -225,7 +226,7 @@ def test_ranks_are_cut_to_their_bounds(iris):
 @pytest.mark.parametrize("basis", ["power", "chebyshev", "legendre"])
 def test_cores_are_contiguous_and_reproduce_the_scores(iris, basis, loss):
     X, y = iris
-    model = TensorTrainClassifier(loss=loss, basis=basis, **QUICK).fit(X, y)
+    model = power_classifier(loss=loss, basis=basis, **QUICK).fit(X, y)
     scaled = 2 * (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0)) - 1
     for train, scores in zip(model.trains_, model.decision_function(X).T, strict=True):
         assert all(core.flags.c_contiguous for core in train.cores)
@@ -234,7 +235,7 @@ def test_cores_are_contiguous_and_reproduce_the_scores(iris, basis, loss):
 
 def test_prediction_far_outside_the_training_range_is_that_at_the_clipped_point(iris):
     X, y = iris
-    model = TensorTrainClassifier(degree=3, **QUICK).fit(X, y)
+    model = power_classifier(degree=3, **QUICK).fit(X, y)
     far = np.random.default_rng(0).normal(0, 1e6, (40, 4))
     far[0] = 1e300
     scores = model.decision_function(far)
@@ -246,8 +247,8 @@ def test_prediction_far_outside_the_training_range_is_that_at_the_clipped_point(
 @LOSSES
 def test_float32_is_close_to_float64(wine, loss):
     X, y = wine
-    double = TensorTrainClassifier(loss=loss, **QUICK).fit(X, y)
-    single = TensorTrainClassifier(loss=loss, **QUICK).fit(X.astype(np.float32), y)
+    double = power_classifier(loss=loss, **QUICK).fit(X, y)
+    single = power_classifier(loss=loss, **QUICK).fit(X.astype(np.float32), y)
     difference = np.abs(single.decision_function(X.astype(np.float32)) - double.decision_function(X))
     assert difference.max() < 1e-2
     assert all(core.dtype == np.float64 for train in single.trains_ for core in train.cores)
@@ -259,7 +260,7 @@ def test_float32_is_close_to_float64(wine, loss):
 @pytest.mark.parametrize("form", ["train", "list of trains", "cores", "list of cores"])
 def test_init_given_for_one_train(iris, form):
     X, y = _binary(iris)
-    first = TensorTrainClassifier(**QUICK).fit(X, y)
+    first = power_classifier(**QUICK).fit(X, y)
     train = first.trains_[0]
     init = {
         "train": train,
@@ -267,18 +268,18 @@ def test_init_given_for_one_train(iris, form):
         "cores": list(train.cores),
         "list of cores": [list(train.cores)],
     }[form]
-    second = TensorTrainClassifier(init=init, rank=3, max_sweeps=0).fit(X, y)
+    second = power_classifier(init=init, rank=3, max_sweeps=0).fit(X, y)
     np.testing.assert_allclose(second.decision_function(X), first.decision_function(X), atol=1e-11)
 
 
 def test_init_given_for_several_trains(iris):
     X, y = iris
-    first = TensorTrainClassifier(**QUICK).fit(X, y)
-    second = TensorTrainClassifier(init=first.trains_, rank=5, max_sweeps=0).fit(X, y)
+    first = power_classifier(**QUICK).fit(X, y)
+    second = power_classifier(init=first.trains_, rank=5, max_sweeps=0).fit(X, y)
     np.testing.assert_allclose(second.decision_function(X), first.decision_function(X), atol=1e-11)
     assert max(second.trains_[0].ranks) == 5
     cores = [list(train.cores) for train in first.trains_]
-    third = TensorTrainClassifier(init=cores, rank=3, max_sweeps=0).fit(X, y)
+    third = power_classifier(init=cores, rank=3, max_sweeps=0).fit(X, y)
     np.testing.assert_allclose(third.decision_function(X), first.decision_function(X), atol=1e-11)
 
 
@@ -286,20 +287,20 @@ def test_wrong_init(iris):
     X, y = iris
     train = TensorTrain.random((3, 3, 3, 3), 2, random_state=0)
     with pytest.raises(ValueError, match="init has 1 trains but this fit learns 3"):
-        TensorTrainClassifier(init=train).fit(X, y)
+        power_classifier(init=train).fit(X, y)
     with pytest.raises(ValueError, match=r"init\[0\] has dimensions \(3, 3, 3, 3\) but degree asks for \(2, 2, 2, 2\)"):
-        TensorTrainClassifier(degree=1, init=[train] * 3).fit(X, y)
+        power_classifier(degree=1, init=[train] * 3).fit(X, y)
     broken = [np.full((1, 3, 1), np.nan)] * 4
     with pytest.raises(ValueError, match=r"init\[1\] contains NaN"):
-        TensorTrainClassifier(init=[train, broken, train]).fit(X, y)
+        power_classifier(init=[train, broken, train]).fit(X, y)
     with pytest.raises(ValueError, match="init must be one of"):
-        TensorTrainClassifier(init=3).fit(X, y)
+        power_classifier(init=3).fit(X, y)
 
 
 @LOSSES
 def test_warm_start_continues(wine, loss):
     X, y = wine
-    model = TensorTrainClassifier(loss=loss, rank=4, max_sweeps=2, tol=0.0, warm_start=True, random_state=0)
+    model = power_classifier(loss=loss, rank=4, max_sweeps=2, tol=0.0, warm_start=True, random_state=0)
     ends = []
     for _ in range(3):
         model.fit(X, y)
@@ -312,14 +313,14 @@ def test_warm_start_continues(wine, loss):
 
 def test_without_warm_start_fits_do_not_depend_on_each_other(iris):
     X, y = iris
-    model = TensorTrainClassifier(**QUICK)
+    model = power_classifier(**QUICK)
     first = model.fit(X, y).decision_function(X)
     np.testing.assert_array_equal(model.fit(X, y).decision_function(X), first)
 
 
 def test_warm_start_refuses_other_trains(iris):
     X, y = iris
-    model = TensorTrainClassifier(warm_start=True, **QUICK).fit(X, y)
+    model = power_classifier(warm_start=True, **QUICK).fit(X, y)
     with pytest.raises(ValueError, match=r"the last fit had classes \[0, 1, 2\].*this one has \[1, 2\]"):
         clone_of_fit(model).fit(X[50:], y[50:])
     with pytest.raises(
@@ -334,7 +335,7 @@ def test_warm_start_refuses_other_trains(iris):
 
 def test_warm_start_keeps_the_maps_that_its_cores_were_learned_in(iris):
     X, y = iris
-    model = TensorTrainClassifier(warm_start=True, **QUICK).fit(X, y)
+    model = power_classifier(warm_start=True, **QUICK).fit(X, y)
     before, maps = model.decision_function(X), model.maps_
     inner = np.abs(X - X.mean(axis=0)).max(axis=1) < 2  # rows of a smaller range
     model.set_params(max_sweeps=0).fit(X[inner], y[inner])
@@ -349,7 +350,7 @@ def test_warm_start_keeps_the_maps_that_its_cores_were_learned_in(iris):
 def test_columns_may_have_different_bases(iris):
     X, y = iris
     bases = ["power", "legendre", "chebyshev", "power"]
-    model = TensorTrainClassifier(basis=bases, degree=[1, 3, 2, 2], rank=3, random_state=0).fit(X, y)
+    model = power_classifier(basis=bases, degree=[1, 3, 2, 2], rank=3, random_state=0).fit(X, y)
     assert [(m.basis, m.n) for m in model.maps_] == list(zip(bases, [2, 4, 3, 3], strict=True))
     columns = model.maps_.place(X)
     for scores, train in zip(model.decision_function(X).T, model.trains_, strict=True):
@@ -362,7 +363,7 @@ def test_columns_may_have_different_bases(iris):
 
 def test_warm_start_refuses_other_classes_of_the_same_number(iris):
     X, y = iris
-    model = TensorTrainClassifier(warm_start=True, **QUICK).fit(X, y)
+    model = power_classifier(warm_start=True, **QUICK).fit(X, y)
     with pytest.raises(ValueError, match="warm_start"):
         model.fit(X, np.array(["a", "b", "c"])[y])
 
@@ -378,8 +379,8 @@ def clone_of_fit(model):
 @DECISIONS
 def test_two_jobs_give_the_scores_of_one(wine, decision):
     X, y = wine
-    one = TensorTrainClassifier(decision=decision, n_jobs=1, **QUICK).fit(X, y)
-    two = TensorTrainClassifier(decision=decision, n_jobs=2, **QUICK).fit(X, y)
+    one = power_classifier(decision=decision, n_jobs=1, **QUICK).fit(X, y)
+    two = power_classifier(decision=decision, n_jobs=2, **QUICK).fit(X, y)
     np.testing.assert_allclose(two.decision_function(X), one.decision_function(X), rtol=0, atol=1e-10)
     assert [record["train"] for record in two.history_] == [record["train"] for record in one.history_]
     assert two.n_iter_ == one.n_iter_
@@ -391,7 +392,7 @@ def test_same_random_state_same_cores_bit_for_bit(wine, loss, init):
     X, y = wine
     options = {"loss": loss, "init": init, "rank": 5, "max_sweeps": 2}
     first, second, third = (
-        TensorTrainClassifier(**options, random_state=state).fit(X, y)
+        power_classifier(**options, random_state=state).fit(X, y)
         for state in (3, np.random.RandomState(3), np.random.RandomState(4))
     )
     for train, same, other in zip(first.trains_, second.trains_, third.trains_, strict=True):
@@ -402,13 +403,13 @@ def test_same_random_state_same_cores_bit_for_bit(wine, loss, init):
 
 def test_trains_of_one_fit_get_different_seeds(iris):
     X, y = iris
-    model = TensorTrainClassifier(init="random", max_sweeps=0, random_state=0).fit(X, y)
+    model = power_classifier(init="random", max_sweeps=0, random_state=0).fit(X, y)
     assert not np.allclose(model.trains_[0].cores[1], model.trains_[1].cores[1])
 
 
 def test_clone_pickle_and_joblib(iris, tmp_path):
     X, y = iris
-    model = TensorTrainClassifier(degree=(1, 2, 1, 2), **QUICK)
+    model = power_classifier(degree=(1, 2, 1, 2), **QUICK)
     assert clone(model).get_params() == model.get_params()
     model.fit(X, y)
     assert not hasattr(clone(model), "trains_")
@@ -422,7 +423,7 @@ def test_clone_pickle_and_joblib(iris, tmp_path):
 def test_fit_leaves_parameters_and_data_alone(iris):
     X, y = iris
     copy = X.copy()
-    model = TensorTrainClassifier(degree=[1, 2, 1, 2], rank=[9, 9, 9], class_weight={0: 2.0}, max_sweeps=1)
+    model = power_classifier(degree=[1, 2, 1, 2], rank=[9, 9, 9], class_weight={0: 2.0}, max_sweeps=1)
     before = dict(model.get_params())
     model.fit(X, y)
     assert model.get_params() == before
@@ -438,10 +439,10 @@ def test_pandas_and_feature_names(iris):
     X, y = iris
     frame = pandas.DataFrame(X, columns=["sl", "sw", "pl", "pw"])
     labels = pandas.Series(np.array(["a", "b", "c"])[y])
-    model = TensorTrainClassifier(**QUICK).fit(frame, labels)
+    model = power_classifier(**QUICK).fit(frame, labels)
     assert list(model.feature_names_in_) == ["sl", "sw", "pl", "pw"]
     assert model.n_features_in_ == 4
-    plain = TensorTrainClassifier(**QUICK).fit(X, y)
+    plain = power_classifier(**QUICK).fit(X, y)
     np.testing.assert_array_equal(model.decision_function(frame), plain.decision_function(X))
     assert not hasattr(plain, "feature_names_in_")
     with pytest.raises(ValueError, match="feature names should match"):
@@ -454,16 +455,16 @@ def test_metadata_routing_through_a_pipeline_and_a_grid_search(iris):
     X, y = iris
     weights = np.where(y == 1, 10.0, 0.1)
     with sklearn.config_context(enable_metadata_routing=True):
-        model = TensorTrainClassifier(**QUICK).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        model = power_classifier(**QUICK).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         scaler = StandardScaler().set_fit_request(sample_weight=False)
         search = GridSearchCV(Pipeline([("scaler", scaler), ("model", model)]), {"model__degree": [1, 2]}, cv=2)
         search.fit(X, y, sample_weight=weights)
         best = search.best_params_["model__degree"]
         routed = search.decision_function(X)
     Z = StandardScaler().fit_transform(X)
-    direct = TensorTrainClassifier(**QUICK, degree=best).fit(Z, y, weights).decision_function(Z)
+    direct = power_classifier(**QUICK, degree=best).fit(Z, y, weights).decision_function(Z)
     np.testing.assert_allclose(routed, direct, atol=1e-10)
-    unweighted = TensorTrainClassifier(**QUICK, degree=best).fit(Z, y).decision_function(Z)
+    unweighted = power_classifier(**QUICK, degree=best).fit(Z, y).decision_function(Z)
     assert np.abs(routed - unweighted).max() > 0.1
 
 
@@ -475,8 +476,7 @@ def test_the_rows_of_one_train_are_shared_without_changing_it(loss):
     X = np.random.default_rng(0).normal(size=(20_000, 4))
     y = X[:, 0] * X[:, 1] + X[:, 2] > 0
     alone, shared = (
-        TensorTrainClassifier(loss=loss, rank=3, max_sweeps=2, random_state=0, n_jobs=n_jobs).fit(X, y)
-        for n_jobs in (1, 2)
+        power_classifier(loss=loss, rank=3, max_sweeps=2, random_state=0, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2)
     )
     np.testing.assert_array_equal(alone.decision_function(X), shared.decision_function(X))
 
@@ -484,7 +484,7 @@ def test_the_rows_of_one_train_are_shared_without_changing_it(loss):
 @LOSSES
 def test_history_has_a_record_per_train_and_sweep(wine, loss):
     X, y = wine
-    model = TensorTrainClassifier(loss=loss, rank=4, max_sweeps=4, tol=0.0, random_state=0).fit(X, y)
+    model = power_classifier(loss=loss, rank=4, max_sweeps=4, tol=0.0, random_state=0).fit(X, y)
     assert [(record["train"], record["sweep"]) for record in model.history_] == [
         (train, sweep) for train in range(3) for sweep in range(1, 5)
     ]
@@ -505,7 +505,7 @@ def test_history_has_a_record_per_train_and_sweep(wine, loss):
 
 def test_loss_of_the_last_record_is_that_of_the_model(iris):
     X, y = _binary(iris)
-    model = TensorTrainClassifier(**QUICK).fit(X, y)
+    model = power_classifier(**QUICK).fit(X, y)
     log_loss = np.mean(np.logaddexp(0, -(2 * y - 1) * model.decision_function(X)))
     assert model.history_[-1]["loss"] == pytest.approx(log_loss, rel=1e-9)
     penalty = model.alpha / 2 * model.trains_[0].norm() ** 2
@@ -514,11 +514,11 @@ def test_loss_of_the_last_record_is_that_of_the_model(iris):
 
 def test_stop_reasons(iris):
     X, y = iris
-    loose = TensorTrainClassifier(tol=0.5, max_sweeps=50, rank=2).fit(X, y)
+    loose = power_classifier(tol=0.5, max_sweeps=50, rank=2).fit(X, y)
     assert loose.stop_reason_ == "tolerance"
     assert loose.n_iter_ < 50
-    assert TensorTrainClassifier(tol=0.0, max_sweeps=1, rank=2).fit(X, y).stop_reason_ == "max_sweeps"
-    none = TensorTrainClassifier(max_sweeps=0).fit(X, y)
+    assert power_classifier(tol=0.0, max_sweeps=1, rank=2).fit(X, y).stop_reason_ == "max_sweeps"
+    none = power_classifier(max_sweeps=0).fit(X, y)
     assert (none.n_iter_, none.history_, none.stop_reason_) == (0, [], "max_sweeps")
 
 
@@ -526,7 +526,7 @@ def test_n_iter_counts_the_longest_train_and_one_unfinished_train_decides_the_re
     X, y = iris
     outcomes = {}
     for max_sweeps in (2, 8):
-        model = TensorTrainClassifier(tol=0.02, max_sweeps=max_sweeps, rank=3, random_state=0).fit(X, y)
+        model = power_classifier(tol=0.02, max_sweeps=max_sweeps, rank=3, random_state=0).fit(X, y)
         last = {record["train"]: record for record in model.history_}
         changes = [record["decrease"] / (record["objective"] + record["decrease"]) for record in last.values()]
         outcomes[max_sweeps] = model.stop_reason_, [change <= 0.02 for change in changes]
@@ -537,7 +537,7 @@ def test_n_iter_counts_the_longest_train_and_one_unfinished_train_decides_the_re
 def test_verbose_shows_a_bar(iris, capsys):
     pytest.importorskip("tqdm")
     X, y = iris
-    TensorTrainClassifier(verbose=1, **QUICK).fit(X, y)
+    power_classifier(verbose=1, **QUICK).fit(X, y)
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "training: 100%" in captured.err
@@ -548,7 +548,7 @@ def test_verbose_shows_a_bar(iris, capsys):
 def test_verbose_without_tqdm_logs_a_line_per_sweep(iris, monkeypatch, caplog, capsys, n_jobs):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     X, y = iris
-    model = TensorTrainClassifier(verbose=1, n_jobs=n_jobs, **QUICK).fit(X, y)
+    model = power_classifier(verbose=1, n_jobs=n_jobs, **QUICK).fit(X, y)
     lines = [record for record in caplog.records if record.name == "polytrain"]
     assert len(lines) == len(model.history_)
     assert lines[-1].getMessage().startswith(f"train 3 of 3, sweep {model.history_[-1]['sweep']}: objective")
@@ -557,7 +557,7 @@ def test_verbose_without_tqdm_logs_a_line_per_sweep(iris, monkeypatch, caplog, c
 
 def test_silent_by_default(iris, capsys, caplog):
     X, y = iris
-    TensorTrainClassifier(**QUICK).fit(X, y)
+    power_classifier(**QUICK).fit(X, y)
     captured = capsys.readouterr()
     assert captured.out == captured.err == ""
     assert caplog.records == []

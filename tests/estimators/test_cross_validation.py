@@ -8,6 +8,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from polytrain import TensorTrainClassifier, TensorTrainClassifierCV
 from polytrain.rows import Rows
+from power_models import power_classifier
 
 ALPHAS = (1e-4, 1e-2, 1.0)
 QUICK = {"rank": 3, "max_sweeps": 2, "random_state": 0}
@@ -40,7 +41,7 @@ def test_chosen_alpha_has_the_least_mean_error(fitted):
 
 def test_final_model_is_the_plain_one_with_that_alpha(fitted, noisy):
     X, y = noisy
-    plain = TensorTrainClassifier(alpha=fitted.alpha_, **QUICK).fit(X, y)
+    plain = power_classifier(alpha=fitted.alpha_, **QUICK).fit(X, y)
     np.testing.assert_array_equal(fitted.decision_function(X), plain.decision_function(X))
     np.testing.assert_array_equal(fitted.predict_proba(X), plain.predict_proba(X))
 
@@ -64,7 +65,7 @@ def test_equals_a_loop_by_hand(noisy, weighted):
     expected = np.zeros((3, 4))
     for a, alpha in enumerate(sorted(ALPHAS, reverse=True)):
         for f, (train, test) in enumerate(folds.split(X, y)):
-            part = TensorTrainClassifier(alpha=alpha, random_state=9, **options)
+            part = power_classifier(alpha=alpha, random_state=9, **options)
             part.fit(X[train], y[train], None if weights is None else weights[train])
             wrong = part.predict(X[test]) != y[test]
             expected[a, f] = np.average(wrong, weights=None if weights is None else weights[test])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from power_models import power_classifier, power_regressor
 
 ALPHA = 1e-2
 WEIGHTED = pytest.mark.parametrize("weighted", [False, True])
@@ -64,9 +64,9 @@ def _expected(kind, features, y, weights):
 def _actual(kind, X, y, weights, **options):
     options = {"alpha": ALPHA, "random_state": 0, "tol": 0.0, **options}
     if kind == "regressor":
-        return TensorTrainRegressor(**options).fit(X, y, weights).predict(X)
+        return power_regressor(**options).fit(X, y, weights).predict(X)
     labels = np.where(y > np.median(y), 1.0, -1.0)
-    return TensorTrainClassifier(loss=kind, **options).fit(X, labels, weights).decision_function(X)
+    return power_classifier(loss=kind, **options).fit(X, labels, weights).decision_function(X)
 
 
 KINDS = pytest.mark.parametrize(("kind", "atol"), [("regressor", 1e-9), ("squared", 1e-9), ("logistic", 1e-6)])
@@ -113,7 +113,7 @@ def test_every_solver_finds_the_explicit_model(kind, atol, solver):
 def test_one_vs_rest_learns_each_class_against_the_rest(loss):
     X, y, _ = _data(4, 3)
     labels = np.digitize(y, np.quantile(y, [0.3, 0.7]))
-    model = TensorTrainClassifier(loss=loss, alpha=ALPHA, max_sweeps=0, random_state=0).fit(X, labels)
+    model = power_classifier(loss=loss, alpha=ALPHA, max_sweeps=0, random_state=0).fit(X, labels)
     for label, scores in enumerate(model.decision_function(X).T):
         target = np.where(labels == label, 1.0, -1.0)
         explicit = _ridge if loss == "squared" else _logistic
@@ -123,7 +123,7 @@ def test_one_vs_rest_learns_each_class_against_the_rest(loss):
 def test_one_vs_one_learns_each_pair_on_its_own_rows():
     X, y, _ = _data(4, 3)
     labels = np.digitize(y, np.quantile(y, [0.3, 0.7]))
-    model = TensorTrainClassifier(
+    model = power_classifier(
         loss="squared", decision="one-vs-one", alpha=ALPHA, max_sweeps=0, scale=None, random_state=0
     ).fit(_scaled(X), labels)
     for train, (i, j) in zip(model.trains_, [(0, 1), (0, 2), (1, 2)], strict=True):

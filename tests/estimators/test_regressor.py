@@ -8,7 +8,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 
-from polytrain import TensorTrain, TensorTrainRegressor
+from polytrain import TensorTrain
+from power_models import power_regressor
 
 QUICK = {"rank": 3, "max_sweeps": 3, "random_state": 0}
 
@@ -20,7 +21,7 @@ def diabetes():
 
 
 def _predicted(X, y, weights=None, at=None, **options):
-    model = TensorTrainRegressor(**{**QUICK, "tol": 0.0, **options}).fit(X, y, weights)
+    model = power_regressor(**{**QUICK, "tol": 0.0, **options}).fit(X, y, weights)
     return model.predict(X if at is None else at)
 
 
@@ -28,14 +29,14 @@ def _predicted(X, y, weights=None, at=None, **options):
 def test_recovers_a_polynomial(basis):
     X = np.random.default_rng(0).uniform(-3, 5, (300, 4))
     y = 2 + X[:, 0] * X[:, 1] ** 2 - X[:, 2] * X[:, 3] + 5 * X[:, 3]
-    model = TensorTrainRegressor(basis=basis, rank=5, alpha=1e-10, tol=1e-12, max_sweeps=40, random_state=0).fit(X, y)
+    model = power_regressor(basis=basis, rank=5, alpha=1e-10, tol=1e-12, max_sweeps=40, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.predict(X), y, atol=1e-3 * np.abs(y).max())
 
 
 def test_intercept_is_the_weighted_mean_and_is_not_regularised(diabetes):
     X, y = diabetes
     weights = np.random.default_rng(0).uniform(0, 1, len(X))
-    model = TensorTrainRegressor(alpha=1e9, **QUICK).fit(X, y, weights)
+    model = power_regressor(alpha=1e9, **QUICK).fit(X, y, weights)
     assert model.intercept_ == pytest.approx(np.average(y, weights=weights), rel=1e-12)
     np.testing.assert_allclose(model.predict(X), model.intercept_, atol=1e-3)
 
@@ -75,7 +76,7 @@ def test_rescaling_and_shifting_features_changes_nothing(diabetes):
 
 def test_prediction_far_outside_is_that_at_the_clipped_point(diabetes):
     X, y = diabetes
-    model = TensorTrainRegressor(**QUICK).fit(X, y)
+    model = power_regressor(**QUICK).fit(X, y)
     far = np.random.default_rng(0).normal(0, 1e8, (30, 5))
     clipped = np.clip(far, X.min(axis=0), X.max(axis=0))
     np.testing.assert_array_equal(model.predict(far), model.predict(clipped))
@@ -85,7 +86,7 @@ def test_prediction_far_outside_is_that_at_the_clipped_point(diabetes):
 def test_without_scaling_the_train_is_the_polynomial_in_the_raw_features():
     X = np.random.default_rng(0).uniform(-1, 1, (50, 3))
     y = X[:, 0] * X[:, 1] + X[:, 2]
-    model = TensorTrainRegressor(scale=None, **QUICK).fit(X, y)
+    model = power_regressor(scale=None, **QUICK).fit(X, y)
     assert all(feature_map.range is None for feature_map in model.maps_)
     outside = 2 * X
     np.testing.assert_allclose(model.predict(outside), model.trains_[0].evaluate(outside) + model.intercept_)
@@ -99,7 +100,7 @@ def test_float32_is_close_to_float64(diabetes):
 
 def test_same_random_state_same_cores_and_pickle(diabetes):
     X, y = diabetes
-    first, second = (TensorTrainRegressor(rank=5, max_sweeps=2, random_state=1).fit(X, y) for _ in range(2))
+    first, second = (power_regressor(rank=5, max_sweeps=2, random_state=1).fit(X, y) for _ in range(2))
     for core, same in zip(first.trains_[0].cores, second.trains_[0].cores, strict=True):
         np.testing.assert_array_equal(core, same)
         assert core.flags.c_contiguous
@@ -109,17 +110,17 @@ def test_same_random_state_same_cores_and_pickle(diabetes):
 
 def test_init_given(diabetes):
     X, y = diabetes
-    first = TensorTrainRegressor(**QUICK).fit(X, y)
+    first = power_regressor(**QUICK).fit(X, y)
     for init in (first.trains_[0], first.trains_, list(first.trains_[0].cores)):
-        again = TensorTrainRegressor(init=init, rank=4, max_sweeps=0).fit(X, y)
+        again = power_regressor(init=init, rank=4, max_sweeps=0).fit(X, y)
         np.testing.assert_allclose(again.predict(X), first.predict(X), atol=1e-9)
     with pytest.raises(ValueError, match=r"init\[0\] has dimensions \(2, 2\)"):
-        TensorTrainRegressor(init=TensorTrain.zeros((2, 2))).fit(X, y)
+        power_regressor(init=TensorTrain.zeros((2, 2))).fit(X, y)
 
 
 def test_warm_start_continues_and_refuses_another_degree(diabetes):
     X, y = diabetes
-    model = TensorTrainRegressor(rank=4, max_sweeps=2, tol=0.0, warm_start=True, random_state=0).fit(X, y)
+    model = power_regressor(rank=4, max_sweeps=2, tol=0.0, warm_start=True, random_state=0).fit(X, y)
     end = model.history_[-1]["objective"]
     model.fit(X, y)
     assert model.history_[0]["objective"] <= end * (1 + 1e-10)
@@ -129,13 +130,13 @@ def test_warm_start_continues_and_refuses_another_degree(diabetes):
 
 def test_history_and_stop_reason(diabetes):
     X, y = diabetes
-    model = TensorTrainRegressor(rank=4, max_sweeps=5, tol=0.0, random_state=0).fit(X, y)
+    model = power_regressor(rank=4, max_sweeps=5, tol=0.0, random_state=0).fit(X, y)
     assert [record["sweep"] for record in model.history_] == [1, 2, 3, 4, 5]
     objectives = [record["objective"] for record in model.history_]
     assert all(after <= before * (1 + 1e-10) for before, after in pairwise(objectives))
     assert model.history_[-1]["loss"] == pytest.approx(np.mean((model.predict(X) - y) ** 2), rel=1e-9)
     assert (model.n_iter_, model.stop_reason_) == (5, "max_sweeps")
-    assert TensorTrainRegressor(tol=0.5, rank=2).fit(X, y).stop_reason_ == "tolerance"
+    assert power_regressor(tol=0.5, rank=2).fit(X, y).stop_reason_ == "tolerance"
 
 
 def test_constant_target_is_predicted_exactly(diabetes):

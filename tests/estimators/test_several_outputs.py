@@ -6,9 +6,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import polytrain
-from polytrain import TensorTrainRegressor
 from polytrain.explain import partial_dependence, sobol_indices, top_terms
 from polytrain.export import to_onnx
+from power_models import power_regressor
 
 SETTINGS = {"rank": 3, "max_sweeps": 3, "random_state": 0}
 
@@ -23,7 +23,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def model(rows):
-    return TensorTrainRegressor(**SETTINGS).fit(*rows)
+    return power_regressor(**SETTINGS).fit(*rows)
 
 
 def test_every_output_is_learned_as_if_it_were_alone(rows, model):
@@ -33,7 +33,7 @@ def test_every_output_is_learned_as_if_it_were_alone(rows, model):
     assert len(model.trains_) == 3
     assert model.intercept_.shape == (3,)
     for output, tolerance in enumerate((1e-12, 1e-6, 1e-12)):
-        alone = TensorTrainRegressor(**SETTINGS).fit(X, y[:, output], weights)
+        alone = power_regressor(**SETTINGS).fit(X, y[:, output], weights)
         # The first begins with the same random numbers, and the last needs none.
         np.testing.assert_allclose(predicted[:, output], alone.predict(X), rtol=tolerance, atol=tolerance)
         assert model.intercept_[output] == pytest.approx(alone.intercept_, rel=1e-14)
@@ -45,7 +45,7 @@ def test_every_output_is_learned_as_if_it_were_alone(rows, model):
 def test_processes_blocks_and_files_change_nothing(rows, model, tmp_path):
     X, y, weights = rows
     expected = model.predict(X)
-    shared = TensorTrainRegressor(n_jobs=2, **SETTINGS).fit(X, y, weights)
+    shared = power_regressor(n_jobs=2, **SETTINGS).fit(X, y, weights)
     np.testing.assert_array_equal(shared.predict(X), expected)
 
     class Blocks:
@@ -53,7 +53,7 @@ def test_processes_blocks_and_files_change_nothing(rows, model, tmp_path):
             yield X[:100], y[:100], weights[:100]
             yield X[100:], y[100:], weights[100:]
 
-    np.testing.assert_allclose(TensorTrainRegressor(**SETTINGS).fit(Blocks()).predict(X), expected, rtol=1e-9)
+    np.testing.assert_allclose(power_regressor(**SETTINGS).fit(Blocks()).predict(X), expected, rtol=1e-9)
     model.save(tmp_path / "model")
     loaded = polytrain.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(X), expected)
@@ -62,16 +62,16 @@ def test_processes_blocks_and_files_change_nothing(rows, model, tmp_path):
 
 def test_one_column_stays_a_column(rows):
     X, y, _ = rows
-    column = TensorTrainRegressor(**SETTINGS).fit(X, y[:, :1])
+    column = power_regressor(**SETTINGS).fit(X, y[:, :1])
     assert column.predict(X).shape == (300, 1)
-    line = TensorTrainRegressor(**SETTINGS).fit(X, y[:, 0])
+    line = power_regressor(**SETTINGS).fit(X, y[:, 0])
     np.testing.assert_array_equal(column.predict(X)[:, 0], line.predict(X))
     assert isinstance(line.intercept_, float)
 
 
 def test_warm_starts_need_the_same_number_of_outputs(rows):
     X, y, _ = rows
-    model = TensorTrainRegressor(warm_start=True, **SETTINGS).fit(X, y)
+    model = power_regressor(warm_start=True, **SETTINGS).fit(X, y)
     objective = model.history_[-1]["objective"]
     assert model.fit(X, y).history_[-1]["objective"] <= objective * (1 + 1e-12)
     with pytest.raises(ValueError, match=r"the last fit has 3 trains and this one needs 2.*number of outputs"):
@@ -94,7 +94,7 @@ def test_explanations_speak_of_every_output(rows, model):
 def test_onnx_alone_and_in_a_pipeline(rows, model):
     onnxruntime = pytest.importorskip("onnxruntime")
     X, y, _ = rows
-    for fitted in (model, make_pipeline(StandardScaler(), TensorTrainRegressor(**SETTINGS)).fit(X, y)):
+    for fitted in (model, make_pipeline(StandardScaler(), power_regressor(**SETTINGS)).fit(X, y)):
         graph = to_onnx(fitted, dtype="float64").SerializeToString()
         session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
         found = session.run(None, {"X": X})[0]

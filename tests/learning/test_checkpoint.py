@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from reference import make_problem
 
-from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain import TensorTrainRegressor
 from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
 from polytrain.tensor import clip_ranks
+from power_models import CLASSIFIER_POWERS, power_classifier
 
 
 class Stopped(Exception):
@@ -83,19 +84,20 @@ def test_estimators_keep_one_file_per_train(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 4))
     y = np.digitize(X[:, 0] * X[:, 1], [-0.3, 0.3])
-    model = TensorTrainClassifier(rank=2, random_state=0, checkpoint=tmp_path / "new" / "folder").fit(X, y)
+    model = power_classifier(rank=2, random_state=0, checkpoint=tmp_path / "new" / "folder").fit(X, y)
     assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == [
         f"train-00{k}.safetensors" for k in range(3)
     ]
-    expected = TensorTrainClassifier(rank=2, random_state=0).fit(X, y)
-    again = TensorTrainClassifier(rank=2, random_state=0, n_jobs=2, checkpoint=tmp_path / "new" / "folder").fit(X, y)
+    expected = power_classifier(rank=2, random_state=0).fit(X, y)
+    again = power_classifier(rank=2, random_state=0, n_jobs=2, checkpoint=tmp_path / "new" / "folder").fit(X, y)
     for fitted in (model, again):
         np.testing.assert_array_equal(fitted.decision_function(X), expected.decision_function(X))
     with pytest.raises(ValueError, match="checkpoint needs an integer random_state, got None"):
         TensorTrainRegressor(checkpoint=tmp_path).fit(X, y)
 
 
-SCRIPT = """
+SETTINGS = {**CLASSIFIER_POWERS, "rank": 4, "max_sweeps": 12, "tol": 0.0, "random_state": 0}
+SCRIPT = f"""
 import sys
 import numpy as np
 from polytrain import TensorTrainClassifier
@@ -104,7 +106,7 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(4000, 8))
 y = (X[:, 0] * X[:, 1] + X[:, 2] > 0).astype(int)
 print("ready", flush=True)
-model = TensorTrainClassifier(rank=4, max_sweeps=12, tol=0.0, random_state=0, checkpoint=sys.argv[1]).fit(X, y)
+model = TensorTrainClassifier(**{SETTINGS}, checkpoint=sys.argv[1]).fit(X, y)
 np.savez(sys.argv[2], *model.trains_[0].cores)
 """
 

@@ -12,7 +12,6 @@ from reference import (
     objective,
 )
 
-from polytrain import TensorTrainRegressor
 from polytrain.learning import core_solvers
 from polytrain.learning.core_solvers import SOLVERS, CoreSolver, solve_linear
 from polytrain.learning.engines.tasks import TaskEngine
@@ -20,6 +19,7 @@ from polytrain.learning.gauge import fit_ranks, shift_right
 from polytrain.learning.losses import get_loss
 from polytrain.learning.problem import GRADIENT, Need
 from polytrain.tensor import clip_ranks
+from power_models import power_regressor
 
 ALPHA = 1e-2
 
@@ -256,6 +256,6 @@ def test_rows_that_depend_on_each_other_do_not_stop_an_update():
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(100, 12)), 3, axis=0)
     y = rng.normal(size=300)
-    model = TensorTrainRegressor(basis="spline", rank=8, alpha=1e-6, bandwidth=30.0, max_sweeps=1, random_state=0)
+    model = power_regressor(basis="spline", rank=8, alpha=1e-6, bandwidth=30.0, max_sweeps=1, random_state=0)
     assert np.isfinite(model.fit(X, y).predict(X)).all()
     assert min(record["decrease"] for record in model.history_) >= 0

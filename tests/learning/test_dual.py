@@ -8,13 +8,14 @@ import pytest
 from reference import dense_scores, dense_tensor, is_left_orthogonal, is_right_orthogonal, make_problem, objective
 from sklearn.kernel_ridge import KernelRidge
 
-from polytrain import TensorTrain, TensorTrainClassifier, TensorTrainRegressor
+from polytrain import TensorTrain
 from polytrain.learning.dual import _right_kernels, product_kernel, round_rank_ones, solve_dual
 from polytrain.learning.engines.tasks import TaskEngine
 from polytrain.learning.losses import get_loss
 from polytrain.learning.start import dual_start
 from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
 from polytrain.tensor import clip_ranks
+from power_models import power_classifier, power_regressor
 
 
 def _values(problem):
@@ -35,7 +36,7 @@ def test_solution_is_that_of_the_explicit_ridge_problem(dims, alpha):
     np.testing.assert_allclose(product_kernel(_values(problem)), features @ features.T, atol=1e-12)
     matrix = features.T @ (problem.weights[:, None] * features) + 0.5 * alpha * np.eye(features.shape[1])
     expected = np.linalg.solve(matrix, features.T @ (problem.weights * problem.target))
-    coefficients = solve_dual(_values(problem), problem.target, problem.weights, alpha)
+    coefficients = solve_dual(product_kernel(_values(problem)), problem.target, problem.weights, alpha)
     np.testing.assert_allclose(features.T @ coefficients, expected, atol=1e-10)
 
 
@@ -124,7 +125,7 @@ def test_estimator_without_sweeps_is_kernel_ridge_regression():
     X = rng.uniform(-1, 1, (30, 3))
     y = X[:, 0] * X[:, 1] + X[:, 2] ** 2
     weights = rng.uniform(0.5, 2, 30)
-    model = TensorTrainRegressor(basis="spline", rank=64, alpha=1e-2, init="dual", max_sweeps=0).fit(X, y, weights)
+    model = power_regressor(basis="spline", rank=64, alpha=1e-2, init="dual", max_sweeps=0).fit(X, y, weights)
 
     def kernel(one, other):
         product = np.ones((len(one), len(other)))
@@ -144,8 +145,8 @@ def test_weights_and_repetition_are_the_same():
     X = rng.uniform(-1, 1, (40, 4))
     y, counts = (X[:, 0] * X[:, 1] > 0), rng.integers(1, 4, 40)
     settings = {"loss": "squared", "rank": 4, "init": "dual", "max_sweeps": 1, "random_state": 0}
-    weighted = TensorTrainClassifier(**settings).fit(X, y, counts)
-    repeated = TensorTrainClassifier(**settings).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    weighted = power_classifier(**settings).fit(X, y, counts)
+    repeated = power_classifier(**settings).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-6)
 
 
@@ -160,7 +161,7 @@ def test_of_many_rows_a_sample_is_solved():
 def test_few_rows_of_very_many_columns():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 2000))
-    model = TensorTrainRegressor(degree=1, rank=4, init="dual", max_sweeps=0, alpha=1e-3).fit(X, X[:, 0])
+    model = power_regressor(degree=1, rank=4, init="dual", max_sweeps=0, alpha=1e-3).fit(X, X[:, 0])
     assert np.isfinite(model.predict(X)).all()
     assert len(model.maps_) == 2000
 
@@ -192,4 +193,4 @@ def test_numbers_of_rows_beyond_counting():
 def test_a_kernel_that_overflows_says_what_to_do():
     X = np.where(np.random.default_rng(0).random((40, 1100)) > 0.5, 1.0, -1.0)
     with pytest.raises(ValueError, match=r"the kernel of init='dual' overflows with 1100 columns; use init='linear'"):
-        TensorTrainRegressor(init="dual", rank=2, max_sweeps=0).fit(X, X[:, 0])
+        power_regressor(init="dual", rank=2, max_sweeps=0).fit(X, X[:, 0])

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from scipy.special import eval_legendre
 
 import polytrain
-from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.explain import partial_dependence, sobol_indices
 from polytrain.export import to_c, to_onnx
 from polytrain.maps import CategoryMap, ColumnSummary, MapSettings, TableMap, fit_map
 from polytrain.maps.karhunen_loeve import eigenfunctions, gauss_kernel, level_kernel, spline_kernel
 from polytrain.rows.sketch import RowSketch, sketch_rows
-from polytrain.rows.summary import RawRows
+from polytrain.rows.summary import RawRows, summarise
+from power_models import power_classifier, power_regressor
 
 BASES = [*TableMap.bases, "category"]
 
@@ -135,7 +135,7 @@ def test_odd_columns_are_fine(basis, kind):
     }[kind]
     X = np.column_stack([rng.normal(size=300), column])
     y = X[:, 0] + (column > np.median(column))
-    model = TensorTrainRegressor(basis=["spline", basis], rank=3, alpha=1e-3, random_state=0).fit(X, y)
+    model = power_regressor(basis=["spline", basis], rank=3, alpha=1e-3, random_state=0).fit(X, y)
     assert np.isfinite(model.predict(X)).all()
     if basis != "category" or kind in ("constant", "two values", "integers"):
         # A smooth function of the range cannot do much with a column that is all in one place of it.
@@ -190,7 +190,7 @@ def mixed():
     )
     y = np.abs(X[:, 0]) * np.array([0, 2, -1, 0.5, 3, 1])[X[:, 2].astype(int)] + np.log(X[:, 1])
     settings = {"basis": ["spline", "gauss-rank", "category", "spline"], "rank": 6, "alpha": 1e-5, "max_sweeps": 6}
-    return TensorTrainRegressor(random_state=0, bandwidth=2.0, **settings).fit(X, y), X, y
+    return power_regressor(random_state=0, bandwidth=2.0, **settings).fit(X, y), X, y
 
 
 def test_mixed_maps_learn_and_go_everywhere(mixed, tmp_path):
@@ -229,12 +229,12 @@ def test_mixed_maps_learn_and_go_everywhere(mixed, tmp_path):
 def test_bandwidth_is_the_size_of_the_prior(mixed):
     _, X, _ = mixed
     for bandwidth in (0.5, 2.0):
-        model = TensorTrainRegressor(basis="spline", bandwidth=bandwidth, rank=1, max_sweeps=0).fit(X, X[:, 0])
+        model = power_regressor(basis="spline", bandwidth=bandwidth, rank=1, max_sweeps=0).fit(X, X[:, 0])
         total = sum(float(np.square(feature_map.prior[1:]).sum()) for feature_map in model.maps_)
         assert total == pytest.approx(0.75 * bandwidth**2, rel=0.05)  # one of the four columns is constant
     for wrong in (0.0, -1.0, "wide", np.inf):
         with pytest.raises(ValueError, match="bandwidth must be"):
-            TensorTrainRegressor(bandwidth=wrong).fit(X, X[:, 0])
+            power_regressor(bandwidth=wrong).fit(X, X[:, 0])
 
 
 def test_thresholds_are_learned_by_splines_where_squares_cannot():
@@ -242,15 +242,15 @@ def test_thresholds_are_learned_by_splines_where_squares_cannot():
     X = rng.uniform(-1, 1, (2000, 3))
     y = (np.floor(2 * X[:, 0]) + np.floor(2 * X[:, 1])) % 2 > 0
     settings = {"rank": 4, "alpha": 1e-4, "random_state": 0, "loss": "squared"}
-    square = TensorTrainClassifier(**settings).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:])
-    spline = TensorTrainClassifier(basis="spline", bandwidth=3.0, **settings).fit(X[:1000], y[:1000])
+    square = power_classifier(**settings).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:])
+    spline = power_classifier(basis="spline", bandwidth=3.0, **settings).fit(X[:1000], y[:1000])
     assert spline.score(X[1000:], y[1000:]) > 0.9
     assert square < 0.7
 
 
 def test_warm_starts_keep_the_knots(mixed):
     _, X, y = mixed
-    model = TensorTrainRegressor(basis="spline", rank=3, warm_start=True, random_state=0).fit(X, y)
+    model = power_regressor(basis="spline", rank=3, warm_start=True, random_state=0).fit(X, y)
     maps, before = model.maps_, model.predict(X)
     model.set_params(max_sweeps=0).fit(X[:100], y[:100])
     assert model.maps_ == maps
@@ -259,33 +259,93 @@ def test_warm_starts_keep_the_knots(mixed):
     )  # the intercept is that of the new rows
 
 
-@settings(max_examples=40, deadline=None)
-@given(n_rows=st.integers(1, 60), cuts=st.lists(st.integers(0, 60), max_size=3), seed=st.integers(0, 99))
-def test_sketches_of_partitions_merge_to_that_of_all_rows(n_rows, cuts, seed):
+def sketched(X, y, weights, classify=False):
+    rows = RawRows(X, y, weights)
+    return sketch_rows(rows, summarise(rows, classify))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n_rows=st.integers(1, 60),
+    cuts=st.lists(st.integers(0, 60), max_size=3),
+    targets=st.sampled_from(["labels", "one number", "two numbers"]),
+    seed=st.integers(0, 99),
+)
+def test_sketches_of_partitions_merge_to_that_of_all_rows(n_rows, cuts, targets, seed):
     rng = np.random.default_rng(seed)
     X = rng.integers(-2, 3, (n_rows, 2)).astype(float)
     weights = rng.integers(0, 3, n_rows).astype(float)
     weights[0] = 1.0
-    whole = sketch_rows(RawRows(X, X[:, 0], weights))
+    y = {
+        "labels": np.array(["ash", "birch", "cedar"])[rng.integers(0, 3, n_rows)],
+        "one number": rng.normal(size=n_rows),
+        "two numbers": 1e300 * rng.normal(size=(n_rows, 2)),
+    }[targets]
+    whole_rows = RawRows(X, y, weights)
+    summary = summarise(whole_rows, classify=targets == "labels")
+    whole = sketch_rows(whole_rows, summary)
     bounds = sorted(min(cut, n_rows) for cut in cuts)
-    pieces = zip(np.split(X, bounds), np.split(weights, bounds), strict=True)
-    merged = RowSketch.merge([sketch_rows(RawRows(x, x[:, 0], w)) for x, w in pieces])
+    pieces = zip(*(np.split(array, bounds) for array in (X, y, weights)), strict=True)
+    merged = RowSketch.merge([sketch_rows(RawRows(*piece), summary) for piece in pieces])
     for name in ("hashes", "X", "weights"):
         np.testing.assert_array_equal(getattr(merged, name), getattr(whole, name))
-    expected = {tuple(row): weights[(row == X).all(axis=1)].sum() for row in X[weights > 0] + 0.0}
-    assert {tuple(row): weight for row, weight in zip(whole.X, whole.weights, strict=True)} == expected
+    np.testing.assert_allclose(merged.sums, whole.sums, atol=1e-13)
+    # In units of the largest weight and of the largest target.
+    units = weights / weights.max()
+    if targets == "labels":
+        shares = units[:, None] * (y[:, None] == np.unique(y[weights > 0]))
+    else:
+        outputs = y.reshape(n_rows, -1)
+        shares = units[:, None] * (outputs / np.abs(outputs[weights > 0]).max(axis=0))
+    different = {tuple(row) for row in X[weights > 0] + 0.0}
+    assert len(whole.X) == whole.n_distinct == len(different)
+    for row, weight, sums in zip(whole.X, whole.weights, whole.sums, strict=True):
+        same = (row == X).all(axis=1)
+        assert tuple(row) in different
+        assert weight == pytest.approx(units[same].sum())
+        np.testing.assert_allclose(sums, shares[same].sum(axis=0), atol=1e-13)
 
 
 def test_a_sketch_of_many_rows_is_a_fair_sample_that_no_repetition_changes():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30_000, 2))
-    sketch = sketch_rows(RawRows(X, X[:, 0], np.ones(30_000)))
+    sketch = sketched(X, X[:, 0], np.ones(30_000))
     assert len(sketch.X) == 4096
     np.testing.assert_allclose(np.quantile(sketch.X, [0.1, 0.5, 0.9]), np.quantile(X, [0.1, 0.5, 0.9]), atol=0.05)
     order = rng.permutation(60_000) % 30_000
-    again = sketch_rows(RawRows(X[order], X[order, 0], np.full(60_000, 0.5)))
+    again = sketched(X[order], X[order, 0], np.full(60_000, 0.5))
     np.testing.assert_array_equal(again.X, sketch.X)
-    np.testing.assert_array_equal(again.weights, sketch.weights)
+    np.testing.assert_array_equal(again.weights, 2 * sketch.weights)
+    np.testing.assert_allclose(again.sums, 2 * sketch.sums, rtol=1e-14)
+
+
+@pytest.mark.parametrize("n_distinct", [1, 500, 4095])
+def test_different_rows_are_counted_exactly_where_they_are_few(n_distinct):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_distinct, 3))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[0] = 0.0
+    rows = np.concatenate([X, X[rng.integers(0, n_distinct, 10_000)]])
+    rows[-5:] = -0.0  # the same as 0
+    assert sketched(rows, np.zeros(len(rows)), np.ones(len(rows))).n_distinct == len(
+        np.unique(np.nan_to_num(X, nan=99.0), axis=0)
+    )
+
+
+@pytest.mark.parametrize("n_distinct", [4096, 6000, 40_000, 300_000])
+@pytest.mark.parametrize("kind", ["normal", "integers", "one column"])
+def test_many_different_rows_are_counted_within_a_tenth(n_distinct, kind):
+    rng = np.random.default_rng(1)
+    X = {
+        "normal": lambda: rng.normal(size=(n_distinct, 2)),
+        "integers": lambda: np.stack([np.arange(n_distinct) % 700, np.arange(n_distinct) // 700], axis=1),
+        "one column": lambda: np.arange(n_distinct)[:, None],
+    }[kind]().astype(float)
+    rows = np.concatenate([X, X[: n_distinct // 3]])
+    found = sketched(rows, np.arange(len(rows)) % 3 > 0, np.ones(len(rows)), classify=True)
+    assert found.n_distinct == pytest.approx(n_distinct, rel=0.1)
+    assert found.first(100).n_rows == 100
+    np.testing.assert_array_equal(found.first(100).sums, found.sums[:100])
 
 
 def test_blocks_give_the_model_of_arrays():
@@ -301,10 +361,10 @@ def test_blocks_give_the_model_of_arrays():
                 yield X[rows], y[rows], weights[rows]
 
     settings = {"basis": "spline-rank", "rank": 3, "max_sweeps": 2, "random_state": 0}
-    expected = TensorTrainRegressor(**settings).fit(X, y, weights)
+    expected = power_regressor(**settings).fit(X, y, weights)
     for factor in (1.0, 1e307):  # sums of such weights overflow
         weights = weights * factor
-        model = TensorTrainRegressor(max_memory="1 MB", **settings).fit(Blocks())
+        model = power_regressor(max_memory="1 MB", **settings).fit(Blocks())
         np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-8)
         assert model.maps_.dims == expected.maps_.dims
 
@@ -315,9 +375,9 @@ def test_all_levels_are_told_apart_however_frequent():
     X = np.column_stack([codes, rng.normal(size=1000)])
     y = rng.normal(size=50)[codes]
     settings = {"basis": ["category", "spline"], "alpha": 1e-8, "rank": 4, "random_state": 0}
-    plain = TensorTrainRegressor(**settings).fit(X, y)
+    plain = power_regressor(**settings).fit(X, y)
     assert plain.score(X, y) > 0.9999
-    nearly = TensorTrainRegressor(**settings).fit(X, y, rng.uniform(0.999, 1.001, 1000))
+    nearly = power_regressor(**settings).fit(X, y, rng.uniform(0.999, 1.001, 1000))
     np.testing.assert_allclose(nearly.predict(X), plain.predict(X), atol=1e-3)
 
 
@@ -344,7 +404,7 @@ def test_values_too_close_to_be_told_apart_are_one(basis, column):
 def test_knots_that_float_cannot_tell_apart_are_exported(tmp_path):
     rng = np.random.default_rng(0)
     X = np.column_stack([1.7e9 + rng.integers(0, 300, 400), rng.normal(size=400)])
-    model = TensorTrainRegressor(basis="spline", rank=2, alpha=1e-3, random_state=0).fit(X, X[:, 1])
+    model = power_regressor(basis="spline", rank=2, alpha=1e-3, random_state=0).fit(X, X[:, 1])
     (tmp_path / "model.c").write_text(to_c(model, dtype="float32"))
     subprocess.run(["cc", "-std=c99", "-shared", "-fPIC", "-o", tmp_path / "m.so", tmp_path / "model.c"], check=True)
     predict = ctypes.CDLL(str(tmp_path / "m.so")).model_predict
@@ -357,7 +417,7 @@ def test_knots_that_float_cannot_tell_apart_are_exported(tmp_path):
 def test_very_many_columns_with_very_many_functions():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 1000))
-    model = TensorTrainRegressor(basis="spline", rank=2, max_sweeps=0, random_state=0).fit(X, X[:, 0])
+    model = power_regressor(basis="spline", rank=2, max_sweeps=0, random_state=0).fit(X, X[:, 0])
     assert sum(model.maps_.linear_sizes()) == 4000
     assert np.isfinite(model.predict(X)).all()
 
@@ -394,7 +454,7 @@ def test_smooth_functions_learn_smooth_targets_from_few_rows():
     X = rng.uniform(-1, 1, (300, 3))
     y = np.sin(3 * X[:, 0]) * X[:, 1] + np.exp(X[:, 2])
     for basis in ("smooth", "smooth-rank"):
-        model = TensorTrainRegressor(basis=basis, rank=3, alpha=1e-6, random_state=0).fit(X[:150], y[:150])
+        model = power_regressor(basis=basis, rank=3, alpha=1e-6, random_state=0).fit(X[:150], y[:150])
         assert model.score(X[150:], y[150:]) > 0.98
 
 
@@ -414,6 +474,6 @@ def test_levels_with_few_rows_stay_close_to_the_mean():
     found = []
     for n_rare in (1, 10, 100):
         X = np.column_stack([np.arange(1000) < n_rare, np.zeros(1000)]).astype(float)
-        model = TensorTrainRegressor(basis=["category", "spline"], alpha=0.01, rank=1, random_state=0).fit(X, X[:, 0])
+        model = power_regressor(basis=["category", "spline"], alpha=0.01, rank=1, random_state=0).fit(X, X[:, 0])
         found.append(model.predict(X[:1])[0] - model.predict(X[-1:])[0])
     assert found[0] < 0.3 < 0.6 < found[1] < 0.9 < found[2]

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain import TensorTrainClassifierCV
 from polytrain.learning import sampling
 from polytrain.learning.blocks import LinearBlock
 from polytrain.rows import ClassTarget, NumberTarget, Summary
 from polytrain.rows import rows as rows_module
 from polytrain.rows.summary import RawRows, summarise
 from polytrain.rows.targets import PlacedBlock
+from power_models import power_classifier, power_regressor
 
 
 class Blocks:
@@ -77,8 +78,8 @@ def test_huge_targets_and_weights_are_learned_alike_from_arrays_and_blocks(size)
     weights = rng.uniform(0.5, 1, 3000) * 1e307
     settings = {"rank": 2, "max_sweeps": 2, "random_state": 0}
     with np.errstate(over="ignore"):  # the history holds squares of the targets
-        expected = TensorTrainRegressor(**settings).fit(X, y, weights)
-        model = TensorTrainRegressor(**settings).fit(Blocks((1000, 1700, 300), X, y, weights))
+        expected = power_regressor(**settings).fit(X, y, weights)
+        model = power_regressor(**settings).fit(Blocks((1000, 1700, 300), X, y, weights))
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-9)
     assert np.abs(expected.predict(X) - y).max() < 0.1 * size
 
@@ -117,10 +118,10 @@ def test_keys_and_linear_gram_matrix_are_computed_once_per_fit(monkeypatch):
     monkeypatch.setattr(rows_module, "row_keys", counted_keys)
     monkeypatch.setattr("polytrain.learning.problem.row_keys", counted_keys)
     monkeypatch.setattr(LinearBlock, "gram_moments", counted_gram)
-    model = TensorTrainClassifier(loss="squared", rank=2, random_state=0).fit(X, y)
+    model = power_classifier(loss="squared", rank=2, random_state=0).fit(X, y)
     assert model.history_[0]["n_rows"] < 5000  # samples were taken
     assert counts == {"keys": 1, "gram": 1}
-    TensorTrainClassifier(loss="squared", rank=2, random_state=0, decision="one-vs-one", max_sweeps=0).fit(X, y)
+    power_classifier(loss="squared", rank=2, random_state=0, decision="one-vs-one", max_sweeps=0).fit(X, y)
     assert counts == {"keys": 2, "gram": 1 + 6}  # each pair of classes has rows of its own
 
 
@@ -128,7 +129,7 @@ def test_pairs_of_classes_take_no_copy_of_targets_each():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 2))
     y = np.arange(20_000) % 40
-    model = TensorTrainClassifier(decision="one-vs-one", degree=1, rank=1, max_sweeps=0, sampling=None)
+    model = power_classifier(decision="one-vs-one", degree=1, rank=1, max_sweeps=0, sampling=None)
     tracemalloc.start()
     model.fit(X, y)
     peak = tracemalloc.get_traced_memory()[1]

@@ -46,6 +46,10 @@ _PLAIN_SWEEPS, _DUAL_SWEEPS, _RUNG_SWEEPS, _LAST_SWEEPS = 4, 1, 2, 2
 # Curvature of the squared loss in units of that of the logistic loss at a score of 0.
 _LOGISTIC_SHARE = 8.0
 _ALPHA_STEP, _MOST_ALPHA_STEPS = sqrt(10.0), 8
+# Fewer held-out rows than these must speak clearly.
+_WEAK_EVIDENCE = 500
+# Smaller alphas drown in rounding.
+_LEAST_ALPHA = 1e-12
 
 
 class Tried(NamedTuple):
@@ -353,9 +357,10 @@ class _Chooser:
                 self._up(path, trial, ladder, rank)
                 if path[-1].evidence.error > path[-2].evidence.error:
                     break
+        # The linear model has a rank and a start of its own: it is out where the user gives others.
+        if self.wishes.rank != "auto" or self.wishes.init in ("given", "random"):
+            path = path[1:]
         rung = path[strongest([rung.evidence.error for rung in path])]
-        if self.wishes.rank != "auto" and rung.rank == LINEAR:
-            rung = path[-1]
         if self.wishes.alpha == "auto" and not ladder.is_slow:
             rung = self._walk_alpha(rung, trial, ladder)
         return self._climbed(rung, trial, ladder)
@@ -401,14 +406,21 @@ class _Chooser:
         self._note_line(step, trial.kind, trial.bandwidth, rung.alpha, rank, ladder.n_rows, rung.evidence.error)
 
     def _walk_alpha(self, rung: Rung, trial: MapTrial, ladder: Ladder) -> Rung:
-        """Go to smaller or larger alphas as long as the error falls."""
+        """Go to larger alphas as long as the error does not grow, or else to smaller ones as long as it falls.
+
+        Few rows say little: with them it must fall clearly.
+        """
+        clearly = 1.0 if len(rung.evidence.squares) < _WEAK_EVIDENCE else 0.0
         for factor in (_ALPHA_STEP, 1.0 / _ALPHA_STEP):
             start = rung
             for _ in range(_MOST_ALPHA_STEPS):
                 alpha = rung.alpha * factor
+                if alpha < _LEAST_ALPHA:  # no more than rounding
+                    break
                 following = ladder.linear(alpha) if rung.rank == LINEAR else ladder.climb(rung, rung.rank, alpha)
                 self._note_rung("alpha", trial, ladder, following)
-                if strongest([rung.evidence.error, following.evidence.error]) == 0:
+                stronger, weaker = (following, rung) if factor > 1 else (rung, following)
+                if (simplest([stronger.evidence, weaker.evidence], clearly) == 0) != (factor > 1):
                     break
                 rung = following
             if rung is not start:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +38,7 @@ class Evidence:
         """How much larger the error is than that of another model on the same rows, and the standard error of that."""
         difference = self.squares - other.squares
         mean = float(self.weights @ difference)
-        return mean, sqrt(float(np.square(self.weights) @ np.square(difference - mean)))
+        return mean, float(np.linalg.norm(self.weights * (difference - mean)))
 
 
 def simplest(found: Sequence[Evidence], standard_errors: float = 1.0) -> int:

@@ -275,10 +275,11 @@ class TrainModel(BaseEstimator, ABC):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        bases = [self.basis] if isinstance(self.basis, str) else self.basis
+        is_list = isinstance(self.basis, Sequence | np.ndarray) and not isinstance(self.basis, str)
         known = basis_names()
         tags.input_tags.allow_nan = all(
-            basis == "auto" or (basis in known and map_kind(basis).takes_missing) for basis in bases
+            basis == "auto" or (basis in known and map_kind(basis).takes_missing)
+            for basis in (self.basis if is_list else [self.basis])
         )
         tags.input_tags.categorical = True
         tags.input_tags.string = True

@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 _INITS = ("auto", "linear", "random", "dual")
+_WRONG_INIT = f"init must be one of {list(_INITS)}, a TensorTrain or a list of them, got {{!r}}."
 _SCALES = ("minmax", None)
 _SAMPLINGS = ("auto", None)
 
@@ -131,6 +132,8 @@ def make_wishes(
     )
     if isinstance(parameters["init"], str):
         check_choice("init", parameters["init"], _INITS)
+    elif not isinstance(parameters["init"], TensorTrain) and not _is_sequence(parameters["init"]):
+        raise ValueError(_WRONG_INIT.format(parameters["init"]))
     sweeps, bandwidth = parameters["max_sweeps"], parameters["bandwidth"]
     return Wishes(
         bases=bases,
@@ -158,7 +161,7 @@ def given_starts(init: Any, n_trains: int, dims: tuple[int, ...]) -> list[Sequen
     ):
         init = [init]
     if not _is_sequence(init):
-        raise ValueError(f"init must be one of {list(_INITS)}, a TensorTrain or a list of them, got {init!r}.")
+        raise ValueError(_WRONG_INIT.format(init))
     if len(init) != n_trains:
         raise ValueError(f"init has {len(init)} trains but this fit learns {n_trains}; give one train for each.")
     for index, train in enumerate(init):
