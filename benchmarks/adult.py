@@ -13,11 +13,12 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.settings import POWERS
 from benchmarks.tabular import load_adult
 from polytrain import TensorTrainClassifier
 
 GRID = {"loss": ("squared", "logistic"), "rank": (2, 4, 8), "alpha": (1e-4, 1e-2)}
-FIXED = {"degree": 2, "max_sweeps": 4, "random_state": 0}
+FIXED = {**POWERS, "max_sweeps": 4, "random_state": 0}
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ import os
 import numpy as np
 
 from benchmarks.report import Report, make_parser
+from benchmarks.settings import POWERS
 from benchmarks.timing import best_of
 from polytrain import TensorTrainClassifier
 
@@ -42,10 +43,10 @@ def main(argv: list[str] | None = None) -> None:
         table = []
         for solver in [arguments.solver] if arguments.solver else RANKS:
             rank = RANKS[solver]
-            plan = {"degree": 2, "rank": rank, "max_sweeps": 2, "tol": 0.0, "loss": "squared", "sampling": None}
+            plan = {**POWERS, "loss": "squared", "rank": rank, "alpha": 1e-4, "max_sweeps": 2, "tol": 0.0}
 
             def fit(*rows: object, plan: dict = plan, solver: str = solver) -> None:
-                TensorTrainClassifier(solver=solver, random_state=0, n_jobs=cores, **plan).fit(*rows)
+                TensorTrainClassifier(solver=solver, sampling=None, random_state=0, n_jobs=cores, **plan).fit(*rows)
 
             sides = {"local": lambda fit=fit: fit(X, y), "dask": lambda fit=fit: fit(*lazy)}
             times = best_of(sides, 1 if arguments.quick else 2, warm=not arguments.quick)

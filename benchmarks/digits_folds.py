@@ -12,11 +12,14 @@ from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
+from benchmarks.settings import POWERS
 from polytrain import TensorTrainClassifier
 
+TTLR = {**POWERS, "loss": "logistic", "alpha": 1e-4, "max_sweeps": 4, "random_state": 0}
 MODELS = {
-    "polytrain, defaults (rank 8)": TensorTrainClassifier(random_state=0),
-    "polytrain, rank 4": TensorTrainClassifier(rank=4, random_state=0),
+    "polytrain, defaults": TensorTrainClassifier(random_state=0),
+    "polytrain, powers, rank 8": TensorTrainClassifier(rank=8, **TTLR),
+    "polytrain, powers, rank 4": TensorTrainClassifier(rank=4, **TTLR),
     "logistic regression": LogisticRegression(max_iter=5000),
     "SVC, cubic kernel": SVC(kernel="poly", degree=3),
     "SVC, RBF kernel": SVC(),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.report import Report, make_parser
+from benchmarks.settings import POWERS
 from benchmarks.timing import best_of
 from polytrain import TensorTrainRegressor
 
@@ -27,7 +28,13 @@ def main(argv: list[str] | None = None) -> None:
     for rank in (8,) if arguments.quick else (8, 12, 16):
         models = {
             solver: TensorTrainRegressor(
-                basis="spline", rank=rank, alpha=1e-3, solver=solver, max_sweeps=2, tol=0.0, random_state=0
+                **{**POWERS, "basis": "spline"},
+                rank=rank,
+                alpha=1e-3,
+                solver=solver,
+                max_sweeps=2,
+                tol=0.0,
+                random_state=0,
             )
             for solver in ("exact", "auto")
         }

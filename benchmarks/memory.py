@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import Report, make_parser
+from benchmarks.settings import POWERS
 
 MB = 1e6
 ROUTES = ("learn_train", "estimator")
@@ -52,7 +53,8 @@ def child(route: str, dtype: str, N: int, d: int, r: int) -> None:
     from polytrain.maps import MapList, PolynomialMap
     from polytrain.tensor import clip_ranks
 
-    TensorTrainRegressor(degree=1, rank=2, max_sweeps=1).fit(fill((50, 4), dtype), np.arange(50.0))  # late imports
+    settings = {**POWERS, "degree": 1, "alpha": 1e-3, "max_sweeps": 1, "tol": 0.0, "random_state": 0}
+    TensorTrainRegressor(rank=2, **settings).fit(fill((50, 4), dtype), np.arange(50.0))  # late imports
     imported = peak_bytes()
     if route == "learn_train":
         columns = fill((d, N), dtype)
@@ -71,8 +73,7 @@ def child(route: str, dtype: str, N: int, d: int, r: int) -> None:
         learn_train(plan, maps, problem, TrainJob(0))
     else:
         rows = fill((N, d), dtype)
-        model = TensorTrainRegressor(degree=1, rank=r, alpha=1e-3, max_sweeps=1, tol=0.0, random_state=0)
-        model.fit(rows, np.sign(rows[:, 0]))
+        TensorTrainRegressor(rank=r, **settings).fit(rows, np.sign(rows[:, 0]))
     print(json.dumps({"imported": imported, "peak": peak_bytes()}))
 
 

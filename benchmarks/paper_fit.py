@@ -75,10 +75,12 @@ def whole_fits(plan: TrainPlan, X: NDArray, y: NDArray, repeats: int) -> dict[st
     def fit(name: str, rows: NDArray, n_jobs: int) -> None:
         model = TensorTrainClassifier(
             loss=plan.loss,
+            basis="power",
             degree=N_BASIS - 1,
             rank=RANK,
             alpha=plan.alpha,
             scale=None,
+            bandwidth=None,
             init=plan.init,
             solver=plan.solver,
             max_sweeps=plan.max_sweeps,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.report import Report, make_parser
+from benchmarks.settings import POWERS
 from benchmarks.timing import best_of, seconds
 from polytrain import TensorTrainClassifier
 
@@ -18,7 +19,8 @@ def make_model() -> TensorTrainClassifier:
     """A model of the right shape: the start already has the ranks asked for."""
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-1, 1, (2000, N_FEATURES)), np.arange(2000) % N_CLASSES
-    model = TensorTrainClassifier(loss="squared", degree=1, rank=RANK, max_sweeps=0, random_state=0).fit(X, y)
+    settings = {**POWERS, "loss": "squared", "degree": 1, "rank": RANK, "alpha": 1e-4, "max_sweeps": 0}
+    model = TensorTrainClassifier(random_state=0, **settings).fit(X, y)
     if max(model.trains_[0].ranks) != RANK:
         raise RuntimeError(f"expected trains of rank {RANK}, got {model.trains_[0].ranks}")
     return model

@@ -27,7 +27,8 @@ def build_models() -> dict[str, Pipeline]:
         return make_pipeline(PCA(N_FEATURES, random_state=0), classifier)
 
     def tensor_train(loss: str) -> TensorTrainClassifier:
-        return TensorTrainClassifier(loss=loss, degree=DEGREE, rank=RANK, random_state=0, verbose=1)
+        powers = {"basis": "power", "degree": DEGREE, "rank": RANK, "alpha": 1e-4, "init": "linear", "max_sweeps": 4}
+        return TensorTrainClassifier(loss=loss, random_state=0, verbose=1, **powers)
 
     return {
         "TTLS (squared loss)": on_components(tensor_train("squared")),

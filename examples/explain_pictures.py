@@ -25,12 +25,15 @@ from polytrain.plotting import (
     TermStrengthDisplay,
 )
 
+# Terms are products of powers, and convergence takes sweeps.
+POWERS = {"basis": "power", "init": "linear", "max_sweeps": 4, "random_state": 0}
+
 
 def diabetes_pictures() -> dict:
     # Ages, pressures and the like as they were measured, not the standardised columns.
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     degree = [1 if name == "sex" else 2 for name in X.columns]  # two values only: its square says nothing new
-    model = TensorTrainRegressor(degree=degree, rank=3, alpha=0.1, random_state=0).fit(X, y)
+    model = TensorTrainRegressor(degree=degree, rank=3, alpha=0.1, **POWERS).fit(X, y)
     return {
         "terms": TermStrengthDisplay.from_estimator(model, 10),
         "interactions": InteractionDisplay.from_estimator(model, X),
@@ -41,7 +44,7 @@ def diabetes_pictures() -> dict:
 def iris_pictures() -> dict:
     X, y = load_iris(return_X_y=True, as_frame=True)
     names = load_iris().target_names[y]
-    model = TensorTrainClassifier(degree=2, rank=3, alpha=1e-3, random_state=0).fit(X, names)
+    model = TensorTrainClassifier(loss="logistic", degree=2, rank=3, alpha=1e-3, **POWERS).fit(X, names)
     return {
         "dependence_lines": PartialDependenceDisplay.from_estimator(model, "petal length (cm)", X),
         "boundary": DecisionBoundaryDisplay.from_estimator(
@@ -52,7 +55,8 @@ def iris_pictures() -> dict:
 
 def digit_pictures() -> dict:
     data = load_digits_images()
-    model = make_pipeline(PCA(30, random_state=0), TensorTrainClassifier(degree=2, rank=8, random_state=0))
+    classifier = TensorTrainClassifier(loss="logistic", degree=2, rank=8, alpha=1e-4, **POWERS)
+    model = make_pipeline(PCA(30, random_state=0), classifier)
     model.fit(data.train_images.reshape(len(data.train_images), -1), data.train_labels)
     X_test = data.test_images.reshape(len(data.test_images), -1)
     return {

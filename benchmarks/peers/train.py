@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.settings import POWERS
 from polytrain import TensorTrainClassifier
 
 
@@ -15,13 +16,13 @@ class Train:
         self.name = f"polytrain, rank {rank}"
         self._model = TensorTrainClassifier(
             loss="squared",
-            degree=2,
             rank=rank,
             alpha=alpha,
             max_sweeps=max_sweeps,
             tol=0.0,
             random_state=0,
             n_jobs=n_jobs,
+            **POWERS,
         )
 
     @staticmethod

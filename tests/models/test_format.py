@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import polytrain
@@ -47,3 +49,55 @@ def test_format_3():
     rows = np.array([[-9.0, 0.25, 5.0], [0.5, -0.5, 4.0], [0.0, 0.0, 5.0]])
     predicted = [[-2.54735969e-01, 1.00949557e02], [-2.35874902e-01, 1.00253254e02], [-2.71589803e-03, 1.00007529e02]]
     assert_allclose(model.predict(rows), predicted, rtol=1e-7)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_older_formats_know_of_no_choice(version):
+    model = polytrain.load(DATA / f"format{version}.polytrain")
+    assert (model.choice_.basis, model.choice_.bandwidth, model.choice_.tried) == (None, None, ())
+    assert (model.choice_.alpha, model.choice_.rank) == (model.plan_.alpha, max(model.plan_.ranks))
+    assert not model.model_.calibrated
+    assert model.model_.columns is None
+    assert model.bandwidth is None  # what it stood for before it could be left open
+    assert "auto" not in (model.basis, model.rank, model.alpha, model.init, model.max_sweeps)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_older_files_are_saved_in_the_format_of_today(tmp_path, version):
+    model = polytrain.load(DATA / f"format{version}.polytrain")
+    model.save(tmp_path / "now")
+    again = polytrain.load(tmp_path / "now")
+    rows = np.linspace(-1, 1, 3 * model.n_features_in_).reshape(3, -1)
+    assert_array_equal(again.model_.predict(rows), model.model_.predict(rows))
+    assert b'"version":"%d"' % FORMAT in (tmp_path / "now").read_bytes()
+
+
+def test_format_4():
+    """What tests/data/write_format4.py has made."""
+    model = polytrain.load(DATA / "format4.polytrain")
+    assert isinstance(model, polytrain.TensorTrainClassifier)
+    assert_array_equal(model.feature_names_in_, ["length", "Farbe", "town", "day"])
+    fitted = model.model_
+    assert fitted.feature_names == ("length", "Farbe", "town", "day (time)", "day (month)", "day (weekday)")
+    assert fitted.columns.levels[1:3] == [("blau", "grün", "rot"), ("Bern", "Graz")]
+    assert fitted.calibrated
+    assert (model.loss, model.alpha, model.rank, model.categorical_features) == ("auto", "auto", 2, "from_dtype")
+    assert (model.choice_.basis, model.choice_.bandwidth, model.choice_.alpha) == ("gauss", 2.0, 1e-3)
+    assert model.choice_.tried[-1][:4] == ("linear", "gauss", 2.0, 0.32)
+    assert len(model.choice_.reasons) == 2
+    rows = pd.DataFrame(
+        {
+            "length": [-9.0, 0.25, 0.5, 0.0],
+            "Farbe": ["rot", "blau", None, "lila"],
+            "town": ["Bern", None, "Graz", "Wien"],
+            "day": pd.to_datetime(["2024-02-01", "2023-12-31", None, "2024-03-30"]),
+        }
+    )
+    probabilities = [
+        [0.2040508790581701, 0.7684422637458602, 0.02750685719596968],
+        [0.00761906985885318, 0.2674128291117003, 0.7249681010294465],
+        [0.05368639774779273, 0.20228297544573573, 0.7440306268064716],
+        [0.10047356567486793, 0.37369706466696706, 0.5258293696581651],
+    ]
+    assert model.predict(rows).tolist() == ["perhaps", "yes", "yes", "yes"]
+    assert_allclose(model.predict_proba(rows), probabilities, rtol=1e-10)

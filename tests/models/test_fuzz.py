@@ -16,6 +16,7 @@ import pytest
 from comparison import seal
 
 import polytrain
+from default_models import default_case
 from polytrain import ModelFileError, TensorTrain, TensorTrainClassifierCV
 from polytrain.tables import CategoryColumn, NumberColumn, Preparation, TableModel, Target
 from power_models import power_classifier, power_regressor
@@ -45,6 +46,8 @@ def files(tmp_path):
     ]
     for k, model in enumerate(models):
         model.save(folder / str(k))
+    for name in ("three-classes", "frame", "frame-regressor"):  # much of them is what was chosen, and the columns
+        default_case(name).model.save(folder / name)
     columns = (NumberColumn("a", 0, 0.5, True), CategoryColumn("b", 2, ("x",), False))
     preparation = Preparation(columns, Target("y", 1, False), True, 3, ("?",))
     TableModel(models[-1], preparation, {"rows": 40, "file": "a.csv"}).save(folder / "table")
@@ -117,11 +120,21 @@ def load_and_use(path):
         return True
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # finite cores may be huge
-        rows = np.zeros((2, model.n_features_in_))
+        warnings.simplefilter("ignore", UserWarning)  # names of columns
+        rows = make_rows(model)
         assert len(model.predict(rows)) == 2
+        assert model.choice_.table()
         if hasattr(model, "predict_proba"):
             assert model.predict_proba(rows).shape == (2, len(model.classes_))
     return False
+
+
+def make_rows(model):
+    """Two rows with a value of the right kind in every column."""
+    if model.model_.columns is None:
+        return np.zeros((2, model.n_features_in_))
+    values = {"number": 0.0, "category": "red", "date": np.datetime64("2024-01-01")}
+    return np.array([[values[column.kind] for column in model.model_.columns.columns]] * 2, dtype=object)
 
 
 def mutate_and_load(folder, n_mutations):

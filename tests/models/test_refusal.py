@@ -11,7 +11,9 @@ import pytest
 from sklearn.datasets import load_iris
 
 import polytrain
+from default_models import default_case
 from polytrain import ModelFileError, TensorTrainClassifierCV
+from polytrain.models.file import FORMAT
 from power_models import power_classifier, power_regressor
 
 X, Y = load_iris(return_X_y=True)
@@ -62,11 +64,12 @@ def test_damaged_files(tmp_path, raw):
 
 
 def test_future_formats(tmp_path, raw, reseal):
-    later = raw.replace(b'"version":"3"', b'"version":"4"', 1)
-    message = r"this model file uses format 4; this polytrain reads up to 3\. Upgrade polytrain\."
+    now, then = (b'"version":"%d"' % version for version in (FORMAT, FORMAT + 1))
+    later = raw.replace(now, then, 1)
+    message = rf"this model file uses format {FORMAT + 1}; this polytrain reads up to {FORMAT}\. Upgrade polytrain\."
     refused(tmp_path, later, message)
     refused(tmp_path, reseal(later), message)
-    refused(tmp_path, reseal(raw.replace(b'"version":"3"', b'"version":"0"', 1)), "'0' is no format number")
+    refused(tmp_path, reseal(raw.replace(now, b'"version":"0"', 1)), "'0' is no format number")
 
 
 def test_a_later_format_may_look_different(tmp_path):
@@ -110,7 +113,7 @@ BAD_ENTRIES = [
     ("estimator", 3, "'estimator' should be str"),
     ("parameters", [], "'parameters' should be dict"),
     ("plan", {}, "the plan has the entries"),
-    ("one_output", False, "neither shifted nor scaled"),
+    ("one_output", False, "a classifier has one output"),
     ("one_output", 1, "'one_output' should be bool"),
     ("feature_names", ["a"], "4 feature names"),
     ("feature_names", [1, 2, 3, 4], "4 feature names"),
@@ -144,6 +147,12 @@ BAD_ENTRIES = [
     ("alpha", -1.0, "alpha must be a finite number"),
     ("alpha", None, "'alpha' should be"),
     ("surprise", 1, r"unknown entries: \['surprise'\]"),
+    ("calibrated", 1, "'calibrated' should be bool"),
+    ("columns", [], "'columns' should be dict or NoneType"),
+    ("column_names", ["a", "b", "c", "d"], "names of the columns contradict those of the features"),
+    ("column_names", "abcd", "'column_names' should be list or NoneType"),
+    ("choice", [], "'choice' should be dict"),
+    ("choice", {}, "the choice has the entries"),
 ]
 
 
@@ -156,12 +165,127 @@ def test_bad_entries(tmp_path, raw, take_apart, name, value, message):
 
 @pytest.mark.parametrize(
     "name",
-    ["writer", "estimator", "parameters", "plan", "classes", "decision", "history", "n_iter", "maps", "one_output"],
+    [
+        *("writer", "estimator", "parameters", "plan", "classes", "decision", "history", "n_iter", "maps"),
+        *("one_output", "calibrated", "columns", "column_names", "choice"),
+    ],
 )
 def test_missing_entries(tmp_path, raw, take_apart, name):
     file = take_apart(raw)
     del file.document[name]
     refused(tmp_path, file.assemble(), f"lacks '{name}'")
+
+
+BAD_CHOICES = [
+    ("basis", "sine", "the basis or the bandwidth of the choice"),
+    ("basis", ["power"], "the basis or the bandwidth of the choice"),
+    ("bandwidth", 0.0, "the basis or the bandwidth of the choice"),
+    ("bandwidth", True, "the basis or the bandwidth of the choice"),
+    ("bandwidth", 10**400, "the basis or the bandwidth of the choice"),
+    ("reasons", "because", "reasons of the choice should be text"),
+    ("reasons", [1], "reasons of the choice should be text"),
+    ("tried", {}, "what was tried should be a list"),
+    ("tried", [1], "should have 7 entries"),
+    ("tried", [["rank", "spline", 1.0, 1.0, 2, 10]], "should have 7 entries"),
+    ("tried", [[None, "spline", 1.0, 1.0, 2, 10, 1.0]], "not plausible"),
+    ("tried", [["rank", "spline", "wide", 1.0, 2, 10, 1.0]], "not plausible"),
+    ("tried", [["rank", "spline", 1.0, None, 2, 10, 1.0]], "not plausible"),
+    ("tried", [["rank", "spline", 1.0, 10**400, 2, 10, 1.0]], "not plausible"),
+    ("tried", [["rank", "spline", 1.0, 1.0, -2, 10, 1.0]], "not plausible"),
+    ("tried", [["rank", "spline", 1.0, 1.0, 2, 2.5, 1.0]], "not plausible"),
+    ("tried", [["rank", "spline", 1.0, 1.0, 2, 2**70, 1.0]], "not plausible"),
+    ("tried", [["rank", "spline", 1.0, 1.0, 2, 10, "small"]], "not plausible"),
+]
+
+
+@pytest.fixture(scope="module")
+def raw_frame(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "frame"
+    default_case("frame").model.save(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(("name", "value", "message"), BAD_CHOICES)
+def test_bad_choices(tmp_path, raw_frame, take_apart, name, value, message):
+    file = take_apart(raw_frame)
+    file.document["choice"][name] = value
+    refused(tmp_path, file.assemble(), message)
+
+
+BAD_COLUMNS = [
+    ((), {}, "entry 'columns'"),
+    (("columns",), {}, "must be a list"),
+    (("columns",), [], "other features than those of the model"),
+    (("columns", 0), 1, "a column must be a dict"),
+    (("columns", 0, "kind"), "os.system", "kind of a column must be one of"),
+    (("columns", 0, "kind"), "date", "must have the entries"),
+    (("columns", 0, "name"), 1, "name of a column must be text"),
+    (("columns", 0, "name"), "other", "other features than those of the model"),
+    (("columns", 0, "empty"), 0, "must be true or false"),
+    (("columns", 1, "levels"), [], "must be a list that is not empty"),
+    (("columns", 1, "levels"), ["b", "a"], "must differ"),
+    (("columns", 1, "levels"), [1, True], "must differ"),
+    (("columns", 1, "levels"), [None], "must be text or a number"),
+    (("columns", 1, "levels"), [{"number": "nan"}], "must be text or a number"),
+    (("columns", 1, "as_text"), "no", "must be true or false"),
+    (("columns", 1, "levels"), ["blue"], "other levels than its map"),
+    (("columns", 3, "parts"), ["month"], "time first"),
+    (("columns", 3, "parts"), ["time", ["month"]], "time first"),
+    (("columns", 3, "ranges"), [[1, 12], [0, 6]], "a least and a largest"),
+    (("columns", 3, "ranges"), [[1, 12], [0, 6], [0, 10**400]], "a least and a largest"),
+    (("columns", 3, "ranges"), [[1, 1], [0, 0], [0, 0]], "must be those that vary"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "message"), BAD_COLUMNS)
+def test_bad_columns(tmp_path, raw_frame, take_apart, place, value, message):
+    file = take_apart(raw_frame)
+    entry = file.document
+    for step in ("columns", *place)[:-1]:
+        entry = entry[step]
+    entry[("columns", *place)[-1]] = value
+    refused(tmp_path, file.assemble(), message)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("column_names", ["size", "colour", "town", "date"], "names of the columns contradict"),
+        ("column_names", ["size", "colour", "town"], "names of the columns contradict"),
+        ("column_names", [1, 2, 3, 4], "names of the columns contradict"),
+        ("columns", None, "names of the columns contradict"),
+        ("feature_names", None, "other features than those of the model"),
+        ("calibrated", False, "neither shifted nor scaled, unless it is calibrated"),
+    ],
+)
+def test_bad_entries_of_a_model_of_frames(tmp_path, raw_frame, take_apart, name, value, message):
+    file = take_apart(raw_frame)
+    file.document[name] = value
+    refused(tmp_path, file.assemble(), message)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("colour", r"write \['colour'\]"),
+        (["shape"], "which X does not have"),
+        ([4], "column number 4"),
+        ([True, False], "one for each column"),
+        ([1, "colour"], "things of one kind"),
+        (7, "categorical_features must not be 7"),
+    ],
+)
+def test_bad_categorical_features(tmp_path, raw_frame, take_apart, value, message):
+    file = take_apart(raw_frame)
+    file.document["parameters"]["categorical_features"] = value
+    refused(tmp_path, file.assemble(), message)
+
+
+@pytest.mark.parametrize(("name", "value"), [("size", 0.0), ("size", -1.0), ("size", np.inf), ("shift", NAN)])
+def test_bad_calibration(tmp_path, raw_frame, take_apart, name, value):
+    file = take_apart(raw_frame)
+    file.patch(name, np.array([value]))
+    refused(tmp_path, file.assemble(), "finite, and the size positive")
 
 
 BAD_PARAMETERS = [
@@ -298,6 +422,7 @@ def test_regressors(tmp_path, take_apart):
         ("estimator", "TensorTrainClassifier", "no valid model file"),
         ("decision", "one-vs-rest", "both a decision and classes"),
         ("classes", {"dtype": "object", "labels": ["a", "b"]}, "both a decision and classes"),
+        ("calibrated", True, "a regressor is not calibrated"),
     ):
         file = take_apart(content)
         file.document[name] = value

@@ -14,17 +14,29 @@ from comparison import assert_same, assert_same_predictions
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
     KFold,
+    LeaveOneGroupOut,
     LeaveOneOut,
     RepeatedKFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
+    StratifiedGroupKFold,
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
 
 import polytrain
-from polytrain import ModelFileError, TensorTrain, TensorTrainClassifierCV, TensorTrainRegressor
+from default_models import NAMES as DEFAULT_MODELS
+from default_models import default_case, make_frame
+from polytrain import (
+    ModelFileError,
+    TensorTrain,
+    TensorTrainClassifierCV,
+    TensorTrainRegressor,
+    TensorTrainRegressorCV,
+)
 from power_models import power_classifier, power_regressor
 
 N_FEATURES = 3
@@ -97,6 +109,50 @@ def test_parameters(tmp_path, settings):
     model = power_classifier(**{**FAST, **settings}).fit(X, LABELS)
     loaded = check(model, tmp_path)
     clone(loaded)
+
+
+@pytest.mark.parametrize("name", DEFAULT_MODELS)
+def test_default_models(tmp_path, name):
+    model, rows, _ = default_case(name)
+    loaded = through_file(model, tmp_path)
+    assert_same(model, loaded)
+    assert_same_predictions(model, loaded, rows)
+    assert loaded.choice_.table() == model.choice_.table()
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model.polytrain").read_bytes()
+    assert_same_predictions(model, pickle.loads(pickle.dumps(model)), rows)
+
+
+def test_columns_that_teach_nothing(tmp_path):
+    """A single level, no value at all, and a single day."""
+    frame = make_frame(60)
+    frame["town"], frame["gone"], frame["day"] = "Bern", None, pd.Timestamp("2024-01-01")
+    model = TensorTrainRegressor(random_state=0).fit(frame, np.arange(60.0))
+    assert_same(model, through_file(model, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "categorical_features", [None, [0, 2], np.array([2]), (True, False, True), np.array([True, False, False]), range(2)]
+)
+def test_categories_in_an_array(tmp_path, categorical_features):
+    whole = np.round(X)
+    model = TensorTrainRegressor(categorical_features=categorical_features, random_state=0).fit(whole, X[:, 0])
+    loaded = check(model, tmp_path, whole)
+    clone(loaded).fit(whole, X[:, 0])
+
+
+def test_names_that_are_no_text(tmp_path):
+    frame = make_frame(60)
+    frame.columns = range(4)
+    model = TensorTrainRegressor(random_state=0).fit(frame, np.arange(60.0))
+    loaded = through_file(model, tmp_path)
+    assert_same(model, loaded)
+    assert not hasattr(loaded, "feature_names_in_")
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e300])
+def test_targets_of_any_size(tmp_path, size):
+    check(TensorTrainRegressor(random_state=0).fit(X, size * X[:, 0] * X[:, 1]), tmp_path)
 
 
 def test_given_train_of_a_regressor(tmp_path):
@@ -174,8 +230,25 @@ def test_pandas(tmp_path):
     ],
 )
 def test_cross_validation(tmp_path, settings):
-    model = TensorTrainClassifierCV(**{"alphas": (0.1, 0.01), "cv": np.int64(2), **FAST, **settings})
-    check(model.fit(X, LABELS), tmp_path)
+    parameters = {"alphas": (0.1, 0.01), "cv": np.int64(2), **FAST, **settings}
+    check(TensorTrainClassifierCV(**parameters).fit(X, LABELS), tmp_path)
+    if "Stratified" not in str(settings):  # numbers have no classes
+        check(TensorTrainRegressorCV(**parameters).fit(X, X[:, 0]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        GroupKFold(2),
+        GroupKFold(2, shuffle=True, random_state=0),
+        StratifiedGroupKFold(2),
+        GroupShuffleSplit(2, test_size=0.5, random_state=0),
+        LeaveOneGroupOut(),
+    ],
+)
+def test_cross_validation_of_groups(tmp_path, cv):
+    model = TensorTrainClassifierCV(alphas=(0.1,), cv=cv, **FAST)
+    check(model.fit(X, LABELS, groups=np.arange(40) // 10), tmp_path)
 
 
 def test_cross_validation_of_single_rows(tmp_path):

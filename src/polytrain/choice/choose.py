@@ -38,6 +38,8 @@ _FEW_ROWS, _SAMPLE_ROWS = 1300, 1000
 _COMPARE_ROWS = 500
 _MANY_COLUMNS, _QUICK_KINDS = 300, ("smooth", "smooth-rank")
 # Kinds that are compared on held-out rows, and how clearly others must be worse to be left out of that.
+# They are compared at this rank.
+_FIRST_RANK = 4
 _FINALISTS, _CLEARLY, _TELLS_RARE = 3, 2.0, "spline-distinct"
 _DUAL_RANKS, _DUAL_TOLERANCE, _DUAL_WORK = (32, 24, 16, 8, 4), 1e-3, 2e10
 # Part of the squared coefficients whose loss does not matter.
@@ -46,6 +48,10 @@ _PLAIN_SWEEPS, _DUAL_SWEEPS, _RUNG_SWEEPS, _LAST_SWEEPS = 4, 1, 2, 2
 # Curvature of the squared loss in units of that of the logistic loss at a score of 0.
 _LOGISTIC_SHARE = 8.0
 _ALPHA_STEP, _MOST_ALPHA_STEPS = sqrt(10.0), 8
+# Fewer held-out rows than these must speak clearly.
+_WEAK_EVIDENCE = 500
+# Smaller alphas drown in rounding.
+_LEAST_ALPHA = 1e-12
 
 
 class Tried(NamedTuple):
@@ -349,7 +355,10 @@ class _Chooser:
         trial, ladder, path = finalists[index], ladders[index], paths[index]
         self._say_maps(trial.kind, trial.bandwidth, trial.alpha * factor)
         if self.wishes.rank == "auto":
-            for rank in [rank for rank in ladder.ranks() if rank > path[-1].rank]:
+            higher = [rank for rank in ladder.ranks() if rank > path[-1].rank]
+            if path[-1].evidence.error > path[0].evidence.error:  # than that of the linear model
+                path, higher = path[:1], [rank for rank in ladder.ranks() if rank < path[-1].rank]
+            for rank in higher:
                 self._up(path, trial, ladder, rank)
                 if path[-1].evidence.error > path[-2].evidence.error:
                     break
@@ -364,8 +373,8 @@ class _Chooser:
     def _finalists(self, best: list[MapTrial], rows: ChoiceRows, alphas: Sequence[float]) -> list[MapTrial]:
         """A few kinds that are not clearly worse than the best on more of the rows, in the order of simplicity.
 
-        Where most rows share a value, a sample says little about the others: the kind that tells values apart however
-        rare they are is always among them.
+        Where most rows share a value, few rows say little about the others: the kind that tells values apart however
+        rare they are gets a second chance.
         """
         order = sorted(range(len(best)), key=lambda index: best[index].error)[:_FINALISTS]
         rare = [index for index, trial in enumerate(best) if trial.kind == _TELLS_RARE and self.maker.has_ties]
@@ -375,8 +384,7 @@ class _Chooser:
             self._note("maps", trial, len(rows.X))
         least = min(again, key=lambda trial: trial.error)
         gaps = [(trial, *trial.evidence.worse_than(least.evidence)) for trial in again]
-        kinds = [best[index].kind for index in rare]
-        return [trial for trial, mean, error in gaps if mean <= _CLEARLY * error or trial.kind in kinds]
+        return [trial for trial, mean, error in gaps if mean <= _CLEARLY * error]
 
     def _ladder(self, trial: MapTrial) -> Ladder:
         maps = self.maker(trial.kind, trial.bandwidth)
@@ -391,7 +399,7 @@ class _Chooser:
         if self.wishes.rank != "auto":
             return [self.wishes.rank]
         ranks = ladder.ranks()
-        return ranks[:2] if len(ranks) > 1 else ranks
+        return [max(rank for rank in ranks if rank <= max(_FIRST_RANK, ranks[0]))]
 
     def _up(self, path: list[Rung], trial: MapTrial, ladder: Ladder, rank: Any) -> None:
         path.append(ladder.climb(path[-1], rank, path[-1].alpha))
@@ -402,14 +410,21 @@ class _Chooser:
         self._note_line(step, trial.kind, trial.bandwidth, rung.alpha, rank, ladder.n_rows, rung.evidence.error)
 
     def _walk_alpha(self, rung: Rung, trial: MapTrial, ladder: Ladder) -> Rung:
-        """Go to smaller or larger alphas as long as the error falls."""
+        """Go to larger alphas as long as the error does not grow, or else to smaller ones as long as it falls.
+
+        Few rows say little: with them it must fall clearly.
+        """
+        clearly = 1.0 if len(rung.evidence.squares) < _WEAK_EVIDENCE else 0.0
         for factor in (_ALPHA_STEP, 1.0 / _ALPHA_STEP):
             start = rung
             for _ in range(_MOST_ALPHA_STEPS):
                 alpha = rung.alpha * factor
+                if alpha < _LEAST_ALPHA:  # no more than rounding
+                    break
                 following = ladder.linear(alpha) if rung.rank == LINEAR else ladder.climb(rung, rung.rank, alpha)
                 self._note_rung("alpha", trial, ladder, following)
-                if strongest([rung.evidence.error, following.evidence.error]) == 0:
+                stronger, weaker = (following, rung) if factor > 1 else (rung, following)
+                if (simplest([stronger.evidence, weaker.evidence], clearly) == 0) != (factor > 1):
                     break
                 rung = following
             if rung is not start:

@@ -9,7 +9,7 @@ from polytrain.cli.common import CommandError, add_command, show, show_json
 from polytrain.cli.table_arguments import add_model, add_table, load_model, open_model_table
 from polytrain.explain import top_terms
 from polytrain.explain.view import read_model
-from polytrain.tables import CategoryColumn, TableModel
+from polytrain.tables import TableModel
 from polytrain.tables.explaining import RowSample, column_importances, strongest_terms
 
 __all__ = ["add_parser"]
@@ -17,17 +17,20 @@ __all__ = ["add_parser"]
 DESCRIPTION = """\
 Show the importances of the columns, the strongest interactions and the strongest terms of the polynomials.
 
-Importances are shares of the variance that a column takes part in (total Sobol indices, summed over the column's
-features). Terms are measured likewise: their effect is their standard deviation, with the sign of their slope, and a
-power stands for what it adds to lower powers. Features are taken as independent, each distributed as in the rows of
-DATA; any rows of the same kind will do, a target is not needed. Without DATA, which is possible for models without
-categories, features are distributed evenly over the range that they had in training.
+Importances are shares of the variance that a column takes part in (total Sobol indices). Terms are measured likewise:
+their effect is their standard deviation. f1(age), f2(age), ... are the functions of a column that the model has, each
+without what those before it have in common with it; those of numbers are positive at the largest value. Of polynomials,
+age is the slope, and age^2 what the square adds to it.
+
+Columns are taken as independent, each distributed as in the rows of DATA; any rows of the same kind will do, a target
+is not needed. Without DATA they are distributed as in training, and columns of polynomials evenly over the range that
+they had there.
 
 --units prints also the largest terms with their coefficients, as they stand in the polynomial."""
 
 EXAMPLES = """\
-  polytrain explain adult.polytrain adult-train.csv
-  polytrain explain adult.polytrain adult-train.csv --terms 20
+  polytrain explain adult.polytrain
+  polytrain explain adult.polytrain adult-test.csv --terms 20
   polytrain explain price.polytrain --units original
   polytrain explain digits.polytrain --class 7 --json"""
 
@@ -54,7 +57,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--units",
         choices=("auto", "original", "centred", "scaled"),
-        help="print coefficients too, of features as they come, centred in their range, or scaled to [-1, 1]",
+        help="print coefficients of polynomials too, of columns as they come, centred in their range, or scaled to "
+        "[-1, 1]",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -65,10 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.terms < 1:
         raise CommandError(f"--terms must be at least 1, got {arguments.terms}.")
     train = _train_index(model, arguments.label)
-    if arguments.data is None and any(isinstance(column, CategoryColumn) for column in model.preparation.columns):
+    if arguments.data is None and model.preparation.is_one_hot:
         raise CommandError(
-            "this model has category columns, and how common the categories are is not in the model file. Give DATA, "
-            "such as the training table."
+            "this model of an older polytrain has category columns, and how common the categories are is not in its "
+            "file. Give DATA, such as the training table."
         )
     X = None
     if arguments.data is not None:
@@ -119,10 +123,12 @@ def _print(found: dict[str, Any]) -> None:
     show("importances of the columns")
     for name, share in found["importances"].items():
         show(f"  {name:<{width}}{100 * share:6.2f} %")
+    shares = [(" * ".join(pair["columns"]), pair["share"]) for pair in found["interactions"]]
+    shares.append(("three and more columns", found["higher_interactions"]))
+    width = max(len(name) for name, _ in shares) + 2
     show("\nshare of the variance made by pairs of columns")
-    for pair in found["interactions"]:
-        show(f"  {' * '.join(pair['columns']):<{2 * width}}{100 * pair['share']:6.2f} %")
-    show(f"  {'three and more features':<{2 * width}}{100 * found['higher_interactions']:6.2f} %")
+    for name, share in shares:
+        show(f"  {name:<{width}}{100 * share:6.2f} %")
     show(f"\nstrongest terms for {found['terms_of']}{'' if found['proven'] else ' (not proven)'}: effect, share, term")
     for term in found["terms"]:
         show(f"  {term['effect']:+12.5g} {100 * term['share']:6.2f} %  {term['term']}")

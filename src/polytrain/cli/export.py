@@ -11,16 +11,19 @@ from polytrain.atomic_file import write_atomically
 from polytrain.cli.common import CommandError, add_command, check_output, say, show
 from polytrain.cli.table_arguments import add_model, load_model
 from polytrain.export import to_c, to_onnx
-from polytrain.tables import CategoryColumn, Preparation
+from polytrain.tables import CategoryColumn, TableModel
 
 __all__ = ["add_parser"]
 
 DESCRIPTION = """\
 Write the model in a form that runs without polytrain: an ONNX graph, or C99 source without dependencies.
 
-The exported model takes the features, not the cells of the table: numbers with missing values replaced, and 0 or 1 for
-every category. The C file lists them in a comment; the ONNX file has them in its metadata, under
-"polytrain.features"."""
+The exported model takes one number per column: a number as it is, a category by its number, NaN for a missing cell.
+The C file says so in a comment, with the number of each category. The ONNX file has it in its metadata, as JSON: the
+names of the columns as "polytrain.features"; the categories of columns, from number 0 on, as "polytrain.categories".
+
+Models of older files take other features, which are listed likewise: numbers with missing values replaced, and 0 or 1
+for every category."""
 
 EXAMPLES = """\
   polytrain export adult.polytrain --to onnx --out adult.onnx
@@ -50,9 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if arguments.to == "c":
             source = to_c(model.estimator, arguments.name, dtype=arguments.dtype or "float64")
-            content = (_comment(model.preparation) + source).encode()
+            content = (_comment(model) + source).encode()
         else:
-            content = _onnx(model.estimator, model.preparation, arguments.dtype or "float32")
+            content = _onnx(model, arguments.dtype or "float32")
     except (ValueError, ImportError) as error:
         raise CommandError(str(error)) from error
     write_atomically(arguments.out, [content])
@@ -61,31 +64,41 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _inputs(preparation: Preparation) -> list[str]:
-    """Say what every feature is."""
-    lines = []
-    for column in preparation.columns:
-        is_category = isinstance(column, CategoryColumn)
-        for k, name in enumerate(column.feature_names):
-            if is_category or k:
-                lines.append(f"{name}: 1 or 0")
-            else:
-                lines.append(f"{name}: number; {column.fill!r} if missing")  # type: ignore[union-attr]
+def _inputs(model: TableModel) -> list[list[str]]:
+    """Say what the model takes for every feature: some lines each."""
+    lines: list[list[str]] = []
+    for column, (_, place) in zip(model.preparation.columns, model.preparation.groups, strict=True):
+        names = column.feature_names
+        if isinstance(column, CategoryColumn) and column.coded:
+            numbers = [f"{k}: {category}" for k, category in enumerate(column.categories)]
+            lines.append([f"{column.name}: number of a category, -1 for any other, NaN if missing", *numbers])
+        elif isinstance(column, CategoryColumn):
+            lines += [[f"{name}: 1 or 0"] for name in names]
+        else:
+            gone = "; NaN if missing" if model.estimator.maps_[place.start].takes_missing else ""
+            gone = gone if column.fill is None else f"; {column.fill!r} if missing"
+            lines += [[f"{column.name}: number{gone}"], *([f"{name}: 1 or 0"] for name in names[1:])]
     return lines
 
 
-def _comment(preparation: Preparation) -> str:
-    lines = [f"   x[{k}]  {line}" for k, line in enumerate(_inputs(preparation))]
-    # Names come from the table: nothing in them may end the comment or join lines.
-    safe = [
-        "".join(letter if letter.isprintable() else "?" for letter in line).replace("*/", "* /").replace("/*", "/ *")
-        for line in lines
-    ]
-    return "\n".join(["/* The features that the functions below take:", *(f"{line} " for line in safe), "*/", ""])
+def _comment(model: TableModel) -> str:
+    lines = ["/* The features that the functions below take:"]
+    for k, (first, *others) in enumerate(_inputs(model)):
+        lines += [f"   x[{k}]  {_in_comment(first)}", *(f"         {_in_comment(other)}" for other in others)]
+    return "\n".join([*lines, "*/", ""])
 
 
-def _onnx(estimator: Any, preparation: Preparation, dtype: str) -> bytes:
-    graph = to_onnx(estimator, dtype=dtype)
-    entry = graph.metadata_props.add()
-    entry.key, entry.value = "polytrain.features", json.dumps(preparation.feature_names)
+def _in_comment(line: str) -> str:
+    """Write a line with names from the table: nothing in them may end the comment or join lines."""
+    plain = "".join(letter if letter.isprintable() else "?" for letter in line)
+    return plain.replace("*/", "* /").replace("/*", "/ *") + " "
+
+
+def _onnx(model: TableModel, dtype: str) -> bytes:
+    graph = to_onnx(model.estimator, dtype=dtype)
+    coded = [column for column in model.preparation.columns if isinstance(column, CategoryColumn) and column.coded]
+    categories = {column.name: column.categories for column in coded}
+    for name, value in (("features", model.preparation.feature_names), ("categories", categories)):
+        entry = graph.metadata_props.add()
+        entry.key, entry.value = f"polytrain.{name}", json.dumps(value)
     return graph.SerializeToString()

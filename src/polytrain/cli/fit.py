@@ -14,23 +14,23 @@ from polytrain.cli.table_arguments import check_delimiter
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
 from polytrain.tables import DEFAULT_MISSING, TableModel, TableOptions, TrainingRows, open_table, read_training_rows
-from polytrain.tables.fitting import FitSettings, fit_table_model
+from polytrain.tables.fitting import MAX_CHECK_ROWS, FitSettings, fit_table_model
 
 __all__ = ["add_parser"]
 
 DESCRIPTION = f"""\
 Learn a model from a table and write it to a file, together with how the table was prepared.
 
-Columns are given by name, or by position: 0 is the first, -1 the last. Text columns are categories. Missing values are
-learned as what they are: those of a text column are a category of their own. Missing are the empty cell and:
-{" ".join(DEFAULT_MISSING)}. Rows without target are left out, and so are columns of a single value.
+Columns are given by name, or by position: 0 is the first, -1 the last. Text columns are categories. Missing cells are
+learned as such; they need not be filled. Missing are the empty cell and: {" ".join(DEFAULT_MISSING)}. Rows without
+target are left out, and so are columns of a single value.
 
 A target of text is a label, and so is one of at most ten different whole numbers; other numbers are predicted as such.
 --task says otherwise.
 
 Settings that are not given are chosen by the model itself, on training rows. Its error is then measured by
-cross-validation on at most 10,000 rows, choosing everything anew in each fold. --holdout sets rows aside before
-anything else, and reports the error on them."""
+cross-validation on at most {MAX_CHECK_ROWS:,} rows, everything being chosen anew in each fold; --folds 0 leaves this
+out. --holdout sets rows aside before anything else, and reports the error on them."""
 
 EXAMPLES = """\
   polytrain fit adult-train.csv --target -1 --out adult.polytrain
@@ -52,7 +52,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     _add_reading(parser.add_argument_group("reading the table"))
     _add_model(parser.add_argument_group("the model"))
-    checking = parser.add_argument_group("checking")
+    checking = parser.add_argument_group("measuring the error")
     checking.add_argument("--folds", type=int, default=3, metavar="K", help="folds; 0 for none (default: 3)")
     checking.add_argument("--holdout", type=float, default=0.0, metavar="PART", help="part of the rows, such as 0.2")
     checking.add_argument("--seed", type=int, default=0, help="seed of folds, splits and starts (default: 0)")

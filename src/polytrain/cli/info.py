@@ -13,7 +13,8 @@ __all__ = ["add_parser", "model_facts"]
 
 DESCRIPTION = """\
 Show what a model file holds: estimator and settings, size, classes, columns and how they are prepared, and the record
-of the training. With --json also the list of features, in the order in which exported models want them."""
+of the training. With --json also all categories, and the list of features in the order in which exported models want
+them."""
 
 EXAMPLES = """\
   polytrain info adult.polytrain
@@ -27,6 +28,10 @@ def add_parser(subparsers: Any) -> None:
     )
     add_model(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+# Longer lists of categories are cut off.
+_MAX_CATEGORIES = 8
 
 
 def richness(estimator: Any) -> dict[str, int]:
@@ -58,13 +63,16 @@ def model_facts(model: TableModel) -> dict[str, Any]:
     return facts
 
 
-def describe_column(column: NumberColumn | CategoryColumn) -> str:
-    """Return in words how a column is prepared."""
+def describe_column(column: NumberColumn | CategoryColumn, had_missing: bool) -> str:
+    """Return in words how a column is prepared, and whether the model has learned from missing cells of it."""
     if isinstance(column, NumberColumn):
         if column.fill is None:
-            return "number"
+            return f"number{', or missing' if had_missing else ''}"
         return f"number, missing -> {column.fill:g}{', marked' if column.marked else ''}"
-    return f"{len(column.categories)} categories{', and missing' if column.marked else ''}"
+    shown = column.categories[:_MAX_CATEGORIES]
+    more = ", ..." if len(column.categories) > len(shown) else ""
+    gone = ", or missing" if had_missing or column.marked else ""
+    return f"{len(column.categories)} categories{gone}: {', '.join(shown)}{more}"
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -92,6 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         show_json(
             {
                 **facts,
+                "chosen": list(model.estimator.choice_.reasons),
                 "bytes": size,
                 "target": target,
                 "columns": columns,
@@ -105,8 +114,13 @@ def run(arguments: argparse.Namespace) -> int:
     show(f"{'file size':<14}{size} bytes")
     show(f"{'target':<14}{target if target is not None else 'not known'}")
     show(f"\ncolumns, found by {'name' if preparation.named else 'position'}")
-    for column in preparation.columns:
-        show(f"  {column.position:>4}  {column.name}: {describe_column(column)}")
+    maps = model.estimator.maps_
+    for column, (_, place) in zip(preparation.columns, preparation.groups, strict=True):
+        show(f"  {column.position:>4}  {column.name}: {describe_column(column, maps[place.start].has_missing)}")
+    if model.estimator.choice_.reasons:
+        show("\nchosen")
+        for reason in model.estimator.choice_.reasons:
+            show(f"  {reason}")
     if model.training:
         show("\ntraining")
         for name, fact in model.training.items():

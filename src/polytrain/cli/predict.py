@@ -49,7 +49,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--probabilities",
         action="store_true",
-        help="add one column per class with its probability; for classifiers with the logistic loss",
+        help="add one column per class with its probability; for classifiers with any loss but squared",
     )
     parser.add_argument(
         "--keep", nargs="+", metavar="COLUMN", default=[], help="columns of the table to copy, such as an identifier"
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_output(arguments.out, arguments.data, arguments.model)
     if arguments.probabilities and not hasattr(model.estimator, "predict_proba"):
         raise CommandError(
-            "--probabilities: this model has none. Fit a classifier with --loss logistic, or leave the option out."
+            "--probabilities: this model has none. Fit a classifier with --loss auto, or leave the option out."
         )
     n_rows = 0
     with open_model_table(model, arguments) as table:

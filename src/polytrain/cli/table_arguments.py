@@ -39,7 +39,7 @@ def add_table(parser: argparse.ArgumentParser, **data: Any) -> None:
         "--new-categories",
         choices=("error", "ignore"),
         default="error",
-        help="what to do with a category that the training did not have; ignored, the cell is in no category "
+        help="what to do with a category that the training did not have; ignored, it is like the mean of all rows "
         "(default: error)",
     )
 

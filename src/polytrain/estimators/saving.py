@@ -7,7 +7,9 @@ parameters. What is wrong is a ``ValueError`` without the file's name; `load` ad
 from __future__ import annotations
 
 import json
+import math
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, asdict, fields, replace
 from typing import Any
@@ -16,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.choice import Chosen, Tried
+from polytrain.columns.choice import chosen_columns
 from polytrain.decisions import decision_names
 from polytrain.estimators._parameters import (
     check_choice,
@@ -30,7 +33,7 @@ from polytrain.estimators.cross_validation import TensorTrainClassifierCV, Tenso
 from polytrain.estimators.regressor import TensorTrainRegressor
 from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import basis_names, map_kind
-from polytrain.models import ModelFileError
+from polytrain.models import FittedModel, ModelFileError
 from polytrain.models.document import Document
 from polytrain.models.file import FORMAT, read_model_file, write_model_file
 from polytrain.models.fitted_state import describe_fitted, read_fitted
@@ -46,6 +49,9 @@ _ESTIMATORS: dict[str, Any] = {
 }
 
 _SEARCHES = (TensorTrainClassifierCV, TensorTrainRegressorCV)
+
+# What parameters that files before format 4 may lack stood for then, where the default is another one now.
+_OLD_DEFAULTS = {"bandwidth": None}
 
 
 def save(
@@ -164,7 +170,7 @@ def describe(
 
 def _describe_choice(choice: Chosen) -> dict[str, Any]:
     """What was chosen; numbers that JSON does not know are None."""
-    tried = [[value if value == value else None for value in line] for line in choice.tried]
+    tried = [[None if isinstance(v, float) and not math.isfinite(v) else v for v in line] for line in choice.tried]
     return {"basis": choice.basis, "bandwidth": choice.bandwidth, "reasons": list(choice.reasons), "tried": tried}
 
 
@@ -177,14 +183,15 @@ def _read_choice(document: Document, plan: TrainPlan, version: int) -> Chosen:
     if entries.keys() != {"basis", "bandwidth", "reasons", "tried"}:
         raise ValueError(f"the choice has the entries {str(list(entries))[:200]}.")
     basis, bandwidth, reasons = entries["basis"], entries["bandwidth"], entries["reasons"]
-    if not (basis is None or basis in basis_names()) or not (bandwidth is None or _is_finite(bandwidth)):
+    if not (basis is None or basis in basis_names()) or not (bandwidth is None or _is_positive(bandwidth)):
         raise ValueError("the basis or the bandwidth of the choice is not plausible.")
     if not isinstance(reasons, list) or not all(isinstance(reason, str) for reason in reasons):
         raise ValueError("the reasons of the choice should be text.")
     if not isinstance(entries["tried"], list):
         raise ValueError("what was tried should be a list.")
     tried = tuple(_read_tried(line) for line in entries["tried"])
-    return replace(nothing, basis=basis, bandwidth=bandwidth, reasons=tuple(reasons), tried=tried)
+    width = None if bandwidth is None else float(bandwidth)
+    return replace(nothing, basis=basis, bandwidth=width, reasons=tuple(reasons), tried=tried)
 
 
 def _read_tried(line: Any) -> Tried:
@@ -202,7 +209,11 @@ def _read_tried(line: Any) -> Tried:
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max  # an integer may be too large for a float
+
+
+def _is_positive(value: Any) -> bool:
+    return _is_finite(value) and value > 0
 
 
 def _history_columns(history: list[dict]) -> dict[str, NDArray]:
@@ -227,7 +238,7 @@ def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[An
     name = document.take("estimator", str)
     if name not in _ESTIMATORS:
         raise ValueError(f"the estimator {name!r:.60} is none of {list(_ESTIMATORS)}.")
-    model = _ESTIMATORS[name](**_read_parameters(document, _ESTIMATORS[name]))
+    model = _ESTIMATORS[name](**_read_parameters(document, _ESTIMATORS[name], version))
     is_classifier = isinstance(model, TensorTrainClassifier)
     plan, old = _read_plan(document, version)
     check_loss(plan.loss, "classification" if is_classifier else "regression")
@@ -236,10 +247,8 @@ def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[An
     if (model.model_.classes is not None) != is_classifier:
         raise ValueError(f"{name} {'needs' if is_classifier else 'has no'} classes.")
     model.n_features_in_ = model.model_.n_columns
-    names = model.model_.feature_names if version < 4 else document.take("column_names", list, type(None))
+    names = _read_column_names(document, model.model_, version)
     if names is not None:
-        if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):
-            raise ValueError(f"there should be {model.n_features_in_} names of columns.")
         model.feature_names_in_ = np.array(names, dtype=object)
     n_trains = model.model_.n_trains
     _read_history(document, model, n_trains)
@@ -253,7 +262,20 @@ def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[An
     return model, table
 
 
-def _read_parameters(document: Document, estimator: Any) -> dict[str, Any]:
+def _read_column_names(document: Document, fitted: FittedModel, version: int) -> Sequence[str] | None:
+    """Names of the columns, where they have any: those of the features, unless columns of other types became these."""
+    if version < 4:
+        return fitted.feature_names
+    names = document.take("column_names", list, type(None))
+    known = fitted.feature_names
+    if fitted.columns is not None:
+        known = None if names is None else tuple(column.name for column in fitted.columns.columns)
+    if names != (None if known is None else list(known)):
+        raise ValueError("the names of the columns contradict those of the features.")
+    return known
+
+
+def _read_parameters(document: Document, estimator: Any, version: int) -> dict[str, Any]:
     """Constructor parameters; those of a later version that the file lacks keep their defaults."""
     known = estimator._get_param_names()
     stored = document.take("parameters", dict)
@@ -261,7 +283,8 @@ def _read_parameters(document: Document, estimator: Any) -> dict[str, Any]:
     if unknown:
         raise ValueError(f"{estimator.__name__} has no parameters {str(unknown)[:100]}.")
     reader = ValueReader(document.tensor)
-    return {name: reader.read(value) for name, value in stored.items()}
+    given = {name: reader.read(value) for name, value in stored.items()}
+    return given if version >= 4 else {**_OLD_DEFAULTS, **given}
 
 
 def _read_plan(document: Document, version: int) -> tuple[TrainPlan, dict[str, Any]]:
@@ -336,6 +359,9 @@ def _check_parameters(model: Any, n_trains: int) -> None:
         known = not any(basis == "auto" or map_kind(basis).needs_values for basis in set(wishes.bases))
         dims = tuple(degree + 1 for degree in wishes.degrees) if known else model.plan_.dims
         given_starts(model.init, n_trains, dims)
+    names = getattr(model, "feature_names_in_", None)
+    numbered = tuple(f"x{k}" for k in range(model.n_features_in_))
+    chosen_columns(model.categorical_features, numbered if names is None else tuple(names), names is not None)
     for name, check in _OTHER_CHECKS.items():
         if hasattr(model, name):
             check(name, getattr(model, name))
@@ -361,6 +387,11 @@ def _check_seed(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be None, a RandomState or an integer from 0 to 2**32 - 1, got {value!r:.60}.")
 
 
+def _check_folder(name: str, value: Any) -> None:
+    if not isinstance(value, str | type(None)):
+        raise ValueError(f"{name} must be None or the name of a folder, got {value!r:.60}.")
+
+
 def _check_cv(name: str, value: Any) -> None:
     if isinstance(value, int | np.integer):
         check_count(name, value, 2)
@@ -376,4 +407,5 @@ _OTHER_CHECKS: dict[str, Callable[[str, Any], None]] = {
     "n_jobs": _check_n_jobs,
     "random_state": _check_seed,
     "cv": _check_cv,
+    "checkpoint": _check_folder,
 }

@@ -175,7 +175,8 @@ def _check_grid(
 def _default_axis(view: ModelView, k: int, grid_size: int, rows: NDArray | None) -> NDArray:
     axis, column = view.maps[k].grid(grid_size), view.category(k)
     if axis is not None and column is not None:
-        return np.array(column.levels, dtype=object)[axis.astype(np.intp)]
+        codes = np.unique(np.rint(axis).clip(0, len(column.levels) - 1).astype(np.intp))
+        return np.array(column.levels, dtype=object)[codes]
     if axis is not None:
         return axis
     # A map without range has no measure either: without rows, there would be no average to draw.

@@ -33,7 +33,7 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
 
     Parameters
     ----------
-    model : TensorTrainClassifier, TensorTrainClassifierCV or TensorTrainRegressor
+    model : TensorTrainClassifier, TensorTrainRegressor, or one of those with CV at their end
         The fitted model.
     name : str, default="model"
         What the names of the functions begin with.

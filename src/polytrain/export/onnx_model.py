@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from polytrain.estimators import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain.estimators import (
+    TensorTrainClassifier,
+    TensorTrainClassifierCV,
+    TensorTrainRegressor,
+    TensorTrainRegressorCV,
+)
 from polytrain.models import FittedModel
 from polytrain.version import __version__
 
@@ -36,7 +41,7 @@ def to_onnx(model: Any, *, dtype: str = "float32", opset: int = 17) -> Any:
 
     Parameters
     ----------
-    model : TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor or Pipeline
+    model : TensorTrainClassifier, TensorTrainRegressor, one of those with CV at their end, or Pipeline
         The fitted model. A pipeline is converted by skl2onnx, which must know its other steps.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input rows and of the numbers that come out. The arithmetic of the model is float64 in any case.
@@ -181,20 +186,18 @@ def register_onnx_converters() -> None:
     skl2onnx = _need("skl2onnx")
     from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
 
-    for estimator in (TensorTrainClassifier, TensorTrainClassifierCV):
+    for classifier in (TensorTrainClassifier, TensorTrainClassifierCV):
         skl2onnx.update_registered_converter(
-            estimator,
-            f"Polytrain{estimator.__name__}",
+            classifier,
+            f"Polytrain{classifier.__name__}",
             calculate_linear_classifier_output_shapes,
             _classifier_converter,
             options={"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]},
         )
-    skl2onnx.update_registered_converter(
-        TensorTrainRegressor,
-        "PolytrainTensorTrainRegressor",
-        _regressor_shapes,
-        _regressor_converter,
-    )
+    for regressor in (TensorTrainRegressor, TensorTrainRegressorCV):
+        skl2onnx.update_registered_converter(
+            regressor, f"Polytrain{regressor.__name__}", _regressor_shapes, _regressor_converter
+        )
 
 
 def _regressor_shapes(operator: Any) -> None:

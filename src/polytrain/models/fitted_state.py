@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from polytrain.basis import BASES
 from polytrain.columns import Columns
 from polytrain.decisions import Decision, get_decision
-from polytrain.maps import KINDS, FeatureMap, MapList, PolynomialMap
+from polytrain.maps import KINDS, CategoryMap, FeatureMap, MapList, PolynomialMap
 from polytrain.models.document import Document
 from polytrain.models.errors import ModelFileError
 from polytrain.models.fitted import FittedModel
@@ -101,6 +101,9 @@ def _read_columns(described: dict[str, Any], model: FittedModel) -> Columns:
     columns = Columns.from_json(described)
     if columns.n_features != model.n_features or columns.feature_names != model.feature_names:
         raise ValueError("the columns become other features than those of the model.")
+    for levels, feature_map in zip(columns.levels, model.maps, strict=True):
+        if isinstance(feature_map, CategoryMap) and levels is not None and not feature_map.range[1] < len(levels):
+            raise ValueError("a column has other levels than its map.")
     return columns
 
 

@@ -16,11 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
     KFold,
+    LeaveOneGroupOut,
     LeaveOneOut,
     RepeatedKFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
+    StratifiedGroupKFold,
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
@@ -45,6 +49,10 @@ _SPLITTERS: dict[str, tuple[Any, tuple[str, ...]]] = {
         (RepeatedKFold, ("n_splits", "n_repeats", "random_state")),
         (RepeatedStratifiedKFold, ("n_splits", "n_repeats", "random_state")),
         (LeaveOneOut, ()),
+        (GroupKFold, ("n_splits", "shuffle", "random_state")),
+        (StratifiedGroupKFold, ("n_splits", "shuffle", "random_state")),
+        (GroupShuffleSplit, ("n_splits", "test_size", "train_size", "random_state")),
+        (LeaveOneGroupOut, ()),
     )
 }
 

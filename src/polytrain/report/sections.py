@@ -31,7 +31,7 @@ def percent(share: float) -> str:
 
 def number(value: Any) -> str:
     """Return a number with thin spaces between thousands, or with five digits."""
-    if value is None:
+    if value is None or value != value:
         return "-"
     return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else f"{value:.5g}"
 
@@ -47,14 +47,15 @@ def data_and_model(model: TableModel, facts: dict[str, Any], data_name: str, n_r
     known = [("evaluated on", data_name), ("rows evaluated", number(n_rows))]
     known += [("target", target.name if target else "not recorded")]
     known += [(name.replace("_", " "), _fact(name, value)) for name, value in model.training.items()]
+    maps = model.estimator.maps_
     columns = [
         (
             column.name,
             "number" if isinstance(column, NumberColumn) else "category",
-            f"missing → {column.fill:g}" if isinstance(column, NumberColumn) else ", ".join(column.categories),
-            "yes" if column.marked else "no",
+            "" if isinstance(column, NumberColumn) else ", ".join(column.categories),
+            _missing(column, maps[place.start].has_missing),
         )
-        for column in model.preparation.columns
+        for column, (_, place) in zip(model.preparation.columns, model.preparation.groups, strict=True)
     ]
     n_categories = sum(isinstance(column, CategoryColumn) for column in model.preparation.columns)
     return section(
@@ -65,10 +66,35 @@ def data_and_model(model: TableModel, facts: dict[str, Any], data_name: str, n_r
         table("The data; training facts as recorded by fit", ("property", "value"), known),
         "</div></div>",
         details(
-            f"{len(columns)} columns, {n_categories} of them categories, become {facts['features']} features",
-            table("Columns", ("column", "kind", "values", "missing marked"), columns),
+            f"{len(columns)} columns, {n_categories} of them categories",
+            table("Columns", ("column", "kind", "categories", "missing cells"), columns),
         ),
+        _choice(model),
     )
+
+
+def _choice(model: TableModel) -> str:
+    """What was tried, and what was decided."""
+    choice = model.estimator.choice_
+    if not choice.tried:
+        return ""
+    rows = [
+        (t.step, t.basis, number(t.bandwidth), number(t.alpha), str(t.rank or "any"), number(t.n_rows), number(t.error))
+        for t in choice.tried
+    ]
+    head = ("step", "functions", "bandwidth", "alpha", "rank", "rows", "error")
+    return details(
+        "How the settings were chosen",
+        *(paragraph(reason[:1].upper() + reason[1:] + ".") for reason in choice.reasons),
+        table("What was tried: mean loss on rows that were left out", head, rows, (2, 3, 4, 5, 6)),
+    )
+
+
+def _missing(column: NumberColumn | CategoryColumn, had_missing: bool) -> str:
+    """Say what the model makes of missing cells."""
+    if isinstance(column, NumberColumn) and column.fill is not None:
+        return f"→ {column.fill:g}{', marked' if column.marked else ''}"
+    return "learned" if had_missing or column.marked else "none in training"
 
 
 def _fact(name: str, value: Any) -> str:
@@ -174,7 +200,8 @@ def convergence(model: TableModel) -> str:
     """Objective of every train, sweep by sweep."""
     history = model.estimator.history_
     if not history or "objective" not in history[0]:
-        return section("Convergence", paragraph("The model made no sweep: it is the linear start."))
+        start = "the exact solution" if model.estimator.plan_.init == "dual" else "the linear start"
+        return section("Convergence", paragraph(f"The model made no sweep: it is {start}."))
     names = read_model(model.estimator).train_names
     series: list[tuple[str, list[tuple[float, float]]]] = []
     for index, name in enumerate(names):
@@ -222,14 +249,14 @@ def importances(model: TableModel, X: NDArray) -> str:
         "Columns by importance: " + "; ".join(f"{name} {percent(share)}" for name, share in shown),
     )
     pairs = [(f"{one} * {two}", percent(share)) for one, two, share in found.pairs[:10] if share > 0]
-    pairs.append(("three and more features", percent(found.higher)))
+    pairs.append(("three and more columns", percent(found.higher)))
     rest = found.columns[_MAX_BARS:]
     listed = table("Further columns", ("column", "importance"), [(name, percent(share)) for name, share in rest], (1,))
     return section(
         "Importances",
         paragraph(
-            "Share of the variance of the scores that a column takes part in, features taken as independent and "
-            "distributed as in these rows (total Sobol indices, summed over the features of a column, scaled to 100 %)."
+            "Share of the variance of the scores that a column takes part in, columns taken as independent and "
+            "distributed as in these rows (total Sobol indices, scaled to 100 %)."
         ),
         '<div class="pair"><div>',
         chart,
@@ -245,9 +272,8 @@ def terms(model: TableModel, X: NDArray) -> str:
     names = read_model(model.estimator).train_names
     parts = [
         paragraph(
-            "The terms that make the scores vary most on these rows. The effect is a term's standard deviation, with "
-            "the sign of its slope: a positive one raises the score where the features lie above their means. A power "
-            "stands for what it adds to lower powers."
+            "The terms that make the scores vary most on these rows. The effect is a term's standard deviation. "
+            + _about_signs(model)
         )
     ]
     for index, name in enumerate(names[:_MAX_CLASSES]):
@@ -256,6 +282,18 @@ def terms(model: TableModel, X: NDArray) -> str:
     if len(names) > _MAX_CLASSES:
         parts.append(paragraph(f"{len(names) - _MAX_CLASSES} further polynomials are left out.", "note"))
     return section("Strongest terms", *parts)
+
+
+def _about_signs(model: TableModel) -> str:
+    if all(feature_map.powers is not None for feature_map in model.estimator.maps_):
+        return (
+            "It has the sign of the term's slope: a positive one raises the score where the columns lie above their "
+            "means. A power stands for what it adds to lower powers."
+        )
+    return (
+        "f1(x), f2(x), … are the functions of a column that the model has, each without what those before it have in "
+        "common with it. Those of numbers are positive at the largest value."
+    )
 
 
 def _term_bars(model: TableModel, X: NDArray, index: int) -> str:
@@ -281,7 +319,7 @@ def _term_bars(model: TableModel, X: NDArray, index: int) -> str:
 
 
 def _coefficients(model: TableModel, index: int) -> str:
-    """The polynomial's largest terms, where they say something: one-hot features exclude each other."""
+    """The polynomial's largest terms, where they say something: one-hot features of older files exclude each other."""
     polynomial = all(feature_map.powers is not None for feature_map in model.estimator.maps_)
     if not polynomial or any(isinstance(column, CategoryColumn) for column in model.preparation.columns):
         return ""
@@ -312,5 +350,5 @@ def cost(model: TableModel, file_bytes: int, n_rows: int, seconds: float) -> str
     if isinstance(fit := model.training.get("fit_seconds"), float):
         rows.append(("time of the fit", f"{fit:.2f} s"))
     if isinstance(total := model.training.get("total_seconds"), float):
-        rows.append(("time with the choice of settings", f"{total:.2f} s"))
+        rows.append(("time with the measurement of its error", f"{total:.2f} s"))
     return section("Cost", table("Cost", ("what", "how much"), rows))

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DEFAULT_MISSING", "Cells", "as_numbers", "as_text", "is_number"]
+__all__ = ["DEFAULT_MISSING", "Cells", "as_numbers", "as_text", "is_number", "number_text", "truth_as_numbers"]
 
 #: Text that stands for a missing value unless others are named. The empty cell always does.
 DEFAULT_MISSING = ("?", "NA", "N/A", "NaN", "nan", "NULL", "null")
@@ -55,9 +55,24 @@ def as_numbers(cells: Cells, missing: Collection[str]) -> tuple[NDArray, int | N
 def as_text(cells: Cells, missing: Collection[str]) -> list[str | None]:
     """Return cells as text with None for missing values; whole numbers are written without a point."""
     if isinstance(cells, np.ndarray):
-        return [None if value != value else _number_text(value) for value in cells.tolist()]
+        return [None if value != value else _shortest(value) for value in cells.tolist()]
     return [None if not cell or cell in missing else cell for cell in cells]
 
 
-def _number_text(value: float) -> str:
+def number_text(cell: str) -> str:
+    """Return a number in its shortest form, as in 3 for 3.0; other text as it is."""
+    return _shortest(float(cell)) if is_number(cell) else cell
+
+
+def truth_as_numbers(cells: Cells) -> Cells:
+    """Replace True and False, in any case, by 1 and 0."""
+    if isinstance(cells, np.ndarray):
+        return cells
+    return [_TRUTH.get(cell.lower(), cell) for cell in cells]
+
+
+_TRUTH = {"true": "1", "false": "0"}
+
+
+def _shortest(value: float) -> str:
     return str(int(value)) if abs(value) < 2**53 and value == int(value) else repr(value)

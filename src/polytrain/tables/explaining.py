@@ -1,9 +1,8 @@
 """Explanations of a table's model in terms of the table's columns.
 
-Coefficients of a polynomial in one-hot features say little: features of one column exclude each other, so that whole
-families of terms never occur together or stand for each other. `strongest_terms` therefore measures terms by what they
-do on the rows: every feature's functions are made orthonormal under its distribution, and the square of a coefficient
-is then the variance that its term brings.
+Coefficients say little: functions of a column overlap, and those of one-hot features, which models of older files have,
+exclude each other. `strongest_terms` therefore measures terms by what they do on the rows: every feature's functions
+are made orthonormal under its distribution, and the square of a coefficient is then the variance that its term brings.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from polytrain.explain import sobol_indices
 from polytrain.explain.measure import FeatureMeasure, make_measure
 from polytrain.explain.search import entries_at, largest_entries
 from polytrain.explain.view import ModelView, read_model
+from polytrain.maps import TableMap
 from polytrain.tables.model import TableModel
 
 __all__ = ["ColumnImportances", "RowSample", "StrongestTerms", "column_importances", "strongest_terms"]
@@ -81,7 +81,8 @@ def column_importances(model: TableModel, X: NDArray | None = None) -> ColumnImp
     model : TableModel
         The model.
     X : ndarray of shape (N, d), optional
-        Prepared rows that give the distribution of each feature; without them, features are uniform on their range.
+        Prepared rows that give the distribution of each feature; without them, features are distributed as their
+        maps say: as in training, those of polynomials evenly over their range.
 
     Returns
     -------
@@ -111,10 +112,12 @@ class StrongestTerms:
     ----------
     names : tuple of str
         Products of features. A power stands for what it adds to the lower powers of the feature, and f2(x) for what
-        the second function of a map that is no polynomial adds to the first.
+        the second function of a map that is no polynomial adds to the first. "x is missing" tells missing numbers from
+        others.
     effects : ndarray of shape (K,)
-        Standard deviation of each term over the rows, with the sign of its slope: positive if it grows with the product
-        of its features' deviations from their means.
+        Standard deviation of each term over the rows. Of polynomials it has the sign of the slope: positive if it grows
+        with the product of its features' deviations from their means. Other functions are those of the map, up to what
+        they have in common with earlier ones; of numbers these are positive at the largest value.
     shares : ndarray of shape (K,)
         Share of the polynomial's variance.
     exact : bool
@@ -138,7 +141,8 @@ def strongest_terms(model: TableModel, X: NDArray | None = None, k: int = 10, tr
     model : TableModel
         The model.
     X : ndarray of shape (N, d), optional
-        Prepared rows that give the distribution of each feature; without them, features are uniform on their range.
+        Prepared rows that give the distribution of each feature; without them, features are distributed as their
+        maps say: as in training, those of polynomials evenly over their range.
     k : int, default=10
         How many terms.
     train : int, default=0
@@ -184,7 +188,9 @@ def _ordered_matrices(view: ModelView, measures: list[FeatureMeasure]) -> list[N
 def _term_name(index: list[int], view: ModelView) -> str:
     factors = []
     for j, name, feature_map in zip(index, view.feature_names, view.maps, strict=True):
-        if feature_map.powers is None and j:
+        if isinstance(feature_map, TableMap) and feature_map.has_missing and j == feature_map.n - 1:
+            factors.append(f"{name} is missing")
+        elif feature_map.powers is None and j:
             factors.append(f"f{j}({name})")
         elif j:
             factors.append(name if j == 1 else f"{name}^{j}")

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.maps import map_kind
 from polytrain.tables.errors import TableError
 from polytrain.tables.learning import TrainingRows
 from polytrain.tables.model import TableModel
@@ -65,10 +66,16 @@ def fit_table_model(rows: TrainingRows, settings: FitSettings, say: Callable[[st
     started = time.perf_counter()
     X, y, classify = rows.X, rows.y, rows.is_classification
     _check_rows(y, classify)
+    _check_missing(rows, settings.parameters.get("basis", "auto"))
     held = None
     if settings.holdout:
         X, held_X, y, held_y = _split(X, y, settings.holdout, settings.seed, classify)
         held = held_X, held_y
+        if classify and len(np.unique(y)) < 2:
+            raise TableError(
+                f"--holdout {settings.holdout:g} cannot be set aside: the other rows would be of one class. "
+                "Use --folds instead."
+            )
     facts: dict[str, Fact] = {"rows": len(X), "rows_without_target": rows.n_dropped, "missing_cells": rows.n_missing}
     model = _make(rows, settings)
     metric = "error" if classify else "rmse"
@@ -103,6 +110,19 @@ def _make(rows: TrainingRows, settings: FitSettings) -> Any:
 def _check_rows(y: NDArray, classify: bool) -> None:
     if classify and len(np.unique(y)) < 2:
         raise TableError(f"all rows have the same label {y[0]!s:.60}; bring rows of at least two classes.")
+
+
+def _check_missing(rows: TrainingRows, basis: str) -> None:
+    """Refuse missing numbers where the functions do not know them."""
+    if basis == "auto" or map_kind(basis).takes_missing:
+        return
+    numbers = np.setdiff1d(np.arange(rows.X.shape[1]), rows.preparation.categories)
+    gone = numbers[np.isnan(rows.X[:, numbers]).any(axis=0)]
+    if len(gone):
+        raise TableError(
+            f"column {rows.preparation.feature_names[gone[0]]!r} has missing cells, which --basis {basis} cannot take. "
+            "Use --basis auto, or fill the cells."
+        )
 
 
 def _split(X: NDArray, y: NDArray, part: float, seed: int, classify: bool) -> Any:

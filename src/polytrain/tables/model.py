@@ -103,7 +103,8 @@ class TableModel:
         target : str, optional
             Name or position of the target, if it is another than in training.
         new_categories : {"error", "ignore"}, default="error"
-            What to do with a category that the training did not have; ignored, a cell is in no category.
+            What to do with a category that the training did not have; ignored, it is like the mean of all rows, or, in
+            models of older files, in no category.
 
         Yields
         ------
@@ -113,12 +114,25 @@ class TableModel:
         goal = self.preparation.match_target(table, target) if with_target else None
         for block in table.blocks():
             X = self.preparation.encode(block, indexes, table.label, new_categories)
+            self._check_missing(block, X, table.label)
             if goal is None:
                 yield PreparedBlock(block, X)
                 continue
             y, rows, n_dotted = self._target(block, goal, table.label)
             if rows.any():
                 yield PreparedBlock(block, X[rows], y[rows], n_dotted)
+
+    def _check_missing(self, block: Block, X: NDArray, label: str) -> None:
+        """Refuse missing cells where the model's functions do not know them."""
+        for k in np.flatnonzero(np.isnan(X).any(axis=0)).tolist():
+            feature_map = self.estimator.maps_[k]
+            if not feature_map.takes_missing:
+                row = int(np.isnan(X[:, k]).argmax())
+                raise TableError(
+                    f"{label}, {block.place(row)}: the cell of column {self.preparation.feature_names[k]!r} is "
+                    f"missing, which the model's basis {feature_map.basis!r} cannot take. Fill the cell, or fit a "
+                    "model with --basis auto."
+                )
 
     def _target(self, block: Block, index: int, label: str) -> tuple[NDArray, NDArray, int]:
         """Return targets, for classifiers as indexes of classes; which rows have one; how many lost a dot."""
@@ -161,8 +175,8 @@ def load_table_model(path: str | os.PathLike[str]) -> TableModel:
     Parameters
     ----------
     path : path-like
-        A model file. One that was written by ``model.save`` has no preparation: its columns are plain numbers, found
-        by name if the model has feature names, else by position.
+        A model file. One that was written by ``model.save`` has no preparation: its columns are those of the array or
+        frame that it was fitted on, found by name if the model has feature names, else by position.
 
     Returns
     -------
@@ -177,7 +191,7 @@ def load_table_model(path: str | os.PathLike[str]) -> TableModel:
     >>> from polytrain.tables import load_table_model
     >>> folder = Path(tempfile.mkdtemp())
     >>> X = np.random.default_rng(0).uniform(-1, 1, (50, 2))
-    >>> TensorTrainRegressor(rank=2, random_state=0).fit(X, X[:, 0]).save(folder / "model.polytrain")
+    >>> TensorTrainRegressor(random_state=0).fit(X, X[:, 0]).save(folder / "model.polytrain")
     >>> np.save(folder / "rows.npy", X)
     >>> model = load_table_model(folder / "model.polytrain")
     >>> with model.open(folder / "rows.npy") as table:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain import columns
-from polytrain.tables.cells import DEFAULT_MISSING, as_numbers, as_text
+from polytrain.columns.scalars import text_of
+from polytrain.tables.cells import DEFAULT_MISSING, as_numbers, as_text, number_text, truth_as_numbers
 from polytrain.tables.errors import TableError
 from polytrain.tables.reading import Block, Table, position_names
 
@@ -24,15 +25,26 @@ __all__ = ["CategoryColumn", "NumberColumn", "Preparation", "Target", "find_colu
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """A column of numbers: ``fill`` replaces missing ones, which get a feature of their own if ``marked``.
+    """A column of numbers.
 
-    Without ``fill`` they stay missing.
+    Attributes
+    ----------
+    name : str
+    position : int
+        Place in the training table, from 0.
+    fill : float or None
+        What replaces missing values; with None they stay missing.
+    marked : bool
+        Whether missing values have a feature of their own; only where they are replaced.
+    has_truth : bool
+        Whether True and False are read as 1 and 0, as in a column of a frame.
     """
 
     name: str
     position: int
     fill: float | None = None
     marked: bool = False
+    has_truth: bool = False
 
     @property
     def feature_names(self) -> list[str]:
@@ -41,11 +53,12 @@ class NumberColumn:
 
     def encode(self, block: Block, index: int, missing: Sequence[str], where: str, unknown: str) -> NDArray:
         """Features (N, 1 or 2) of the column at ``index``."""
-        values, wrong = as_numbers(block.columns[index], missing)
+        cells = block.columns[index]
+        values, wrong = as_numbers(truth_as_numbers(cells) if self.has_truth else cells, missing)
         if wrong is not None:
             raise TableError(
                 f"{where}, {block.place(wrong)}: column {self.name!r} holds numbers, but here "
-                f"{block.columns[index][wrong]!r:.60}. Mend the cell, or leave it empty if the value is missing."
+                f"{cells[wrong]!r:.60}. Mend the cell, or leave it empty if the value is missing."
             )
         if self.fill is None:
             return values[:, None]
@@ -56,9 +69,20 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """A column of categories: one feature with the number of the category if ``coded``, else one per category.
+    """A column of categories.
 
-    Missing cells then get a feature of their own if ``marked``, else they are in no category.
+    Attributes
+    ----------
+    name : str
+    position : int
+        Place in the training table, from 0.
+    categories : tuple of str
+        Those of the training rows. A cell such as 3.0 is also the category 3.
+    marked : bool
+        Whether missing cells have a feature of their own; only where there is one per category.
+    coded : bool
+        Whether the column is one feature with the number of the category, NaN for a missing cell and -1 for a category
+        that is not known; otherwise one feature of 0 and 1 per category, all of them 0 for other cells.
     """
 
     name: str
@@ -76,25 +100,27 @@ class CategoryColumn:
         return [*names, f"{self.name} is missing"] if self.marked else names
 
     def encode(self, block: Block, index: int, missing: Sequence[str], where: str, unknown: str) -> NDArray:
-        """Features (N, number of categories) of the column at ``index``."""
-        place = {category: k for k, category in enumerate(self.categories)}
-        absent = len(place) if self.marked else -1
+        """Features (N, 1 or one per category) of the column at ``index``."""
         cells = as_text(block.columns[index], missing)
-        codes = np.array([absent if cell is None else place.get(cell, -2) for cell in cells], dtype=np.intp)
-        if unknown == "error" and (codes == -2).any():
-            row = int((codes == -2).argmax())
+        numbers = self._numbers(cells)
+        if unknown == "error" and (numbers == -1).any():
+            row = int((numbers == -1).argmax())
             raise TableError(
                 f"{where}, {block.place(row)}: {cells[row]!r:.60} is a new category of column {self.name!r}. "
                 "Mend the cell, or say --new-categories ignore."
             )
         if self.coded:
-            # A category that is not known is the mean of all; no code is -1.
-            gone = np.array([cell is None for cell in cells], dtype=bool)
-            return np.where(gone, np.nan, np.maximum(codes, -1))[:, None]
-        features = np.zeros((len(codes), len(place) + self.marked))
-        known = codes >= 0
-        features[known, codes[known]] = 1.0
-        return features
+            return numbers[:, None]
+        places = np.where(np.isnan(numbers), len(self.categories), numbers)
+        return (places[:, None] == np.arange(len(self.categories) + self.marked)).astype(np.float64)
+
+    def _numbers(self, cells: Sequence[str | None]) -> NDArray:
+        """Return the number of each cell's category, NaN for a missing cell, -1 for a category that is not known."""
+        known: dict[str | None, float] = {category: float(k) for k, category in enumerate(self.categories)}
+        known[None] = np.nan
+        for cell in set(cells) - known.keys():
+            known[cell] = known.get(number_text(str(cell)), -1.0)
+        return np.array([known[cell] for cell in cells], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -143,30 +169,30 @@ class Preparation:
 
     @classmethod
     def of_estimator(cls, model: Any) -> Preparation:
-        """Return the preparation of a model that was fitted on plain numbers."""
+        """Return the preparation of a model that was not fitted from a table, but from an array or a frame."""
         count = model.n_features_in_
         named = hasattr(model, "feature_names_in_")
         names = [str(name) for name in (model.feature_names_in_ if named else position_names(count))]
         fitted = model.model_
-        if fitted.columns is not None:
-            pairs = enumerate(zip(names, fitted.columns.columns, strict=True))
-            found = tuple(_table_column(name, k, column) for k, (name, column) in pairs)
-            return cls(found, None, named, count, DEFAULT_MISSING)
-        return cls(
-            tuple(NumberColumn(name, k, _fill(m)) for k, (name, m) in enumerate(zip(names, fitted.maps, strict=True))),
-            None,
-            named,
-            count,
-            DEFAULT_MISSING,
-        )
+        found: tuple[NumberColumn | CategoryColumn, ...]
+        if fitted.columns is None:
+            found = tuple(NumberColumn(name, k, _fill(fitted.maps[k])) for k, name in enumerate(names))
+        else:
+            found = tuple(_frame_column(name, k, fitted.columns.columns[k]) for k, name in enumerate(names))
+        # In a frame, a question mark may be a category like others.
+        levels = {category for column in found if isinstance(column, CategoryColumn) for category in column.categories}
+        return cls(found, None, named, count, tuple(text for text in DEFAULT_MISSING if text not in levels))
 
     @property
     def categories(self) -> list[int]:
         """Features that are numbers of categories."""
-        sizes = [
-            (isinstance(column, CategoryColumn) and column.coded, len(column.feature_names)) for column in self.columns
-        ]
-        return [k for k, coded in enumerate(coded for coded, size in sizes for _ in range(size)) if coded]
+        coded = [isinstance(column, CategoryColumn) and column.coded for column in self.columns]
+        return [place.start for (_, place), is_coded in zip(self.groups, coded, strict=True) if is_coded]
+
+    @property
+    def is_one_hot(self) -> bool:
+        """Whether some column has one feature per category, as in models of older files."""
+        return any(isinstance(column, CategoryColumn) and not column.coded for column in self.columns)
 
     @property
     def feature_names(self) -> list[str]:
@@ -239,14 +265,21 @@ def _fill(feature_map: Any) -> float | None:
     return float(low / 2 + high / 2)  # the whole range might exceed the largest float
 
 
-def _table_column(name: str, position: int, column: Any) -> NumberColumn | CategoryColumn:
+def _frame_column(name: str, position: int, column: columns.Column) -> NumberColumn | CategoryColumn:
     """Return how the cells of a table become what a column of a frame became."""
-    if isinstance(column, columns.CategoryColumn):
-        return CategoryColumn(name, position, tuple(str(level) for level in column.levels))
     if isinstance(column, columns.NumberColumn):
-        return NumberColumn(name, position)
+        return NumberColumn(name, position, has_truth=True)
+    if isinstance(column, columns.CategoryColumn):
+        categories = tuple(text_of(level).strip() for level in column.levels)  # cells of tables are stripped too
+        if len(set(categories)) == len(categories):
+            return CategoryColumn(name, position, categories)
+        raise TableError(
+            f"the model was fitted on categories of column {name!r} that look alike in a table, such as 1 and '1'. Use "
+            "it from Python, with polytrain.load."
+        )
     raise TableError(
-        f"the model was fitted on dates in column {name!r}, which tables do not know yet. Use it from Python."
+        f"the model was fitted on dates in column {name!r}, which the commands do not read. Use it from Python, with "
+        "polytrain.load, or fit it on numbers that you make of the dates."
     )
 
 

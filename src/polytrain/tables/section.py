@@ -35,15 +35,8 @@ class TableSection:
     def write(self) -> dict[str, Any]:
         """Return the JSON."""
         preparation, target = self.preparation, self.preparation.target
-        columns: list[dict[str, Any]] = []
-        for column in preparation.columns:
-            entry = {"name": column.name, "position": column.position, "marked": column.marked}
-            if isinstance(column, NumberColumn):
-                columns.append({**entry, "fill": column.fill})
-            else:
-                columns.append({**entry, "categories": list(column.categories), "coded": column.coded})
         return {
-            "columns": columns,
+            "columns": [_write_column(column) for column in preparation.columns],
             "target": target and {"name": target.name, "position": target.position, "is_text": target.is_text},
             "named": preparation.named,
             "n_columns": preparation.n_columns,
@@ -78,10 +71,11 @@ class TableSection:
             raise ValueError("the target of the table is not that of the model.")
 
 
-def _take(entry: Any, what: str, names: tuple[str, ...]) -> list[Any]:
-    if not isinstance(entry, dict) or entry.keys() != set(names):
+def _take(entry: Any, what: str, names: tuple[str, ...], later: tuple[str, ...] = ()) -> list[Any]:
+    """Values of these entries, which must be all there are; those of ``later`` are None in older files."""
+    if not isinstance(entry, dict) or not set(names) <= entry.keys() <= {*names, *later}:
         raise ValueError(f"{what} should have {', '.join(names)}.")
-    return [entry[name] for name in names]
+    return [entry.get(name) for name in (*names, *later)]
 
 
 def _texts(what: str, content: Any) -> tuple[str, ...]:
@@ -97,25 +91,28 @@ def _check_place(name: Any, position: Any, flag: Any, n_columns: int) -> None:
         raise ValueError(f"the column {name!r:.60} of the table is not plausible.")
 
 
+def _write_column(column: NumberColumn | CategoryColumn) -> dict[str, Any]:
+    entry = {"name": column.name, "position": column.position, "marked": column.marked}
+    if isinstance(column, NumberColumn):
+        return {**entry, "fill": column.fill, "has_truth": column.has_truth}
+    return {**entry, "categories": list(column.categories), "coded": column.coded}
+
+
 def _read_column(entry: Any, n_columns: int) -> NumberColumn | CategoryColumn:
+    common = ("name", "position", "marked")
     if isinstance(entry, dict) and "fill" in entry:
-        name, position, marked, fill = _take(entry, "a column", ("name", "position", "marked", "fill"))
+        name, position, marked, fill, has_truth = _take(entry, "a column", (*common, "fill"), ("has_truth",))
         _check_place(name, position, marked, n_columns)
         if fill is not None and (type(fill) is not float or not math.isfinite(fill)):
             raise ValueError(f"the column {name!r:.60} has no number for missing values.")
-        if fill is None and marked:
-            raise ValueError(f"the column {name!r:.60} marks missing values that it keeps.")
-        return NumberColumn(name, position, fill, bool(marked))
-    names = ("name", "position", "marked", "categories")
-    coded = False  # older files do not say so
-    if isinstance(entry, dict) and "coded" in entry:
-        coded = entry["coded"]
-        entry = {key: value for key, value in entry.items() if key != "coded"}
-    name, position, marked, categories = _take(entry, "a column", names)
+        if (fill is None and marked) or not (has_truth is None or type(has_truth) is bool):
+            raise ValueError(f"the column {name!r:.60} of numbers is not plausible.")
+        return NumberColumn(name, position, fill, bool(marked), bool(has_truth))
+    name, position, marked, categories, coded = _take(entry, "a column", (*common, "categories"), ("coded",))
     _check_place(name, position, marked, n_columns)
-    if type(coded) is not bool or (coded and marked):
+    if not (coded is None or type(coded) is bool) or (coded and marked):
         raise ValueError(f"the column {name!r:.60} of categories is not plausible.")
-    return CategoryColumn(name, position, _texts("categories", categories), bool(marked), coded)
+    return CategoryColumn(name, position, _texts("categories", categories), bool(marked), bool(coded))
 
 
 def _read_target(entry: Any, n_columns: int) -> Target:
