@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 from polytrain.choice.evidence import simplest, strongest
 from polytrain.choice.ladder import LINEAR, Ladder, Rung
 from polytrain.choice.map_maker import MapMaker
-from polytrain.choice.maps import ALPHAS, KINDS, ChoiceRows, MapTrial, additive_trial, best_of, compare_maps, try_maps
+from polytrain.choice.maps import (
+    ALPHAS,
+    KINDS,
+    ChoiceRows,
+    MapTrial,
+    additive_kernel,
+    additive_trial,
+    best_of,
+    compare_maps,
+    try_maps,
+)
 from polytrain.learning.dual import leave_one_out, product_kernel, round_rank_ones, solve_dual
 from polytrain.learning.losses import get_loss
 from polytrain.learning.start import linear_cores
@@ -251,7 +261,7 @@ class _Chooser:
                 f"with interactions ({trial.error:.4g}), so it is the model"
             )
             plan, starts = self._linear_plan(maps, plain.alpha), self._additive(maps, plain.alpha)
-            return self._choice(maps, plan, starts, self._left_out(maps, plain.alpha, rows, plain), chosen)
+            return self._choice(maps, plan, starts, self._left_out(maps, rows, plain, is_linear=True), chosen)
         ranks, starts, is_cut = self._dual(maps, trial.alpha)
         sweeps = self.wishes.max_sweeps
         if sweeps == "auto":  # what was cut off is partly found back by a sweep
@@ -261,7 +271,7 @@ class _Chooser:
             f"the exact solution on all {n_rows} different rows, leave-one-out error {trial.error:.4g}, is rounded to "
             f"ranks up to {max(ranks)}"
         )
-        return self._choice(maps, plan, starts, self._left_out(maps, trial.alpha, rows, trial), chosen)
+        return self._choice(maps, plan, starts, self._left_out(maps, rows, trial, is_linear=False), chosen)
 
     def _linear_plan(self, maps: MapList, alpha: float) -> TrainPlan:
         return self.wishes.plan(maps.dims, ranks=clip_ranks(maps.dims, 2), alpha=alpha, init="linear", max_sweeps=0)
@@ -294,12 +304,11 @@ class _Chooser:
 
     def _additive(self, maps: MapList, alpha: float) -> list[Sequence[NDArray]]:
         """The exact linear models of all trains."""
-        values = [functions[1:] for functions in _values(maps, self.sample.X)]
-        stacked = np.concatenate(values)
+        values = _values(maps, self.sample.X)
         with one_blas_thread():
             return [
-                linear_cores(float(coefficients.sum()), [functions[:, used] @ coefficients for functions in values])
-                for _, coefficients, used in self._solutions(1.0 + stacked.T @ stacked, alpha)
+                linear_cores(float(coefficients.sum()), [functions[1:, used] @ coefficients for functions in values])
+                for _, coefficients, used in self._solutions(additive_kernel(values), alpha)
             ]
 
     def _solutions(self, kernel: NDArray, alpha: float) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
@@ -315,22 +324,24 @@ class _Chooser:
         n_rows, n = float(self.n_rows), np.array(maps.dims)
         for rank in _DUAL_RANKS:
             products = 2.0 * n_rows * n_rows * rank * n.sum()
-            if (products + 10.0 * np.sum((rank * n) ** 3.0)) * len(self.targets) <= _DUAL_WORK * self.n_threads:
+            if (products + 10.0 * np.sum((rank * n) ** 3.0)) * len(self.targets) <= _DUAL_WORK:
                 return rank
         return _DUAL_RANKS[-1]
 
-    def _left_out(self, maps: MapList, alpha: float, rows: ChoiceRows, trial: MapTrial) -> HeldOut | None:
+    def _left_out(self, maps: MapList, rows: ChoiceRows, trial: MapTrial, is_linear: bool) -> HeldOut | None:
         """Scores of every train on rows that were left out of its exact solution."""
         if not self.calibrate:
             return None
         if self.guides is self.targets:
             return HeldOut((rows.targets - trial.residuals) / self.sizes, self.sample.sums, self.n_rows)
-        kernel = product_kernel(_values(maps, rows.X))
+        values = _values(maps, rows.X)
+        kernel = additive_kernel(values) if is_linear else product_kernel(values)
         scores = np.zeros((len(rows.X), len(self.targets)))
         for index, target in enumerate(self.targets):
             own = self._sketched(self.sample, [target])
             used = np.flatnonzero(own.weights)
-            (residuals,) = leave_one_out(kernel[np.ix_(used, used)], own.targets[used], own.weights[used], [alpha])
+            known = kernel[np.ix_(used, used)], own.targets[used], own.weights[used]
+            (residuals,) = leave_one_out(*known, [trial.alpha])
             scores[used, index] = (own.targets[used] - residuals)[:, 0]
         return HeldOut(scores, self.sample.sums, self.n_rows)
 

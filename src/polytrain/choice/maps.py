@@ -19,7 +19,17 @@ from polytrain.learning.dual import leave_one_out
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 
-__all__ = ["ALPHAS", "KINDS", "ChoiceRows", "MapTrial", "additive_trial", "best_of", "compare_maps", "try_maps"]
+__all__ = [
+    "ALPHAS",
+    "KINDS",
+    "ChoiceRows",
+    "MapTrial",
+    "additive_kernel",
+    "additive_trial",
+    "best_of",
+    "compare_maps",
+    "try_maps",
+]
 
 #: Kinds of functions that are tried, the simplest ones first.
 KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank", "spline-distinct")
@@ -131,10 +141,15 @@ def try_maps(
 
 def additive_trial(maps: MapList, alphas: Sequence[float], rows: ChoiceRows) -> MapTrial:
     """The same for the linear model in all functions of the maps: without interactions."""
-    values = np.concatenate([m.values(column)[1:] for m, column in zip(maps, maps.place(rows.X), strict=True)])
+    values = [m.values(column) for m, column in zip(maps, maps.place(rows.X), strict=True)]
     with one_blas_thread():
-        kernel = 1.0 + values.T @ values
-        return _judge(None, None, kernel, alphas, rows)
+        return _judge(None, None, additive_kernel(values), alphas, rows)
+
+
+def additive_kernel(values: Sequence[NDArray]) -> NDArray:
+    """Kernel (N, N) of the linear model in functions, (n_k, N) for every column; the first one of each is constant."""
+    stacked = np.concatenate([functions[1:] for functions in values])
+    return 1.0 + stacked.T @ stacked
 
 
 class _Family:
