@@ -49,6 +49,8 @@ def choose_exactly(task: Task, best: Sequence[MapTrial]) -> Choice:
             )
             return task.conclude(trial, maps, plan, starts, _left_out(task, additive, plain))
         kernel = product_kernel(values)
+        if not np.isfinite(kernel).all():
+            raise FloatingPointError("the kernel of all columns is not finite")
         ranks, trains, is_cut = _round(task, maps, values, kernel, trial.alpha)
         sweeps = wishes.max_sweeps
         if sweeps == "auto":  # what was cut off is partly found back by a sweep
