@@ -20,7 +20,6 @@ from polytrain.tables import (
 )
 from polytrain.tables.preparation import find_column
 
-
 GIVEN = {"rank": 2, "alpha": 1e-3, "max_sweeps": 1, "random_state": 0}
 
 

@@ -25,9 +25,11 @@ __all__ = [
     "ChoiceRows",
     "MapTrial",
     "additive_kernel",
-    "additive_trial",
     "best_of",
     "compare_maps",
+    "function_values",
+    "judge_kernel",
+    "not_clearly_worse",
     "try_maps",
 ]
 
@@ -35,7 +37,6 @@ __all__ = [
 KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank", "spline-distinct")
 #: Regularisations that are tried, the strongest one first.
 ALPHAS = tuple(float(f"{10.0 ** (half / 2):.2g}") for half in range(4, -21, -1))
-_BANDWIDTHS = (0.5, 1.0, 2.0)
 _LEAST_BANDWIDTH, _LARGEST_BANDWIDTH = 1 / 32, 32.0
 # Numbers in the kernels of columns that are multiplied together.
 _KERNEL_NUMBERS = 1 << 18
@@ -91,7 +92,7 @@ class MapTrial(NamedTuple):
 
 def compare_maps(
     maker: MapMaker,
-    kinds: Sequence[str | None],
+    kinds: Sequence[tuple[str | None, float]],
     bandwidth: float | str | None,
     alphas: Sequence[float],
     rows: ChoiceRows,
@@ -102,8 +103,8 @@ def compare_maps(
     Parameters
     ----------
     maker : MapMaker
-    kinds : sequence of str or None
-        Kinds to try.
+    kinds : sequence of (str or None, float)
+        Kinds to try, and a bandwidth near which the search for the best one begins.
     bandwidth : float, "auto" or None
         What is given is kept; "auto" tries some and goes on in the direction in which the error falls until it rises.
     alphas : sequence of float
@@ -118,9 +119,9 @@ def compare_maps(
         For every kind, the bandwidths that were tried, the smallest first.
     """
     with one_blas_thread():
-        walk = _walk if bandwidth == "auto" else _stay
         return Parallel(n_jobs=min(n_threads, len(kinds)), prefer="threads")(
-            delayed(walk)(maker, kind, bandwidth, alphas, rows) for kind in kinds
+            delayed(_walk)(maker, kind, near if bandwidth == "auto" else None, bandwidth, alphas, rows)
+            for kind, near in kinds
         )
 
 
@@ -139,15 +140,13 @@ def try_maps(
         )
 
 
-def additive_trial(maps: MapList, alphas: Sequence[float], rows: ChoiceRows) -> MapTrial:
-    """The same for the linear model in all functions of the maps: without interactions."""
-    values = [m.values(column) for m, column in zip(maps, maps.place(rows.X), strict=True)]
-    with one_blas_thread():
-        return _judge(None, None, additive_kernel(values), alphas, rows)
+def function_values(maps: MapList, X: NDArray) -> list[NDArray]:
+    """Functions of every column on rows, (n, N) each."""
+    return [feature_map.values(column) for feature_map, column in zip(maps, maps.place(X), strict=True)]
 
 
 def additive_kernel(values: Sequence[NDArray]) -> NDArray:
-    """Kernel (N, N) of the linear model in functions, (n_k, N) for every column; the first one of each is constant."""
+    """Kernel of the linear model in all functions of the maps: without interactions."""
     stacked = np.concatenate([functions[1:] for functions in values])
     return 1.0 + stacked.T @ stacked
 
@@ -161,7 +160,7 @@ class _Family:
     def __init__(self, maker: MapMaker, kind: str | None, X: NDArray) -> None:
         self._maker, self._kind, self._n_rows = maker, kind, len(X)
         maps = maker.plain(kind)
-        values = [m.values(column)[1:] for m, column in zip(maps, maps.place(X), strict=True)]
+        values = [functions[1:] for functions in function_values(maps, X)]
         groups: dict[int, list[int]] = {}
         for k, functions in enumerate(values):
             groups.setdefault(len(functions), []).append(k)
@@ -181,15 +180,13 @@ class _Family:
         return kernel
 
 
-def _stay(
-    maker: MapMaker, kind: str | None, bandwidth: Any, alphas: Sequence[float], rows: ChoiceRows
+def _walk(
+    maker: MapMaker, kind: str | None, near: float | None, given: Any, alphas: Sequence[float], rows: ChoiceRows
 ) -> list[MapTrial]:
-    return [_try(_Family(maker, kind, rows.X), kind, bandwidth, alphas, rows)]
-
-
-def _walk(maker: MapMaker, kind: str | None, _: Any, alphas: Sequence[float], rows: ChoiceRows) -> list[MapTrial]:
     family = _Family(maker, kind, rows.X)
-    found = {bandwidth: _try(family, kind, bandwidth, alphas, rows) for bandwidth in _BANDWIDTHS}
+    if near is None:
+        return [_try(family, kind, given, alphas, rows)]
+    found = {bandwidth: _try(family, kind, bandwidth, alphas, rows) for bandwidth in (near / 2, near, near * 2)}
     while True:
         order = sorted(found)
         best = strongest([found[bandwidth].error for bandwidth in order])
@@ -207,10 +204,10 @@ def _try(
 ) -> MapTrial:
     with np.errstate(over="ignore", invalid="ignore"):
         kernel = family.kernel(bandwidth)
-    return _judge(kind, bandwidth, kernel, alphas, rows)
+    return judge_kernel(kind, bandwidth, kernel, alphas, rows)
 
 
-def _judge(
+def judge_kernel(
     kind: str | None, bandwidth: float | None, kernel: NDArray, alphas: Sequence[float], rows: ChoiceRows
 ) -> MapTrial:
     """Find the best alpha for a kernel."""
@@ -221,6 +218,13 @@ def _judge(
     found = [Evidence(np.square(left).sum(axis=1), rows.weights) for left in residuals]
     best = strongest([evidence.error for evidence in found])
     return MapTrial(kind, bandwidth, alphas[best], found[best], residuals[best])
+
+
+def not_clearly_worse(trials: Sequence[MapTrial], standard_errors: float) -> list[MapTrial]:
+    """Trials on the same rows whose error is larger than the least by no more than so many standard errors of that."""
+    least = min(trials, key=lambda trial: trial.error)
+    gaps = [(trial, *trial.evidence.worse_than(least.evidence)) for trial in trials]
+    return [trial for trial, mean, error in gaps if mean <= standard_errors * error]
 
 
 def best_of(walks: Sequence[Sequence[MapTrial]]) -> list[MapTrial]:
