@@ -125,7 +125,7 @@ def test_dask_gives_the_choice_of_arrays(cluster, n_rows, task):
     da = pytest.importorskip("dask.array")
     X, y = table(n_rows, task)
     expected = model_of(task).fit(X, y)
-    model = model_of(task).fit(da.from_array(X, chunks=(100, 4)), da.from_array(y, chunks=100))
+    model = model_of(task).fit(da.from_array(X, chunks=(n_rows // 3, 4)), da.from_array(y, chunks=n_rows // 3))
     assert_same(model, expected, X)
 
 
