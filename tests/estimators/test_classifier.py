@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from functools import partial
 from itertools import pairwise
 
 import joblib
@@ -15,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polytrain import TensorTrain
+from polytrain import TensorTrain, TensorTrainClassifier
 from polytrain.tensor import rank_bounds
 from power_models import power_classifier
 
@@ -49,13 +50,14 @@ def _binary(iris):
     ],
 )
 @DECISIONS
-def test_any_three_labels(iris, labels, decision):
+@pytest.mark.parametrize("make", [partial(power_classifier, **QUICK), partial(TensorTrainClassifier, random_state=0)])
+def test_any_three_labels(iris, labels, decision, make):
     X, y = iris
-    model = power_classifier(decision=decision, **QUICK).fit(X, labels[y])
+    model = make(decision=decision).fit(X, labels[y])
     np.testing.assert_array_equal(model.classes_, labels)
     predicted = model.predict(X)
     assert predicted.dtype == labels.dtype
-    plain = power_classifier(decision=decision, **QUICK).fit(X, y)
+    plain = make(decision=decision).fit(X, y)
     np.testing.assert_array_equal(predicted, labels[plain.predict(X)])
     assert model.score(X, labels[y]) > 0.95
 
@@ -254,6 +256,14 @@ def test_float32_is_close_to_float64(wine, loss):
     assert all(core.dtype == np.float64 for train in single.trains_ for core in train.cores)
 
 
+def test_float32_is_close_to_float64_by_default(wine):
+    X, y = wine
+    single = TensorTrainClassifier(random_state=0).fit(X.astype(np.float32), y)
+    double = TensorTrainClassifier(random_state=0).fit(X.astype(np.float32).astype(np.float64), y)
+    assert single.choice_.basis == double.choice_.basis
+    assert np.abs(single.predict_proba(X.astype(np.float32)) - double.predict_proba(X)).max() < 1e-2
+
+
 # ---------------------------------------------------------------------------------------------------- starts
 
 
@@ -407,9 +417,9 @@ def test_trains_of_one_fit_get_different_seeds(iris):
     assert not np.allclose(model.trains_[0].cores[1], model.trains_[1].cores[1])
 
 
-def test_clone_pickle_and_joblib(iris, tmp_path):
+@pytest.mark.parametrize("model", [power_classifier(degree=(1, 2, 1, 2), **QUICK), TensorTrainClassifier()])
+def test_clone_pickle_and_joblib(iris, tmp_path, model):
     X, y = iris
-    model = power_classifier(degree=(1, 2, 1, 2), **QUICK)
     assert clone(model).get_params() == model.get_params()
     model.fit(X, y)
     assert not hasattr(clone(model), "trains_")
@@ -418,6 +428,7 @@ def test_clone_pickle_and_joblib(iris, tmp_path):
         np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
         assert copy.get_params() == model.get_params()
         assert copy.history_ == model.history_
+        assert copy.choice_.table() == model.choice_.table()
 
 
 def test_fit_leaves_parameters_and_data_alone(iris):
@@ -555,9 +566,20 @@ def test_verbose_without_tqdm_logs_a_line_per_sweep(iris, monkeypatch, caplog, c
     assert capsys.readouterr().out == ""
 
 
-def test_silent_by_default(iris, capsys, caplog):
+@pytest.mark.parametrize("verbose", [1, 2])
+def test_verbose_says_what_was_chosen(iris, caplog, capsys, verbose):
     X, y = iris
-    power_classifier(**QUICK).fit(X, y)
+    model = TensorTrainClassifier(verbose=verbose, random_state=0).fit(X, y)
+    lines = [record.getMessage() for record in caplog.records if record.name == "polytrain"]
+    assert f"chosen: {'; '.join(model.choice_.reasons)}" in lines
+    assert (f"tried:\n{model.choice_.table()}" in lines) == (verbose == 2)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("make", [power_classifier, TensorTrainClassifier])
+def test_silent_by_default(iris, capsys, caplog, make):
+    X, y = iris
+    make(random_state=0).fit(X, y)
     captured = capsys.readouterr()
     assert captured.out == captured.err == ""
     assert caplog.records == []

@@ -7,7 +7,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_info
 
-from polytrain import TensorTrain, TensorTrainClassifierCV
+from polytrain import TensorTrain, TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
 from polytrain.learning import core_solvers
 from polytrain.learning.threads import one_blas_thread
 from power_models import power_classifier, power_regressor
@@ -134,18 +134,19 @@ def test_the_missing_probabilities_say_what_to_do(iris):
         model.predict_proba(iris[0])
 
 
-def test_a_failed_fit_leaves_the_model_as_it_was(iris):
+@pytest.mark.parametrize("make", [power_classifier, TensorTrainClassifier])
+def test_a_failed_fit_leaves_the_model_as_it_was(iris, make):
     X, y = iris
-    model = power_classifier(warm_start=True, random_state=0).fit(X, y)
+    model = make(warm_start=True, random_state=0).fit(X, y)
     before = model.decision_function(X)
     with pytest.raises(ValueError, match="warm_start"):
-        model.set_params(degree=3).fit(100 * X, y)
+        model.set_params(basis="legendre", degree=3).fit(100 * X, y)
     np.testing.assert_array_equal(model.decision_function(X), before)
     with pytest.raises(ValueError, match="only one class"):
         model.set_params(warm_start=False, degree=2).fit(X[:, :2], np.zeros(150))
     assert model.n_features_in_ == 4
     np.testing.assert_array_equal(model.decision_function(X), before)
-    fresh = power_classifier()
+    fresh = make()
     with pytest.raises(ValueError, match="only one class"):
         fresh.fit(X, np.zeros(150))
     assert not hasattr(fresh, "n_features_in_")
@@ -153,9 +154,10 @@ def test_a_failed_fit_leaves_the_model_as_it_was(iris):
         fresh.predict(X)
 
 
-def test_huge_class_weights(iris):
-    plain = power_classifier(random_state=0).fit(*iris).decision_function(iris[0])
-    huge = power_classifier(class_weight=dict.fromkeys(range(3), 1e308), random_state=0).fit(*iris)
+@pytest.mark.parametrize("make", [power_classifier, TensorTrainClassifier])
+def test_huge_class_weights(iris, make):
+    plain = make(random_state=0).fit(*iris).decision_function(iris[0])
+    huge = make(class_weight=dict.fromkeys(range(3), 1e308), random_state=0).fit(*iris)
     np.testing.assert_allclose(huge.decision_function(iris[0]), plain)
 
 
@@ -188,17 +190,17 @@ def test_cross_validation_with_a_rare_class(iris):
 )
 def test_parameters_of_the_wrong_kind_are_named(iris, parameters, message):
     with pytest.raises(ValueError, match=message):
-        power_classifier(**parameters).fit(*iris)
+        TensorTrainClassifier(**parameters).fit(*iris)
 
 
 def test_weights_that_are_not_numbers_are_named(iris):
     with pytest.raises(ValueError, match="sample_weight must be numbers"):
-        power_classifier().fit(*iris, sample_weight=["a"] * 150)
+        TensorTrainClassifier().fit(*iris, sample_weight=["a"] * 150)
 
 
 def test_sparse_targets_are_refused():
     with pytest.raises(ValueError, match=r"y is a sparse csr_array; make it dense with y\.toarray\(\)"):
-        power_regressor().fit(np.eye(3), csr_array(np.eye(3)))
+        TensorTrainRegressor().fit(np.eye(3), csr_array(np.eye(3)))
 
 
 def test_blas_is_limited_while_anyone_needs_it_and_free_afterwards():
