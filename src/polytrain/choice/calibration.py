@@ -29,7 +29,7 @@ def fit_log_odds(scores: NDArray, positive: NDArray, negative: NDArray) -> tuple
     Returns
     -------
     factor, shift : float
-        The factor is positive.
+        The factor is positive. Without any row, the scores stay as they are.
 
     Examples
     --------
@@ -44,6 +44,8 @@ def fit_log_odds(scores: NDArray, positive: NDArray, negative: NDArray) -> tuple
     n_positive, n_negative = positive.sum(), negative.sum()
     sure, unsure = (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0)
     total = positive + negative
+    if not total.any():
+        return 1.0, 0.0
     wanted = positive * sure + negative * unsure  # weight that speaks for the positive class
     centre = float(np.average(scores, weights=total))
     size = max(float(np.sqrt(np.average(np.square(scores - centre), weights=total))), _LEAST_SPREAD)
