@@ -327,9 +327,8 @@ def test_different_rows_are_counted_exactly_where_they_are_few(n_distinct):
     X[0] = 0.0
     rows = np.concatenate([X, X[rng.integers(0, n_distinct, 10_000)]])
     rows[-5:] = -0.0  # the same as 0
-    assert sketched(rows, np.zeros(len(rows)), np.ones(len(rows))).n_distinct == len(
-        np.unique(np.nan_to_num(X, nan=99.0), axis=0)
-    )
+    expected = len(np.unique(np.nan_to_num(X, nan=99.0), axis=0))
+    assert sketched(rows, np.zeros(len(rows)), np.ones(len(rows))).n_distinct == expected
 
 
 @pytest.mark.parametrize("n_distinct", [4096, 6000, 40_000, 300_000])

@@ -1,7 +1,9 @@
 """The report: what it says, and how it looks in a real browser."""
 
 import re
+from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -140,6 +142,32 @@ def test_figures_are_those_of_evaluate(pages, capsys):
     for row in figures["confusion"]:
         for count in row:
             assert f">{count}</td>" in text
+
+
+def test_columns_and_choice(pages):
+    text = pages["two"].read_text()
+    assert "4 columns, 1 of them categories" in text
+    lines = re.findall("<tr>.*?</tr>", text, re.DOTALL)
+    told = [re.findall("<t[hd][^>]*>(.*?)</t[hd]>", line) for line in lines]
+    assert ["b", "number", "", "none in training"] in told
+    assert [line[1:] for line in told if line and NASTY in unescape(line[0]) and "number" in line] == [
+        ["number", "", "learned"]
+    ]
+    (kind,) = [line for line in told if line[:2] == ["kind", "category"]]
+    assert unescape(kind[2]) == f"{NASTY}, plain"
+    assert "How the settings were chosen" in text
+    assert "Functions &#x27;" in text
+
+
+def test_models_of_older_files(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("age,job,rich\n31,cook,no\n?,smith,yes\n52,cook,yes\n44,,yes\n23,clerk,no\n")
+    model = Path(__file__).parents[1] / "data" / "format3-table.polytrain"
+    assert main(["report", str(model), str(path), "--out", str(tmp_path / "page.html")]) == 0
+    text = (tmp_path / "page.html").read_text()
+    assert "→ 38, marked" in text
+    assert "clerk, cook, smith" in text
+    assert "How the settings were chosen" not in text
 
 
 def test_squared_loss_says_that_it_has_no_probabilities(pages):

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from polytrain import TensorTrainClassifier
 from polytrain.tables import (
+    Block,
     CategoryColumn,
     NumberColumn,
+    Preparation,
     TableError,
     TableModel,
     TableOptions,
@@ -17,6 +19,8 @@ from polytrain.tables import (
     read_training_rows,
 )
 from polytrain.tables.preparation import find_column
+
+GIVEN = {"rank": 2, "alpha": 1e-3, "max_sweeps": 1, "random_state": 0}
 
 
 def learn(path, text, **options):
@@ -32,21 +36,31 @@ def refused(tmp_path, text, message, **options):
 
 
 def reference(rows, kinds):
-    """One row at a time: median for missing numbers with a mark, one 0 or 1 per category."""
-    columns = list(zip(*rows, strict=True))
+    """One cell at a time: numbers as they are, places of categories in the alphabet, NaN for missing cells."""
     features = []
-    for column, kind in zip(columns, kinds, strict=True):
-        gone = [cell in ("", "?") for cell in column]
-        if kind == "number":
-            known = sorted(float(cell) for cell, g in zip(column, gone, strict=True) if not g)
-            middle = (known[(len(known) - 1) // 2] + known[len(known) // 2]) / 2
-            features.append([middle if g else float(cell) for cell, g in zip(column, gone, strict=True)])
-        else:
-            for category in sorted({cell for cell, g in zip(column, gone, strict=True) if not g}):
-                features.append([float(cell == category) for cell in column])
-        if any(gone):
-            features.append([float(g) for g in gone])
+    for column, kind in zip(zip(*rows, strict=True), kinds, strict=True):
+        known = sorted({cell for cell in column if cell not in ("", "?")})
+        features.append(
+            [
+                np.nan if cell in ("", "?") else float(cell) if kind == "number" else float(known.index(cell))
+                for cell in column
+            ]
+        )
     return np.array(features).T
+
+
+def one_hot_reference(rows, fill, categories):
+    """What models of older files take: a number that is filled, a mark, one 0 or 1 per category, a mark."""
+    gone = ("", "?")
+    return [
+        [
+            fill if x in gone else float(x),
+            float(x in gone),
+            *(float(c == name) for name in categories),
+            float(c in gone),
+        ]
+        for x, c in rows
+    ]
 
 
 number = st.sampled_from(["1", "2.5", "-3", "1e2", "7"])
@@ -69,6 +83,18 @@ def test_features_equal_the_reference(tmp_path_factory, drawn):
         indexes = learned.preparation.match(table)
         parts = [learned.preparation.encode(block, indexes, table.label) for block in table.blocks(3)]
     np.testing.assert_array_equal(np.concatenate(parts), expected)
+
+
+@settings(max_examples=30, deadline=None)
+@given(cells)
+def test_one_hot_features_of_older_models(drawn):
+    columns = (NumberColumn("x", 0, 2.25, True), CategoryColumn("c", 1, ("a", "b", "c"), True, coded=False))
+    block = Block(list(map(list, zip(*drawn, strict=True))), range(len(drawn)))
+    found = Preparation(columns, None, True, 2, ("?",)).encode(block, [0, 1], "a.csv")
+    np.testing.assert_array_equal(found, one_hot_reference(drawn, 2.25, "abc"))
+    bare = (NumberColumn("x", 0, 2.25), CategoryColumn("c", 1, ("a", "b", "c"), coded=False))
+    found = Preparation(bare, None, True, 2, ("?",)).encode(block, [0, 1], "a.csv")
+    np.testing.assert_array_equal(found, np.array(one_hot_reference(drawn, 2.25, "abc"))[:, [0, 2, 3, 4]])
 
 
 def test_kinds_of_targets(tmp_path):
@@ -102,7 +128,9 @@ def test_columns_by_name_and_position():
 def test_drop_and_categorical(tmp_path):
     text = "id,size,kind,y\n10,1,4,a\n11,2,5,b\n12,3,4,a\n"
     rows = learn(tmp_path / "a.csv", text, drop=["id"], categorical=["kind"])
-    assert rows.preparation.feature_names == ["size", "kind=4", "kind=5"]
+    assert rows.preparation.feature_names == ["size", "kind"]
+    assert rows.preparation.categories == [1]
+    np.testing.assert_array_equal(rows.X, [[1, 0], [2, 1], [3, 0]])
     refused(tmp_path, text, "cannot be dropped", drop=["y"])
     refused(tmp_path, text, "has no column 'idd'", drop=["idd"])
 
@@ -118,8 +146,8 @@ def test_text_in_a_number_column(tmp_path):
     text = "x,y\n1,a\n2,b\ntwo,a\n4,b\n"
     refused(tmp_path, text, r"line 4: column 'x' holds numbers, but here 'two'.*--missing two.*--categorical 'x'")
     assert learn(tmp_path / "a.csv", text, missing=["two"]).n_missing == 1
-    names = learn(tmp_path / "a.csv", text, categorical=["x"]).preparation.feature_names
-    assert names == ["x=1", "x=2", "x=4", "x=two"]
+    (column,) = learn(tmp_path / "a.csv", text, categorical=["x"]).preparation.columns
+    assert column.categories == ("1", "2", "4", "two")
     # More text than numbers: categories, some of which look like numbers.
     mixed = learn(tmp_path / "a.csv", "x,y\n1,a\nu,b\nv,a\n").preparation
     assert isinstance(mixed.columns[0], CategoryColumn)
@@ -131,14 +159,15 @@ def test_text_after_many_numbers(tmp_path):
     refused(tmp_path, text, "line 9001: column 'column 0' holds numbers, but here 'oops'")
     late = "?,a\n" * 9000 + "u,a\nv,b\n"
     rows = learn(tmp_path / "a.csv", late)
-    assert rows.preparation.feature_names == ["column 0=u", "column 0=v", "column 0 is missing"]
-    assert rows.X.sum(axis=0).tolist() == [1.0, 1.0, 9000.0]
+    assert rows.preparation.columns[0].categories == ("u", "v")
+    assert rows.n_missing == np.isnan(rows.X).sum() == 9000
+    assert rows.X[-2:, 0].tolist() == [0.0, 1.0]
 
 
 def test_too_many_categories(tmp_path):
     text = "".join(f"t{k},{'ab'[k % 2]}\n" for k in range(120))
     refused(tmp_path, text, r"120 different values, more than 100 categories.*--drop 'column 0'")
-    assert learn(tmp_path / "a.csv", text, max_categories=120).X.shape == (120, 120)
+    assert learn(tmp_path / "a.csv", text, max_categories=120).X.max() == 119
 
 
 def test_names(tmp_path):
@@ -152,7 +181,7 @@ def test_names(tmp_path):
 @pytest.fixture
 def model(tmp_path):
     rows = learn(tmp_path / "train.csv", "size,kind,y\n1,u,a\n2,v,b\n3,u,a\n4,v,b\n")
-    estimator = TensorTrainClassifier(rank=2, max_sweeps=1, random_state=0).fit(rows.X, rows.y)
+    estimator = TensorTrainClassifier(basis=["spline", "category"], **GIVEN).fit(rows.X, rows.y)
     return TableModel(estimator, rows.preparation, {})
 
 
@@ -164,7 +193,7 @@ def blocks(model, tmp_path, text, name="new.csv", header=None, **options):
 
 def test_columns_are_found_by_name(model, tmp_path):
     (block,) = blocks(model, tmp_path, "extra,kind,size\n9,v,2\n")
-    np.testing.assert_array_equal(block.X, [[2.0, 0.0, 1.0]])
+    np.testing.assert_array_equal(block.X, [[2.0, 1.0]])
     (same,) = blocks(model, tmp_path, "2,v\n", header="no")
     np.testing.assert_array_equal(same.X, block.X)
     with pytest.raises(TableError, match=r"lacks the column size; it has kind"):
@@ -190,18 +219,35 @@ def test_new_categories(model, tmp_path):
     with pytest.raises(TableError, match=r"line 3: 'w' is a new category of column 'kind'.*--new-categories ignore"):
         blocks(model, tmp_path, text)
     (block,) = blocks(model, tmp_path, text, new_categories="ignore")
-    np.testing.assert_array_equal(block.X[:, 1:], [[1, 0], [0, 0]])
+    np.testing.assert_array_equal(block.X[:, 1], [0, -1])
+    # It is like the mean of all rows, and not like any of the categories.
+    scores = model.estimator.decision_function([[2.0, -1], [2.0, 0], [2.0, 1]])
+    assert scores[0] == pytest.approx((scores[1] + scores[2]) / 2)
+
+
+def test_numbers_that_are_categories(tmp_path):
+    """A column of whole numbers comes with a point once some of its cells are missing."""
+    rows = learn(tmp_path / "train.csv", "kind,y\n3,a\n5,b\n3,a\n", categorical=["kind"])
+    block = Block([["5.0", "3", "5.5", "x"]], range(4))
+    assert rows.preparation.encode(block, [0], "new.csv", "ignore")[:, 0].tolist() == [1, 0, -1, -1]
 
 
 def test_missing_where_training_had_none(model, tmp_path):
     (block,) = blocks(model, tmp_path, "size,kind\n?,\n")
-    np.testing.assert_array_equal(block.X, [[2.5, 0, 0]])
+    assert np.isnan(block.X).all()
+    assert np.isfinite(model.estimator.decision_function(block.X)).all()
+
+
+def test_missing_cells_of_polynomials(tmp_path):
+    rows = learn(tmp_path / "train.csv", "size,y\n1,a\n2,b\n3,a\n4,b\n")
+    model = TableModel(TensorTrainClassifier(basis="power", **GIVEN).fit(rows.X, rows.y), rows.preparation, {})
+    with pytest.raises(TableError, match=r"line 3: the cell of column 'size' is missing.*'power'.*--basis auto"):
+        blocks(model, tmp_path, "size\n1\n?\n")
 
 
 def test_number_labels(tmp_path):
     rows = learn(tmp_path / "train.csv", "x,y\n1,3\n2,7\n3,3\n4,7\n")
-    estimator = TensorTrainClassifier(rank=2, max_sweeps=1, random_state=0).fit(rows.X, rows.y)
-    model = TableModel(estimator, rows.preparation, {})
+    model = TableModel(TensorTrainClassifier(**GIVEN).fit(rows.X, rows.y), rows.preparation, {})
     (block,) = blocks(model, tmp_path, "x,y\n1,7.0\n1,3\n1,\n", with_target=True)
     assert block.y.tolist() == [1, 0]
     for wrong, message in (("5", "'5' is none of the model's classes 3, 7"), ("b", "the target should be a number")):
@@ -212,10 +258,66 @@ def test_number_labels(tmp_path):
 def test_a_plain_model_file_reads_numbers(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": [0.0, 1, 2, 3], "b": [1.0, 0, 1, 0]})
-    TensorTrainClassifier(rank=2, max_sweeps=1).fit(frame, [0, 1, 0, 1]).save(tmp_path / "m")
+    TensorTrainClassifier(basis="power", **GIVEN).fit(frame, [0, 1, 0, 1]).save(tmp_path / "power")
+    assert load_table_model(tmp_path / "power").preparation.columns[0] == NumberColumn("a", 0, 1.5, False)
+    TensorTrainClassifier(**GIVEN).fit(frame, [0, 1, 0, 1]).save(tmp_path / "m")
     model = load_table_model(tmp_path / "m")
-    assert model.preparation.columns[0] == NumberColumn("a", 0, 1.5, False)
+    assert model.preparation.columns[0] == NumberColumn("a", 0)
     (block,) = blocks(model, tmp_path, "b,a\n1,2\n")
     np.testing.assert_array_equal(block.X, [[2.0, 1.0]])
     with pytest.raises(TableError, match="does not say which column is the target"):
         blocks(model, tmp_path, "b,a\n1,2\n", with_target=True)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """What a frame may hold: numbers, truth values, text and categories, also with spaces, gaps and question marks."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    n = 60
+    found = pandas.DataFrame(
+        {
+            "size": rng.normal(size=n).round(2),
+            "new": rng.integers(0, 2, n).astype(bool),
+            "town": rng.choice([" Bern", " Graz", " ?"], n),
+            "floor": pandas.Categorical(rng.choice([1.0, 2.0, 3.5], n)),
+        }
+    )
+    found.loc[3, ["size", "town", "floor"]] = None
+    return found
+
+
+def frame_target(frame):
+    return np.where(frame["size"].fillna(0) + frame["new"] + (frame["town"] == " Bern") > 0.8, "yes", "no")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_models_of_frames_read_tables(frame, tmp_path, kind):
+    estimator = TensorTrainClassifier(**GIVEN).fit(frame, frame_target(frame))
+    estimator.save(tmp_path / "m")
+    model = load_table_model(tmp_path / "m")
+    _, _, town, floor = model.preparation.columns
+    assert (town.categories, floor.categories) == (("?", "Bern", "Graz"), ("1", "2", "3.5"))
+    if kind == "csv":
+        frame.to_csv(tmp_path / "rows.csv", index=False)
+    else:
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(tmp_path / "rows.parquet", index=False)
+    with model.open(tmp_path / f"rows.{kind}") as table:
+        (block,) = model.blocks(table)
+    np.testing.assert_array_equal(model.estimator.predict_proba(block.X), estimator.predict_proba(frame), strict=True)
+    # Stored with its preparation it still reads such tables.
+    model.save(tmp_path / "again")
+    assert load_table_model(tmp_path / "again").preparation == model.preparation
+
+
+def test_dates_and_levels_that_look_alike_are_refused(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    days = pandas.DataFrame({"day": pandas.to_datetime(["2024-01-01", "2024-02-03", "2024-03-04", "2024-04-06"])})
+    TensorTrainClassifier(**GIVEN).fit(days, [0, 1, 0, 1]).save(tmp_path / "days")
+    with pytest.raises(TableError, match=r"dates in column 'day', which the commands do not read. Use it from Python"):
+        load_table_model(tmp_path / "days")
+    alike = pandas.DataFrame({"kind": pandas.Categorical([1, "1", 1, "1"])})
+    TensorTrainClassifier(**GIVEN).fit(alike, [0, 1, 0, 1]).save(tmp_path / "alike")
+    with pytest.raises(TableError, match=r"column 'kind' that look alike in a table"):
+        load_table_model(tmp_path / "alike")

@@ -16,9 +16,23 @@ def data():
     size, job = rng.normal(size=300).round(1), rng.integers(0, 3, 300)  # few distinct values: a small grid
     X = np.column_stack([size, *(job == k for k in range(3))]).astype(float)
     y = 2 * size + size**2 * (job == 1) + 0.5 * (job == 2)
-    estimator = TensorTrainRegressor(degree=[2, 1, 1, 1], rank=3, alpha=1e-5, random_state=0).fit(X, y)
-    columns = (NumberColumn("size", 0, 0.0, False), CategoryColumn("job", 1, ("a", "b", "c"), False))
+    estimator = TensorTrainRegressor(basis="power", degree=[2, 1, 1, 1], rank=3, alpha=1e-5, random_state=0).fit(X, y)
+    columns = (NumberColumn("size", 0, 0.0, False), CategoryColumn("job", 1, ("a", "b", "c"), False, coded=False))
     return TableModel(estimator, Preparation(columns, None, True, 2, ()), {}), X
+
+
+@pytest.fixture(scope="module")
+def coded():
+    """A number and a category, both with missing cells."""
+    rng = np.random.default_rng(0)
+    size, job = rng.integers(-3, 4, 400).astype(float), rng.integers(0, 3, 400).astype(float)
+    y = 2 * size + size * (job == 1) + 0.5 * (job == 2)
+    size[rng.random(400) < 0.1] = np.nan
+    job[rng.random(400) < 0.1] = np.nan
+    X = np.column_stack([size, job])
+    estimator = TensorTrainRegressor(basis=["spline", "category"], bandwidth=1.0, rank=3, alpha=1e-5, random_state=0)
+    columns = (NumberColumn("size", 0), CategoryColumn("job", 1, ("a", "b", "c")))
+    return TableModel(estimator.fit(X, y), Preparation(columns, None, True, 2, ()), {}), X
 
 
 def all_effects(model, X):
@@ -70,6 +84,51 @@ def test_column_importances(data):
     job = np.stack(np.meshgrid(*[range(n) for n in effects.shape], indexing="ij"))[1:]
     with_one_job = (job > 0).sum(axis=0) == 1
     assert share == pytest.approx((effects * with_one_job)[1:].sum() / effects.sum(), rel=1e-6)
+
+
+def effects_on_grid(model, X):
+    """Main effects and interaction of two columns, from predictions on the grid of all their values."""
+    values, weights = zip(*(np.unique(column, return_counts=True) for column in X.T), strict=True)
+    size, job = (w / w.sum() for w in weights)
+    grid = np.array(list(itertools.product(*values)))
+    table = model.estimator.predict(grid).reshape(len(size), len(job))
+    table -= size @ table @ job
+    first, second = table @ job, size @ table
+    return size @ first**2, job @ second**2, size @ np.square(table - first[:, None] - second) @ job
+
+
+@pytest.mark.parametrize("with_rows", [True, False])
+def test_categories_and_missing_cells(coded, with_rows):
+    """Without rows, columns are distributed as in training: the maps know how."""
+    model, X = coded
+    size, job, both = effects_on_grid(model, X)
+    found = column_importances(model, X if with_rows else None)
+    total = size + job + 2 * both
+    assert dict(found.columns) == pytest.approx({"size": (size + both) / total, "job": (job + both) / total}, rel=1e-6)
+    ((one, two, share),) = found.pairs
+    assert {one, two} == {"size", "job"}
+    assert share == pytest.approx(both / (size + job + both), rel=1e-6)
+    terms = strongest_terms(model, X if with_rows else None, 40)
+    assert terms.shares.sum() == pytest.approx(1, rel=1e-6)
+    assert terms.names[0] == "f1(size)"
+    assert terms.effects[0] > 0
+    kinds = ("size", "job", " * ")
+    named = {kind: sum(terms.effects[[kind in name for name in terms.names]] ** 2) for kind in kinds}
+    assert named["size"] == pytest.approx(size + both)
+    assert named["job"] == pytest.approx(job + both)
+    assert named[" * "] == pytest.approx(both)
+
+
+def test_terms_of_missing_numbers(coded):
+    """The mean where the number is missing against that of all rows, jobs being as they are among all rows."""
+    model, X = coded
+    terms = strongest_terms(model, X, 40)
+    effect = terms.effects[terms.names.index("size is missing")]
+    means = [model.estimator.predict(np.column_stack([np.full(len(X), x), X[:, 1]])).mean() for x in X[:, 0]]
+    gone = np.isnan(X[:, 0])
+    part = gone.mean()
+    gap = np.array(means)[gone][0] - np.mean(means)
+    assert effect == pytest.approx(gap * np.sqrt(part / (1 - part)))
 
 
 @pytest.mark.parametrize("block", [1, 7, 100, 1000])

@@ -1,8 +1,13 @@
-"""What a fit chooses where the user leaves it open: maps, bandwidth, alpha and rank; and how scores become log-odds."""
+"""What a fit chooses where the user leaves it open: maps, bandwidth, alpha and rank; and how scores become log-odds.
+
+`choose` compares kinds of maps on some rows (``maps.py``), then goes one of two ways: ``few_rows.py`` or
+``many_rows.py`` with its ``ladder.py``.
+"""
 
 from polytrain.choice.calibration import fit_log_odds
-from polytrain.choice.choose import Choice, HeldOut, Tried, Wishes, choose
-from polytrain.choice.chosen import Chosen
+from polytrain.choice.choose import choose
 from polytrain.choice.map_maker import MapMaker
+from polytrain.choice.result import Choice, Chosen, HeldOut, Tried
+from polytrain.choice.wishes import Wishes
 
 __all__ = ["Choice", "Chosen", "HeldOut", "MapMaker", "Tried", "Wishes", "choose", "fit_log_odds"]

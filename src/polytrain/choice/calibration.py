@@ -9,6 +9,8 @@ from scipy.special import expit, log_expit
 __all__ = ["fit_log_odds"]
 
 _MOST_STEPS, _LEAST_SLOPE = 100, 1e-3
+# Scores that hardly differ say nothing: their spread counts as this, and their slope is held back as by so many rows.
+_LEAST_SPREAD, _PRIOR = 0.05, 0.1
 
 
 def fit_log_odds(scores: NDArray, positive: NDArray, negative: NDArray) -> tuple[float, float]:
@@ -27,7 +29,7 @@ def fit_log_odds(scores: NDArray, positive: NDArray, negative: NDArray) -> tuple
     Returns
     -------
     factor, shift : float
-        The factor is positive.
+        The factor is positive. Without any row, the scores stay as they are.
 
     Examples
     --------
@@ -42,20 +44,25 @@ def fit_log_odds(scores: NDArray, positive: NDArray, negative: NDArray) -> tuple
     n_positive, n_negative = positive.sum(), negative.sum()
     sure, unsure = (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0)
     total = positive + negative
+    if not total.any():
+        return 1.0, 0.0
     wanted = positive * sure + negative * unsure  # weight that speaks for the positive class
-    size = max(float(np.sqrt(np.average(np.square(scores), weights=total))), np.finfo(np.float64).tiny)
-    x = np.stack([scores / size, np.ones(len(scores))], axis=1)
+    centre = float(np.average(scores, weights=total))
+    size = max(float(np.sqrt(np.average(np.square(scores - centre), weights=total))), _LEAST_SPREAD)
+    x = np.stack([(scores - centre) / size, np.ones(len(scores))], axis=1)
+    prior = np.array([_PRIOR, 0.0])
 
     def cost(theta: NDArray) -> float:
         z = x @ theta
-        return -float(wanted @ log_expit(z) + (total - wanted) @ log_expit(-z))
+        likely = float(wanted @ log_expit(z) + (total - wanted) @ log_expit(-z))
+        return float(prior @ np.square(theta)) / 2.0 - likely
 
     theta = np.array([1.0, np.log((n_positive + 1.0) / (n_negative + 1.0))])
     now = cost(theta)
     for _ in range(_MOST_STEPS):
         chance = expit(x @ theta)
-        slope = x.T @ (total * chance - wanted)
-        curvature = (x.T * (total * chance * (1.0 - chance))) @ x + 1e-9 * total.sum() * np.eye(2)
+        slope = x.T @ (total * chance - wanted) + prior * theta
+        curvature = (x.T * (total * chance * (1.0 - chance))) @ x + np.diag(prior) + 1e-9 * np.eye(2)
         step = np.linalg.solve(curvature, slope)
         length = 1.0
         while (following := cost(theta - length * step)) > now and length > 1e-6:
@@ -63,4 +70,5 @@ def fit_log_odds(scores: NDArray, positive: NDArray, negative: NDArray) -> tuple
         if not following < now * (1.0 - 1e-12):
             break
         theta, now = theta - length * step, following
-    return max(float(theta[0]), _LEAST_SLOPE) / size, float(theta[1])
+    factor = max(float(theta[0]), _LEAST_SLOPE) / size
+    return factor, float(theta[1]) - factor * centre

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from polytrain.choice.evidence import Evidence
 from polytrain.learning.losses import get_loss
+from polytrain.learning.start import random_start
 from polytrain.learning.trainer import TrainJob, TrainPlan
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
@@ -36,6 +37,8 @@ _N_PARTS, _PART_ROWS, _MOST_PARTS = 5, 15_000, 4
 _FEW_ROWS = 1300
 # Floating point operations that one rung may take: two seconds or so.
 _MOST_WORK = 1e11
+# Newton steps of an update where the loss is not quadratic.
+_NEWTON_STEPS = 8
 # Updates of cores that take a second or so, however small they are.
 _MOST_UPDATES = 1000
 
@@ -66,6 +69,7 @@ class Rung(NamedTuple):
 class _Fold:
     learned: PlacedRows
     held_out: Rows
+    has_rows: Sequence[bool]  # whether there is anything to learn from, for every train
 
 
 class Ladder:
@@ -109,13 +113,21 @@ class Ladder:
         self.share = n_learned / n_parts
         self.n_rows = round(n_distinct * self.share)
         if n_learned < n_parts - 1:
-            self._folds = [_Fold(rows.part(1, 1 + n_learned, n_parts).place(maps), rows.part(0, 1, n_parts))]
+            self._folds = [self._fold(rows.part(1, 1 + n_learned, n_parts), rows.part(0, 1, n_parts))]
         else:
             self._folds = [
-                _Fold(rows.part(k, k + 1, n_parts, inside=False).place(maps), rows.part(k, k + 1, n_parts))
+                self._fold(rows.part(k, k + 1, n_parts, inside=False), rows.part(k, k + 1, n_parts))
                 for k in range(self.n_folds)
             ]
         self._seen: Scored | None = None
+
+    def _fold(self, learned: Rows, held_out: Rows) -> _Fold:
+        has_rows = [True] * len(self._targets)
+        # Some parts of few rows are empty, and two rare classes may both be in the part that is held out.
+        if self.n_folds > 1 or not all(target.keeps_all for target in self._targets):
+            present = np.unique(learned.label_codes())
+            has_rows = [bool(target.wanted(present[present >= 0])[1].any()) for target in self._targets]
+        return _Fold(learned.place(self._maps), held_out, has_rows)
 
     @property
     def is_slow(self) -> bool:
@@ -139,8 +151,11 @@ class Ladder:
         for a, n, b in zip(ranks, self._plan.dims, ranks[1:], strict=False):
             unknowns = float(a * n * b)
             few, many = min(unknowns, n_rows), max(unknowns, n_rows)
+            if self._plan.solver == "exact":
+                few = unknowns
             work += few**3 / 3 + (n_rows * n * a * a * b * b / 2 if few == unknowns else n_rows * n_rows * many)
-        return work * self._n_sweeps * len(self._targets) * self.n_folds
+        steps = 1 if get_loss(self._plan.loss).quadratic else _NEWTON_STEPS
+        return work * steps * self._n_sweeps * len(self._targets) * self.n_folds
 
     def linear(self, alpha: float) -> Rung:
         """The regularised linear model in the functions of the maps."""
@@ -163,14 +178,22 @@ class Ladder:
         for fold, start in zip(self._folds, starts, strict=True):
             cores = [None] * len(self._targets) if start is None else start
             jobs = [TrainJob(seed, begin) for seed, begin in zip(self._seeds, cores, strict=True)]
-            learned: list[Sequence[NDArray]] = [
-                result.cores for result in fold.learned.learn(plan, self._targets, jobs, self._n_jobs, _silent)
-            ]
+            learned = self._learn(fold, plan, jobs)
             trains.append(learned)
             seen.append(fold.held_out.scored(partial(_values, FittedModel.make(plan.loss, self._maps, learned))))
         held_out = Scored(*(np.concatenate(pieces) for pieces in zip(*seen, strict=True)))
         self._seen = held_out
         return Rung(rank, alpha, self._evidence(held_out, plan.loss), held_out.scores, trains)
+
+    def _learn(self, fold: _Fold, plan: TrainPlan, jobs: Sequence[TrainJob]) -> list[Sequence[NDArray]]:
+        """Learn the trains of a fold; those without rows stay at 0."""
+        learned: list[Sequence[NDArray]] = [_nothing(plan, job.seed) for job in jobs]
+        chosen = np.flatnonzero(fold.has_rows).tolist()
+        if chosen:
+            targets, used = [self._targets[k] for k in chosen], [jobs[k] for k in chosen]
+            for k, result in zip(chosen, fold.learned.learn(plan, targets, used, self._n_jobs, _silent), strict=True):
+                learned[k] = result.cores
+        return learned
 
     def held_out_of(self, rung: Rung) -> Scored:
         """Scores of a rung beside labels and weights of the rows, which are the same for all rungs."""
@@ -184,6 +207,12 @@ class Ladder:
             wanted, factors = target.wanted(rows.y)
             losses += factors * size * size * loss.evaluate(wanted, scores)[0]
         return Evidence(losses, rows.weights / rows.weights.sum())
+
+
+def _nothing(plan: TrainPlan, seed: int) -> Sequence[NDArray]:
+    """A train that is 0 everywhere, from which sweeps can go on."""
+    first, *others = random_start(plan.dims, plan.ranks, np.random.default_rng(seed))
+    return [np.zeros_like(first), *others]
 
 
 def _values(model: FittedModel, X: NDArray) -> NDArray:

@@ -19,7 +19,18 @@ from polytrain.learning.dual import leave_one_out
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 
-__all__ = ["ALPHAS", "KINDS", "ChoiceRows", "MapTrial", "additive_trial", "best_of", "compare_maps", "try_maps"]
+__all__ = [
+    "ALPHAS",
+    "KINDS",
+    "ChoiceRows",
+    "MapTrial",
+    "additive_kernel",
+    "best_of",
+    "compare_maps",
+    "function_values",
+    "judge_kernel",
+    "try_maps",
+]
 
 #: Kinds of functions that are tried, the simplest ones first.
 KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank", "spline-distinct")
@@ -129,12 +140,15 @@ def try_maps(
         )
 
 
-def additive_trial(maps: MapList, alphas: Sequence[float], rows: ChoiceRows) -> MapTrial:
-    """The same for the linear model in all functions of the maps: without interactions."""
-    values = np.concatenate([m.values(column)[1:] for m, column in zip(maps, maps.place(rows.X), strict=True)])
-    with one_blas_thread():
-        kernel = 1.0 + values.T @ values
-        return _judge(None, None, kernel, alphas, rows)
+def function_values(maps: MapList, X: NDArray) -> list[NDArray]:
+    """Functions of every column on rows, (n, N) each."""
+    return [feature_map.values(column) for feature_map, column in zip(maps, maps.place(X), strict=True)]
+
+
+def additive_kernel(values: Sequence[NDArray]) -> NDArray:
+    """Kernel of the linear model in all functions of the maps: without interactions."""
+    stacked = np.concatenate([functions[1:] for functions in values])
+    return 1.0 + stacked.T @ stacked
 
 
 class _Family:
@@ -146,7 +160,7 @@ class _Family:
     def __init__(self, maker: MapMaker, kind: str | None, X: NDArray) -> None:
         self._maker, self._kind, self._n_rows = maker, kind, len(X)
         maps = maker.plain(kind)
-        values = [m.values(column)[1:] for m, column in zip(maps, maps.place(X), strict=True)]
+        values = [functions[1:] for functions in function_values(maps, X)]
         groups: dict[int, list[int]] = {}
         for k, functions in enumerate(values):
             groups.setdefault(len(functions), []).append(k)
@@ -192,10 +206,10 @@ def _try(
 ) -> MapTrial:
     with np.errstate(over="ignore", invalid="ignore"):
         kernel = family.kernel(bandwidth)
-    return _judge(kind, bandwidth, kernel, alphas, rows)
+    return judge_kernel(kind, bandwidth, kernel, alphas, rows)
 
 
-def _judge(
+def judge_kernel(
     kind: str | None, bandwidth: float | None, kernel: NDArray, alphas: Sequence[float], rows: ChoiceRows
 ) -> MapTrial:
     """Find the best alpha for a kernel."""

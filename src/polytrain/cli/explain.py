@@ -74,6 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
             "this model of an older polytrain has category columns, and how common the categories are is not in its "
             "file. Give DATA, such as the training table."
         )
+    if arguments.units is not None:
+        _check_polynomial(model)
     X = None
     if arguments.data is not None:
         sample = RowSample()
@@ -92,6 +94,16 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(found)
     return 0
+
+
+def _check_polynomial(model: TableModel) -> None:
+    """Refuse a model whose columns have other functions than powers."""
+    for name, feature_map in zip(model.preparation.feature_names, model.estimator.maps_, strict=True):
+        if feature_map.powers is None:
+            raise CommandError(
+                f"--units: column {name!r} has the basis {feature_map.basis!r}, and only polynomials have coefficients "
+                "to show. Leave the option out, or fit a model of number columns with --basis power."
+            )
 
 
 def _explain(model: TableModel, X: Any, train: int, arguments: argparse.Namespace) -> dict[str, Any]:

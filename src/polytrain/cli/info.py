@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return 0
     for name, value in facts.items():
-        show(f"{name:<14}{', '.join(value) if isinstance(value, list) else value}")
+        show(f"{name:<14}{', '.join(value) if isinstance(value, list) else _plain(value)}")
     show(f"{'file size':<14}{size} bytes")
     show(f"{'target':<14}{target if target is not None else 'not known'}")
     show(f"\ncolumns, found by {'name' if preparation.named else 'position'}")
@@ -124,5 +124,9 @@ def run(arguments: argparse.Namespace) -> int:
     if model.training:
         show("\ntraining")
         for name, fact in model.training.items():
-            show(f"  {name:<22}{fact:.5g}" if isinstance(fact, float) else f"  {name:<22}{fact}")
+            show(f"  {name:<22}{_plain(fact)}")
     return 0
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)

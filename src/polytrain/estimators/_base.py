@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
@@ -69,6 +70,18 @@ def _divided(trains: Sequence[Sequence[NDArray]], sizes: NDArray) -> list[list[N
     return [[cores[0] / size, *cores[1:]] for cores, size in zip(trains, sizes.tolist(), strict=True)]
 
 
+@contextmanager
+def _remedy_for_overflow(n_features: int) -> Iterator[None]:
+    """Say what helps where numbers become too large."""
+    try:
+        yield
+    except (FloatingPointError, np.linalg.LinAlgError) as error:
+        raise ValueError(
+            f"{error}: products of {n_features} features that are not of size one overflow. "
+            "Scale the features to [-1, 1], for example with scale='minmax'."
+        ) from error
+
+
 class TrainModel(BaseEstimator, ABC):
     """Base of the estimators. Subclasses define their parameters and turn targets into problems."""
 
@@ -100,14 +113,9 @@ class TrainModel(BaseEstimator, ABC):
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
         wishes = make_wishes(self.get_params(deep=False), summary.n_features, loss, alpha, rows.is_category)
         self._check_missing(rows, wishes.bases)
-        if self._is_warm:
-            choice = self._last_choice(rows, wishes, goal)
-        else:
-            with ChoiceProgress(int(self.verbose)) as progress:
-                choice = choose(wishes, rows, goal.targets, goal.guides, seeds, self.n_jobs, calibrate)
-                progress.chosen(choice.reasons, Chosen.of(choice).table())
-        jobs = self._jobs(choice, goal, seeds)
-        results = self._learn(rows, choice.plan, choice.maps, goal, jobs)
+        with _remedy_for_overflow(summary.n_features):
+            choice = self._last_choice(rows, wishes) if self._is_warm else self._choose(wishes, rows, goal, seeds)
+            results = self._learn(rows, choice.plan, choice.maps, goal, self._jobs(choice, goal, seeds))
         trains = [result.cores for result in results]
         ends = goal.ends
         if calibrate:
@@ -129,6 +137,12 @@ class TrainModel(BaseEstimator, ABC):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
+    def _choose(self, wishes: Wishes, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
+        with ChoiceProgress(int(self.verbose)) as progress:
+            choice = choose(wishes, rows, goal.targets, goal.guides, seeds, self.n_jobs, self._calibrates)
+            progress.chosen(choice.reasons, Chosen.of(choice).table())
+        return choice
+
     @property
     def _calibrates(self) -> bool:
         """Whether scores become log-odds after the fit."""
@@ -148,7 +162,7 @@ class TrainModel(BaseEstimator, ABC):
                     "one of the bases that know missing values, such as 'spline', or impute."
                 )
 
-    def _last_choice(self, rows: Rows, wishes: Wishes, goal: Goal) -> Choice:
+    def _last_choice(self, rows: Rows, wishes: Wishes) -> Choice:
         """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in."""
         kept, before = self.model_.maps, self.plan_
         open_now = replace(wishes, alpha=before.alpha if wishes.alpha == "auto" else wishes.alpha)
@@ -181,15 +195,9 @@ class TrainModel(BaseEstimator, ABC):
     ) -> list[TrainResult]:
         results: list[TrainResult] = []
         with SweepProgress(len(jobs), plan.max_sweeps, int(self.verbose)) as progress:
-            try:
-                for result in rows.place(maps).learn(plan, goal.targets, jobs, self.n_jobs, progress.sweep_done):
-                    results.append(result)
-                    progress.train_done(len(results) - 1)
-            except (FloatingPointError, np.linalg.LinAlgError) as error:
-                raise ValueError(
-                    f"{error}: products of {len(plan.dims)} features that are not of size one overflow. "
-                    "Scale the features to [-1, 1], for example with scale='minmax'."
-                ) from error
+            for result in rows.place(maps).learn(plan, goal.targets, jobs, self.n_jobs, progress.sweep_done):
+                results.append(result)
+                progress.train_done(len(results) - 1)
         return results
 
     def _starts(self, choice: Choice, goal: Goal) -> Sequence[Any]:

@@ -303,11 +303,11 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         if choice.held_out is None:  # a warm start: the trains have changed little
             return {"size": self.model_.size, "shift": self.model_.shift, "calibrated": True}
         scores, labels, n_rows = choice.held_out
-        unit = n_rows / labels.sum()
+        codes, factors = zip(*(target.wanted(np.arange(labels.shape[1])) for target in goal.targets), strict=True)
+        weights = labels * np.max(factors, axis=0)  # those of the fit: a class may lack rows that were held out
+        weights *= n_rows / weights.sum()
         found = []
-        factors = self._class_weights(goal.ends["classes"], labels.sum(axis=0))
-        for code, column in zip(goal.ends["decision"].code(labels.shape[1]), scores.T, strict=True):
-            weights = unit * labels * factors
+        for code, column in zip(codes, scores.T, strict=True):
             sides = [weights[:, code == sign].sum(axis=1) for sign in (1.0, -1.0)]
             used = sides[0] + sides[1] > 0
             found.append(fit_log_odds(column[used], sides[0][used], sides[1][used]))

@@ -86,7 +86,9 @@ class ConvergenceDisplay:
                 (np.array([record["sweep"] for record in records]), np.array([record[quantity] for record in records]))
             )
         if not any(len(sweeps) for sweeps, _ in curves):
-            raise ValueError("the model made no sweep: it is the linear start, so there is no history to draw.")
+            raise ValueError(
+                "the model made no sweep: it is what sweeps would start from, so there is no history to draw."
+            )
         return cls(curves, view.train_names, quantity).plot(ax)
 
     def plot(self, ax: Any = None) -> ConvergenceDisplay:

@@ -1,0 +1,131 @@
+"""Few rows: the kernel problem is solved exactly, and its solution is rounded to a train."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.choice.evidence import simplest, strongest
+from polytrain.choice.ladder import LINEAR
+from polytrain.choice.maps import MapTrial, additive_kernel, function_values, judge_kernel, try_maps
+from polytrain.choice.result import Choice, HeldOut
+from polytrain.choice.task import Task
+from polytrain.learning.dual import leave_one_out, product_kernel, round_rank_ones, solve_dual
+from polytrain.learning.start import linear_cores
+from polytrain.learning.threads import one_blas_thread
+from polytrain.maps import MapList
+from polytrain.tensor import clip_ranks
+
+__all__ = ["choose_exactly"]
+
+# Ranks to which the solution may be rounded: the largest that takes no more operations than these.
+_RANKS, _MOST_WORK, _TOLERANCE = (32, 24, 16, 8, 4), 2e10, 1e-3
+# Sweeps after rounding, if it lost more than this part of the squared coefficients.
+_SWEEPS, _LITTLE = 1, 1e-4
+
+
+def choose_exactly(task: Task, best: Sequence[MapTrial]) -> Choice:
+    """Choose by leaving rows out, given the best bandwidth and alpha of every kind on some of the rows."""
+    wishes, rows = task.wishes, task.choice_rows
+    trial = _look_closer(task, best[simplest([trial.evidence for trial in best])])
+    maps = task.maker(trial.kind, trial.bandwidth)
+    values = function_values(maps, rows.X)
+    task.say_maps(trial.kind, trial.bandwidth, trial.alpha)
+    with one_blas_thread():
+        additive = additive_kernel(values)
+        plain = judge_kernel(trial.kind, trial.bandwidth, additive, task.alphas, rows)
+        task.note_trial("linear", plain, len(rows.X), LINEAR)
+        if wishes.rank == "auto" and plain.error <= trial.error:
+            task.reasons.append(
+                f"the linear model in these functions has no larger error ({plain.error:.4g}) than the exact solution "
+                f"with interactions ({trial.error:.4g}), so it is the model"
+            )
+            plan, starts = (
+                wishes.linear_plan(maps.dims, plain.alpha),
+                _linear_trains(task, values, additive, plain.alpha),
+            )
+            return task.conclude(trial, maps, plan, starts, _left_out(task, additive, plain))
+        kernel = product_kernel(values)
+        if not np.isfinite(kernel).all():
+            raise FloatingPointError("the kernel of all columns is not finite")
+        ranks, trains, is_cut = _round(task, maps, values, kernel, trial.alpha)
+        sweeps = wishes.max_sweeps
+        if sweeps == "auto":  # what was cut off is partly found back by a sweep
+            sweeps = _SWEEPS if is_cut else 0
+        plan = wishes.plan(maps.dims, ranks=ranks, alpha=trial.alpha, init="dual", max_sweeps=sweeps)
+        task.reasons.append(
+            f"the exact solution on all {len(rows.X)} different rows, leave-one-out error {trial.error:.4g}, is "
+            f"rounded to ranks up to {max(ranks)}"
+        )
+        return task.conclude(trial, maps, plan, trains, _left_out(task, kernel, trial))
+
+
+def _look_closer(task: Task, winner: MapTrial) -> MapTrial:
+    """Try bandwidths near the best one on all rows."""
+    bandwidths = [winner.bandwidth]
+    if task.bandwidth == "auto" and winner.bandwidth is not None:
+        bandwidths = [winner.bandwidth / sqrt(2), winner.bandwidth, winner.bandwidth * sqrt(2)]
+    pairs = [(winner.kind, bandwidth) for bandwidth in bandwidths]
+    closer = try_maps(task.maker, pairs, task.alphas, task.choice_rows, task.n_threads)
+    for trial in closer:
+        task.note_trial("bandwidth", trial, len(task.choice_rows.X))
+    return closer[strongest([trial.error for trial in closer])]
+
+
+def _round(
+    task: Task, maps: MapList, values: Sequence[NDArray], kernel: NDArray, alpha: float
+) -> tuple[tuple[int, ...], list[Sequence[NDArray]], bool]:
+    """Round the exact solutions of all trains; return ranks, cores, and whether more than a little was cut off."""
+    is_open = task.wishes.rank == "auto"
+    ranks = clip_ranks(maps.dims, _rank(task, maps) if is_open else task.wishes.rank)
+    trains: list[Sequence[NDArray]] = []
+    is_cut = False
+    for used, wanted, weights in task.each_target():
+        own, inner = values, kernel
+        if len(used) < len(kernel):
+            own, inner = [functions[:, used] for functions in values], kernel[np.ix_(used, used)]
+        coefficients = solve_dual(inner, wanted, weights, alpha)
+        trains.append(round_rank_ones(own, coefficients, ranks, _TOLERANCE if is_open else 0.0))
+        whole, kept = float(coefficients @ inner @ coefficients), float(np.square(trains[-1][-1]).sum())
+        is_cut = is_cut or whole - kept > _LITTLE * whole
+    if is_open:
+        found = [[core.shape[2] for core in train[:-1]] for train in trains]
+        ranks = clip_ranks(maps.dims, np.max(found, axis=0).tolist() if len(maps) > 1 else 1)
+    return ranks, trains, is_cut
+
+
+def _rank(task: Task, maps: MapList) -> int:
+    """The largest rank to which rounding does not take long."""
+    n_rows, n = float(task.n_rows), np.array(maps.dims)
+    for rank in _RANKS:
+        work = 2.0 * n_rows * n_rows * rank * n.sum() + 10.0 * np.sum((rank * n) ** 3.0)
+        if work * len(task.targets) <= _MOST_WORK:
+            return rank
+    return _RANKS[-1]
+
+
+def _linear_trains(task: Task, values: Sequence[NDArray], kernel: NDArray, alpha: float) -> list[Sequence[NDArray]]:
+    """The exact linear models of all trains."""
+    trains: list[Sequence[NDArray]] = []
+    for used, wanted, weights in task.each_target():
+        coefficients = solve_dual(kernel[np.ix_(used, used)], wanted, weights, alpha)
+        own = [functions[1:, used] @ coefficients for functions in values]
+        trains.append(linear_cores(float(coefficients.sum()), own))
+    return trains
+
+
+def _left_out(task: Task, kernel: NDArray, trial: MapTrial) -> HeldOut | None:
+    """Scores of every train on rows that were left out of its exact solution."""
+    if not task.calibrate:
+        return None
+    rows, labels = task.choice_rows, task.sample.sums
+    if task.guides is task.targets:
+        return HeldOut((rows.targets - trial.residuals) / task.sizes, labels, task.n_rows)
+    scores = np.zeros((len(kernel), len(task.targets)))
+    for index, (used, wanted, weights) in enumerate(task.each_target()):
+        (residuals,) = leave_one_out(kernel[np.ix_(used, used)], wanted[:, None], weights, [trial.alpha])
+        scores[used, index] = wanted - residuals[:, 0]
+    return HeldOut(scores, labels, task.n_rows)

@@ -1,0 +1,184 @@
+"""Many rows: leaving rows out of a sample proposes maps, and trains of growing rank on held-out rows decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from polytrain.choice.evidence import simplest, strongest
+from polytrain.choice.ladder import LINEAR, Ladder, Rung
+from polytrain.choice.maps import MapTrial, try_maps
+from polytrain.choice.result import Choice, HeldOut
+from polytrain.choice.task import Task
+from polytrain.learning.losses import get_loss
+from polytrain.tensor import clip_ranks
+
+__all__ = ["choose_by_climbing"]
+
+# Kinds that are compared on held-out rows, and how clearly others must be worse to be left out of that.
+_FINALISTS, _CLEARLY, _TELLS_RARE = 3, 2.0, "spline-distinct"
+# They are compared at this rank.
+_FIRST_RANK = 4
+_RUNG_SWEEPS, _LAST_SWEEPS = 2, 2
+# Curvature of the squared loss in units of that of the logistic loss at a score of 0.
+_LOGISTIC_SHARE = 8.0
+_ALPHA_STEP, _MOST_ALPHA_STEPS = sqrt(10.0), 8
+# Fewer held-out rows than these must speak clearly.
+_WEAK_EVIDENCE = 500
+# Smaller alphas drown in rounding.
+_LEAST_ALPHA = 1e-12
+
+
+class _Path:
+    """Rungs that were climbed with the maps of one trial, the linear model first."""
+
+    def __init__(self, task: Task, trial: MapTrial) -> None:
+        wishes = task.wishes
+        self._task, self.trial = task, trial
+        self.maps = task.maker(trial.kind, trial.bandwidth)
+        # The alpha of a trial is for the squared loss, on the rows of the sample.
+        self.alpha = trial.alpha * task.share
+        if wishes.alpha == "auto" and not get_loss(wishes.loss).quadratic:
+            self.alpha /= _LOGISTIC_SHARE
+        sweeps = _RUNG_SWEEPS if wishes.max_sweeps == "auto" else wishes.max_sweeps
+        plan = wishes.plan(self.maps.dims, alpha=self.alpha, init="linear", max_sweeps=sweeps)
+        sizes = task.sizes if task.guides is task.targets or not task.rows.classify else np.ones(len(task.targets))
+        self.ladder = Ladder(
+            task.rows, task.n_rows, self.maps, plan, task.targets, sizes, task.seeds, task.n_jobs, sweeps
+        )
+        self.rungs: list[Rung] = []
+
+    def begin(self) -> None:
+        """Learn the linear model."""
+        self._add("rank", self.ladder.linear(self.alpha))
+
+    def climb(self, rank: Any) -> None:
+        """Learn trains of this rank, from the last ones."""
+        self._add("rank", self.ladder.climb(self.rungs[-1], rank, self.alpha))
+
+    def with_alpha(self, rung: Rung, alpha: float) -> Rung:
+        """Learn a rung again with another alpha."""
+        again = self.ladder.linear(alpha) if rung.rank == LINEAR else self.ladder.climb(rung, rung.rank, alpha)
+        self._note("alpha", again)
+        return again
+
+    def _add(self, step: str, rung: Rung) -> None:
+        self.rungs.append(rung)
+        self._note(step, rung)
+
+    def _note(self, step: str, rung: Rung) -> None:
+        rank, trial = int(np.max(rung.rank)), self.trial
+        line = rung.alpha, rank, self.ladder.n_rows, rung.evidence.error
+        self._task.note(step, trial.kind, trial.bandwidth, *line)
+
+
+def choose_by_climbing(task: Task, best: Sequence[MapTrial]) -> Choice:
+    """Choose on held-out rows, given the best bandwidth and alpha of every kind on some rows."""
+    wishes = task.wishes
+    paths = [_Path(task, trial) for trial in _finalists(task, best)]
+    if paths[0].ladder.is_slow:
+        paths = paths[:1]
+    for path in paths:
+        path.begin()
+        path.climb(_first_rank(path.ladder) if wishes.rank == "auto" else wishes.rank)
+    # The finalists stand in the order of their simplicity.
+    path = paths[simplest([path.rungs[-1].evidence for path in paths])]
+    task.say_maps(path.trial.kind, path.trial.bandwidth, path.alpha)
+    if wishes.rank == "auto":
+        _climb_on(path)
+    rungs = path.rungs
+    # The linear model has a rank and a start of its own: it is out where the user gives others.
+    if wishes.rank != "auto" or wishes.init in ("given", "random"):
+        rungs = rungs[1:]
+    rung = rungs[strongest([rung.evidence.error for rung in rungs])]
+    if wishes.alpha == "auto" and not path.ladder.is_slow:
+        rung = _walk_alpha(path, rung)
+    return _conclude(task, path, rung)
+
+
+def _finalists(task: Task, best: Sequence[MapTrial]) -> list[MapTrial]:
+    """A few kinds that are not clearly worse than the best on more of the rows, in the order of simplicity.
+
+    Where most rows share a value, few rows say little about the others: the kind that tells values apart however rare
+    they are gets a second chance.
+    """
+    order = sorted(range(len(best)), key=lambda index: best[index].error)[:_FINALISTS]
+    rare = [index for index, trial in enumerate(best) if trial.kind == _TELLS_RARE and task.maker.has_ties]
+    pairs = [(best[index].kind, best[index].bandwidth) for index in sorted({*order, *rare})]
+    again = try_maps(task.maker, pairs, task.alphas, task.choice_rows, task.n_threads)
+    for trial in again:
+        task.note_trial("maps", trial, len(task.choice_rows.X))
+    least = min(again, key=lambda trial: trial.error)
+    gaps = [(trial, *trial.evidence.worse_than(least.evidence)) for trial in again]
+    return [trial for trial, mean, error in gaps if mean <= _CLEARLY * error]
+
+
+def _first_rank(ladder: Ladder) -> int:
+    """The rank at which finalists are compared."""
+    ranks = ladder.ranks()
+    return max(rank for rank in ranks if rank <= max(_FIRST_RANK, ranks[0]))
+
+
+def _climb_on(path: _Path) -> None:
+    """Try higher ranks as long as the error falls; or lower ones, if the first was no better than the linear model."""
+    linear, first = path.rungs
+    ranks = [rank for rank in path.ladder.ranks() if rank > first.rank]
+    if first.evidence.error > linear.evidence.error:
+        path.rungs.pop()
+        ranks = [rank for rank in path.ladder.ranks() if rank < first.rank]
+    for rank in ranks:
+        path.climb(rank)
+        if path.rungs[-1].evidence.error > path.rungs[-2].evidence.error:
+            break
+
+
+def _walk_alpha(path: _Path, rung: Rung) -> Rung:
+    """Go to larger alphas as long as the error does not grow, or else to smaller ones as long as it falls.
+
+    Few rows say little: with them it must fall clearly.
+    """
+    clearly = 1.0 if len(rung.evidence.squares) < _WEAK_EVIDENCE else 0.0
+    for factor in (_ALPHA_STEP, 1.0 / _ALPHA_STEP):
+        start = rung
+        for _ in range(_MOST_ALPHA_STEPS):
+            alpha = rung.alpha * factor
+            if alpha < _LEAST_ALPHA:
+                break
+            following = path.with_alpha(rung, alpha)
+            stronger, weaker = (following, rung) if factor > 1 else (rung, following)
+            if (simplest([stronger.evidence, weaker.evidence], clearly) == 0) != (factor > 1):
+                break
+            rung = following
+        if rung is not start:
+            break
+    return rung
+
+
+def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
+    """Learn from all rows with the settings of a rung, from where it has ended."""
+    wishes, maps = task.wishes, path.maps
+    held_out = _held_out(task, path.ladder, rung)
+    how = f"on rows that were held out, error {rung.evidence.error:.4g}"
+    if rung.rank == LINEAR:
+        task.reasons.append(f"no rank was better than the linear model {how}, so it is the model")
+        return task.conclude(path.trial, maps, wishes.linear_plan(maps.dims, rung.alpha), None, held_out)
+    task.reasons.append(f"rank {rung.rank} and alpha {rung.alpha:.2g} were the best {how}")
+    settings: dict[str, Any] = {"ranks": clip_ranks(maps.dims, rung.rank), "alpha": rung.alpha}
+    starts = None
+    if wishes.init == "auto":
+        starts, settings["init"] = rung.trains[0], "given"
+        if wishes.max_sweeps == "auto":
+            settings["max_sweeps"] = _LAST_SWEEPS
+    return task.conclude(path.trial, maps, wishes.plan(maps.dims, **settings), starts, held_out)
+
+
+def _held_out(task: Task, ladder: Ladder, rung: Rung) -> HeldOut | None:
+    if not task.calibrate:
+        return None
+    seen = ladder.held_out_of(rung)
+    labels = np.zeros((len(seen.y), len(task.rows.summary.labels)))
+    labels[np.arange(len(seen.y)), seen.y] = seen.weights
+    return HeldOut(seen.scores, labels, len(np.unique(seen.hashes)))

@@ -1,0 +1,146 @@
+"""What there is to choose, on which rows, and a notebook of what was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+
+from polytrain.choice.map_maker import MapMaker
+from polytrain.choice.maps import ALPHAS, ChoiceRows, MapTrial
+from polytrain.choice.result import Choice, HeldOut, Tried
+from polytrain.choice.wishes import Wishes
+from polytrain.learning.trainer import TrainPlan
+from polytrain.maps import MapList
+from polytrain.rows import Rows
+from polytrain.rows.sketch import RowSketch
+from polytrain.rows.targets import Target
+
+__all__ = ["FEW_ROWS", "Task"]
+
+#: Up to so many different rows the kernel problem is solved for all of them; of more, for a sample.
+FEW_ROWS, _SAMPLE_ROWS = 1300, 1000
+
+
+@dataclass
+class Task:
+    """What there is to choose.
+
+    Attributes
+    ----------
+    wishes, rows, targets, guides, seeds, n_jobs, calibrate
+        See `polytrain.choice.choose`.
+    tried, reasons
+        The notebook.
+    """
+
+    wishes: Wishes
+    rows: Rows
+    targets: Sequence[Target]
+    guides: Sequence[Target]
+    seeds: Sequence[int]
+    n_jobs: int | None
+    calibrate: bool
+    tried: list[Tried] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+    @cached_property
+    def maker(self) -> MapMaker:
+        """Makes maps."""
+        wishes = self.wishes
+        return MapMaker(wishes.bases, wishes.degrees, wishes.scale, self.rows.columns)
+
+    @property
+    def bandwidth(self) -> Any:
+        """What the user says about it; None if no map has one."""
+        return self.wishes.bandwidth if self.maker.has_bandwidth else None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is left to choose, or to learn about left-out rows."""
+        free = self.maker.is_free or "auto" in (self.bandwidth, self.wishes.alpha)
+        return free or self.wishes.rank == "auto" or self.calibrate
+
+    @property
+    def n_threads(self) -> int:
+        """Threads that may compute; they have no influence on any result."""
+        return effective_n_jobs(self.n_jobs)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """How many different rows there are."""
+        return self.rows.sketch.n_distinct
+
+    @cached_property
+    def sample(self) -> RowSketch:
+        """Rows of the kernel problem: all, if they are few."""
+        return self.rows.sketch.first(self.n_rows if self.n_rows <= FEW_ROWS else _SAMPLE_ROWS)
+
+    @property
+    def share(self) -> float:
+        """Part of the rows that the sample has."""
+        return self.sample.n_rows / self.n_rows
+
+    @property
+    def alphas(self) -> Sequence[float]:
+        """Regularisations to try on the sample, the strongest first.
+
+        An alpha is for all rows; for fewer it is larger, since noise does not shrink with them.
+        """
+        return ALPHAS if self.wishes.alpha == "auto" else (self.wishes.alpha / self.share,)
+
+    @cached_property
+    def sizes(self) -> NDArray:
+        """What the errors of every guide are multiplied by: several numbers to predict have equal rights."""
+        if self.rows.classify:
+            return np.ones(len(self.guides))
+        rows = self.rows_of(self.guides)
+        spread = np.sqrt(rows.weights @ np.square(rows.targets - rows.weights @ rows.targets))
+        return 1.0 / np.where(spread > 0, spread, 1.0)
+
+    @cached_property
+    def choice_rows(self) -> ChoiceRows:
+        """The sample with what the guides want."""
+        rows = self.rows_of(self.guides)
+        return rows._replace(targets=rows.targets * self.sizes)
+
+    def rows_of(self, targets: Sequence[Target]) -> ChoiceRows:
+        """The sample with what some targets want, all of which weigh rows alike."""
+        found = [target.sketched(self.sample.sums, self.sample.weights) for target in targets]
+        weights = found[0][1]
+        return ChoiceRows(self.sample.X, np.stack([wanted for wanted, _ in found], axis=1), weights / weights.sum())
+
+    def each_target(self) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
+        """For every train, which rows of the sample it knows, what it wants of them, and their weights."""
+        for target in self.targets:
+            rows = self.rows_of([target])
+            used = np.flatnonzero(rows.weights)
+            yield used, rows.targets[used, 0], rows.weights[used]
+
+    # --- the notebook -------------------------------------------------------------------------------------------------
+
+    def note_trial(self, step: str, trial: MapTrial, n_rows: int, rank: int = 0) -> None:
+        """Take note of what leaving rows out says about maps."""
+        alpha = trial.alpha * n_rows / self.n_rows
+        self.note(step, trial.kind, trial.bandwidth, alpha, rank, n_rows, trial.error)
+
+    def note(self, step: str, kind: str | None, bandwidth: float | None, *rest: Any) -> None:
+        """Take note of a line of the table."""
+        self.tried.append(Tried(step, kind or "given", float("nan") if bandwidth is None else bandwidth, *rest))
+
+    def say_maps(self, kind: str | None, bandwidth: float | None, alpha: float) -> None:
+        """Say which maps were chosen, if any were."""
+        if self.maker.is_free:
+            self.reasons.append(f"functions {kind!r} with bandwidth {bandwidth:.3g} and alpha {alpha:.2g}")
+
+    def conclude(
+        self, trial: MapTrial, maps: MapList, plan: TrainPlan, starts: Any, held_out: HeldOut | None
+    ) -> Choice:
+        """Return the choice with all that was noted."""
+        reasons, tried = tuple(self.reasons), tuple(self.tried)
+        return Choice(maps, plan, starts, trial.kind, trial.bandwidth, reasons, tried, held_out)

@@ -1,0 +1,84 @@
+"""Explanations of models that leave all to the choice, with calibrated scores, gaps, categories and dates."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from default_models import NAMES, default_case, make_frame
+from polytrain import TensorTrainRegressor
+from polytrain.explain import feature_importances, partial_dependence, sobol_indices, to_sympy, top_terms
+from power_models import power_regressor
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_row_is_its_own_mean(name):
+    """Scores are those of decision_function: log-odds, or the prediction."""
+    model, rows, features = default_case(name)
+    indices = sobol_indices(model, rows[:1])
+    np.testing.assert_allclose(indices.mean, model.model_.scores(features[:1])[:, 0], rtol=1e-9)
+    np.testing.assert_allclose(indices.variance, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_partial_dependence_equals_brute_force(name):
+    model, rows, features = default_case(name)
+    for k in range(features.shape[1]):
+        found = partial_dependence(model, k, rows, grid_size=4)
+        codes = found.grid[0]
+        if codes.dtype == object:
+            codes = [model.model_.columns.levels[k].index(level) for level in codes]
+        for code, values in zip(codes, found.values.T, strict=True):
+            changed = features.copy()
+            changed[:, k] = code
+            np.testing.assert_allclose(values, model.model_.scores(changed).mean(axis=1), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_features_have_the_names_of_columns_and_parts(name):
+    model, rows, features = default_case(name)
+    names = model.model_.feature_names or ("x1", "x2", "x3", "x4")
+    for X in (None, rows):
+        found = feature_importances(model, X)
+        assert found.feature_names == tuple(names)
+        assert found.importances.sum() == pytest.approx(1)
+    total = sobol_indices(model, rows).total
+    assert total.shape == (model.model_.n_trains, features.shape[1])
+
+
+def test_levels_are_drawn_as_they_are_named():
+    model, rows, _ = default_case("frame-regressor")
+    found = partial_dependence(model, ["colour", "day (month)"], rows, grid_size=3)
+    assert found.grid[0].tolist() == ["blue", "green", "red"]
+    assert found.values.shape == (1, 3, 3)
+    some = partial_dependence(model, "colour", rows, grid=["red", "blue", "pink", None])
+    assert some.grid[0].tolist() == ["red", "blue", "pink", None]
+    all_levels = partial_dependence(model, "colour", rows).values
+    np.testing.assert_allclose(some.values[0, :2], all_levels[0, [2, 0]])
+    # A level that was never seen, and no level, are as in predictions.
+    for value, level in (("pink", 2), (None, 3)):
+        changed = rows.assign(colour=pd.Series([value] * len(rows), dtype=object))
+        assert some.values[0, level] == pytest.approx(model.predict(changed).mean())
+
+
+def test_categories_with_other_functions_than_their_own():
+    """Each level once, whatever the grid of the functions is."""
+    frame = make_frame(80)
+    bases = ["power", "spline", "category", "spline", "spline", "spline"]
+    model = TensorTrainRegressor(basis=bases, rank=2, alpha=1e-2, random_state=0).fit(frame, frame["size"])
+    found = partial_dependence(model, "colour", grid_size=50)
+    assert found.grid[0].tolist() == ["blue", "green", "red"]
+
+
+def test_rows_are_checked_as_in_predictions():
+    model, rows, _ = default_case("frame")
+    with pytest.raises(ValueError, match="feature names"):
+        sobol_indices(model, rows.rename(columns={"size": "length"}))
+    powers = power_regressor(rank=2).fit(np.eye(3), np.arange(3.0))
+    with pytest.raises(ValueError, match="NaN"):
+        sobol_indices(powers, np.full((1, 3), np.nan))
+
+
+@pytest.mark.parametrize("explain", [top_terms, to_sympy])
+def test_terms_need_powers(explain):
+    with pytest.raises(ValueError, match=r"no polynomial.*fit with basis='power'"):
+        explain(default_case("three-classes").model)
