@@ -10,16 +10,18 @@ import numpy as np
 
 from polytrain.choice.evidence import simplest, strongest
 from polytrain.choice.ladder import LINEAR, Ladder, Rung
-from polytrain.choice.maps import MapTrial, try_maps
+from polytrain.choice.maps import MapTrial, not_clearly_worse, try_maps
 from polytrain.choice.result import Choice, HeldOut
 from polytrain.choice.task import Task
 from polytrain.learning.losses import get_loss
 from polytrain.tensor import clip_ranks
 
-__all__ = ["choose_by_climbing"]
+__all__ = ["TELLS_RARE", "choose_by_climbing"]
 
 # Kinds that are compared on held-out rows, and how clearly others must be worse to be left out of that.
-_FINALISTS, _CLEARLY, _TELLS_RARE = 3, 2.0, "spline-distinct"
+_FINALISTS, _CLEARLY = 3, 2.0
+#: The kind that tells values apart however rare they are.
+TELLS_RARE = "spline-distinct"
 # They are compared at this rank.
 _FIRST_RANK = 4
 _RUNG_SWEEPS, _LAST_SWEEPS = 2, 2
@@ -106,14 +108,12 @@ def _finalists(task: Task, best: Sequence[MapTrial]) -> list[MapTrial]:
     they are gets a second chance.
     """
     order = sorted(range(len(best)), key=lambda index: best[index].error)[:_FINALISTS]
-    rare = [index for index, trial in enumerate(best) if trial.kind == _TELLS_RARE and task.maker.has_ties]
+    rare = [index for index, trial in enumerate(best) if trial.kind == TELLS_RARE and task.maker.has_ties]
     pairs = [(best[index].kind, best[index].bandwidth) for index in sorted({*order, *rare})]
     again = try_maps(task.maker, pairs, task.alphas, task.choice_rows, task.n_threads)
     for trial in again:
         task.note_trial("maps", trial, len(task.choice_rows.X))
-    least = min(again, key=lambda trial: trial.error)
-    gaps = [(trial, *trial.evidence.worse_than(least.evidence)) for trial in again]
-    return [trial for trial, mean, error in gaps if mean <= _CLEARLY * error]
+    return not_clearly_worse(again, _CLEARLY)
 
 
 def _first_rank(ladder: Ladder) -> int:

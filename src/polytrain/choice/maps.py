@@ -29,6 +29,7 @@ __all__ = [
     "compare_maps",
     "function_values",
     "judge_kernel",
+    "not_clearly_worse",
     "try_maps",
 ]
 
@@ -36,7 +37,6 @@ __all__ = [
 KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank", "spline-distinct")
 #: Regularisations that are tried, the strongest one first.
 ALPHAS = tuple(float(f"{10.0 ** (half / 2):.2g}") for half in range(4, -21, -1))
-_BANDWIDTHS = (0.5, 1.0, 2.0)
 _LEAST_BANDWIDTH, _LARGEST_BANDWIDTH = 1 / 32, 32.0
 # Numbers in the kernels of columns that are multiplied together.
 _KERNEL_NUMBERS = 1 << 18
@@ -92,7 +92,7 @@ class MapTrial(NamedTuple):
 
 def compare_maps(
     maker: MapMaker,
-    kinds: Sequence[str | None],
+    kinds: Sequence[tuple[str | None, float]],
     bandwidth: float | str | None,
     alphas: Sequence[float],
     rows: ChoiceRows,
@@ -103,8 +103,8 @@ def compare_maps(
     Parameters
     ----------
     maker : MapMaker
-    kinds : sequence of str or None
-        Kinds to try.
+    kinds : sequence of (str or None, float)
+        Kinds to try, and a bandwidth near which the search for the best one begins.
     bandwidth : float, "auto" or None
         What is given is kept; "auto" tries some and goes on in the direction in which the error falls until it rises.
     alphas : sequence of float
@@ -119,9 +119,9 @@ def compare_maps(
         For every kind, the bandwidths that were tried, the smallest first.
     """
     with one_blas_thread():
-        walk = _walk if bandwidth == "auto" else _stay
         return Parallel(n_jobs=min(n_threads, len(kinds)), prefer="threads")(
-            delayed(walk)(maker, kind, bandwidth, alphas, rows) for kind in kinds
+            delayed(_walk)(maker, kind, near if bandwidth == "auto" else None, bandwidth, alphas, rows)
+            for kind, near in kinds
         )
 
 
@@ -180,15 +180,13 @@ class _Family:
         return kernel
 
 
-def _stay(
-    maker: MapMaker, kind: str | None, bandwidth: Any, alphas: Sequence[float], rows: ChoiceRows
+def _walk(
+    maker: MapMaker, kind: str | None, near: float | None, given: Any, alphas: Sequence[float], rows: ChoiceRows
 ) -> list[MapTrial]:
-    return [_try(_Family(maker, kind, rows.X), kind, bandwidth, alphas, rows)]
-
-
-def _walk(maker: MapMaker, kind: str | None, _: Any, alphas: Sequence[float], rows: ChoiceRows) -> list[MapTrial]:
     family = _Family(maker, kind, rows.X)
-    found = {bandwidth: _try(family, kind, bandwidth, alphas, rows) for bandwidth in _BANDWIDTHS}
+    if near is None:
+        return [_try(family, kind, given, alphas, rows)]
+    found = {bandwidth: _try(family, kind, bandwidth, alphas, rows) for bandwidth in (near / 2, near, near * 2)}
     while True:
         order = sorted(found)
         best = strongest([found[bandwidth].error for bandwidth in order])
@@ -220,6 +218,13 @@ def judge_kernel(
     found = [Evidence(np.square(left).sum(axis=1), rows.weights) for left in residuals]
     best = strongest([evidence.error for evidence in found])
     return MapTrial(kind, bandwidth, alphas[best], found[best], residuals[best])
+
+
+def not_clearly_worse(trials: Sequence[MapTrial], standard_errors: float) -> list[MapTrial]:
+    """Trials on the same rows whose error is larger than the least by no more than so many standard errors of that."""
+    least = min(trials, key=lambda trial: trial.error)
+    gaps = [(trial, *trial.evidence.worse_than(least.evidence)) for trial in trials]
+    return [trial for trial, mean, error in gaps if mean <= standard_errors * error]
 
 
 def best_of(walks: Sequence[Sequence[MapTrial]]) -> list[MapTrial]:
