@@ -8,7 +8,7 @@ from power_models import power_classifier, power_regressor
 CLASSIFIERS = [
     TensorTrainClassifier(),
     TensorTrainClassifier(decision="one-vs-one"),
-    TensorTrainClassifier(loss="logistic", basis="smooth", max_sweeps=1),
+    TensorTrainClassifier(loss="logistic", basis="smooth", bandwidth=1.0, rank=2, max_sweeps=1),
     TensorTrainClassifier(loss="squared", basis="spline"),
     TensorTrainClassifier(basis="power", class_weight="balanced"),
     TensorTrainClassifier(basis="gauss-rank", rank=3, bandwidth=2.0, init="random", max_sweeps=1),

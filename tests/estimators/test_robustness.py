@@ -172,8 +172,7 @@ def test_cross_validation_with_a_rare_class(iris):
     model = TensorTrainClassifierCV(alphas=[1e-2], cv=3, rank=2, max_sweeps=1, random_state=0)
     weighted = model.set_params(class_weight={0: 1, 1: 1, 2: 2}).fit(X, y)  # two rows of class 2: two folds
     assert weighted.errors_.shape == (1, 2)
-    with pytest.raises(ValueError, match=r"class .*2.* has only one row"):
-        model.fit(X[:101], y[:101])
+    assert model.fit(X[:101], y[:101]).errors_.shape == (1, 2)  # a class with one row is in one fold only
 
 
 @pytest.mark.parametrize(

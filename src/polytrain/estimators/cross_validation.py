@@ -124,7 +124,8 @@ class _AlphaSearch(TrainModel):
         """Folds of rows or of groups, with all classes in each of them as far as they have rows for it."""
         most = len(codes) if groups is None else len(np.unique(groups))
         if most < 2:
-            raise ValueError(f"cross-validation needs two {'rows' if groups is None else 'groups'}, got {most}.")
+            what = "rows, got n_samples=1" if groups is None else "groups, got 1"
+            raise ValueError(f"cross-validation needs at least two {what}.")
         if not self._classifies:
             n_folds = min(n_folds, most)
             return KFold(n_folds, shuffle=True, random_state=seed) if groups is None else GroupKFold(n_folds)
