@@ -65,7 +65,7 @@ def test_size_and_place_of_the_scores_do_not_matter(factor, shift):
 
 
 def test_rows_of_both_classes_are_two_rows():
-    scores, positive, rng = some_scores(50, 2)
+    scores, _, rng = some_scores(50, 2)
     both = rng.uniform(0, 2, 50), rng.uniform(0, 2, 50)
     twice = np.concatenate([scores, scores])
     nothing = np.zeros(50)

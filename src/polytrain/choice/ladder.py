@@ -202,14 +202,15 @@ class Ladder:
         return self._seen._replace(scores=rung.scores)
 
     def _evidence(self, rows: Scored, loss_name: str) -> Evidence:
-        loss, losses = get_loss(loss_name), np.zeros(len(rows.weights))
+        loss, losses, largest = get_loss(loss_name), np.zeros(len(rows.weights)), np.zeros(len(rows.weights))
         for target, size, scores in zip(self._targets, self._sizes, rows.scores.T, strict=True):
             wanted, factors = target.wanted(rows.y)
-            losses += factors * size * size * loss.evaluate(wanted, scores)[0]
+            losses += rows.weights * factors * size * size * loss.evaluate(wanted, scores)[0]
+            largest = np.maximum(largest, factors)
         # Rows that are alike are one row with all of their weight: repetition makes nobody surer.
         _, place = np.unique(rows.hashes, return_inverse=True)
-        weights = np.bincount(place, rows.weights)
-        return Evidence(np.bincount(place, rows.weights * losses) / weights, weights / weights.sum())
+        weights = np.bincount(place, rows.weights * largest)
+        return Evidence(np.bincount(place, losses) / weights, weights / weights.sum())
 
 
 def _nothing(plan: TrainPlan, seed: int) -> Sequence[NDArray]:

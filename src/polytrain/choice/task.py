@@ -16,7 +16,7 @@ from polytrain.choice.maps import ALPHAS, ChoiceRows, MapTrial
 from polytrain.choice.result import Choice, HeldOut, Tried
 from polytrain.choice.wishes import Wishes
 from polytrain.learning.trainer import TrainPlan
-from polytrain.maps import MapList
+from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows import Rows
 from polytrain.rows.sketch import RowSketch
 from polytrain.rows.targets import Target
@@ -53,7 +53,14 @@ class Task:
     def maker(self) -> MapMaker:
         """Makes maps."""
         wishes = self.wishes
-        return MapMaker(wishes.bases, wishes.degrees, wishes.scale, self.rows.columns)
+        return MapMaker(wishes.bases, wishes.degrees, wishes.scale, self._columns)
+
+    def _columns(self, with_values: bool) -> list[ColumnSummary]:
+        """What is known about the columns; their values weigh what the guides let their rows weigh."""
+        if not with_values:
+            return self.rows.columns(False)
+        sketch = self.rows.sketch
+        return self.rows.columns(True, self.guides[0].sketched(sketch.sums, sketch.weights)[1])
 
     @property
     def bandwidth(self) -> Any:
@@ -136,7 +143,8 @@ class Task:
     def say_maps(self, kind: str | None, bandwidth: float | None, alpha: float) -> None:
         """Say which maps were chosen, if any were."""
         if self.maker.is_free:
-            self.reasons.append(f"functions {kind!r} with bandwidth {bandwidth:.3g} and alpha {alpha:.2g}")
+            size = 1.0 if bandwidth is None else bandwidth
+            self.reasons.append(f"functions {kind!r} with bandwidth {size:.3g} and alpha {alpha:.2g}")
 
     def conclude(
         self, trial: MapTrial, maps: MapList, plan: TrainPlan, starts: Any, held_out: HeldOut | None

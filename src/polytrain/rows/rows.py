@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -181,9 +182,14 @@ class Rows(ABC):
         """A few different rows that stand for all."""
         return RowSketch.merge(self._collect(self._map(sketch_rows, self.summary)))
 
-    def columns(self, with_values: bool) -> list[ColumnSummary]:
-        """What the maps may know about every column: its range, and its values if they are asked for."""
-        return column_summaries(self.summary, self.sketch if with_values else None)
+    def columns(self, with_values: bool, weights: NDArray | None = None) -> list[ColumnSummary]:
+        """What the maps may know about every column: its range, and its values if they are asked for.
+
+        The rows of the sketch may have other weights than their own, (k,).
+        """
+        if not with_values:
+            return column_summaries(self.summary, None)
+        return column_summaries(self.summary, self.sketch if weights is None else replace(self.sketch, weights=weights))
 
     def part(self, start: int, stop: int, n_parts: int, inside: bool = True) -> Rows:
         """Return some of several parts of the rows, or all others, with the summary of all.
