@@ -23,6 +23,8 @@ NAMES = (
     "cg_update",
     "solver_choice",
     "few_rows",
+    "two_site",
+    "probabilities",
     "paper_fit",
     "mnist",
     "growth",

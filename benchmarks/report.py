@@ -89,6 +89,15 @@ def format_table(rows: Sequence[Mapping[str, object]]) -> str:
     return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
 
 
+def markdown_table(rows: Sequence[Mapping[str, object]]) -> str:
+    """Rows with the same keys as a Markdown table; columns of numbers are aligned to the right."""
+    names = list(rows[0])
+    numeric = [all(_is_number(_word(row[name])) for row in rows) for name in names]
+    lines = [names, ["---:" if right else "---" for right in numeric]]
+    lines += [[_word(row[name]) for name in names] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 @dataclass(frozen=True)
 class Figure:
     """One number to be judged; without a target it is only told."""
@@ -134,9 +143,9 @@ class Report:
             f"python {self._machine['python']}, " + ", ".join(f"{key} {libraries[key]}" for key in LIBRARIES)
         )
 
-    def table(self, title: str, rows: Sequence[Mapping[str, object]]) -> None:
+    def table(self, title: str, rows: Sequence[Mapping[str, object]], *, markdown: bool = False) -> None:
         self._tables[title] = [dict(row) for row in rows]
-        print(f"\n{title}\n{format_table(rows)}", flush=True)
+        print(f"\n{title}\n\n{markdown_table(rows)}" if markdown else f"\n{title}\n{format_table(rows)}", flush=True)
 
     def note(self, text: str) -> None:
         print(text, flush=True)

@@ -31,6 +31,8 @@ numpydoc_show_class_members = False  # the class template lists them
 numpydoc_xref_param_type = False
 
 doctest_test_doctest_blocks = ""  # only explicit doctest directives; pytest runs the examples in docstrings
+# For what is not installed everywhere: ":skipif: find_spec(NAME) is None".
+doctest_global_setup = "from importlib.util import find_spec"
 
 html_theme = "furo"
 html_title = f"polytrain {version}"

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV
 
-from polytrain import TensorTrainClassifierCV
+from polytrain import TensorTrainClassifierCV, TensorTrainRegressor
 from polytrain.progress import SweepProgress
 from power_models import power_classifier, power_regressor
 
@@ -260,3 +260,28 @@ def test_predictions_of_arrays_are_lazy_without_a_cluster():
     unknown = model.decision_function(_chunked(X, 400)[_chunked(X, 400)[:, 0] > 0])
     expected = model.decision_function(X)[X[:, 0] > 0]
     np.testing.assert_allclose(unknown.compute(scheduler="synchronous"), expected, atol=1e-12)
+
+
+def _mixed_frame(n_rows=400):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "size": np.where(rng.random(n_rows) < 0.1, np.nan, rng.normal(size=n_rows)),
+            "kind": rng.choice(["ash", "birch", "cedar"], n_rows),
+            "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 200, n_rows), unit="D"),
+        }
+    )
+    wanted = frame["size"].fillna(2.0) + (frame["kind"] == "ash") + 0.01 * frame["when"].dt.dayofyear
+    return frame, wanted.to_numpy()
+
+
+@pytest.mark.cluster
+def test_defaults_choose_the_same_on_frames_of_any_types_and_predict_lazily(client):
+    frame, y = _mixed_frame()
+    expected = TensorTrainRegressor(random_state=0).fit(frame, y)
+    lazy, numbers = dd.from_pandas(frame, npartitions=3), dd.from_pandas(pd.Series(y), npartitions=3)
+    model = TensorTrainRegressor(random_state=0).fit(lazy, numbers)
+    assert model.choice_.tried[0] == expected.choice_.tried[0]
+    assert (model.choice_.basis, model.choice_.bandwidth) == (expected.choice_.basis, expected.choice_.bandwidth)
+    assert model.plan_ == expected.plan_
+    np.testing.assert_allclose(model.predict(lazy).compute(), expected.predict(frame), atol=1e-8)

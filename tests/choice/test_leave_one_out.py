@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from polytrain import TensorTrain
 from polytrain.choice import MapMaker
-from polytrain.choice.maps import ChoiceRows, additive_trial, best_of, compare_maps, try_maps
+from polytrain.choice.maps import (
+    ChoiceRows,
+    additive_kernel,
+    best_of,
+    compare_maps,
+    function_values,
+    judge_kernel,
+    try_maps,
+)
 from polytrain.learning.dual import leave_one_out, product_kernel, round_rank_ones, solve_dual
 from polytrain.maps import ColumnSummary
 from polytrain.tensor import clip_ranks
@@ -94,7 +102,7 @@ def test_trials_of_maps_say_the_best_alpha_and_its_error(kind):
 def test_trials_of_the_linear_model():
     maker, rows = table()
     maps = maker("smooth", 0.7)
-    trial = additive_trial(maps, [1e-2], rows)
+    trial = judge_kernel("smooth", 0.7, additive_kernel(function_values(maps, rows.X)), [1e-2], rows)
     features = [m.values(column)[1:] for m, column in zip(maps, maps.place(rows.X), strict=True)]
     kernel = 1.0 + sum(functions.T @ functions for functions in features)
     np.testing.assert_allclose(trial.residuals, refitted(kernel, rows.targets, rows.weights, 1e-2), atol=1e-8)

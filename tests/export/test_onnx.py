@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from default_models import NAMES as DEFAULT_MODELS
 from default_models import default_case
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV
+from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressorCV
 from polytrain.datasets import load_mnist
 from polytrain.export import register_onnx_converters, to_onnx
 from power_models import power_classifier, power_regressor
@@ -238,6 +238,13 @@ def test_digits_pipeline(dtype, decision):
 def test_pipeline_with_a_regressor(table):
     X, rows, _, target = table
     model = make_pipeline(StandardScaler(), power_regressor(**FAST)).fit(X, target)
+    found = run(to_onnx(model, dtype="float64"), rows)
+    assert_allclose(next(iter(found.values()))[:, 0], model.predict(rows), rtol=0, atol=1e-10)
+
+
+def test_pipeline_with_a_search(table):
+    X, rows, _, target = table
+    model = make_pipeline(StandardScaler(), TensorTrainRegressorCV(alphas=[1e-3], cv=2, **FAST)).fit(X, target)
     found = run(to_onnx(model, dtype="float64"), rows)
     assert_allclose(next(iter(found.values()))[:, 0], model.predict(rows), rtol=0, atol=1e-10)
 

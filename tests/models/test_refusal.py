@@ -281,6 +281,12 @@ def test_bad_categorical_features(tmp_path, raw_frame, take_apart, value, messag
     refused(tmp_path, file.assemble(), message)
 
 
+def test_a_bad_checkpoint(tmp_path, raw_frame, take_apart):
+    file = take_apart(raw_frame)
+    file.document["parameters"]["checkpoint"] = [1]
+    refused(tmp_path, file.assemble(), "checkpoint must be None or the name of a folder")
+
+
 @pytest.mark.parametrize(("name", "value"), [("size", 0.0), ("size", -1.0), ("size", np.inf), ("shift", NAN)])
 def test_bad_calibration(tmp_path, raw_frame, take_apart, name, value):
     file = take_apart(raw_frame)

@@ -16,11 +16,14 @@ SECTIONS = ("Data and model", "Errors", "Convergence", "Importances", "Strongest
 NASTY = '<script>alert("1")</script>&'
 
 
+FAST = ("--rank", "2", "--alpha", "1e-3", "--max-sweeps", "2")
+
+
 def make_report(folder, name, table, *options):
     path = folder / f"{name}.csv"
     path.write_text(table)
-    fast = ["--rank", "2", "--alpha", "1e-3", "--folds", "0", "--max-sweeps", "2", "--quiet", *options]
-    assert main(["fit", str(path), "--target", "-1", "--out", str(folder / f"{name}.polytrain"), *fast]) == 0
+    options = ["--folds", "0", "--quiet", *options]
+    assert main(["fit", str(path), "--target", "-1", "--out", str(folder / f"{name}.polytrain"), *options]) == 0
     page = folder / f"{name}.html"
     assert main(["report", str(folder / f"{name}.polytrain"), str(path), "--out", str(page)]) == 0
     return page
@@ -32,7 +35,7 @@ def as_csv(rows, header=""):
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """Two classes with hostile names and missing cells, ten classes, three without probabilities, a number."""
+    """Two classes with hostile names and missing cells, also without settings; ten classes, three, and a number."""
     folder = tmp_path_factory.mktemp("reports")
     X, y = load_iris(return_X_y=True)
     quoted = NASTY.replace('"', '""')
@@ -55,10 +58,11 @@ def pages(tmp_path_factory):
     ]
     three = [[*row, label] for row, label in zip(X.tolist(), y.tolist(), strict=True)]
     return {
-        "two": make_report(folder, "two", as_csv(rows, header), "--loss", "logistic"),
-        "ten": make_report(folder, "ten", as_csv(ten), "--loss", "logistic"),
-        "squared": make_report(folder, "squared", as_csv(three), "--loss", "squared"),
-        "number": make_report(folder, "number", as_csv(X + np.arange(150)[:, None] * 1e-4)),
+        "two": make_report(folder, "two", as_csv(rows, header), *FAST, "--loss", "logistic"),
+        "ten": make_report(folder, "ten", as_csv(ten), *FAST, "--loss", "logistic"),
+        "squared": make_report(folder, "squared", as_csv(three), *FAST, "--loss", "squared"),
+        "number": make_report(folder, "number", as_csv(X + np.arange(150)[:, None] * 1e-4), *FAST),
+        "default": make_report(folder, "default", as_csv(rows, header)),
     }  # fmt: skip
 
 
@@ -93,7 +97,7 @@ def read(page):
     return reader
 
 
-@pytest.mark.parametrize("name", ["two", "ten", "squared", "number"])
+@pytest.mark.parametrize("name", ["two", "ten", "squared", "number", "default"])
 def test_sections_and_text_alternatives(pages, name):
     reader = read(pages[name])
     headings = re.findall("<h2>(.*?)</h2>", pages[name].read_text())
@@ -109,7 +113,7 @@ def test_sections_and_text_alternatives(pages, name):
     assert len(re.findall("<desc id=[^>]*>[^<]{20,}</desc>", pages[name].read_text())) == len(pictures)
 
 
-@pytest.mark.parametrize("name", ["two", "ten", "squared", "number"])
+@pytest.mark.parametrize("name", ["two", "ten", "squared", "number", "default"])
 def test_the_page_needs_nothing_else(pages, name):
     reader = read(pages[name])
     tags = {tag for tag, _ in reader.seen}
@@ -211,7 +215,7 @@ return Math.min(...[...document.querySelectorAll('p, td, th, caption, summary, t
 
 @pytest.mark.skipif(not (BROWSER and DRIVER), reason=MISSING)
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, False)])
-@pytest.mark.parametrize("name", ["two", "ten", "squared", "number"])
+@pytest.mark.parametrize("name", ["two", "ten", "squared", "number", "default"])
 def test_in_a_browser(pages, browser, tmp_path, name, width, dark):
     browser.show(pages[name], width, dark=dark)
     assert browser.console() == []

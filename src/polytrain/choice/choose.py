@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polytrain.choice.few_rows import choose_exactly
-from polytrain.choice.many_rows import TELLS_RARE, choose_by_climbing
-from polytrain.choice.maps import KINDS, MapTrial, best_of, compare_maps, not_clearly_worse
+from polytrain.choice.many_rows import choose_by_climbing
+from polytrain.choice.maps import KINDS, MapTrial, best_of, compare_maps, not_clearly_worse, try_maps
 from polytrain.choice.result import Choice
 from polytrain.choice.task import FEW_ROWS, Task
 from polytrain.choice.wishes import Wishes
@@ -16,11 +16,12 @@ from polytrain.rows.targets import Target
 
 __all__ = ["choose"]
 
-# Kinds of maps are compared on some rows, and those that are not clearly worse than the best on more of them. With more
-# columns than these, only kinds that are quickly found are tried.
-_SCREEN_ROWS, _COMPARE_ROWS, _CLEARLY = 200, 500, 3.0
+# Kinds of maps are compared on so many rows, and those that are not clearly worse than the best on more of them. With
+# more columns than these, only kinds that are quickly found are tried.
+_COMPARE_ROWS, _FINALISTS, _CLEARLY = 500, 3, 2.0
 _MANY_COLUMNS, _QUICK_KINDS = 300, ("smooth", "smooth-rank")
-_FIRST_BANDWIDTH = 1.0
+# The kind that tells values apart however rare they are.
+_TELLS_RARE = "spline-distinct"
 
 
 def choose(
@@ -56,28 +57,28 @@ def choose(
     if not task.is_open:
         maps = task.maker(None, task.bandwidth)
         return Choice(maps, wishes.plan(maps.dims), bandwidth=task.bandwidth)
-    best = _compare(task)
+    finalists = _compare(task)
     is_exact = get_loss(wishes.loss).quadratic and task.n_rows <= FEW_ROWS and wishes.init in ("auto", "dual")
-    return choose_exactly(task, best) if is_exact else choose_by_climbing(task, best)
+    return choose_exactly(task, finalists) if is_exact else choose_by_climbing(task, finalists)
 
 
 def _compare(task: Task) -> list[MapTrial]:
-    """The best bandwidth and alpha of every kind, on some of the rows."""
-    names: Sequence[str | None] = (None,)
+    """A few kinds with their best bandwidth and alpha on all rows of the sample, in the order of simplicity."""
+    kinds: Sequence[str | None] = (None,)
     if task.maker.is_free:
-        names = KINDS if task.maker.n_columns <= _MANY_COLUMNS else _QUICK_KINDS
-    kinds = [(name, _FIRST_BANDWIDTH) for name in names]
-    if task.sample.n_rows >= _COMPARE_ROWS and len(kinds) > 1:
-        screened = not_clearly_worse(_compare_on(task, kinds, _SCREEN_ROWS), _CLEARLY)
-        kinds = [(trial.kind, trial.bandwidth or _FIRST_BANDWIDTH) for trial in screened]
-        if task.maker.has_ties and task.n_rows > FEW_ROWS and TELLS_RARE not in dict(kinds):
-            kinds.append((TELLS_RARE, _FIRST_BANDWIDTH))
-    return _compare_on(task, kinds, _COMPARE_ROWS)
-
-
-def _compare_on(task: Task, kinds: Sequence[tuple[str | None, float]], n_rows: int) -> list[MapTrial]:
-    rows = task.choice_rows.first(n_rows)
+        kinds = KINDS if task.maker.n_columns <= _MANY_COLUMNS else _QUICK_KINDS
+    rows = task.choice_rows.first(_COMPARE_ROWS)
     walks = compare_maps(task.maker, kinds, task.bandwidth, task.alphas, rows, task.n_threads)
     for trial in [trial for walk in walks for trial in walk]:
         task.note_trial("maps", trial, len(rows.X))
-    return best_of(walks)
+    best = best_of(walks)
+    if len(rows.X) == task.sample.n_rows:
+        return best
+    # Where most rows share a value, few rows say little about the others: that kind gets a second chance.
+    order = sorted(range(len(best)), key=lambda index: best[index].error)[:_FINALISTS]
+    rare = [index for index, trial in enumerate(best) if trial.kind == _TELLS_RARE and task.maker.has_ties]
+    pairs = [(best[index].kind, best[index].bandwidth) for index in sorted({*order, *rare})]
+    again = try_maps(task.maker, pairs, task.alphas, task.choice_rows, task.n_threads)
+    for trial in again:
+        task.note_trial("maps", trial, task.sample.n_rows)
+    return not_clearly_worse(again, _CLEARLY)

@@ -27,10 +27,10 @@ _RANKS, _MOST_WORK, _TOLERANCE = (32, 24, 16, 8, 4), 2e10, 1e-3
 _SWEEPS, _LITTLE = 1, 1e-4
 
 
-def choose_exactly(task: Task, best: Sequence[MapTrial]) -> Choice:
-    """Choose by leaving rows out, given the best bandwidth and alpha of every kind on some of the rows."""
+def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
+    """Choose by leaving rows out, given trials of a few maps on all rows, the simplest first."""
     wishes, rows = task.wishes, task.choice_rows
-    trial = _look_closer(task, best[simplest([trial.evidence for trial in best])])
+    trial = _look_closer(task, finalists[simplest([trial.evidence for trial in finalists])])
     maps = task.maker(trial.kind, trial.bandwidth)
     values = function_values(maps, rows.X)
     task.say_maps(trial.kind, trial.bandwidth, trial.alpha)
@@ -64,14 +64,14 @@ def choose_exactly(task: Task, best: Sequence[MapTrial]) -> Choice:
 
 
 def _look_closer(task: Task, winner: MapTrial) -> MapTrial:
-    """Try bandwidths near the best one on all rows."""
-    bandwidths = [winner.bandwidth]
-    if task.bandwidth == "auto" and winner.bandwidth is not None:
-        bandwidths = [winner.bandwidth / sqrt(2), winner.bandwidth, winner.bandwidth * sqrt(2)]
-    pairs = [(winner.kind, bandwidth) for bandwidth in bandwidths]
-    closer = try_maps(task.maker, pairs, task.alphas, task.choice_rows, task.n_threads)
-    for trial in closer:
+    """Try bandwidths near the best one."""
+    if task.bandwidth != "auto" or winner.bandwidth is None:
+        return winner
+    pairs = [(winner.kind, winner.bandwidth / sqrt(2)), (winner.kind, winner.bandwidth * sqrt(2))]
+    smaller, larger = try_maps(task.maker, pairs, task.alphas, task.choice_rows, task.n_threads)
+    for trial in (smaller, larger):
         task.note_trial("bandwidth", trial, len(task.choice_rows.X))
+    closer = [smaller, winner, larger]
     return closer[strongest([trial.error for trial in closer])]
 
 

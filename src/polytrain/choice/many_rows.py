@@ -10,19 +10,15 @@ import numpy as np
 
 from polytrain.choice.evidence import simplest, strongest
 from polytrain.choice.ladder import LINEAR, Ladder, Rung
-from polytrain.choice.maps import MapTrial, not_clearly_worse, try_maps
+from polytrain.choice.maps import MapTrial
 from polytrain.choice.result import Choice, HeldOut
 from polytrain.choice.task import Task
 from polytrain.learning.losses import get_loss
 from polytrain.tensor import clip_ranks
 
-__all__ = ["TELLS_RARE", "choose_by_climbing"]
+__all__ = ["choose_by_climbing"]
 
-# Kinds that are compared on held-out rows, and how clearly others must be worse to be left out of that.
-_FINALISTS, _CLEARLY = 3, 2.0
-#: The kind that tells values apart however rare they are.
-TELLS_RARE = "spline-distinct"
-# They are compared at this rank.
+# Kinds of maps are compared at this rank.
 _FIRST_RANK = 4
 _RUNG_SWEEPS, _LAST_SWEEPS = 2, 2
 # Curvature of the squared loss in units of that of the logistic loss at a score of 0.
@@ -77,12 +73,12 @@ class _Path:
         self._task.note(step, trial.kind, trial.bandwidth, *line)
 
 
-def choose_by_climbing(task: Task, best: Sequence[MapTrial]) -> Choice:
-    """Choose on held-out rows, given the best bandwidth and alpha of every kind on some rows."""
+def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
+    """Choose on held-out rows among a few maps, the simplest first."""
     wishes = task.wishes
-    paths = [_Path(task, trial) for trial in _finalists(task, best)]
+    paths = [_Path(task, trial) for trial in finalists]
     if paths[0].ladder.is_slow:
-        paths = paths[:1]
+        paths = [paths[simplest([trial.evidence for trial in finalists])]]
     for path in paths:
         path.begin()
         path.climb(_first_rank(path.ladder) if wishes.rank == "auto" else wishes.rank)
@@ -99,21 +95,6 @@ def choose_by_climbing(task: Task, best: Sequence[MapTrial]) -> Choice:
     if wishes.alpha == "auto" and not path.ladder.is_slow:
         rung = _walk_alpha(path, rung)
     return _conclude(task, path, rung)
-
-
-def _finalists(task: Task, best: Sequence[MapTrial]) -> list[MapTrial]:
-    """A few kinds that are not clearly worse than the best on more of the rows, in the order of simplicity.
-
-    Where most rows share a value, few rows say little about the others: the kind that tells values apart however rare
-    they are gets a second chance.
-    """
-    order = sorted(range(len(best)), key=lambda index: best[index].error)[:_FINALISTS]
-    rare = [index for index, trial in enumerate(best) if trial.kind == TELLS_RARE and task.maker.has_ties]
-    pairs = [(best[index].kind, best[index].bandwidth) for index in sorted({*order, *rare})]
-    again = try_maps(task.maker, pairs, task.alphas, task.choice_rows, task.n_threads)
-    for trial in again:
-        task.note_trial("maps", trial, len(task.choice_rows.X))
-    return not_clearly_worse(again, _CLEARLY)
 
 
 def _first_rank(ladder: Ladder) -> int:

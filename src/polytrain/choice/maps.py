@@ -37,6 +37,7 @@ __all__ = [
 KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank", "spline-distinct")
 #: Regularisations that are tried, the strongest one first.
 ALPHAS = tuple(float(f"{10.0 ** (half / 2):.2g}") for half in range(4, -21, -1))
+_BANDWIDTHS = (0.5, 1.0, 2.0)
 _LEAST_BANDWIDTH, _LARGEST_BANDWIDTH = 1 / 32, 32.0
 # Numbers in the kernels of columns that are multiplied together.
 _KERNEL_NUMBERS = 1 << 18
@@ -92,7 +93,7 @@ class MapTrial(NamedTuple):
 
 def compare_maps(
     maker: MapMaker,
-    kinds: Sequence[tuple[str | None, float]],
+    kinds: Sequence[str | None],
     bandwidth: float | str | None,
     alphas: Sequence[float],
     rows: ChoiceRows,
@@ -103,8 +104,8 @@ def compare_maps(
     Parameters
     ----------
     maker : MapMaker
-    kinds : sequence of (str or None, float)
-        Kinds to try, and a bandwidth near which the search for the best one begins.
+    kinds : sequence of str or None
+        Kinds to try.
     bandwidth : float, "auto" or None
         What is given is kept; "auto" tries some and goes on in the direction in which the error falls until it rises.
     alphas : sequence of float
@@ -120,8 +121,7 @@ def compare_maps(
     """
     with one_blas_thread():
         return Parallel(n_jobs=min(n_threads, len(kinds)), prefer="threads")(
-            delayed(_walk)(maker, kind, near if bandwidth == "auto" else None, bandwidth, alphas, rows)
-            for kind, near in kinds
+            delayed(_walk)(maker, kind, bandwidth, alphas, rows) for kind in kinds
         )
 
 
@@ -180,13 +180,11 @@ class _Family:
         return kernel
 
 
-def _walk(
-    maker: MapMaker, kind: str | None, near: float | None, given: Any, alphas: Sequence[float], rows: ChoiceRows
-) -> list[MapTrial]:
+def _walk(maker: MapMaker, kind: str | None, given: Any, alphas: Sequence[float], rows: ChoiceRows) -> list[MapTrial]:
     family = _Family(maker, kind, rows.X)
-    if near is None:
+    if given != "auto":
         return [_try(family, kind, given, alphas, rows)]
-    found = {bandwidth: _try(family, kind, bandwidth, alphas, rows) for bandwidth in (near / 2, near, near * 2)}
+    found = {bandwidth: _try(family, kind, bandwidth, alphas, rows) for bandwidth in _BANDWIDTHS}
     while True:
         order = sorted(found)
         best = strongest([found[bandwidth].error for bandwidth in order])

@@ -143,7 +143,8 @@ class Task:
     def say_maps(self, kind: str | None, bandwidth: float | None, alpha: float) -> None:
         """Say which maps were chosen, if any were."""
         if self.maker.is_free:
-            self.reasons.append(f"functions {kind!r} with bandwidth {bandwidth:.3g} and alpha {alpha:.2g}")
+            size = 1.0 if bandwidth is None else bandwidth
+            self.reasons.append(f"functions {kind!r} with bandwidth {size:.3g} and alpha {alpha:.2g}")
 
     def conclude(
         self, trial: MapTrial, maps: MapList, plan: TrainPlan, starts: Any, held_out: HeldOut | None

@@ -24,15 +24,17 @@ def lazy_on_dask(method: Method) -> Method:
         if not is_dask(X):
             return method(model, X)
         check_is_fitted(model, "model_")
-        return _map_rows(partial(method, model), X, _probe(method, model))
+        return _map_rows(partial(method, model), X, _probe(method, model, X))
 
     return predict  # type: ignore[return-value]
 
 
-def _probe(method: Callable, model: Any) -> np.ndarray:
-    """Result for one row of zeros: its type and width are those of all results."""
+def _probe(method: Callable, model: Any, X: Any) -> np.ndarray:
+    """Result for one row, of zeros or of what Dask makes up: its type and width are those of all results."""
     row: Any = np.zeros((1, model.n_features_in_))
-    if hasattr(model, "feature_names_in_"):
+    if model.model_.columns is not None and hasattr(X, "_meta_nonempty"):
+        row = X._meta_nonempty.iloc[:1]
+    elif hasattr(model, "feature_names_in_"):
         import pandas as pd
 
         row = pd.DataFrame(row, columns=model.feature_names_in_)

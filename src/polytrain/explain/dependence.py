@@ -71,7 +71,8 @@ def partial_dependence(
         The features that vary, by index or name.
     X : array-like of shape (N, d), optional
         Rows to average over, which is what scikit-learn's ``partial_dependence`` does with ``method="brute"``. Without
-        it the other features are independent and uniform on their fitted range.
+        it the other features are independent, each distributed as in training, or uniform on its fitted range where
+        its functions are polynomials.
     grid : array-like, or sequence of one array-like per feature, optional
         Values of the features that vary. By default ``grid_size`` values from end to end of the fitted range, or of X
         if the model was fitted with ``scale=None``; of categories, all levels that the model tells apart. Values
@@ -95,7 +96,7 @@ def partial_dependence(
     >>> from polytrain.explain import partial_dependence
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(500, 3))
     >>> y = X[:, 0] ** 2 + X[:, 1] * X[:, 2]
-    >>> model = TensorTrainRegressor(degree=2, rank=3, alpha=1e-6, random_state=0).fit(X, y)
+    >>> model = TensorTrainRegressor(random_state=0).fit(X, y)
     >>> partial_dependence(model, 0, grid=[-0.9, 0.0, 0.9]).values.round(2) + 0.0
     array([[0.81, 0.  , 0.81]])
     >>> partial_dependence(model, ["x2", "x3"], X).values.shape

@@ -21,7 +21,7 @@ FeatureMeasure = tuple[NDArray, NDArray]
 
 
 def make_measure(view: ModelView, X: ArrayLike | None, sample_weight: ArrayLike | None) -> list[FeatureMeasure]:
-    """Measure of every scaled feature: as in the rows of X, or uniform on the fitted range."""
+    """Measure of every scaled feature: as in the rows of X, or as its map says."""
     if X is not None:
         coordinates = view.coordinates(X)
         weights = row_weights(sample_weight, coordinates.shape[1])

@@ -90,8 +90,8 @@ def sobol_indices(
 ) -> SobolIndices:
     """Compute Sobol indices of first, second and total order in closed form.
 
-    Features are taken as independent: either uniform on the fitted range, or each distributed as in the rows of ``X``.
-    For a classifier the indices describe its scores (log-odds with the logistic loss), not its probabilities.
+    Features are taken as independent, each distributed as in the rows of ``X`` or as its map says. For a classifier the
+    indices describe its scores (log-odds where it has probabilities), not its probabilities.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def sobol_indices(
         A fitted estimator.
     X : array-like of shape (N, d), optional
         Rows that give the distribution of every single feature, such as the training rows. Without it, features are
-        uniform on their fitted range.
+        distributed as in training; those of polynomials, which know their range only, uniformly on it.
     sample_weight : array-like of shape (N,), optional
         Weights of the rows of ``X``.
     feature_names : sequence of d str, optional
@@ -122,7 +122,7 @@ def sobol_indices(
     >>> from polytrain.explain import sobol_indices
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(500, 3))
     >>> y = X[:, 0] + X[:, 1] * X[:, 2]
-    >>> model = TensorTrainRegressor(degree=2, rank=3, alpha=1e-6, random_state=0).fit(X, y)
+    >>> model = TensorTrainRegressor(basis="power", rank=3, alpha=1e-6, random_state=0).fit(X, y)
     >>> indices = sobol_indices(model)
     >>> abs(indices.first[0].round(2))
     array([0.75, 0.  , 0.  ])

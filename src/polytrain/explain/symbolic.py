@@ -55,7 +55,7 @@ def to_sympy(
     >>> from polytrain import TensorTrainRegressor
     >>> from polytrain.explain import to_sympy
     >>> X = np.random.default_rng(0).uniform(0, 1, size=(200, 2))
-    >>> model = TensorTrainRegressor(degree=1, rank=2, alpha=1e-12, random_state=0)
+    >>> model = TensorTrainRegressor(basis="power", degree=1, rank=2, alpha=1e-12, random_state=0)
     >>> model = model.fit(X, 2 + 3 * X[:, 0] * X[:, 1])
     >>> to_sympy(model, tol=1e-6).evalf(4)
     3.0*x1*x2 + 2.0

@@ -127,7 +127,8 @@ def top_terms(
     >>> from polytrain.explain import top_terms
     >>> X = np.random.default_rng(0).uniform(0, 2, size=(500, 12))
     >>> y = 3 * X[:, 0] * X[:, 7] - 5 * X[:, 3] + 4
-    >>> model = TensorTrainRegressor(degree=1, rank=3, alpha=1e-6, max_sweeps=10, random_state=0).fit(X, y)
+    >>> powers = {"basis": "power", "degree": 1, "rank": 3, "alpha": 1e-6, "max_sweeps": 10}
+    >>> model = TensorTrainRegressor(random_state=0, **powers).fit(X, y)
     >>> terms = top_terms(model, 3)
     >>> terms.names
     ('x1*x8', 'x4', '1')

@@ -41,7 +41,7 @@ class TermStrengthDisplay:
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import TermStrengthDisplay
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(X, y)
+    >>> model = TensorTrainClassifier(basis="power", rank=2, random_state=0).fit(X, y)
     >>> display = TermStrengthDisplay.from_estimator(model, 5, ax=Figure().subplots())
     >>> len(display.terms), display.terms.exact
     (5, True)
@@ -165,7 +165,7 @@ class InteractionDisplay:
         estimator : TensorTrainClassifier or TensorTrainRegressor
             A fitted estimator.
         X : array-like of shape (N, d), optional
-            Rows that give the distribution of each feature; uniform on the fitted range without them.
+            Rows that give the distribution of each feature; see `polytrain.explain.sobol_indices`.
         train : int, optional
             Which of the trains; the mean over all of them by default.
         max_features : int, default=12
