@@ -235,6 +235,14 @@ def test_huge_features_without_scaling_are_refused_with_the_remedy(make, init):
         make(scale=None, init=init, **QUICK).fit(X, y)
 
 
+@PLAIN_MODELS
+def test_huge_features_without_scaling_are_refused_while_something_is_chosen(kind):
+    X, y = _data()
+    X[:, 1] *= 1e200
+    with pytest.raises(ValueError, match=r"overflow.*scale='minmax'"):
+        kind(basis="power", scale=None).fit(X, y)
+
+
 # ---------------------------------------------------------------------------------------------------- works
 
 
@@ -284,6 +292,13 @@ def test_more_features_than_rows_works(model):
     assert _all_finite(model, X)
     if type(model) is TensorTrainClassifierCV or model.basis == "power":  # the defaults do not learn noise by heart
         assert model.score(X, y) > 0.9
+
+
+@PLAIN_MODELS
+@pytest.mark.parametrize("basis", ["auto", "power"])
+def test_products_of_very_many_columns_that_overflow_are_not_chosen(kind, basis):
+    X = np.where(np.random.default_rng(0).random((40, 1100)) > 0.5, 1.0, -1.0)
+    assert _all_finite(kind(basis=basis, random_state=0).fit(X, X[:, 0]), X)
 
 
 @MODELS

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from polytrain.choice.few_rows import choose_exactly
 from polytrain.choice.many_rows import choose_by_climbing
 from polytrain.choice.maps import KINDS, MapTrial, best_of, compare_maps, not_clearly_worse, try_maps
@@ -57,9 +59,10 @@ def choose(
     if not task.is_open:
         maps = task.maker(None, task.bandwidth)
         return Choice(maps, wishes.plan(maps.dims), bandwidth=task.bandwidth)
-    finalists = _compare(task)
     is_exact = get_loss(wishes.loss).quadratic and task.n_rows <= FEW_ROWS and wishes.init in ("auto", "dual")
-    return choose_exactly(task, finalists) if is_exact else choose_by_climbing(task, finalists)
+    with np.errstate(over="ignore", invalid="ignore"):  # kernels are looked at before they are used
+        finalists = _compare(task)
+        return choose_exactly(task, finalists) if is_exact else choose_by_climbing(task, finalists)
 
 
 def _compare(task: Task) -> list[MapTrial]:

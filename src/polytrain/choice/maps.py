@@ -37,6 +37,8 @@ __all__ = [
 KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank", "spline-distinct")
 #: Regularisations that are tried, the strongest one first.
 ALPHAS = tuple(float(f"{10.0 ** (half / 2):.2g}") for half in range(4, -21, -1))
+# Squared error of maps whose kernel is not finite.
+_HOPELESS = 1e100
 _BANDWIDTHS = (0.5, 1.0, 2.0)
 _LEAST_BANDWIDTH, _LARGEST_BANDWIDTH = 1 / 32, 32.0
 # Numbers in the kernels of columns that are multiplied together.
@@ -210,7 +212,7 @@ def judge_kernel(
 ) -> MapTrial:
     """Find the best alpha for a kernel."""
     if not np.isfinite(kernel).all():  # nothing can be learned from it
-        nothing = Evidence(np.full(len(rows.X), np.finfo(np.float64).max), rows.weights)
+        nothing = Evidence(np.full(len(rows.X), _HOPELESS), rows.weights)
         return MapTrial(kind, bandwidth, alphas[0], nothing, rows.targets)
     residuals = list(leave_one_out(kernel, rows.targets, rows.weights, alphas))
     found = [Evidence(np.square(left).sum(axis=1), rows.weights) for left in residuals]
