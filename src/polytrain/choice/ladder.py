@@ -39,8 +39,8 @@ _FEW_ROWS = 1300
 _MOST_WORK = 1e11
 # Newton steps of an update where the loss is not quadratic.
 _NEWTON_STEPS = 8
-# Updates of cores that take a second or so, however small they are.
-_MOST_UPDATES = 1000
+# Updates of cores that take half a second or so, however small they are.
+_MOST_UPDATES = 500
 
 
 class Rung(NamedTuple):
@@ -88,8 +88,8 @@ class Ladder:
         What the errors of every train are multiplied by.
     seeds : sequence of int
     n_jobs : int or None
-    say : callable
-        Told about progress.
+    n_sweeps : int, default=4
+        Sweeps of every rung.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Ladder:
 
     @property
     def is_slow(self) -> bool:
-        """Whether a rung takes about a second or more, however low it is."""
+        """Whether a rung takes half a second or more, however low it is."""
         return len(self._plan.dims) * len(self._targets) * self._n_sweeps * self.n_folds > _MOST_UPDATES
 
     def ranks(self) -> list[int]:

@@ -123,16 +123,18 @@ def _walk_alpha(path: _Path, rung: Rung) -> Rung:
     """
     clearly = 1.0 if len(rung.evidence.squares) < _WEAK_EVIDENCE else 0.0
     for factor in (_ALPHA_STEP, 1.0 / _ALPHA_STEP):
-        start = rung
+        start = least = rung
         for _ in range(_MOST_ALPHA_STEPS):
             alpha = rung.alpha * factor
             if alpha < _LEAST_ALPHA:
                 break
             following = path.with_alpha(rung, alpha)
-            stronger, weaker = (following, rung) if factor > 1 else (rung, following)
+            # Always beside the best so far: small losses would add up.
+            stronger, weaker = (following, least) if factor > 1 else (least, following)
             if (simplest([stronger.evidence, weaker.evidence], clearly) == 0) != (factor > 1):
                 break
             rung = following
+            least = min(least, rung, key=lambda found: found.evidence.error)
         if rung is not start:
             break
     return rung
