@@ -143,7 +143,7 @@ def test_probabilities_of_many_classes_sum_to_one():
     for decision in ("one-vs-rest", "one-vs-one", "binary-code"):
         model = TensorTrainClassifier(decision=decision, random_state=0).fit(X, y)
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-12)
-        assert model.score(X, y) > 0.8
+        assert model.score(X, y) > 0.75
 
 
 def test_predictions_are_those_of_the_largest_score():
