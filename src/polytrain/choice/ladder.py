@@ -162,12 +162,10 @@ class Ladder:
         plan = replace(self._plan, ranks=clip_ranks(self._plan.dims, 2), init="linear", max_sweeps=0)
         return self._rung(LINEAR, alpha, plan, [None] * len(self._folds))
 
-    def climb(self, below: Rung, rank: int, alpha: float, loss: str | None = None) -> Rung:
-        """Sweep at this rank and alpha, from the trains of another rung, maybe with another loss."""
+    def climb(self, below: Rung, rank: int, alpha: float) -> Rung:
+        """Sweep at this rank and alpha, from the trains of another rung."""
         ranks = clip_ranks(self._plan.dims, rank)
         plan = replace(self._plan, ranks=ranks, init="given", max_sweeps=self._n_sweeps)
-        if loss is not None:
-            plan = replace(plan, loss=loss)
         return self._rung(rank, alpha, plan, below.trains)
 
     def _rung(self, rank: int, alpha: float, plan: TrainPlan, starts: Sequence[Sequence | None]) -> Rung:
@@ -183,7 +181,7 @@ class Ladder:
             seen.append(fold.held_out.scored(partial(_values, FittedModel.make(plan.loss, self._maps, learned))))
         held_out = Scored(*(np.concatenate(pieces) for pieces in zip(*seen, strict=True)))
         self._seen = held_out
-        return Rung(rank, alpha, self._evidence(held_out, plan.loss), held_out.scores, trains)
+        return Rung(rank, alpha, self._evidence(held_out), held_out.scores, trains)
 
     def _learn(self, fold: _Fold, plan: TrainPlan, jobs: Sequence[TrainJob]) -> list[Sequence[NDArray]]:
         """Learn the trains of a fold; those without rows stay at 0."""
@@ -201,8 +199,8 @@ class Ladder:
             raise ValueError("there is no rung yet.")
         return self._seen._replace(scores=rung.scores)
 
-    def _evidence(self, rows: Scored, loss_name: str) -> Evidence:
-        loss, losses, largest = get_loss(loss_name), np.zeros(len(rows.weights)), np.zeros(len(rows.weights))
+    def _evidence(self, rows: Scored) -> Evidence:
+        loss, losses, largest = get_loss(self._plan.loss), np.zeros(len(rows.weights)), np.zeros(len(rows.weights))
         for target, size, scores in zip(self._targets, self._sizes, rows.scores.T, strict=True):
             wanted, factors = target.wanted(rows.y)
             losses += rows.weights * factors * size * size * loss.evaluate(wanted, scores)[0]
