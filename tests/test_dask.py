@@ -272,7 +272,7 @@ def _mixed_frame(n_rows=400):
         }
     )
     wanted = frame["size"].fillna(2.0) + (frame["kind"] == "ash") + 0.01 * frame["when"].dt.dayofyear
-    return frame, wanted.to_numpy()
+    return frame, wanted.to_numpy() + 0.1 * rng.normal(size=n_rows)
 
 
 @pytest.mark.cluster
@@ -281,7 +281,7 @@ def test_defaults_choose_the_same_on_frames_of_any_types_and_predict_lazily(clie
     expected = TensorTrainRegressor(random_state=0).fit(frame, y)
     lazy, numbers = dd.from_pandas(frame, npartitions=3), dd.from_pandas(pd.Series(y), npartitions=3)
     model = TensorTrainRegressor(random_state=0).fit(lazy, numbers)
-    assert model.choice_.tried[0] == expected.choice_.tried[0]
+    assert [tried[:6] for tried in model.choice_.tried] == [tried[:6] for tried in expected.choice_.tried]
     assert (model.choice_.basis, model.choice_.bandwidth) == (expected.choice_.basis, expected.choice_.bandwidth)
     assert model.plan_ == expected.plan_
     np.testing.assert_allclose(model.predict(lazy).compute(), expected.predict(frame), atol=1e-8)

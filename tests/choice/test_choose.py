@@ -406,3 +406,11 @@ def test_several_outputs_share_one_choice():
     np.testing.assert_allclose(found[:, 2], 4.0, atol=1e-9)
     residuals = (found - both)[:, :2]
     assert (residuals.var(axis=0) < 0.2 * both[:, :2].var(axis=0)).all()
+
+
+def test_the_edge_of_what_is_tried_is_named():
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
+    model = TensorTrainRegressor(basis="smooth", random_state=0).fit(X, X[:, 0])  # no noise at all
+    assert any("alpha is the smallest that is tried" in reason for reason in model.choice_.reasons)
+    noisy = TensorTrainRegressor(random_state=0).fit(X, np.random.default_rng(1).normal(size=60))
+    assert not any("alpha is the smallest" in reason for reason in noisy.choice_.reasons)

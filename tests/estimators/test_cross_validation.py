@@ -1,14 +1,14 @@
-"""The classifier that chooses its regularisation."""
+"""The estimators that choose their regularisation by cross-validation."""
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV
-from polytrain.rows import Rows
-from power_models import power_classifier
+from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressorCV
+from polytrain.rows import Rows, open_fit
+from power_models import power_classifier, power_regressor
 
 ALPHAS = (1e-4, 1e-2, 1.0)
 QUICK = {"rank": 3, "max_sweeps": 2, "random_state": 0}
@@ -193,3 +193,44 @@ def test_splits_may_count_from_the_end_be_masks_or_empty(noisy):
     assert nothing.errors_.tolist() == [[0.0]]
     with pytest.raises(ValueError, match="cv names rows that are not there"):
         TensorTrainClassifierCV(alphas=[1e-2], cv=[([0, 1], [n])], **QUICK).fit(X, y)
+
+
+class _Recording(GroupKFold):
+    """Remembers the groups that it is given."""
+
+    def split(self, X, y=None, groups=None):
+        self.seen = np.asarray(groups)
+        return super().split(X, y, groups)
+
+
+def test_groups_reach_the_splitter_and_are_never_split():
+    X, y = load_iris(return_X_y=True)
+    groups = np.arange(150) // 5 % 12
+    splitter = _Recording(3)
+    settings = {"alphas": [1e-2], "rank": 2, "max_sweeps": 1, "random_state": 0}
+    TensorTrainClassifierCV(cv=splitter, **settings).fit(X, y, groups=groups)
+    np.testing.assert_array_equal(splitter.seen, groups)
+    for model, target in (
+        (TensorTrainClassifierCV(cv=4, **settings), y),
+        (TensorTrainRegressorCV(cv=4, **settings), X[:, 3]),
+    ):
+        with open_fit(model, X, target, None, loss=None if model._classifies else "squared", max_memory=None) as rows:
+            folds = list(model._folds(rows, groups))
+        assert len(folds) == 4
+        for learned, tested in folds:
+            assert not set(groups[learned > 0]) & set(groups[tested > 0])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        TensorTrainClassifierCV(cv=3, **settings).fit(X, y, groups=groups[:-1])
+
+
+def test_regressors_are_judged_by_squared_errors():
+    X, _ = load_iris(return_X_y=True)
+    X, target = X[:, :3], X[:, 3]
+    folds = KFold(3, shuffle=True, random_state=0)
+    settings = {"degree": 1, "rank": 2, "max_sweeps": 2, "random_state": 0}
+    model = TensorTrainRegressorCV(alphas=[1e-3, 10.0], cv=folds, **settings).fit(X, target)
+    assert model.alpha_ == 1e-3
+    for fold, (learned, tested) in enumerate(folds.split(X)):
+        single = power_regressor(alpha=10.0, **settings).fit(X[learned], target[learned])
+        error = np.mean((single.predict(X[tested]) - target[tested]) ** 2)
+        np.testing.assert_allclose(model.errors_[0, fold], error, rtol=1e-6)

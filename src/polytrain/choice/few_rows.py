@@ -33,7 +33,7 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     trial = _look_closer(task, finalists[simplest([trial.evidence for trial in finalists])])
     maps = task.maker(trial.kind, trial.bandwidth)
     values = function_values(maps, rows.X)
-    task.say_maps(trial.kind, trial.bandwidth, trial.alpha)
+    task.say_maps(trial, trial.alpha)
     with one_blas_thread():
         additive = additive_kernel(values)
         plain = judge_kernel(trial.kind, trial.bandwidth, additive, task.alphas, rows)

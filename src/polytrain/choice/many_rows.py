@@ -84,7 +84,7 @@ def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
         path.climb(_first_rank(path.ladder) if wishes.rank == "auto" else wishes.rank)
     # The finalists stand in the order of their simplicity.
     path = paths[simplest([path.rungs[-1].evidence for path in paths])]
-    task.say_maps(path.trial.kind, path.trial.bandwidth, path.alpha)
+    task.say_maps(path.trial, path.alpha)
     if wishes.rank == "auto":
         _climb_on(path)
     rungs = path.rungs

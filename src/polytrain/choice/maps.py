@@ -22,6 +22,8 @@ from polytrain.maps import MapList
 __all__ = [
     "ALPHAS",
     "KINDS",
+    "LARGEST_BANDWIDTH",
+    "LEAST_BANDWIDTH",
     "ChoiceRows",
     "MapTrial",
     "additive_kernel",
@@ -40,7 +42,8 @@ ALPHAS = tuple(float(f"{10.0 ** (half / 2):.2g}") for half in range(4, -21, -1))
 # Squared error of maps whose kernel is not finite.
 _HOPELESS = 1e100
 _BANDWIDTHS = (0.5, 1.0, 2.0)
-_LEAST_BANDWIDTH, _LARGEST_BANDWIDTH = 1 / 32, 32.0
+#: No bandwidth beyond these is tried.
+LEAST_BANDWIDTH, LARGEST_BANDWIDTH = 1 / 32, 32.0
 # Numbers in the kernels of columns that are multiplied together.
 _KERNEL_NUMBERS = 1 << 18
 
@@ -190,9 +193,9 @@ def _walk(maker: MapMaker, kind: str | None, given: Any, alphas: Sequence[float]
     while True:
         order = sorted(found)
         best = strongest([found[bandwidth].error for bandwidth in order])
-        if best == 0 and order[0] > _LEAST_BANDWIDTH:
+        if best == 0 and order[0] > LEAST_BANDWIDTH:
             following = order[0] / 2
-        elif best == len(order) - 1 and order[-1] < _LARGEST_BANDWIDTH:
+        elif best == len(order) - 1 and order[-1] < LARGEST_BANDWIDTH:
             following = order[-1] * 2
         else:
             return [found[bandwidth] for bandwidth in order]

@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from polytrain.choice.map_maker import MapMaker
-from polytrain.choice.maps import ALPHAS, ChoiceRows, MapTrial
+from polytrain.choice.maps import ALPHAS, LARGEST_BANDWIDTH, LEAST_BANDWIDTH, ChoiceRows, MapTrial
 from polytrain.choice.result import Choice, HeldOut, Tried
 from polytrain.choice.wishes import Wishes
 from polytrain.learning.trainer import TrainPlan
@@ -140,11 +140,19 @@ class Task:
         """Take note of a line of the table."""
         self.tried.append(Tried(step, kind or "given", float("nan") if bandwidth is None else bandwidth, *rest))
 
-    def say_maps(self, kind: str | None, bandwidth: float | None, alpha: float) -> None:
-        """Say which maps were chosen, if any were."""
+    def say_maps(self, trial: MapTrial, alpha: float) -> None:
+        """Say which maps were chosen, if any were, and where the search has ended at an edge."""
+        size = 1.0 if trial.bandwidth is None else trial.bandwidth
         if self.maker.is_free:
-            size = 1.0 if bandwidth is None else bandwidth
-            self.reasons.append(f"functions {kind!r} with bandwidth {size:.3g} and alpha {alpha:.2g}")
+            self.reasons.append(f"functions {trial.kind!r} with bandwidth {size:.3g} and alpha {alpha:.2g}")
+        edges = {
+            "bandwidth": (size, LEAST_BANDWIDTH, LARGEST_BANDWIDTH, self.bandwidth),
+            "alpha": (trial.alpha, ALPHAS[-1], ALPHAS[0], self.wishes.alpha),
+        }
+        for name, (value, least, largest, wish) in edges.items():
+            if wish == "auto" and not least < value < largest:
+                side = "smallest" if value <= least else "largest"
+                self.reasons.append(f"this {name} is the {side} that is tried, so a better one may lie beyond")
 
     def conclude(
         self, trial: MapTrial, maps: MapList, plan: TrainPlan, starts: Any, held_out: HeldOut | None
