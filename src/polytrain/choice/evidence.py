@@ -16,12 +16,12 @@ _SAME = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Squared errors of one model on rows that it has not learned from.
+    """Squared errors, or other losses, of one model on rows that it has not learned from.
 
     Attributes
     ----------
     squares : ndarray of shape (N,)
-        Squared error of every row, summed over the targets.
+        Squared error or loss of every row, summed over the targets.
     weights : ndarray of shape (N,)
         Weights of the rows, which sum to 1.
     """

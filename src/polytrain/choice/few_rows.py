@@ -43,11 +43,9 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
                 f"the linear model in these functions has no larger error ({plain.error:.4g}) than the exact solution "
                 f"with interactions ({trial.error:.4g}), so it is the model"
             )
-            plan, starts = (
-                wishes.linear_plan(maps.dims, plain.alpha),
-                _linear_trains(task, values, additive, plain.alpha),
-            )
-            return task.conclude(trial, maps, plan, starts, _left_out(task, additive, plain))
+            plan = wishes.linear_plan(maps.dims, plain.alpha)
+            trains = _linear_trains(task, values, additive, plain.alpha)
+            return task.conclude(trial, maps, plan, trains, _left_out(task, additive, plain))
         kernel = product_kernel(values)
         if not np.isfinite(kernel).all():
             raise FloatingPointError("the kernel of all columns is not finite")

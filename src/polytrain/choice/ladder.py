@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from math import ceil
 from typing import NamedTuple
 
@@ -112,14 +112,19 @@ class Ladder:
         n_learned = min(n_parts - 1, _MOST_PARTS)
         self.share = n_learned / n_parts
         self.n_rows = round(n_distinct * self.share)
-        if n_learned < n_parts - 1:
-            self._folds = [self._fold(rows.part(1, 1 + n_learned, n_parts), rows.part(0, 1, n_parts))]
-        else:
-            self._folds = [
-                self._fold(rows.part(k, k + 1, n_parts, inside=False), rows.part(k, k + 1, n_parts))
-                for k in range(self.n_folds)
-            ]
+        self._rows, self._n_parts, self._n_learned = rows, n_parts, n_learned
         self._seen: Scored | None = None
+
+    @cached_property
+    def _folds(self) -> list[_Fold]:
+        """What is learned from and held out; rows are placed once somebody climbs."""
+        rows, n_parts = self._rows, self._n_parts
+        if self._n_learned < n_parts - 1:
+            return [self._fold(rows.part(1, 1 + self._n_learned, n_parts), rows.part(0, 1, n_parts))]
+        return [
+            self._fold(rows.part(k, k + 1, n_parts, inside=False), rows.part(k, k + 1, n_parts))
+            for k in range(self.n_folds)
+        ]
 
     def _fold(self, learned: Rows, held_out: Rows) -> _Fold:
         has_rows = [True] * len(self._targets)
