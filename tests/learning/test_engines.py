@@ -20,7 +20,7 @@ from reference import (
     right_vector,
 )
 
-from polytrain.learning.engines import processes
+from polytrain.learning import helpers
 from polytrain.learning.gauge import fit_ranks, shift_left, shift_right
 from polytrain.learning.problem import FACTORS, GRADIENT, Need
 
@@ -201,8 +201,8 @@ def test_a_killed_helper_is_reported_and_the_next_fit_works():
     with problem.engine(2) as engine:
         engine.place(cores)
         before = engine.facts(GRADIENT).gradient
-        [helper] = processes._helpers(1)._processes
-        os.kill(helper, signal.SIGKILL)
+        [helper] = [helper for helper in helpers._office.everybody if helper not in helpers._office.waiting]
+        os.kill(helper.pid, signal.SIGKILL)
         with pytest.raises(RuntimeError, match="ended unexpectedly"):
             [engine.facts(GRADIENT) for _ in range(100)]
     with problem.engine(2) as engine:

@@ -15,7 +15,6 @@ from polytrain.choice.result import Choice, HeldOut
 from polytrain.choice.task import Task
 from polytrain.learning.dual import leave_one_out, product_kernel, round_rank_ones, solve_dual
 from polytrain.learning.start import linear_cores
-from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 from polytrain.tensor import clip_ranks
 
@@ -34,31 +33,30 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     maps = task.maker(trial.kind, trial.bandwidth)
     values = function_values(maps, rows.X)
     task.say_maps(trial, trial.alpha)
-    with one_blas_thread():
-        additive = additive_kernel(values)
-        plain = judge_kernel(trial.kind, trial.bandwidth, additive, task.alphas, rows)
-        task.note_trial("linear", plain, len(rows.X), LINEAR)
-        if wishes.rank == "auto" and plain.error <= trial.error:
-            task.reasons.append(
-                f"the linear model in these functions has no larger error ({plain.error:.4g}) than the exact solution "
-                f"with interactions ({trial.error:.4g}), so it is the model"
-            )
-            plan = wishes.linear_plan(maps.dims, plain.alpha)
-            trains = _linear_trains(task, values, additive, plain.alpha)
-            return task.conclude(trial, maps, plan, trains, _left_out(task, additive, plain))
-        kernel = product_kernel(values)
-        if not np.isfinite(kernel).all():
-            raise FloatingPointError("the kernel of all columns is not finite")
-        ranks, trains, is_cut = _round(task, maps, values, kernel, trial.alpha)
-        sweeps = wishes.max_sweeps
-        if sweeps == "auto":  # what was cut off is partly found back by a sweep
-            sweeps = _SWEEPS if is_cut else 0
-        plan = wishes.plan(maps.dims, ranks=ranks, alpha=trial.alpha, init="dual", max_sweeps=sweeps)
+    additive = additive_kernel(values)
+    plain = judge_kernel(trial.kind, trial.bandwidth, additive, task.alphas, rows)
+    task.note_trial("linear", plain, len(rows.X), LINEAR)
+    if wishes.rank == "auto" and plain.error <= trial.error:
         task.reasons.append(
-            f"the exact solution on all {len(rows.X)} different rows, leave-one-out error {trial.error:.4g}, is "
-            f"rounded to ranks up to {max(ranks)}"
+            f"the linear model in these functions has no larger error ({plain.error:.4g}) than the exact solution "
+            f"with interactions ({trial.error:.4g}), so it is the model"
         )
-        return task.conclude(trial, maps, plan, trains, _left_out(task, kernel, trial))
+        plan = wishes.linear_plan(maps.dims, plain.alpha)
+        trains = _linear_trains(task, values, additive, plain.alpha)
+        return task.conclude(trial, maps, plan, trains, _left_out(task, additive, plain))
+    kernel = product_kernel(values)
+    if not np.isfinite(kernel).all():
+        raise FloatingPointError("the kernel of all columns is not finite")
+    ranks, trains, is_cut = _round(task, maps, values, kernel, trial.alpha)
+    sweeps = wishes.max_sweeps
+    if sweeps == "auto":  # what was cut off is partly found back by a sweep
+        sweeps = _SWEEPS if is_cut else 0
+    plan = wishes.plan(maps.dims, ranks=ranks, alpha=trial.alpha, init="dual", max_sweeps=sweeps)
+    task.reasons.append(
+        f"the exact solution on all {len(rows.X)} different rows, leave-one-out error {trial.error:.4g}, is "
+        f"rounded to ranks up to {max(ranks)}"
+    )
+    return task.conclude(trial, maps, plan, trains, _left_out(task, kernel, trial))
 
 
 def _look_closer(task: Task, winner: MapTrial) -> MapTrial:

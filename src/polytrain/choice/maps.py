@@ -16,7 +16,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from polytrain.choice.evidence import Evidence, strongest
 from polytrain.choice.map_maker import MapMaker
 from polytrain.learning.dual import leave_one_out
-from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 
 __all__ = [
@@ -124,10 +123,9 @@ def compare_maps(
     list of lists of MapTrial
         For every kind, the bandwidths that were tried, the smallest first.
     """
-    with one_blas_thread():
-        return Parallel(n_jobs=min(n_threads, len(kinds)), prefer="threads")(
-            delayed(_walk)(maker, kind, bandwidth, alphas, rows) for kind in kinds
-        )
+    return Parallel(n_jobs=min(n_threads, len(kinds)), require="sharedmem")(
+        delayed(_walk)(maker, kind, bandwidth, alphas, rows) for kind in kinds
+    )
 
 
 def try_maps(
@@ -138,11 +136,10 @@ def try_maps(
     n_threads: int = 1,
 ) -> list[MapTrial]:
     """Try pairs of a kind and a bandwidth."""
-    with one_blas_thread():
-        families = {kind: _Family(maker, kind, rows.X) for kind in dict(pairs)}
-        return Parallel(n_jobs=min(n_threads, len(pairs)), prefer="threads")(
-            delayed(_try)(families[kind], kind, bandwidth, alphas, rows) for kind, bandwidth in pairs
-        )
+    families = {kind: _Family(maker, kind, rows.X) for kind in dict(pairs)}
+    return Parallel(n_jobs=min(n_threads, len(pairs)), require="sharedmem")(
+        delayed(_try)(families[kind], kind, bandwidth, alphas, rows) for kind, bandwidth in pairs
+    )
 
 
 def function_values(maps: MapList, X: NDArray) -> list[NDArray]:

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length
 
 from polytrain.estimators._base import TrainModel
 from polytrain.estimators._parameters import check_count, check_loss, check_nonnegative
 from polytrain.estimators.classifier import TensorTrainClassifier, check_two_classes, learning_loss
 from polytrain.estimators.regressor import TensorTrainRegressor
+from polytrain.learning.helpers import spread
 from polytrain.rows import Rows, open_fit
 from polytrain.tensor import TensorTrain
 
@@ -67,10 +67,9 @@ class _AlphaSearch(TrainModel):
             alphas = self._check_alphas()
             model = self._plain_model()
             # Rows elsewhere are spread over workers for every single fit already.
-            folds = Parallel(n_jobs=self.n_jobs if rows.in_memory else 1)(
-                delayed(_path_errors)(model, loss, alphas, rows, *fold) for fold in self._folds(rows, groups)
-            )
-            errors = np.array(folds).T
+            n_jobs = self.n_jobs if rows.in_memory else 1
+            folds = spread(_path_errors, (model, loss, alphas, rows), list(self._folds(rows, groups)), n_jobs)
+            errors = np.array(list(folds)).T
             alpha = float(alphas[np.argmin(errors.mean(axis=1))])
             self._fit_rows(rows, loss, alpha)
         self.errors_, self.mean_errors_, self.alphas_, self.alpha_ = errors, errors.mean(axis=1), alphas, alpha

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,18 @@ class _Shared:
     lock = threading.Lock()
     n_inside = 0
     limit: Any = None
+
+
+def _lift_in_fork() -> None:
+    """Forget those who are inside: a fork has one thread only, and that of its parent's fits did not come along."""
+    _Shared.lock = threading.Lock()
+    if _Shared.n_inside:
+        _Shared.n_inside = 0
+        _Shared.limit.restore_original_limits()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_lift_in_fork)
 
 
 @contextmanager

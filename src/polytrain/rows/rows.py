@@ -11,16 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from joblib.parallel import BACKENDS, get_active_backend
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
 
 from polytrain.columns import Columns
 from polytrain.learning.engines import Engine, open_engine
 from polytrain.learning.engines.tasks import Runner, TaskEngine
+from polytrain.learning.helpers import may_hire, spread
 from polytrain.learning.losses import get_loss
 from polytrain.learning.sampling import row_keys
-from polytrain.learning.threads import one_blas_thread
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_on, learn_train, shared_linear_gram
 from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows.sketch import RowSketch, column_summaries, row_hashes, sketch_rows
@@ -283,20 +281,14 @@ def _learn(
     plan: TrainPlan,
     maps: MapList,
     block: PlacedBlock,
+    linear_gram: NDArray | None,
     target: Target,
     job: TrainJob,
-    linear_gram: NDArray | None,
     n_processes: int = 1,
     report: Callable[[dict], None] | None = None,
 ) -> TrainResult:
     rows = target.problem(block).normalised()
     return learn_train(plan, maps, rows, job, report=report, n_processes=n_processes, linear_gram=linear_gram)
-
-
-def _may_share() -> bool:
-    """Whether this process may ask others for help: not within a worker, nor where a cluster was asked for."""
-    backend, _ = get_active_backend()
-    return isinstance(backend, BACKENDS["loky"]) and not backend.nesting_level
 
 
 class _PlacedArray(PlacedRows):
@@ -310,14 +302,13 @@ class _PlacedArray(PlacedRows):
         n_processes = effective_n_jobs(n_jobs)
         gram = self._gram(plan, targets[0]) if _wants_gram(plan, targets, jobs) else None
         # With many more cores than trains, the rows of each train are shared by all of them in turn.
-        n_sharing = n_processes if n_processes >= 2 * len(jobs) and _may_share() else 1
-        tasks = [(plan, self._maps, self._block, *task, gram) for task in zip(targets, jobs, strict=True)]
+        n_sharing = n_processes if n_processes >= 2 * len(jobs) and may_hire() else 1
+        shared, calls = (plan, self._maps, self._block, gram), list(zip(targets, jobs, strict=True))
         if n_sharing > 1 or min(n_processes, len(jobs)) == 1 or self._is_small(plan):
-            for index, task in enumerate(tasks):
-                yield _learn(*task, n_sharing, partial(report, index))
+            for index, call in enumerate(calls):
+                yield _learn(*shared, *call, n_sharing, partial(report, index))
             return
-        results = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_learn)(*task) for task in tasks)
-        for index, result in enumerate(results):
+        for index, result in enumerate(spread(_learn, shared, calls, n_jobs)):
             for record in result.history:
                 report(index, record)
             yield result
@@ -329,7 +320,7 @@ class _PlacedArray(PlacedRows):
 
     def _gram(self, plan: TrainPlan, target: Target) -> NDArray:
         rows = target.problem(self._block).normalised()
-        with one_blas_thread(), open_engine(rows, get_loss(plan.loss), self._maps) as engine:
+        with open_engine(rows, get_loss(plan.loss), self._maps) as engine:
             return shared_linear_gram(engine, self._maps)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 from polytrain.learning.engines.engine import CoreRows, Engine
 from polytrain.learning.engines.local import BlockEngine, LocalEngine, row_ranges
 from polytrain.learning.losses import Loss
@@ -11,11 +13,13 @@ from polytrain.maps import MapList
 __all__ = ["CoreRows", "Engine", "LocalEngine", "open_engine"]
 
 
-def open_engine(rows: ProblemRows, loss: Loss, maps: MapList, n_processes: int = 1) -> BlockEngine:
-    """Return an engine on these rows, to be used as a context manager; see `BlockEngine` for the arguments."""
+def open_engine(
+    rows: ProblemRows, loss: Loss, maps: MapList, n_processes: int = 1
+) -> AbstractContextManager[BlockEngine]:
+    """Return a context with an engine on these rows; see `BlockEngine` for the arguments."""
     n_processes = min(n_processes, len(row_ranges(rows.n_rows)))
     if n_processes == 1:
         return LocalEngine(rows, loss, maps)
-    from polytrain.learning.engines.processes import ProcessEngine
+    from polytrain.learning.engines.processes import shared_engine
 
-    return ProcessEngine(rows, loss, maps, n_processes)
+    return shared_engine(rows, loss, maps, n_processes)

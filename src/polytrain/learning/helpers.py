@@ -1,0 +1,395 @@
+"""Processes of this machine that help with a fit. This module alone knows how they start, work and end.
+
+A helper belongs to the process that started it, and to one fit at a time: `hire` hands out those that wait and starts
+new ones, so no fit ever waits for another. A helper whose work ended in order waits a minute for more; any other is
+ended. Helpers leave within a second when their parent is gone, whatever they are doing, and Ctrl-C reaches the parent
+alone. What they all need lies in a file without a name, which is gone with the last process that has it open.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import mmap
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import Pipe, reduction
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import IO, Any
+
+from joblib import cpu_count, effective_n_jobs
+from joblib.parallel import BACKENDS, get_active_backend
+from sklearn import config_context, get_config
+from sklearn.utils.parallel import Parallel, delayed
+
+from polytrain.learning.threads import one_blas_thread
+
+try:  # it takes what is defined in a script or a notebook along
+    import cloudpickle
+except ImportError:  # older versions of joblib come with one of their own
+    from joblib.externals import cloudpickle
+
+__all__ = ["Answer", "Helper", "Shared", "hire", "may_hire", "receive_shared", "spread"]
+
+_IDLE_SECONDS, _GREETING_SECONDS = 60, 5
+# Arrays of so many bytes travel in a file that all processes map, smaller ones in messages.
+_LARGE, _ALIGNMENT = 1 << 14, 64
+# The life of a helper. From the first moment on, also while it imports or computes, it leaves when its parent is gone.
+_COMMAND = """
+import json, os, sys, threading, time
+handle, parent = int(sys.argv[1]), int(sys.argv[2])
+def leave_with_parent():
+    while os.getppid() == parent:
+        time.sleep(0.25)
+    os._exit(1)
+threading.Thread(target=leave_with_parent, daemon=True).start()
+sys.path[:] = json.loads(sys.argv[3])
+from polytrain.learning import helpers
+helpers._help(handle)
+"""
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+# --- what travels -----------------------------------------------------------------------------------------------------
+
+
+def _nameless_file(n_bytes: int) -> IO[bytes]:
+    """Open a file that nobody else can find: in memory where there is room for that much, else on a disk."""
+    memory = Path("/dev/shm")
+    fits = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2 * n_bytes
+    return tempfile.TemporaryFile(prefix=f"polytrain-{os.getpid()}-", dir=memory if fits else None)
+
+
+class Shared:
+    """An object for several helpers: its large arrays are written once, and every process maps the same pages."""
+
+    def __init__(self, value: Any) -> None:
+        buffers: list[memoryview] = []
+
+        def keep_apart(buffer: pickle.PickleBuffer) -> bool:
+            raw = buffer.raw()
+            if raw.nbytes >= _LARGE:
+                buffers.append(raw)
+            return raw.nbytes < _LARGE
+
+        self._content = cloudpickle.dumps(value, protocol=5, buffer_callback=keep_apart)
+        self._spans: list[tuple[int, int]] = []
+        self._file: IO[bytes] | None = None
+        if buffers:
+            self._file = _nameless_file(sum(raw.nbytes for raw in buffers))
+            self._write(self._file, buffers)
+
+    def _write(self, file: IO[bytes], buffers: Sequence[memoryview]) -> None:
+        try:
+            for raw in buffers:
+                file.write(b"\0" * (-file.tell() % _ALIGNMENT))
+                self._spans.append((file.tell(), file.tell() + raw.nbytes))
+                file.write(raw)
+            file.flush()
+        except OSError as error:
+            file.close()
+            raise OSError(
+                error.errno or errno.EIO,
+                f"cannot write {sum(raw.nbytes for raw in buffers)} bytes that processes share to the temporary folder "
+                f"({error.strerror}). Name one with more room in the environment variable TMPDIR, or use n_jobs=1",
+                tempfile.gettempdir(),
+            ) from error
+
+    def __enter__(self) -> Shared:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let go of the file; helpers that were sent it keep it."""
+        if self._file is not None:
+            self._file.close()
+
+    def send(self, helper: Helper) -> None:
+        """Give a helper its view; it takes it by `receive_shared`."""
+        helper.send((self._content, self._spans))
+        if self._file is not None:
+            helper.send_file(self._file)
+
+
+def receive_shared(connection: Connection) -> Any:
+    """Take what `Shared.send` gave: its large arrays are read-only views of the common pages."""
+    content, spans = connection.recv()
+    pages = memoryview(b"")
+    if spans:
+        handle = reduction.recv_handle(connection)
+        try:
+            pages = memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ))
+        finally:
+            os.close(handle)
+    return pickle.loads(content, buffers=[pages[start:stop] for start, stop in spans])
+
+
+class _ElsewhereError(Exception):
+    """Where in a helper an error came from; the cause of the error here."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+class Answer:
+    """What became of a call: a value, or an error that is raised where the value is asked for."""
+
+    def __init__(self, value: Any = None, error: Exception | None = None) -> None:
+        self._value, self._error, self._place = value, error, ""
+        if error is not None:
+            self._place = "".join(traceback.format_exception(error))
+            try:
+                pickle.loads(pickle.dumps(error))
+            except Exception:  # an error that cannot travel, whatever is wrong with it
+                self._error = RuntimeError(f"{type(error).__name__}: {error}")
+
+    def get(self) -> Any:
+        """Return the value, or raise the error."""
+        if self._error is not None:
+            raise self._error from _ElsewhereError(self._place)
+        return self._value
+
+
+# --- seen from the parent ---------------------------------------------------------------------------------------------
+
+
+def _end(process: subprocess.Popen, connection: Connection, owner: int) -> None:
+    """End a helper at once: whatever it does, nobody waits for it."""
+    connection.close()
+    if os.getpid() != owner:  # a fork has but a copy; let nobody complain that the process still runs
+        process.returncode = 0
+        return
+    process.kill()
+    process.wait()
+
+
+class Helper:
+    """A process that does as it is told, through a connection."""
+
+    def __init__(self) -> None:
+        here, there = Pipe()
+        with there:
+            arguments = [str(there.fileno()), str(os.getpid()), json.dumps([str(entry) for entry in sys.path])]
+            process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-P",
+                    "-c",
+                    _COMMAND,
+                    *arguments,
+                ],  # -P: the path is that of the parent, and nothing else
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=(there.fileno(),),
+                process_group=0,
+                env=os.environ | _ONE_THREAD,
+            )
+        self.connection, self.pid = here, process.pid
+        self._process = process
+        #: Ends the process, also when nobody remembers this object or when Python ends.
+        self.end = weakref.finalize(self, _end, process, here, os.getpid())
+
+    @contextmanager
+    def _lost(self) -> Iterator[None]:
+        try:
+            yield
+        except (EOFError, OSError) as error:
+            raise RuntimeError(
+                "a process that helped with this fit ended unexpectedly; it may have been stopped for lack of memory. "
+                "Fit with a smaller n_jobs."
+            ) from error
+
+    def send(self, message: Any) -> None:
+        """Send a message."""
+        with self._lost():
+            self.connection.send(message)
+
+    def send_file(self, file: IO[bytes]) -> None:
+        """Let the helper have an open file."""
+        with self._lost():
+            reduction.send_handle(self.connection, file.fileno(), self.pid)
+
+    def receive(self) -> Any:
+        """Wait for a message."""
+        with self._lost():
+            return self.connection.recv()
+
+    def begin(self, function: Callable, *arguments: Any) -> None:
+        """Let the helper call a function with its connection and arguments; it is free again when that returns."""
+        self.send((function, arguments))
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
+
+    def is_free(self) -> bool:
+        """Whether the helper answers: one that has waited for long may have left."""
+        with suppress(RuntimeError):
+            self.begin(_greet)
+            return self.connection.poll(_GREETING_SECONDS) and self.receive() is None
+        return False
+
+
+class _Office:
+    """Who waits for work, and who exists at all."""
+
+    def __init__(self) -> None:
+        self.open()
+
+    def open(self) -> None:
+        """Begin with nobody."""
+        self.lock = threading.Lock()
+        self.waiting: list[Helper] = []
+        self.everybody: weakref.WeakSet[Helper] = weakref.WeakSet()
+
+
+_office = _Office()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_office.open)  # the helpers are those of the parent
+
+
+def may_hire() -> bool:
+    """Whether this process may have helpers: not within a worker, nor where another place for work was asked for."""
+    backend, _ = get_active_backend()
+    is_default = isinstance(backend, BACKENDS["loky"]) and not backend.nesting_level
+    return is_default and os.name == "posix" and bool(sys.executable)
+
+
+def _find(n_helpers: int) -> list[Helper]:
+    """Helpers that wait, or new ones. They are fewer, or none, while other fits have so many that cores are short."""
+    with _office.lock:
+        n_busy = sum(helper.end.alive for helper in _office.everybody) - len(_office.waiting)
+        n_helpers = min(n_helpers, max(n_helpers, cpu_count()) - n_busy)
+        found = [_office.waiting.pop() for _ in range(min(n_helpers, len(_office.waiting)))]
+    helpers = []
+    for helper in found:
+        if helper.is_free():
+            helpers.append(helper)
+        else:
+            helper.end()
+    while len(helpers) < n_helpers:
+        try:
+            helper = Helper()
+        except OSError:  # no more processes are to be had
+            break
+        helpers.append(helper)
+        with _office.lock:
+            _office.everybody.add(helper)
+    return helpers
+
+
+@contextmanager
+def hire(n_helpers: int) -> Iterator[list[Helper]]:
+    """Enter a context with up to so many helpers. An error that leaves it ends them.
+
+    Each must be free again at the end: what `Helper.begin` called has returned, and its messages were received.
+    """
+    helpers = _find(n_helpers)
+    try:
+        yield helpers
+    except BaseException:
+        for helper in helpers:
+            helper.end()
+        raise
+    with _office.lock:
+        waiting = [helper for helper in (*helpers, *_office.waiting) if helper.is_running]
+        _office.waiting, others = waiting[: cpu_count()], waiting[cpu_count() :]
+    for helper in others:
+        helper.end()
+
+
+def spread(function: Callable, shared: tuple, calls: Sequence[tuple], n_jobs: int | None) -> Iterator[Any]:
+    """Results of ``function(*shared, *call)`` for every call, in order, from several processes.
+
+    Parameters
+    ----------
+    function : callable
+        It must be picklable.
+    shared : tuple
+        First arguments, the same for all calls. Their arrays are read-only in helpers.
+    calls : sequence of tuple
+        The other arguments.
+    n_jobs : int or None
+        As for joblib, whose other places for work are respected, such as threads or a cluster.
+    """
+    n_processes = min(effective_n_jobs(n_jobs), len(calls))
+    if n_processes > 1 and not may_hire():
+        yield from Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(*shared, *call) for call in calls)
+        return
+    with hire(n_processes if n_processes > 1 else 0) as helpers:
+        if helpers:
+            yield from _spread(helpers, function, shared, calls)
+        else:
+            yield from (function(*shared, *call) for call in calls)
+
+
+def _spread(helpers: Sequence[Helper], function: Callable, shared: tuple, calls: Sequence[tuple]) -> Iterator[Any]:
+    with Shared((function, shared, get_config(), warnings.filters)) as common:
+        for helper in helpers:
+            helper.begin(_work)
+            common.send(helper)
+    numbers = iter(range(len(calls)))
+    asked: dict[Connection, tuple[Helper, int]] = {}
+    answers: dict[int, Answer] = {}
+
+    def ask(helper: Helper) -> None:
+        number = next(numbers, None)
+        helper.send(None if number is None else cloudpickle.dumps(calls[number]))
+        if number is not None:
+            asked[helper.connection] = helper, number
+
+    for helper in helpers:
+        ask(helper)
+    for number in range(len(calls)):
+        while number not in answers:
+            for connection in wait(list(asked)):
+                helper, done = asked.pop(connection)  # type: ignore[call-overload]  # only connections were waited for
+                answers[done] = helper.receive()
+                ask(helper)
+        yield answers.pop(number).get()
+
+
+# --- seen from the helper ---------------------------------------------------------------------------------------------
+
+
+def _greet(connection: Connection) -> None:
+    connection.send(None)
+
+
+def _work(connection: Connection) -> None:
+    """Answer calls until there are no more."""
+    call, shared = None, ()
+    try:
+        call, shared, config, filters = receive_shared(connection)
+    except Exception as error:  # it belongs to whoever asks
+        failure = Answer(error=error)
+    while (message := connection.recv()) is not None:
+        if call is None:
+            connection.send(failure)
+            continue
+        try:
+            with config_context(**config), warnings.catch_warnings():
+                warnings.filters[:] = filters  # type: ignore[index]  # a list in fact
+                answer = Answer(call(*shared, *pickle.loads(message)))
+        except Exception as error:
+            answer = Answer(error=error)
+        connection.send(answer)
+
+
+def _help(handle: int) -> None:
+    """Do as told until nobody has asked for long, or nobody is left."""
+    with Connection(handle) as connection, one_blas_thread(), suppress(EOFError, ConnectionError):
+        while connection.poll(_IDLE_SECONDS):
+            function, arguments = connection.recv()
+            function(connection, *arguments)
