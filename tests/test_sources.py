@@ -5,9 +5,7 @@ import pytest
 
 from polytrain import TensorTrainClassifier, TensorTrainClassifierCV
 from polytrain.learning.engines import spill
-from polytrain.learning.problem import Facts
 from polytrain.rows.summary import RawRows, summarise
-from polytrain.rows.targets import PlacedBlock
 from polytrain.sources import is_source, open_rows, recut
 from power_models import power_classifier, power_regressor
 
@@ -280,37 +278,6 @@ def test_blocks_of_one_pass_that_are_not_alike_are_refused(rows):
     ):
         with pytest.raises(ValueError, match=message):
             power_classifier().fit(Changing([(X, y), second], []))
-
-
-def _same(one, other):
-    if isinstance(one, tuple):
-        return type(one) is type(other) and all(_same(*pair) for pair in zip(one, other, strict=True))
-    if isinstance(one, np.ndarray):
-        return one.dtype == other.dtype and np.array_equal(one, other)
-    return one == other
-
-
-def test_results_of_any_form_come_back_from_disk():
-    big = np.arange(20_000.0)
-    words = np.array(["a", "bb"] * 10_000, dtype=object)
-    results = [
-        big,
-        (big, (1, 2), "text"),
-        Facts(0.5, big.reshape(2, -1), None, None, (np.eye(100), 2.0), None),
-        PlacedBlock(big.reshape(1, -1), words, big, big),
-    ]
-    with spill.SpillRunner(max_bytes=1) as runner:
-        handles = [runner.keep(result) for result in results]
-        runner.keep(big)  # pushes the last one out
-        assert not any(isinstance(handle, tuple | np.ndarray) for handle in handles)
-        for result, again in zip(results, runner.collect(handles), strict=True):
-            assert _same(result, again)
-        summary = summarise(RawRows(np.ones((2, 9000)), np.array([0, 1]), np.ones(2)), classify=True)
-        handle = runner.keep(summary)
-        runner.keep(big)
-        [again] = runner.collect([handle])
-        assert (again.sizes, again.n_rows) == ((2,), 2)
-        np.testing.assert_array_equal(again.low, summary.low)
 
 
 def test_wide_rows_and_second_moments_may_wait_on_disk(rows):
