@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from polytrain import TensorTrainClassifierCV
+from polytrain import TensorTrainClassifier, TensorTrainClassifierCV
 from polytrain.learning.engines import spill
-from polytrain.learning.problem import Facts
 from polytrain.rows.summary import RawRows, summarise
-from polytrain.rows.targets import PlacedBlock
 from polytrain.sources import is_source, open_rows, recut
 from power_models import power_classifier, power_regressor
 
@@ -52,7 +50,7 @@ def test_classifier_on_blocks_equals_the_one_on_arrays(rows, settings, sizes):
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
     np.testing.assert_array_equal(model.classes_, expected.classes_)
     assert model.n_features_in_ == 5
-    assert source.n_read <= 4  # two passes, and a look at the first block before each of them
+    assert source.n_read == 3  # two passes, and a look at the first block before them
 
 
 def test_regressor_on_blocks_equals_the_one_on_arrays(rows):
@@ -189,35 +187,97 @@ def test_y_beside_a_source_and_bad_budgets_are_refused(rows):
             power_classifier(max_memory=value).fit(X, y)
 
 
-def _same(one, other):
-    if isinstance(one, tuple):
-        return type(one) is type(other) and all(_same(*pair) for pair in zip(one, other, strict=True))
-    if isinstance(one, np.ndarray):
-        return one.dtype == other.dtype and np.array_equal(one, other)
-    return one == other
+class Changing:
+    """A source that yields other blocks once all of the first have been read."""
+
+    def __init__(self, first, later):
+        self._blocks, self._later = first, later
+
+    def __iter__(self):
+        yield from self._blocks
+        self._blocks = self._later
 
 
-def test_results_of_any_form_come_back_from_disk():
-    big = np.arange(20_000.0)
-    words = np.array(["a", "bb"] * 10_000, dtype=object)
-    results = [
-        big,
-        (big, (1, 2), "text"),
-        Facts(0.5, big.reshape(2, -1), None, None, (np.eye(100), 2.0), None),
-        PlacedBlock(big.reshape(1, -1), words, big, big),
-    ]
-    with spill.SpillRunner(max_bytes=1) as runner:
-        handles = [runner.keep(result) for result in results]
-        runner.keep(big)  # pushes the last one out
-        assert not any(isinstance(handle, tuple | np.ndarray) for handle in handles)
-        for result, again in zip(results, runner.collect(handles), strict=True):
-            assert _same(result, again)
-        summary = summarise(RawRows(np.ones((2, 9000)), np.array([0, 1]), np.ones(2)), classify=True)
-        handle = runner.keep(summary)
-        runner.keep(big)
-        [again] = runner.collect([handle])
-        assert (again.sizes, again.n_rows) == ((2,), 2)
-        np.testing.assert_array_equal(again.low, summary.low)
+def _replaced(array, row, value):
+    changed = array.copy()
+    changed[row] = value
+    return changed
+
+
+CHANGES = {
+    "a new label": (lambda X, y, w: [(X, _replaced(y, 2500, "new"), w)], "other targets in rows 2048 to 2999"),
+    "a label above all others": (lambda X, y, w: [(X, _replaced(y, 0, "zzz"), w)], "other targets in rows 0 to 1023"),
+    "labels as objects": (lambda X, y, w: [(X, _replaced(y.astype(object), 0, 7), w)], "other targets in rows 0"),
+    "more rows": (lambda X, y, w: [(X, y, w), (X[:1], y[:1], w[:1])], "3000 rows .* at least 3001 when"),
+    "many more rows": (lambda X, y, w: [(X, y, w), (X, y, w)], "3000 rows .* at least 3072 when"),
+    "fewer rows": (lambda X, y, w: [(X[:2990], y[:2990], w[:2990])], "3000 rows .*, and 2990 when"),
+    "many fewer rows": (lambda X, y, w: [(X[:1024], y[:1024], w[:1024])], "3000 rows .*, and 1024 when"),
+    "no rows": (lambda X, y, w: [], "3000 rows .*, and 0 when it was read again"),
+    "fewer columns": (lambda X, y, w: [(X[:, :4], y, w)], "5 columns .*, and 4 when"),
+    "other weights": (lambda X, y, w: [(X, y, _replaced(w, 1500, 9.0))], "other weights in rows 1024 to 2047"),
+    "no weights": (lambda X, y, w: [(X, y)], "weights in rows 0 to 1023 in one pass, and none in another"),
+    "shuffled rows": (lambda X, y, w: [(X[::-1], y[::-1], w[::-1])], "do not shuffle"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_source_that_changes_between_passes_is_refused(rows, name):
+    change, message = CHANGES[name]
+    X, y, weights = rows
+    y = y.astype("U9")
+    for make in (power_classifier(max_memory=1), TensorTrainClassifierCV(alphas=[1e-2], cv=2, max_memory=1)):
+        with pytest.raises(ValueError, match=message) as caught:
+            make.fit(Changing([(X, y, weights)], change(X, y, weights)))
+        assert "same rows in the same order" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e9])
+def test_targets_that_change_between_passes_are_refused(rows, value):
+    X, _, _ = rows
+    later = _replaced(X[:, 0], 5, value)
+    with pytest.raises(ValueError, match="other targets in rows 0 to 2999 when it was read again"):
+        power_regressor().fit(Changing([(X, X[:, 0])], [(X, later)]))
+
+
+def test_levels_that_appear_in_a_later_pass_are_refused(rows):
+    X, y, _ = rows
+    towns = np.column_stack([X, np.arange(len(X)) % 3])
+    later = _replaced(towns, (17, 5), 4.0)
+    with pytest.raises(ValueError, match=r"column 'x5' holds 4\.0, which was not there when its levels were read"):
+        TensorTrainClassifier(categorical_features=[5]).fit(Changing([(towns, y)], [(later, y)]))
+
+
+def test_an_unknown_label_of_rows_elsewhere_is_named():
+    summary = summarise(RawRows(np.ones((2, 1)), np.array(["b", "d"]), np.ones(2)), classify=True)
+    assert summary.label_index(np.array(["d", "b", "d"])).tolist() == [1, 0, 1]
+    for label in ("a", "c", "e"):
+        with pytest.raises(ValueError, match=rf"y holds the label '{label}', which was not there .*\['b', 'd'\]"):
+            summary.label_index(np.array(["b", label], dtype=object))
+
+
+def test_a_source_with_one_iterator_for_all_passes_is_refused(rows):
+    X, y, _ = rows
+
+    class Once:
+        def __init__(self):
+            self._blocks = iter([(X, y)])
+
+        def __iter__(self):
+            return self._blocks
+
+    with pytest.raises(ValueError, match="Once, which can be read only once"):
+        power_classifier().fit(Once())
+
+
+def test_blocks_of_one_pass_that_are_not_alike_are_refused(rows):
+    X, y, weights = rows
+    for second, message in (
+        ((X[:, :4], y), r"blocks of X differ in the shape of a row: \(5,\) and \(4,\)"),
+        ((X, np.stack([y, y], axis=1)), r"blocks of y differ in the shape of a row: \(\) and \(2,\)"),
+        ((X, y, weights), "some blocks of X come with weights and some without"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            power_classifier().fit(Changing([(X, y), second], []))
 
 
 def test_wide_rows_and_second_moments_may_wait_on_disk(rows):

@@ -1,15 +1,17 @@
 """Rows that do not fit in memory, read block by block.
 
 A source of rows is any object that yields ``(X block, y block)`` or ``(X block, y block, weights)`` each time it is
-iterated over, beginning anew every time. `open_rows` makes one from a folder of files; ``fit(source)`` trains on it.
+iterated over, beginning anew every time with the same rows in the same order. `open_rows` makes one from a folder of
+files; ``fit(source)`` trains on it.
 """
 
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,3 +184,70 @@ def recut(blocks: Iterable[tuple[NDArray, ...]], n_rows: int) -> Iterator[tuple[
             waiting, count = [tuple(array[start:].copy() for array in joined)], count - start
     if count:
         yield tuple(np.concatenate(arrays) for arrays in zip(*waiting, strict=True))
+
+
+class _Mark(NamedTuple):
+    """What a block is known by when it is read again."""
+
+    n_rows: int
+    n_columns: int
+    checksums: tuple[int, ...]  # of the targets, and of the weights if there are any
+
+
+class SamePasses:
+    """Sees to it that every pass over a source brings what the first one brought.
+
+    What was learned in one pass is applied to the next: labels, levels and ranges, and row numbers in cross-validation.
+    Targets and weights are compared by checksums, which take a small part of the time of a pass.
+    """
+
+    def __init__(self) -> None:
+        self._first: list[_Mark] | None = None
+
+    def watch(self, blocks: Iterable[tuple[NDArray, ...]]) -> Iterator[tuple[NDArray, ...]]:
+        """Hand on the blocks of one pass, and refuse what is not as it was."""
+        found: list[_Mark] = []
+        for block in blocks:
+            found.append(_Mark(len(block[0]), block[0].shape[1], tuple(map(_checksum, block[1:]))))
+            if self._first is not None:
+                _compare(self._first, found)
+            yield block
+        if self._first is None:
+            self._first = found
+        elif len(found) < len(self._first):
+            _refuse_count(self._first, found)
+
+
+def _compare(first: list[_Mark], found: list[_Mark]) -> None:
+    """Compare the last block of those that are read again. All but the last one of a pass have the same size."""
+    new = found[-1]
+    if len(found) > len(first) or new.n_rows > first[len(found) - 1].n_rows:
+        _refuse_count(first, found, "at least ")
+    old = first[len(found) - 1]
+    if new.n_rows < old.n_rows:
+        _refuse_count(first, found)
+    if new.n_columns != old.n_columns:
+        _refuse(f"{old.n_columns} columns when it was first read, and {new.n_columns} when it was read again")
+    stop = sum(mark.n_rows for mark in found)
+    where = f"in rows {stop - new.n_rows} to {stop - 1}"
+    if len(new.checksums) != len(old.checksums):
+        _refuse(f"weights {where} in one pass, and none in another")
+    for name, before, now in zip(("targets", "weights"), old.checksums, new.checksums, strict=False):
+        if before != now:
+            _refuse(f"other {name} {where} when it was read again")
+
+
+def _checksum(array: NDArray) -> int:
+    return zlib.crc32(repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes())
+
+
+def _refuse_count(first: list[_Mark], found: list[_Mark], least: str = "") -> NoReturn:
+    before, now = (sum(mark.n_rows for mark in marks) for marks in (first, found))
+    _refuse(f"{before} rows when it was first read, and {least}{now} when it was read again")
+
+
+def _refuse(what: str) -> NoReturn:
+    raise ValueError(
+        f"X yielded {what}. A source must yield the same rows in the same order each time it is read: do not shuffle "
+        "rows or draw them at random in __iter__, and leave its files as they are during a fit."
+    )

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polytrain.checks import COMPUTE_DTYPES, validate_rows
 from polytrain.choice import Choice, Chosen, MapMaker, Wishes, choose
+from polytrain.estimators._lazy import map_blocks
 from polytrain.estimators._parameters import given_starts, make_wishes
 from polytrain.learning.sweep import STOP_REASONS
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult
 from polytrain.maps import MapList, basis_names, map_kind
 from polytrain.models import FittedModel
 from polytrain.progress import ChoiceProgress, SweepProgress
-from polytrain.rows import Rows, Summary
+from polytrain.rows import Rows, Summary, is_dask, is_dask_frame
 from polytrain.rows.targets import Target
 from polytrain.tensor import TensorTrain
 
@@ -266,8 +268,13 @@ class TrainModel(BaseEstimator, ABC):
         save(self, path)
 
     def _ask(self, question: Callable[[FittedModel, NDArray, int], NDArray], X: Any) -> NDArray:
-        """Check rows and ask the fitted model about them."""
+        """Check rows and ask the fitted model about them; of a Dask collection, once it is computed."""
         check_is_fitted(self, "model_")
+        if is_dask(X):
+            # What can be known of rows that are not there yet: numbers and names of columns.
+            validate_data(self, X._meta if is_dask_frame(X) else X, reset=False, skip_check_array=True)
+            like = question(self.model_, np.zeros((1, self.model_.n_features)), 1)
+            return map_blocks(partial(self._ask, question), X, like)
         return question(self.model_, self._checked(X), effective_n_jobs(self.n_jobs))
 
     def _checked(self, X: Any) -> NDArray:

@@ -15,7 +15,6 @@ from sklearn.base import ClassifierMixin
 from polytrain.choice import Choice, fit_log_odds
 from polytrain.decisions import Decision, OneVsRest, decision_names, get_decision
 from polytrain.estimators._base import Goal, TrainModel
-from polytrain.estimators._lazy import lazy_on_dask
 from polytrain.estimators._parameters import check_choice, check_loss
 from polytrain.learning.losses import get_loss, loss_names
 from polytrain.models import FittedModel
@@ -346,7 +345,6 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             raise ValueError(f"class_weight must be positive finite numbers, got {self.class_weight!r}.")
         return given / given.max()  # only ratios matter, and sums of huge weights must not overflow
 
-    @lazy_on_dask
     def decision_function(self, X: ArrayLike) -> NDArray:
         """Return confidence scores.
 
@@ -364,7 +362,6 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """
         return self._ask(FittedModel.decide, X)
 
-    @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray:
         """Return the label of every row.
 
@@ -381,7 +378,6 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         return self._ask(FittedModel.predict, X)
 
     @_NeedsLogOdds
-    @lazy_on_dask
     def predict_log_proba(self, X: ArrayLike) -> NDArray:
         """Return the logarithm of the probability of every class.
 
@@ -398,7 +394,6 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         return self._ask(FittedModel.log_probabilities, X)
 
     @_NeedsLogOdds
-    @lazy_on_dask
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Return the probability of every class; not there for ``loss="squared"``.
 

@@ -12,7 +12,6 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from polytrain.estimators._base import Goal, TrainModel
-from polytrain.estimators._lazy import lazy_on_dask
 from polytrain.estimators._parameters import check_loss
 from polytrain.learning.losses import get_loss
 from polytrain.models import FittedModel
@@ -245,7 +244,6 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             ends = {"shift": np.array(starts)}
         return Goal(targets, guides, {**ends, "one_output": target.one_output})
 
-    @lazy_on_dask
     def predict(self, X: ArrayLike) -> NDArray:
         """Return the prediction for every row.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,9 @@ from polytrain.tensor import TensorTrain
 from polytrain.tensor.contract import TrainStack
 
 __all__ = ["FittedModel", "fitted_model"]
+
+# Scores that are turned into answers at once: pairs of classes take ten times their memory on the way.
+_MOST_SCORES = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,22 +194,42 @@ class FittedModel:
 
     def decide(self, X: NDArray, n_threads: int = 1) -> NDArray:
         """What ``decision_function`` returns for checked rows."""
-        return self._decision.decide(self.scores(X, n_threads), self._n_classes)
+        return self._answer(lambda scores: self._decision.decide(scores, self._n_classes), X, n_threads)
 
     def predict(self, X: NDArray, n_threads: int = 1) -> NDArray:
         """Labels (N,), numbers (N,), or numbers (N, n_outputs) of checked rows."""
+        return self._answer(self._predicted, X, n_threads)
+
+    def _predicted(self, scores: NDArray) -> NDArray:
         if self.classes is not None:
-            return self.classes[self._decision.choose(self.decide(X, n_threads))]
-        scores = self.scores(X, n_threads)
+            return self.classes[self._decision.choose(self._decision.decide(scores, self._n_classes))]
         return scores[0] if self.one_output else np.ascontiguousarray(scores.T)
 
     def probabilities(self, X: NDArray, n_threads: int = 1) -> NDArray:
         """Probabilities (N, m) of checked rows."""
-        return self._decision.probabilities(self.scores(X, n_threads), self._n_classes)
+        return self._answer(lambda scores: self._decision.probabilities(scores, self._n_classes), X, n_threads)
 
     def log_probabilities(self, X: NDArray, n_threads: int = 1) -> NDArray:
         """Log-probabilities (N, m) of checked rows."""
-        return self._decision.log_probabilities(self.scores(X, n_threads), self._n_classes)
+        return self._answer(lambda scores: self._decision.log_probabilities(scores, self._n_classes), X, n_threads)
+
+    def _answer(self, function: Callable[[NDArray], NDArray], X: NDArray, n_threads: int) -> NDArray:
+        """Apply a function, scores (n_trains, rows) -> one entry or line per row, to some rows after others.
+
+        The scores of many trains, and what decisions make of them, take much more memory than the answer.
+        """
+        block = self._stack.block_rows  # pieces of whole blocks: what is computed does not depend on the cuts
+        size = block * max(n_threads, _MOST_SCORES // (block * max(self.n_trains, self._n_classes)), 1)
+        with one_blas_thread():
+            first = function(self.scores(X[:size], n_threads))
+            if len(X) <= size:
+                return first
+            answer = np.empty((len(X), *first.shape[1:]), dtype=first.dtype)
+            answer[:size] = first
+            for start in range(size, len(X), size):
+                rows = slice(start, start + size)
+                answer[rows] = function(self.scores(X[rows], n_threads))
+        return answer
 
     @property
     def _decision(self) -> Decision:

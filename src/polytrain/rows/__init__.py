@@ -3,10 +3,10 @@
 open_fit -> Rows.summary -> maps -> Rows.place -> PlacedRows.learn
 """
 
-from polytrain.rows.dask_blocks import is_dask, lazy_blocks
+from polytrain.rows.dask_blocks import is_dask, is_dask_frame, lazy_blocks
 from polytrain.rows.opening import open_fit
 from polytrain.rows.rows import Rows
 from polytrain.rows.summary import Summary
 from polytrain.rows.targets import ClassTarget, NumberTarget
 
-__all__ = ["ClassTarget", "NumberTarget", "Rows", "Summary", "is_dask", "lazy_blocks", "open_fit"]
+__all__ = ["ClassTarget", "NumberTarget", "Rows", "Summary", "is_dask", "is_dask_frame", "lazy_blocks", "open_fit"]

@@ -6,12 +6,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["aligned_blocks", "is_dask", "lazy_blocks"]
+__all__ = ["aligned_blocks", "is_dask", "is_dask_frame", "lazy_blocks"]
 
 
 def is_dask(X: Any) -> bool:
     """Whether this is a Dask array or data frame. Dask is not imported for it."""
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
+
+
+def is_dask_frame(X: Any) -> bool:
+    """Whether a Dask collection is a data frame or a series, rather than an array."""
+    return hasattr(X, "divisions")
 
 
 def lazy_blocks(collection: Any, name: str, sizes_needed: bool = True) -> list[Any]:
@@ -21,7 +26,7 @@ def lazy_blocks(collection: Any, name: str, sizes_needed: bool = True) -> list[A
             f"X is a Dask collection but {name} is {type(collection).__name__}; make it one with the same chunks of "
             f"rows, for example dask.array.from_array({name}, chunks=X.chunks[0])."
         )
-    if hasattr(collection, "divisions"):
+    if is_dask_frame(collection):
         return list(collection.to_delayed())
     if collection.ndim > 1 and collection.numblocks[1] > 1:
         raise ValueError(

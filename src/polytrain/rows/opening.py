@@ -26,7 +26,7 @@ from polytrain.learning.threads import one_blas_thread
 from polytrain.rows.dask_blocks import aligned_blocks, is_dask
 from polytrain.rows.rows import ArrayRows, PartitionedRows, Rows
 from polytrain.rows.summary import RawRows
-from polytrain.sources import MappedRows, is_source, recut
+from polytrain.sources import MappedRows, SamePasses, is_source, recut
 
 __all__ = ["check_bytes", "open_fit"]
 
@@ -128,7 +128,10 @@ def _check_block(raw: Any, loss: str | None, columns: Columns | None = None) -> 
 
 
 def _checked_block(raw: Any, loss: str | None, columns: Columns | None) -> RawRows:
-    X = raw[0] if columns is None else columns.encode(raw[0])
+    X = raw[0]
+    if columns is not None:
+        X = columns.encode(raw[0])
+        _check_levels(X, raw[0], columns)
     X = check_array(X, dtype=COMPUTE_DTYPES, ensure_min_samples=0, input_name="X", ensure_all_finite="allow-nan")
     y = np.asarray(raw[1])
     if loss is None and y.ndim == 2 and y.shape[1] == 1:
@@ -144,6 +147,19 @@ def _checked_block(raw: Any, loss: str | None, columns: Columns | None) -> RawRo
         y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_min_samples=0, input_name="y")
         get_loss(loss).check_target(y)
     return RawRows(X, y, _block_weights(raw[2] if len(raw) > 2 else None, len(X)))
+
+
+def _check_levels(encoded: NDArray, X: Any, columns: Columns) -> None:
+    """Refuse levels that were not there when the columns were read: the rows have changed since."""
+    for feature in np.flatnonzero(columns.is_category).tolist():
+        unknown = encoded[:, feature] < 0
+        if unknown.any():
+            k = int(columns.sources[feature])
+            value = np.asarray(X, dtype=object)[unknown.argmax(), k]
+            raise ValueError(
+                f"column {columns.columns[k].name!r} holds {value!r}, which was not there when its levels were read "
+                "first. Rows must be the same each time they are read."
+            )
 
 
 def _block_weights(given: Any, n_rows: int) -> NDArray:
@@ -206,36 +222,52 @@ class _SourceRows(PartitionedRows):
     ) -> None:
         names = getattr(source, "feature_names", None)
         super().__init__(runner, partial(_check_block, loss=loss), loss is None, names)
-        self._source, self._keep, self._max_bytes = source, runner.keep, max_bytes
+        self._source, self._keep, self._passes = source, runner.keep, SamePasses()
+        self._partition_rows = _partition_rows(_first_block(source), max_bytes)
         if needs_encoding(None, categorical_features):
             self._read_columns(categorical_features, partial(_check_block, loss=loss))
 
     def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:
         # Read one block at a time; only what the function makes of it is kept.
         handles = []
-        for index, block in enumerate(self._blocks()):
+        blocks = self._passes.watch(recut(_alike(self._source), self._partition_rows))
+        for index, block in enumerate(blocks):
             factors = None if self._factors is None else self._factors[index]
             handles.append(self._keep(function(block, factors)))
+        if not handles:
+            raise ValueError("X yielded no rows; at least one is needed.")
         return handles
 
-    def _blocks(self) -> Iterator[tuple[NDArray, ...]]:
-        iterator = iter(self._source)
-        if iterator is self._source:
-            raise ValueError(
-                f"X is a {type(self._source).__name__}, which can be read only once, and a fit reads its rows twice. "
-                "Pass an object whose __iter__ begins anew, such as polytrain.sources.open_rows(folder)."
-            )
-        n_rows = 0
-        for block in recut((_as_block(block) for block in iterator), self._rows_per_partition()):
-            n_rows += len(block[0])
-            yield block
-        if not n_rows:
-            raise ValueError("X yielded no rows; at least one is needed.")
 
-    def _rows_per_partition(self) -> int:
-        first = _as_block(next(iter(self._source), (np.zeros((1, 1)), np.zeros(1))))
-        row_bytes = 8 * max(1, first[0].shape[1])
-        return max(1024, min(1 << 25, self._max_bytes // 8) // row_bytes)
+def _first_block(source: Any) -> Any:
+    """Look at the first block of a source, if there is one, and refuse a source that does not begin anew."""
+    iterator = iter(source)
+    if iterator is iter(source):
+        raise ValueError(
+            f"X is a {type(source).__name__}, which can be read only once, and a fit reads its rows twice. "
+            "Pass an object whose __iter__ begins anew, such as polytrain.sources.open_rows(folder)."
+        )
+    return next(iterator, None)
+
+
+def _partition_rows(block: Any, max_bytes: int) -> int:
+    """How many rows like those of a block a partition has."""
+    row_bytes = 8 if block is None else 8 * max(1, _as_block(block)[0].shape[1])
+    return max(1024, min(1 << 25, max_bytes // 8) // row_bytes)
+
+
+def _alike(source: Any) -> Iterator[tuple[NDArray, ...]]:
+    """Blocks of a source as arrays, all of them with the same columns, outputs and perhaps weights."""
+    first: list[tuple[int, ...]] = []
+    for block in map(_as_block, source):
+        shapes = [array.shape[1:] for array in block]
+        first = first or shapes
+        for name, one, other in zip(("X", "y", "weights"), first, shapes, strict=False):
+            if one != other:
+                raise ValueError(f"blocks of {name} differ in the shape of a row: {one} and {other}.")
+        if len(shapes) != len(first):
+            raise ValueError("some blocks of X come with weights and some without; give weights with all of them.")
+        yield block
 
 
 def _as_block(block: Any) -> tuple[NDArray, ...]:

@@ -71,7 +71,7 @@ class _ColumnReader:
 def _place(rows: RawRows, maps: MapList, summary: Summary, classify: bool) -> PlacedBlock:
     rows = rows.filled()
     columns = maps.place(rows.X.astype(summary.dtype, copy=False))
-    y = np.searchsorted(summary.labels, rows.y) if classify else rows.y
+    y = summary.label_index(rows.y) if classify else rows.y
     return PlacedBlock(columns, y, rows.weights / summary.largest_weight, row_keys(columns))
 
 
@@ -89,7 +89,7 @@ def _loss(rows: RawRows, predictor: Any, classify: bool) -> tuple[float, float]:
 
 def _scored(rows: RawRows, scores: Callable[[NDArray], NDArray], summary: Summary, classify: bool) -> Scored:
     rows = rows.filled()
-    y = np.searchsorted(summary.labels, rows.y) if classify else rows.y
+    y = summary.label_index(rows.y) if classify else rows.y
     found = scores(rows.X.astype(summary.dtype, copy=False)).T
     return Scored(found, y, rows.weights / summary.largest_weight, row_hashes(rows.X))
 
@@ -103,10 +103,10 @@ class Scored(NamedTuple):
     hashes: NDArray
 
 
-def _codes(rows: RawRows, labels: NDArray, classify: bool) -> NDArray:
+def _codes(rows: RawRows, summary: Summary, classify: bool) -> NDArray:
     kept = rows.weights > 0
     codes = np.full(len(rows.y), -1)
-    codes[kept] = np.searchsorted(labels, rows.y[kept]) if classify else 0
+    codes[kept] = summary.label_index(rows.y[kept]) if classify else 0
     return codes
 
 
@@ -206,7 +206,7 @@ class Rows(ABC):
 
     def label_codes(self) -> NDArray:
         """Index of every row's label in the summary, in this process's memory; 0 for numbers, -1 without weight."""
-        return np.concatenate(self._collect(self._map(_codes, self.summary.labels, self.classify)))
+        return np.concatenate(self._collect(self._map(_codes, self.summary, self.classify)))
 
     def weighted(self, factors: NDArray) -> Rows:
         """Return the same rows with other weights; ``factors`` (N,) multiply them, and 0 leaves a row out."""

@@ -103,7 +103,7 @@ def sketch_rows(rows: RawRows, summary: Summary) -> RowSketch:
         rows, hashes, weights = RawRows(rows.X[kept], rows.y[kept], rows.weights[kept]), hashes[kept], weights[kept]
     if summary.target is None:
         sums = np.zeros((len(hashes), len(summary.labels)))
-        sums[np.arange(len(hashes)), np.searchsorted(summary.labels, rows.y)] = weights
+        sums[np.arange(len(hashes)), summary.label_index(rows.y)] = weights
     else:
         outputs = rows.y[:, None] if rows.y.ndim == 1 else rows.y
         sums = weights[:, None] * (outputs / summary.target.largest)

@@ -98,6 +98,18 @@ class Summary:
         """Number of columns."""
         return len(self.low)
 
+    def label_index(self, y: NDArray) -> NDArray:
+        """Return the index of every row's label, (N,)."""
+        index = np.searchsorted(self.labels, y)
+        known = self.labels[np.minimum(index, len(self.labels) - 1)] == y
+        if not known.all():
+            label = np.asarray(y)[~known][:1].tolist()[0]
+            raise ValueError(
+                f"y holds the label {label!r}, which was not there when the labels were read first: "
+                f"{self.labels.tolist()}. Rows must be the same each time they are read."
+            )
+        return index
+
     @classmethod
     def merge(cls, found: Sequence[Summary]) -> Summary:
         """Bring together the summaries of all partitions."""

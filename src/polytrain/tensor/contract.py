@@ -22,6 +22,8 @@ Functions = Callable[[NDArray], NDArray]
 
 # Rows per block: enough to make the overhead of a call small, few enough for the block's arrays to stay in cache.
 _BLOCK_ROWS, _LEAST_BLOCK_ROWS = 1000, 250
+# Bytes of what all trains of a group make of one block: many trains are taken in groups.
+_GROUP_BYTES = 4 << 20
 
 
 def khatri_rao(side: NDArray, values: NDArray, out: NDArray | None = None) -> NDArray:
@@ -91,6 +93,12 @@ class TrainStack:
         other._matrices = [matrices.astype(dtype) for matrices in self._matrices]
         return other
 
+    @property
+    def block_rows(self) -> int:
+        """Rows that are evaluated at once; rounding depends on where blocks begin, and on nothing else."""
+        largest = max(matrices[0].size for matrices in self._matrices)
+        return min(_BLOCK_ROWS, max(_LEAST_BLOCK_ROWS, piece_rows(largest)))
+
     def evaluate(
         self, X: NDArray, to_columns: Callable[[NDArray], NDArray] = _transpose, n_threads: int = 1
     ) -> NDArray:
@@ -99,17 +107,20 @@ class TrainStack:
         ``to_columns`` turns a block of rows into contiguous columns (d, rows).
         """
         result = np.empty((self._n_trains, len(X)), dtype=self._dtype)
-        largest = max(matrices[0].size for matrices in self._matrices)
-        size = min(_BLOCK_ROWS, max(_LEAST_BLOCK_ROWS, piece_rows(largest)))
+        size = self.block_rows
         starts = range(0, len(X), size)
         n_threads = max(1, min(n_threads, len(starts)))
+        row_bytes = max(matrices.shape[2] for matrices in self._matrices) * self._dtype.itemsize
+        n_group = min(self._n_trains, max(1, _GROUP_BYTES // (row_bytes * size)))
 
         def evaluate_blocks(first: int) -> None:
-            spreads = self._make_spreads(min(size, len(X)))
+            spreads = self._make_spreads(n_group, min(size, len(X)))
             for start in starts[first::n_threads]:
                 rows = slice(start, start + size)
                 columns = to_columns(X[rows]).astype(self._dtype, copy=False)
-                result[:, rows] = self._evaluate_block(columns, spreads)
+                for some in range(0, self._n_trains, n_group):
+                    trains = slice(some, some + n_group)
+                    result[trains, rows] = self._evaluate_block(columns, trains, spreads)
 
         if n_threads == 1:
             evaluate_blocks(0)
@@ -118,18 +129,19 @@ class TrainStack:
                 list(pool.map(evaluate_blocks, range(n_threads)))  # the list makes an error in a thread surface here
         return result
 
-    def _make_spreads(self, n_rows: int) -> tuple[NDArray, NDArray]:
+    def _make_spreads(self, n_trains: int, n_rows: int) -> tuple[NDArray, NDArray]:
         """Memory for two spreads, flat: one is read while the other is written."""
-        size = self._n_trains * max(matrices.shape[2] for matrices in self._matrices) * n_rows
+        size = n_trains * max(matrices.shape[2] for matrices in self._matrices) * n_rows
         return np.empty(size, dtype=self._dtype), np.empty(size, dtype=self._dtype)
 
-    def _evaluate_block(self, columns: NDArray, spreads: tuple[NDArray, NDArray]) -> NDArray:
-        """Shapes: columns (d, rows) -> (n_trains, rows)."""
-        m, n_rows = self._n_trains, columns.shape[1]
+    def _evaluate_block(self, columns: NDArray, trains: slice, spreads: tuple[NDArray, NDArray]) -> NDArray:
+        """Evaluate some of the trains. Shapes: columns (d, rows) -> (trains, rows)."""
+        m, n_rows = len(self._matrices[0][trains]), columns.shape[1]
         spread = spreads[0][: m * self._dims[0] * n_rows].reshape(m, self._dims[0], 1, n_rows)
         spread[:, 0] = 1
         following = (*self._dims[1:], 1)
-        for k, (column, matrices, n_next) in enumerate(zip(columns, self._matrices, following, strict=True)):
+        for k, (column, stacked, n_next) in enumerate(zip(columns, self._matrices, following, strict=True)):
+            matrices = stacked[trains]
             values = self._functions[k](column)
             for i in range(1, self._dims[k]):
                 np.multiply(spread[:, 0], values[i], out=spread[:, i])

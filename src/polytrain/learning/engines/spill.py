@@ -9,6 +9,7 @@ import tempfile
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -81,7 +82,8 @@ class SpillRunner:
         self._numbers = itertools.count()
         self._in_memory: OrderedDict[int, tuple[list[NDArray], int]] = OrderedDict()
         self._on_disk: dict[int, list[tuple[np.dtype, tuple[int, ...], int]]] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix="polytrain-")
+        with _remedy("make a temporary folder"):
+            self._folder = tempfile.TemporaryDirectory(prefix="polytrain-")
 
     def __enter__(self) -> SpillRunner:
         return self
@@ -137,24 +139,33 @@ class SpillRunner:
 
     def _write(self, number: int, arrays: list[NDArray]) -> None:
         path, places = self._path(number), []
-        try:
-            with path.open("wb") as file:
-                for array in arrays:
-                    places.append((array.dtype, array.shape, file.tell()))
-                    np.ascontiguousarray(array).tofile(file)
-                    file.write(b"\0" * (-file.tell() % _ALIGNMENT))
-        except OSError as error:
-            raise OSError(
-                f"cannot write {path}: {error.strerror}. Rows that do not fit in memory wait there; name a folder with "
-                "more room in the environment variable TMPDIR, or raise max_memory."
-            ) from error
+        with _remedy(f"write {path}"), path.open("wb") as file:
+            for array in arrays:
+                places.append((array.dtype, array.shape, file.tell()))
+                # Not tofile, which forgets why the disk refused.
+                file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+                file.write(b"\0" * (-file.tell() % _ALIGNMENT))
         self._on_disk[number] = places
 
     def _read(self, number: int) -> list[NDArray]:
         """Arrays of a result on disk. They are mapped: of the features, a task needs no more than one column."""
-        with self._path(number).open("rb") as file:
+        path = self._path(number)
+        with _remedy(f"read {path}"), path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return [
-            np.frombuffer(mapped, dtype, math.prod(shape), offset).reshape(shape)
-            for dtype, shape, offset in self._on_disk[number]
-        ]
+            return [
+                np.frombuffer(mapped, dtype, math.prod(shape), offset).reshape(shape)
+                for dtype, shape, offset in self._on_disk[number]
+            ]
+
+
+@contextmanager
+def _remedy(action: str) -> Iterator[None]:
+    """Say what helps where a disk refuses, or a file is not what it was."""
+    try:
+        yield
+    except (OSError, ValueError) as error:  # a file that was cut is too short to be mapped
+        why = getattr(error, "strerror", None) or str(error)
+        raise OSError(
+            f"cannot {action}: {why}. Rows that do not fit in memory wait there during a fit; name a folder with room "
+            "for them in the environment variable TMPDIR, or raise max_memory."
+        ) from error
