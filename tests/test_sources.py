@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from polytrain import TensorTrainClassifier, TensorTrainClassifierCV
-from polytrain.learning.engines import spill
+from polytrain.learning.engines import arena, spill
 from polytrain.rows.summary import RawRows, summarise
 from polytrain.sources import is_source, open_rows, recut
 from power_models import power_classifier, power_regressor
@@ -84,13 +84,13 @@ def test_little_memory_gives_the_same_model_through_files_on_disk(rows, tmp_path
     monkeypatch.setattr("tempfile.tempdir", None)
     X, y, _ = rows
     written = []
-    original = spill.SpillRunner._write
+    original = arena.Arena.write
 
-    def write(self, number, entries):
-        written.append(number)
-        original(self, number, entries)
+    def write(self, arrays):
+        written.append(arrays)
+        return original(self, arrays)
 
-    monkeypatch.setattr(spill.SpillRunner, "_write", write)
+    monkeypatch.setattr(arena.Arena, "write", write)
     monkeypatch.setattr(spill, "_SMALL", 1000)
     model = power_classifier(rank=4, random_state=0, max_memory=200_000).fit(Blocks((3000,), X, y))
     assert len(written) > 100

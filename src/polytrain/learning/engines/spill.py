@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import math
-import mmap
-import tempfile
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.learning.engines.arena import Arena, Stretch
+
 __all__ = ["SpillRunner"]
 
 # Results no larger than this are simply kept.
 _SMALL = 1 << 16
-_ALIGNMENT = 64
 
 
 class _Place(NamedTuple):
@@ -69,28 +65,28 @@ def _put_together(form: Any, arrays: Sequence[NDArray]) -> Any:
 
 
 class SpillRunner:
-    """Tasks in this process with a memory budget. Use it as a context manager: the end removes its files.
+    """Tasks in this process with a memory budget. Use it as a context manager: the end removes what waits on disk.
 
     Parameters
     ----------
     max_bytes : int
-        Bytes of results that may stay in memory; those not used for longest go to a temporary folder first.
+        Bytes of results that may stay in memory; those not used for longest go to a temporary file first.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes, self._n_bytes = max_bytes, 0
         self._numbers = itertools.count()
         self._in_memory: OrderedDict[int, tuple[list[NDArray], int]] = OrderedDict()
-        self._on_disk: dict[int, list[tuple[np.dtype, tuple[int, ...], int]]] = {}
-        with _remedy("make a temporary folder"):
-            self._folder = tempfile.TemporaryDirectory(prefix="polytrain-")
+        self._on_disk: dict[int, Stretch] = {}
+        self._arena = Arena()
 
     def __enter__(self) -> SpillRunner:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._in_memory.clear()
-        self._folder.cleanup()
+        self._on_disk.clear()
+        self._arena.close()
 
     def map(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
         return [self.keep(function(*(self._load(entry) for entry in row))) for row in zip(*columns, strict=True)]
@@ -117,7 +113,7 @@ class SpillRunner:
             self._in_memory.move_to_end(handle.number)
             arrays, _ = self._in_memory[handle.number]
         else:
-            arrays = self._read(handle.number)
+            arrays = self._on_disk[handle.number].read()
         return _put_together(handle.form, arrays)
 
     def _remember(self, number: int, arrays: list[NDArray], size: int) -> None:
@@ -126,46 +122,9 @@ class SpillRunner:
         while self._n_bytes > self._max_bytes and len(self._in_memory) > 1:
             oldest, (values, freed) = self._in_memory.popitem(last=False)
             self._n_bytes -= freed
-            self._write(oldest, values)
+            self._on_disk[oldest] = self._arena.write(values)
 
     def _forget(self, number: int) -> None:
         if number in self._in_memory:
             self._n_bytes -= self._in_memory.pop(number)[1]
-        if self._on_disk.pop(number, None) is not None:
-            self._path(number).unlink(missing_ok=True)
-
-    def _path(self, number: int) -> Path:
-        return Path(self._folder.name) / f"{number}.rows"
-
-    def _write(self, number: int, arrays: list[NDArray]) -> None:
-        path, places = self._path(number), []
-        with _remedy(f"write {path}"), path.open("wb") as file:
-            for array in arrays:
-                places.append((array.dtype, array.shape, file.tell()))
-                # Not tofile, which forgets why the disk refused.
-                file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-                file.write(b"\0" * (-file.tell() % _ALIGNMENT))
-        self._on_disk[number] = places
-
-    def _read(self, number: int) -> list[NDArray]:
-        """Arrays of a result on disk. They are mapped: of the features, a task needs no more than one column."""
-        path = self._path(number)
-        with _remedy(f"read {path}"), path.open("rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            return [
-                np.frombuffer(mapped, dtype, math.prod(shape), offset).reshape(shape)
-                for dtype, shape, offset in self._on_disk[number]
-            ]
-
-
-@contextmanager
-def _remedy(action: str) -> Iterator[None]:
-    """Say what helps where a disk refuses, or a file is not what it was."""
-    try:
-        yield
-    except (OSError, ValueError) as error:  # a file that was cut is too short to be mapped
-        why = getattr(error, "strerror", None) or str(error)
-        raise OSError(
-            f"cannot {action}: {why}. Rows that do not fit in memory wait there during a fit; name a folder with room "
-            "for them in the environment variable TMPDIR, or raise max_memory."
-        ) from error
+        self._on_disk.pop(number, None)
