@@ -143,7 +143,9 @@ def soak(folder, seconds, rng):
             faults.append("a worker ended by itself")
             retire(worker)
         elif what < 0.35:
-            os.kill(rng.choice((worker, steady)).process.pid, signal.SIGINT)
+            chosen = rng.choice((worker, steady))
+            if chosen.said:  # before, it would end while it imports
+                os.kill(chosen.process.pid, signal.SIGINT)
         elif what < 0.6:
             helpers = worker.helpers()
             if helpers:
