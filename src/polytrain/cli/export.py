@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from polytrain.atomic_file import write_atomically
-from polytrain.cli.common import CommandError, add_command, check_output, say, show
+from polytrain.cli.common import CommandError, add_command, check_output, say, shows_beside
 from polytrain.cli.table_arguments import add_model, load_model
 from polytrain.export import to_c, to_onnx
 from polytrain.tables import CategoryColumn, TableModel
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(str(error)) from error
     write_atomically(arguments.out, [content])
     say(f"{arguments.out}: {len(content)} bytes, {len(model.preparation.feature_names)} features")
-    show(str(arguments.out))
+    shows_beside(arguments.out)(str(arguments.out))
     return 0
 
 
