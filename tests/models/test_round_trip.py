@@ -5,6 +5,7 @@ import os
 import pickle
 import stat
 import sys
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -109,6 +110,17 @@ def test_parameters(tmp_path, settings):
     model = power_classifier(**{**FAST, **settings}).fit(X, LABELS)
     loaded = check(model, tmp_path)
     clone(loaded)
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_checkpoint_is_not_stored(tmp_path, kind):
+    folder = kind(tmp_path / "kept")
+    model = power_classifier(checkpoint=folder, **FAST).fit(X, LABELS)
+    loaded = through_file(model, tmp_path)
+    assert model.checkpoint == folder
+    assert loaded.checkpoint is None
+    assert str(folder).encode() not in (tmp_path / "model.polytrain").read_bytes()
+    assert_same_predictions(model, loaded, X)
 
 
 @pytest.mark.parametrize("name", DEFAULT_MODELS)
