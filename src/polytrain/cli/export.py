@@ -67,8 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _inputs(model: TableModel) -> list[list[str]]:
     """Say what the model takes for every feature: some lines each."""
     lines: list[list[str]] = []
+    all_names = model.preparation.feature_names
     for column, (_, place) in zip(model.preparation.columns, model.preparation.groups, strict=True):
-        names = column.feature_names
+        names = all_names[place]
         if isinstance(column, CategoryColumn) and column.coded:
             numbers = [f"{k}: {category}" for k, category in enumerate(column.categories)]
             lines.append([f"{column.name}: number of a category, -1 for any other, NaN if missing", *numbers])
