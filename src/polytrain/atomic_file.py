@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["replace_file", "write_atomically"]
+__all__ = ["open_descriptor", "replace_file", "write_atomically", "written_in_place"]
+
+# So much of a file's name begins that of its temporary file. File systems count bytes, at most four per character.
+_MAX_LETTERS = 24
+# A chain of links that is longer than this leads nowhere: no system follows it.
+_MAX_LINKS = 40
 
 
 @contextmanager
 def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file beside ``path`` that takes its place at the end of the block, or vanishes if an error ends it.
 
-    Readers and crashes see the old or the new content, never a part.
+    Readers and crashes see the old or the new content, never a part. The new file has the mode and, where that is
+    permitted, the owner of the one that it replaces. What is no file, such as a pipe, a device or /dev/stdout, is
+    written into instead.
 
     Parameters
     ----------
@@ -36,10 +45,14 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     >>> path.read_bytes()
     b'new'
     """
+    if written_in_place(path):
+        with os.fdopen(_open_in_place(path), "wb") as stream:
+            yield stream
+        return
     path = Path(os.path.realpath(path))
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    temporary = path.with_name(f".{path.name[:_MAX_LETTERS]}.{secrets.token_hex(8)}")
     try:
-        with open(temporary, "xb") as stream:
+        with _create_like(temporary, path) as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -72,3 +85,71 @@ def write_atomically(path: str | os.PathLike[str], content: str | Iterable[bytes
         if error.errno is not None:  # a full disk does not say which file it could not hold
             error.filename = error.filename or str(path)
         raise
+
+
+def written_in_place(path: str | os.PathLike[str]) -> bool:
+    """Whether `replace_file` writes into what is there: a pipe, a device, or what the process has open already.
+
+    A folder or a socket is neither written nor replaced, but an ``OSError``.
+    """
+    if open_descriptor(path) is not None:
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if stat.S_ISSOCK(mode):
+        raise OSError(errno.ENXIO, "Is a socket", str(path))
+    return not stat.S_ISREG(mode)
+
+
+def open_descriptor(path: str | os.PathLike[str]) -> int | None:
+    """Return the number of the open file that a path such as /dev/stdout or /dev/fd/3 stands for, None for others."""
+    folders = {os.path.realpath(folder) for folder in ("/proc/self/fd", "/dev/fd")}
+    link = os.fspath(path)
+    for _ in range(_MAX_LINKS):
+        folder, name = os.path.split(link)
+        if name.isdecimal() and os.path.realpath(folder) in folders:
+            return int(name)
+        if not os.path.islink(link):
+            return None
+        link = os.path.join(folder, os.readlink(link))
+    return None
+
+
+def _open_in_place(path: str | os.PathLike[str]) -> int:
+    number = open_descriptor(path)
+    if number is None:
+        return os.open(path, os.O_WRONLY)
+    try:
+        # Opened anew, a file would be written from its start, over what others write through the same descriptor.
+        return os.dup(number)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+def _create_like(temporary: Path, path: Path) -> BinaryIO:
+    """Create a file that as many may read as may read ``path``, and never more; a new one if there is no ``path``."""
+    try:
+        old = path.stat()
+    except FileNotFoundError:
+        return open(temporary, "xb")
+    return open(temporary, "xb", opener=lambda name, flags: _create_private(name, flags, old))
+
+
+def _create_private(name: str, flags: int, old: os.stat_result) -> int:
+    """Create a file for its owner alone, and then let those in who may read the old one."""
+    descriptor = os.open(name, flags, 0o600)
+    if os.name == "posix":
+        mode = old.st_mode & 0o777
+        with suppress(OSError):  # only root may give files away, and others may choose among their groups
+            os.fchown(descriptor, -1, old.st_gid)
+            os.fchown(descriptor, old.st_uid, -1)
+        if os.fstat(descriptor).st_gid != old.st_gid:  # what a group may do is not for another group
+            mode &= ~0o070 | (mode & 0o007) << 3
+        with suppress(OSError):  # some file systems have one mode for all files
+            os.fchmod(descriptor, mode)
+    return descriptor

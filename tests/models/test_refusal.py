@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joblib import cpu_count
 from sklearn.datasets import load_iris
 
 import polytrain
@@ -285,6 +286,19 @@ def test_a_bad_checkpoint(tmp_path, raw_frame, take_apart):
     file = take_apart(raw_frame)
     file.document["parameters"]["checkpoint"] = [1]
     refused(tmp_path, file.assemble(), "checkpoint must be None or the name of a folder")
+
+
+def test_a_file_does_not_choose_where_a_fit_writes(tmp_path, raw_frame, take_apart, monkeypatch):
+    """Nor more processes than there are processors."""
+    monkeypatch.chdir(tmp_path)
+    file = take_apart(raw_frame)
+    file.document["parameters"] |= {"checkpoint": "planted", "n_jobs": 10**6, "random_state": 0}
+    (tmp_path / "model").write_bytes(file.assemble())
+    model = polytrain.load(tmp_path / "model")
+    assert model.checkpoint is None
+    assert model.n_jobs == cpu_count()
+    model.set_params(n_jobs=None, basis="power").fit(X, Y)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 @pytest.mark.parametrize(("name", "value"), [("size", 0.0), ("size", -1.0), ("size", np.inf), ("shift", NAN)])

@@ -5,6 +5,7 @@ import os
 import pickle
 import stat
 import sys
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -109,6 +110,17 @@ def test_parameters(tmp_path, settings):
     model = power_classifier(**{**FAST, **settings}).fit(X, LABELS)
     loaded = check(model, tmp_path)
     clone(loaded)
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_checkpoint_is_not_stored(tmp_path, kind):
+    folder = kind(tmp_path / "kept")
+    model = power_classifier(checkpoint=folder, **FAST).fit(X, LABELS)
+    loaded = through_file(model, tmp_path)
+    assert model.checkpoint == folder
+    assert loaded.checkpoint is None
+    assert str(folder).encode() not in (tmp_path / "model.polytrain").read_bytes()
+    assert_same_predictions(model, loaded, X)
 
 
 @pytest.mark.parametrize("name", DEFAULT_MODELS)
@@ -398,3 +410,14 @@ def test_pickle_joblib_and_skops(tmp_path, model):
     for copy in copies:
         assert_same_predictions(model, copy, X)
         check(copy, tmp_path)
+
+
+def test_parts_of_dates_give_way_to_columns_of_the_same_name(tmp_path):
+    frame = pd.DataFrame({"when": pd.date_range("2020", "2023", periods=60), "when (month)": np.arange(60.0) % 7})
+    model = TensorTrainRegressor(random_state=0, rank=2).fit(frame, np.arange(60.0) % 5)
+    names = model.model_.columns.feature_names
+    assert names[1] == "when (month) (2)"
+    assert names[-1] == "when (month)"
+    assert len(set(names)) == len(names)
+    model.save(tmp_path / "m")
+    assert polytrain.load(tmp_path / "m").model_.feature_names == names

@@ -131,6 +131,18 @@ def test_terms_of_missing_numbers(coded):
     assert effect == pytest.approx(gap * np.sqrt(part / (1 - part)))
 
 
+def test_a_column_named_like_a_term(coded):
+    """The slope of a column "size is missing" and the missing cells of "size" are two terms."""
+    _, X = coded
+    estimator = TensorTrainRegressor(basis=["spline", "power"], bandwidth=1.0, rank=2, alpha=1e-5, random_state=0)
+    rows = np.column_stack([X[:, 0], np.arange(400) % 7])
+    columns = (NumberColumn("size", 0), NumberColumn("size is missing", 1))
+    estimator.fit(rows, np.isnan(rows[:, 0]) + rows[:, 1])
+    names = strongest_terms(TableModel(estimator, Preparation(columns, None, True, 2, ()), {}), rows, 5).names
+    assert set(names[:2]) == {"size is missing", "size is missing (2)"}
+    assert len(set(names)) == len(names)
+
+
 @pytest.mark.parametrize("block", [1, 7, 100, 1000])
 @pytest.mark.parametrize("n", [5, 50, 51, 1000, 1003])
 def test_row_sample_is_even(block, n):

@@ -133,7 +133,7 @@ def test_standard_input(monkeypatch):
         ("a.parquet", b"\0\1", "content is binary"),
         ("a.npy", b"\x93NUMPY\x01\x00", "cannot be read"),
         ("a.npz", b"PK\x03\x04 and nothing else", "cannot be read"),
-        ("a.parquet", b"PAR1 and nothing else", "cannot be read as Parquet"),
+        ("a.parquet", b"PAR1 and nothing else", r"cannot be read: .*Write the Parquet file anew"),
     ],
 )
 def test_what_is_no_table(tmp_path, name, content, message):
@@ -146,7 +146,7 @@ def test_arrays_that_are_no_table(tmp_path):
     np.save(tmp_path / "b.npy", np.zeros((2, 2, 2)))
     np.save(tmp_path / "c.npy", np.zeros((0, 2)))
     np.savez(tmp_path / "d.npz", X=np.zeros((3, 2)), y=np.zeros(4))
-    for name, message in (("a.npy", "cannot be read"), ("b.npy", "3 dimensions"), ("c.npy", "no rows"),
+    for name, message in (("a.npy", "has dtype object"), ("b.npy", "3 dimensions"), ("c.npy", "no rows"),
                           ("d.npz", "same number of rows")):  # fmt: skip
         with pytest.raises(TableError, match=message):
             read(tmp_path / name)
@@ -167,7 +167,7 @@ def test_folders_and_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("header", "message"), [("a,a\n1,2\n", "has 'a' twice"), ("a,\n1,2\n", "column 1 has no name")]
+    ("header", "message"), [("a,a\n1,2\n", "has the column 'a' twice"), ("a,\n1,2\n", "column 1 has no name")]
 )
 def test_bad_headers(tmp_path, header, message):
     with pytest.raises(TableError, match=message):

@@ -9,6 +9,7 @@ import pytest
 
 import polytrain
 from polytrain import ModelFileError, TensorTrainClassifier, TensorTrainRegressor
+from polytrain.cli import main
 from polytrain.tables import CategoryColumn, NumberColumn, Preparation, TableModel, Target, load_table_model
 
 sys.path.append(str(Path(__file__).parents[1] / "models"))
@@ -145,6 +146,37 @@ def test_bad_tables_are_refused(model, tmp_path, alter, message):
 )
 def test_bad_one_hot_tables_are_refused(old_model, tmp_path, alter, message):
     test_bad_tables_are_refused(old_model, tmp_path, alter, message)
+
+
+LIKE_FEATURES = (
+    NumberColumn("age", 0, 40.5, True),
+    NumberColumn("age is missing", 2, 0.0),
+    CategoryColumn("job", 3, ("cook",), coded=False),
+    NumberColumn("job=cook", 4, 0.0),
+)
+
+
+@pytest.mark.parametrize("stored_alike", [False, True])
+def test_columns_named_like_features(tmp_path, capsys, stored_alike):
+    """Names of columns stay, names that are made give way, and files that were written with both alike are read."""
+    model = fit(Preparation(LIKE_FEATURES, Target("rich", 1, True), True, 5, ("?",)), "power", 5)
+    names = ["age", "age is missing (2)", "age is missing", "job=cook (2)", "job=cook"]
+    assert model.preparation.feature_names == names
+    model.save(tmp_path / "m")
+    if stored_alike:
+        alike = [name.removesuffix(" (2)") for name in names]
+        old = change((tmp_path / "m").read_bytes(), lambda _, d: d.update(feature_names=alike, column_names=alike))
+        (tmp_path / "m").write_bytes(old)
+    assert load_table_model(tmp_path / "m").preparation.feature_names == names
+    rows = "".join(
+        f"{20 + k},{'no' if k < 20 else 'yes'},{k % 2},{'cook' if k % 3 else ''},{k % 5}\n" for k in range(40)
+    )
+    (tmp_path / "t.csv").write_text("age,rich,age is missing,job,job=cook\n?,yes,1,cook,1\n" + rows)
+    assert main(["explain", str(tmp_path / "m"), str(tmp_path / "t.csv"), "--terms", "30"]) == 0
+    assert "age is missing (2)" in capsys.readouterr().out
+    assert main(["report", str(tmp_path / "m"), str(tmp_path / "t.csv"), "--out", str(tmp_path / "r.html")]) == 0
+    assert main(["export", str(tmp_path / "m"), "--to", "c", "--out", str(tmp_path / "m.c")]) == 0
+    assert "x[1]  age is missing (2): 1 or 0" in (tmp_path / "m.c").read_text()
 
 
 def read(model, path, text):

@@ -1,7 +1,9 @@
 """What the commands share: how they speak, and how they end.
 
-Results go to stdout, talk and progress to stderr. A command returns its exit code: 0, or 1 where it ran and found
-fault. A user's mistake is a `CommandError`: one line on stderr that names it and the remedy, exit code 2, no traceback.
+Results go to stdout, talk and progress to stderr, both line by line through `show` and `say`, which write out what a
+terminal would obey: names and labels come from files of strangers. A command returns its exit code: 0, or 1 where it
+ran and found fault. A user's mistake is a `CommandError`: one line on stderr that names it and the remedy, exit code 2,
+no traceback.
 """
 
 from __future__ import annotations
@@ -11,10 +13,25 @@ import json
 import os
 import sys
 import textwrap
+import unicodedata
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
-__all__ = ["CommandError", "HelpFormatter", "Parser", "add_command", "check_output", "say", "show", "show_json"]
+from polytrain.atomic_file import open_descriptor, written_in_place
+
+__all__ = [
+    "CommandError",
+    "HelpFormatter",
+    "Parser",
+    "add_command",
+    "check_output",
+    "printable",
+    "say",
+    "show",
+    "show_json",
+    "shows_beside",
+]
 
 
 class CommandError(Exception):
@@ -57,28 +74,64 @@ def add_command(
 
 def check_output(path: Path, *inputs: str | os.PathLike[str]) -> None:
     """Refuse an output file that could not be written, before the work begins."""
-    folder = Path(os.path.realpath(path)).parent
     if path.is_dir():
         raise CommandError(f"--out {path} is a folder. Name a file.")
+    if path.is_socket():
+        raise CommandError(f"--out {path} is a socket. Name a file.")
+    if not written_in_place(path):
+        _check_folder(path, Path(os.path.realpath(path)).parent)
+    elif open_descriptor(path) is None and not os.access(path, os.W_OK):
+        raise CommandError(f"--out {path}: no permission to write into it. Name another file.")
+    for given in inputs:
+        if not path.exists() or path.is_char_device() or str(given) == "-" or not Path(given).exists():
+            continue
+        if path.samefile(given):
+            raise CommandError(f"--out {path} would replace a file that is read. Name another.")
+
+
+def _check_folder(path: Path, folder: Path) -> None:
     if not folder.is_dir():
         raise CommandError(f"--out {path}: there is no folder {folder}. Make it, or name another.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise CommandError(f"--out {path}: no permission to write in {folder}. Name a file in another folder.")
-    for given in inputs:
-        if path.exists() and str(given) != "-" and Path(given).exists() and path.samefile(given):
-            raise CommandError(f"--out {path} would replace a file that is read. Name another.")
 
 
-def show_json(content: Any) -> None:
+def shows_beside(out: Path) -> Callable[[str], None]:
+    """Return what prints results beside an output: `say` where that is standard output itself, `show` otherwise."""
+    return say if open_descriptor(out) == 1 else show
+
+
+def show_json(content: Any, show_line: Callable[[str], None] | None = None) -> None:
     """Print a result for scripts."""
-    show(json.dumps(content, indent=1, allow_nan=False))
+    text = json.dumps(content, indent=1, allow_nan=False).replace("\x7f", "\\u007f")  # all else is escaped in JSON
+    for line in text.split("\n"):
+        (show_line or show)(line)
 
 
-def show(text: str = "") -> None:
-    """Print a result."""
-    print(text, flush=True)  # noqa: T201
+def show(line: str = "") -> None:
+    """Print a line of a result."""
+    _print(line, sys.stdout)
 
 
-def say(text: str) -> None:
-    """Tell the user what is going on."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201
+def say(line: str) -> None:
+    """Tell the user what is going on, in one line."""
+    _print(line, sys.stderr)
+
+
+def _print(line: str, stream: TextIO) -> None:
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    known = printable(line).encode(encoding, "backslashreplace").decode(encoding)
+    print(known, file=stream, flush=True)
+
+
+def printable(line: str) -> str:
+    r"""Write out characters that a terminal would obey or hide: an escape becomes ``\x1b``, a line break ``\n``."""
+    if line.isprintable():
+        return line
+    return "".join(
+        letter if letter.isprintable() or unicodedata.category(letter) == "Zs" else _escaped(letter) for letter in line
+    )
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")

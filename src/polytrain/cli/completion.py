@@ -39,7 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     write = {"bash": _bash, "zsh": _zsh, "fish": _fish}[arguments.shell]
     summaries = {action.dest: action.help or "" for action in arguments.commands._choices_actions}
-    show(write({name: _options(parser) for name, parser in arguments.commands.choices.items()}, summaries))
+    script = write({name: _options(parser) for name, parser in arguments.commands.choices.items()}, summaries)
+    for line in script.split("\n"):
+        show(line)
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from polytrain.cli.common import CommandError, add_command, say, show, show_json
+from polytrain.cli.common import CommandError, add_command, printable, say, show, show_json
 from polytrain.cli.table_arguments import add_model, add_table, load_model, open_model_table
 from polytrain.tables import TableModel
 from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors, make_errors
@@ -95,7 +95,7 @@ def describe(figures: dict[str, Any]) -> list[str]:
         else:
             lines.append(f"{name:<18}{'-' if value is None else value if isinstance(value, int) else f'{value:.5g}'}")
     if "confusion" in figures and len(figures["classes"]) <= 30:
-        labels = figures["classes"]
+        labels = [printable(label) for label in figures["classes"]]
         width = max(max(map(len, labels)), len(str(figures["n"]))) + 2
         lines += ["", "confusion matrix (rows: true class, columns: predicted class)"]
         lines.append(" " * width + "".join(f"{label:>{width}}" for label in labels))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from polytrain.cli.common import CommandError, add_command, show, show_json
+from polytrain.cli.common import CommandError, add_command, printable, show, show_json
 from polytrain.cli.table_arguments import add_model, add_table, load_model, open_model_table
 from polytrain.explain import top_terms
 from polytrain.explain.view import read_model
@@ -131,24 +131,29 @@ def _explain(model: TableModel, X: Any, train: int, arguments: argparse.Namespac
 
 
 def _print(found: dict[str, Any]) -> None:
-    width = max(map(len, found["importances"])) + 2
     show("importances of the columns")
-    for name, share in found["importances"].items():
-        show(f"  {name:<{width}}{100 * share:6.2f} %")
+    _print_shares(list(found["importances"].items()))
+    show()
+    show("share of the variance made by pairs of columns")
     shares = [(" * ".join(pair["columns"]), pair["share"]) for pair in found["interactions"]]
-    shares.append(("three and more columns", found["higher_interactions"]))
-    width = max(len(name) for name, _ in shares) + 2
-    show("\nshare of the variance made by pairs of columns")
-    for name, share in shares:
-        show(f"  {name:<{width}}{100 * share:6.2f} %")
-    show(f"\nstrongest terms for {found['terms_of']}{'' if found['proven'] else ' (not proven)'}: effect, share, term")
+    _print_shares([*shares, ("three and more columns", found["higher_interactions"])])
+    show()
+    show(f"strongest terms for {found['terms_of']}{'' if found['proven'] else ' (not proven)'}: effect, share, term")
     for term in found["terms"]:
         show(f"  {term['effect']:+12.5g} {100 * term['share']:6.2f} %  {term['term']}")
     if "coefficients" in found:
         proof = "" if found["coefficients_proven"] else " (not proven)"
-        show(f"\nlargest coefficients{proof}, {found['units']} features")
+        show()
+        show(f"largest coefficients{proof}, {found['units']} features")
         for name, coefficient in found["coefficients"].items():
             show(f"  {coefficient:>12.5g}  {name}")
+
+
+def _print_shares(shares: list[tuple[str, float]]) -> None:
+    names = [printable(name) for name, _ in shares]
+    width = max(map(len, names)) + 2
+    for name, (_, share) in zip(names, shares, strict=True):
+        show(f"  {name:<{width}}{100 * share:6.2f} %")
 
 
 def _train_index(model: TableModel, label: str | None) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from polytrain.atomic_file import write_atomically
-from polytrain.cli.common import CommandError, add_command, check_output, say, show
+from polytrain.cli.common import CommandError, add_command, check_output, say, shows_beside
 from polytrain.cli.table_arguments import add_model, load_model
 from polytrain.export import to_c, to_onnx
 from polytrain.tables import CategoryColumn, TableModel
@@ -60,15 +60,16 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(str(error)) from error
     write_atomically(arguments.out, [content])
     say(f"{arguments.out}: {len(content)} bytes, {len(model.preparation.feature_names)} features")
-    show(str(arguments.out))
+    shows_beside(arguments.out)(str(arguments.out))
     return 0
 
 
 def _inputs(model: TableModel) -> list[list[str]]:
     """Say what the model takes for every feature: some lines each."""
     lines: list[list[str]] = []
+    all_names = model.preparation.feature_names
     for column, (_, place) in zip(model.preparation.columns, model.preparation.groups, strict=True):
-        names = column.feature_names
+        names = all_names[place]
         if isinstance(column, CategoryColumn) and column.coded:
             numbers = [f"{k}: {category}" for k, category in enumerate(column.categories)]
             lines.append([f"{column.name}: number of a category, -1 for any other, NaN if missing", *numbers])

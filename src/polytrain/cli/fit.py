@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from polytrain.cli.common import CommandError, add_command, check_output, say, show, show_json
+from polytrain.atomic_file import written_in_place
+from polytrain.cli.common import CommandError, add_command, check_output, say, show_json, shows_beside
 from polytrain.cli.info import model_facts
 from polytrain.cli.table_arguments import check_delimiter
 from polytrain.learning.losses import loss_names
@@ -138,12 +139,15 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(str(error)) from error
     model = TableModel(model.estimator, model.preparation, {"file": Path(arguments.data).name, **model.training})
     model.save(arguments.out)
-    results = {**_choice(model), **model.training, "model": str(arguments.out), "bytes": arguments.out.stat().st_size}
+    results = {**_choice(model), **model.training, "model": str(arguments.out)}
+    if not written_in_place(arguments.out):  # a pipe does not tell how much went through it
+        results["bytes"] = arguments.out.stat().st_size
+    show_line = shows_beside(arguments.out)
     if arguments.json:
-        show_json(results)
+        show_json(results, show_line)
     else:
         for name, value in results.items():
-            show(f"{name:<22}{_shown(name, value)}")
+            show_line(f"{name:<22}{_shown(name, value)}")
     return 0
 
 

@@ -113,16 +113,19 @@ def run(arguments: argparse.Namespace) -> int:
         show(f"{name:<14}{', '.join(value) if isinstance(value, list) else _plain(value)}")
     show(f"{'file size':<14}{size} bytes")
     show(f"{'target':<14}{target if target is not None else 'not known'}")
-    show(f"\ncolumns, found by {'name' if preparation.named else 'position'}")
+    show()
+    show(f"columns, found by {'name' if preparation.named else 'position'}")
     maps = model.estimator.maps_
     for column, (_, place) in zip(preparation.columns, preparation.groups, strict=True):
         show(f"  {column.position:>4}  {column.name}: {describe_column(column, maps[place.start].has_missing)}")
     if model.estimator.choice_.reasons:
-        show("\nchosen")
+        show()
+        show("chosen")
         for reason in model.estimator.choice_.reasons:
             show(f"  {reason}")
     if model.training:
-        show("\ntraining")
+        show()
+        show("training")
         for name, fact in model.training.items():
             show(f"  {name:<22}{_plain(fact)}")
     return 0

@@ -100,6 +100,7 @@ _REMEDIES = {
     errno.EACCES: "Get permission, or name another file",
     errno.EPERM: "Get permission, or name another file",
     errno.EISDIR: "Name a file",
+    errno.ENXIO: "Name a file",
     errno.ENOSPC: "Free some space, or write to another disk",
     errno.EDQUOT: "Free some space, or write to another disk",
     errno.EFBIG: "Free some space, or write to another disk",

@@ -8,17 +8,18 @@ import io
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from polytrain.atomic_file import replace_file
-from polytrain.cli.common import CommandError, add_command, check_output, say
+from polytrain.atomic_file import replace_file, written_in_place
+from polytrain.cli.common import CommandError, add_command, check_output, printable, say
 from polytrain.cli.table_arguments import add_model, add_table, load_model, open_model_table
 from polytrain.tables import PreparedBlock, TableModel
+from polytrain.tables.cells import is_number
 from polytrain.tables.preparation import find_column
 
 __all__ = ["add_parser"]
@@ -28,7 +29,10 @@ Predict every row of a table. The output is CSV with the column "prediction", in
 
 Rows are read and written block by block, so that a table of any size takes the same memory. Nothing is written if a row
 is wrong: the output appears when all rows are done. Only where the rows come from standard input and go to standard
-output, they go out as they come in."""
+output, they go out as they come in.
+
+Text that a spreadsheet would take for a formula, because it begins with = + - @ or a tab and is no number, is written
+with an apostrophe before it. --exact-text writes it as it is, for programs that look up the text."""
 
 EXAMPLES = """\
   polytrain predict adult.polytrain adult-test.csv --out predictions.csv
@@ -36,6 +40,7 @@ EXAMPLES = """\
   generate-rows | polytrain predict price.polytrain - | consume-predictions"""
 
 _SPOOL_BYTES = 1 << 24
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -54,6 +59,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--keep", nargs="+", metavar="COLUMN", default=[], help="columns of the table to copy, such as an identifier"
     )
+    parser.add_argument(
+        "--exact-text", action="store_true", help="no apostrophe before text that a spreadsheet takes for a formula"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -69,21 +77,14 @@ def run(arguments: argparse.Namespace) -> int:
     with open_model_table(model, arguments) as table:
         kept = [find_column(name, table.names, table.n_columns, table.label) for name in arguments.keep]
         titles = [arguments.keep[k] if table.names is None else table.names[index] for k, index in enumerate(kept)]
-        with _output(arguments) as stream:
-            _write_rows(stream, [[*titles, *_titles(model, arguments.probabilities)]])
+        with _output(arguments) as write:
+            write([[*titles, *_titles(model, arguments.probabilities)]])
             for block in model.blocks(table, new_categories=arguments.new_categories):
                 copied = [_plain(block.block.columns[index]) for index in kept]
-                _write_rows(stream, zip(*copied, *_predict(model, block, arguments.probabilities), strict=True))
+                write(zip(*copied, *_predict(model, block, arguments.probabilities), strict=True))
                 n_rows += len(block.X)
     say(f"predicted {n_rows} rows")
     return 0
-
-
-def _write_rows(stream: BinaryIO, rows: Iterable[Sequence[Any]]) -> None:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    stream.write(text.getvalue().encode())
-    stream.flush()
 
 
 def _titles(model: TableModel, probabilities: bool) -> list[str]:
@@ -109,18 +110,47 @@ def _plain(cells: Any) -> list[Any]:
 
 
 @contextmanager
-def _output(arguments: argparse.Namespace) -> Iterator[BinaryIO]:
-    """Where predictions go: a file that appears when it is whole, or stdout once all rows are right."""
-    if arguments.out is not None:
-        with replace_file(arguments.out) as stream:
+def _output(arguments: argparse.Namespace) -> Iterator[Callable[[Iterable[Sequence[Any]]], None]]:
+    """What writes rows as CSV: into a file that appears when it is whole, or elsewhere once all rows are right."""
+    on_terminal = arguments.out is None and sys.stdout.isatty()
+
+    def write_to(stream: Any) -> Callable[[Iterable[Sequence[Any]]], None]:
+        return lambda rows: _write_rows(stream, rows, arguments.exact_text, on_terminal)
+
+    in_place = arguments.out is None or written_in_place(arguments.out)
+    if not in_place or arguments.data == "-":
+        with _destination(arguments.out) as stream:
+            yield write_to(stream)
+        return
+    with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as waiting:
+        yield write_to(waiting)
+        waiting.seek(0)
+        with _destination(arguments.out) as stream:
+            shutil.copyfileobj(waiting, stream)
+
+
+@contextmanager
+def _destination(out: Path | None) -> Iterator[BinaryIO]:
+    if out is not None:
+        with replace_file(out) as stream:
             yield stream
         return
     sys.stdout.flush()
-    if arguments.data == "-":
-        yield sys.stdout.buffer
-        return
-    with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as waiting:
-        yield waiting  # type: ignore[misc]
-        waiting.seek(0)
-        shutil.copyfileobj(waiting, sys.stdout.buffer)
-        sys.stdout.flush()
+    yield sys.stdout.buffer
+    sys.stdout.flush()
+
+
+def _write_rows(stream: BinaryIO, rows: Iterable[Sequence[Any]], exact: bool, on_terminal: bool) -> None:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows if exact else ([*map(_as_text, row)] for row in rows))
+    lines = text.getvalue()
+    if on_terminal:
+        lines = "\n".join(map(printable, lines.split("\n")))
+    stream.write(lines.encode("utf-8", "backslashreplace"))  # half a surrogate pair is no UTF-8
+    stream.flush()
+
+
+def _as_text(cell: Any) -> Any:
+    """Put an apostrophe before text that a spreadsheet would run as a formula; numbers stay."""
+    is_formula = isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) and not is_number(cell)
+    return f"'{cell}" if is_formula else cell

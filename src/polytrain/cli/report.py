@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from polytrain.atomic_file import write_atomically
-from polytrain.cli.common import CommandError, add_command, check_output, show
+from polytrain.cli.common import CommandError, add_command, check_output, shows_beside
 from polytrain.cli.evaluate import add_target, count_errors
 from polytrain.cli.info import model_facts
 from polytrain.cli.table_arguments import add_model, add_table, load_model
@@ -63,5 +63,5 @@ def run(arguments: argparse.Namespace) -> int:
     except ValueError as error:
         raise CommandError(str(error)) from error
     write_atomically(arguments.out, [page.encode("utf-8", "replace")])
-    show(str(arguments.out))
+    shows_beside(arguments.out)(str(arguments.out))
     return 0

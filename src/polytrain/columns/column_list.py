@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from polytrain.columns.choice import chosen_columns, names_something
 from polytrain.columns.column import CategoryColumn, Column, NumberColumn, column_from_json, fit_column
+from polytrain.columns.names import unique_names
 from polytrain.columns.scalars import Level, show
 from polytrain.columns.table import is_frame, is_plain_frame, open_table
 
@@ -157,12 +158,12 @@ class Columns:
     @property
     def n_features(self) -> int:
         """Number of columns of the matrix."""
-        return len(self.feature_names)
+        return sum(len(column.feature_names) for column in self.columns)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of the features: those of the columns, and of the part for a date."""
-        return tuple(name for column in self.columns for name in column.feature_names)
+        """Names of the features: those of the columns, and of the part for a date; no two of them alike."""
+        return tuple(unique_names([(column.name, column.feature_names) for column in self.columns]))
 
     @property
     def sources(self) -> NDArray:

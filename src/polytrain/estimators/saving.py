@@ -15,6 +15,7 @@ from dataclasses import MISSING, asdict, fields, replace
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 from numpy.typing import NDArray
 
 from polytrain.choice import Chosen, Tried
@@ -141,6 +142,7 @@ def describe(
         )
     values = ValueWriter()
     parameters = estimator.get_params(deep=False)
+    parameters.pop("checkpoint", None)  # a folder of this machine is nothing that the next fit elsewhere should use
     names = getattr(estimator, "feature_names_in_", None) if feature_names is None else feature_names
     column_names = None if names is None else list(map(str, names))
     fitted = estimator.model_
@@ -259,6 +261,7 @@ def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[An
         table = document.take("table", dict) if version == 2 else document.take("table", dict, type(None))
     document.check_empty()
     _check_parameters(model, n_trains)
+    _disarm(model)
     return model, table
 
 
@@ -368,6 +371,14 @@ def _check_parameters(model: Any, n_trains: int) -> None:
     if is_classifier:
         check_choice("decision", model.decision, decision_names())
         model._class_weights(model.classes_, np.ones(len(model.classes_)))
+
+
+def _disarm(model: Any) -> None:
+    """Take from the parameters what a stranger's file must not decide for the next fit on this machine."""
+    if hasattr(model, "checkpoint"):
+        model.checkpoint = None  # where to write
+    if model.n_jobs is not None and model.n_jobs > cpu_count():
+        model.n_jobs = cpu_count()
 
 
 def _check_flag(name: str, value: Any) -> None:

@@ -2,15 +2,17 @@
 
 A file is in the safetensors layout (``polytrain.tensor_file``): the cores, and in its metadata a document with the
 place in the schedule, the history and the state of the random numbers. It is written atomically, carries a checksum,
-and names the fit that it belongs to by a fingerprint of the plan, the seed and the rows.
+and names the fit that it belongs to by a fingerprint of the plan, the seed and the rows. Reading trusts nothing: all
+that a fit relies on is checked, also where the checksum is right.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.atomic_file import write_atomically
+from polytrain.learning.sweep import STOP_REASONS
 from polytrain.maps import MapList
 from polytrain.tensor_file import pack_tensors, parse_json, read_tensor_file
 
@@ -25,6 +28,8 @@ __all__ = ["Checkpoint", "Progress", "fingerprint"]
 
 _FORMAT = "polytrain checkpoint 3"
 _MAX_HEADER_BYTES = 1 << 24
+_METADATA = {"format", "sha256", "fingerprint", "document"}
+_COUNTS, _NUMBERS = ("sweep", "n_rows"), ("loss", "objective", "decrease", "seconds")
 
 
 @dataclass(frozen=True)
@@ -85,10 +90,12 @@ class Checkpoint:
     path : Path
     name : str
         Fingerprint of the fit.
+    dims, ranks : tuple of int
+        Sizes of the train's cores.
     """
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self._name = path, name
+    def __init__(self, path: Path, name: str, dims: tuple[int, ...], ranks: tuple[int, ...]) -> None:
+        self.path, self._name, self._dims, self._ranks = path, name, dims, ranks
 
     def save(self, progress: Progress) -> None:
         """Replace the file by this state."""
@@ -111,19 +118,80 @@ class Checkpoint:
             return None
         try:
             tensors, metadata = read_tensor_file(self.path, _MAX_HEADER_BYTES)
-            if metadata.get("format") != _FORMAT:
-                raise ValueError(f"its format is {metadata.get('format')!r}, not {_FORMAT!r}")
-            cores = [tensors[name] for name in sorted(tensors)]
-            _, parts = pack_tensors(tensors, {})
-            if metadata["sha256"] != _checksum(metadata["document"], parts):
-                raise ValueError("its checksum is wrong")
-            entries = parse_json(metadata["document"])
-        except (ValueError, KeyError) as error:
-            raise ValueError(f"{self.path} is no usable checkpoint: {error}. Delete it to start anew.") from error
+            _check_metadata(metadata, tensors)
+        except ValueError as error:
+            raise self.unusable(error) from error
         if metadata["fingerprint"] != self._name:
             raise ValueError(
                 f"{self.path} belongs to a fit with other rows, parameters or random_state. Name another folder as "
                 "checkpoint, or delete this one to start anew."
             )
-        history = [{**record, "ranks": tuple(record["ranks"])} for record in entries.pop("history")]
-        return Progress(cores=cores, history=history, **entries)
+        try:
+            return self._read(parse_json(metadata["document"]), tensors)
+        except ValueError as error:
+            raise self.unusable(error) from error
+
+    def unusable(self, reason: object) -> ValueError:
+        """Return the error that says why nothing can go on from this file."""
+        return ValueError(f"{self.path} is no usable checkpoint: {str(reason).rstrip('.')}. Delete it to start anew.")
+
+    def _read(self, entries: Any, tensors: Mapping[str, NDArray]) -> Progress:
+        """Check what the file holds and return it."""
+        if not isinstance(entries, dict) or entries.keys() != {field.name for field in fields(Progress)} - {"cores"}:
+            raise ValueError("its document does not have the entries of a checkpoint")
+        n_features, history, reason = len(self._dims), entries["history"], entries["stop_reason"]
+        if not _is_count(entries["position"], 0) or entries["position"] not in (0, n_features - 1):
+            raise ValueError("its position is at no end of the train")
+        if type(entries["sampled"]) is not bool or not (reason is None or reason in STOP_REASONS):
+            raise ValueError("its stage or its reason to stop is not plausible")
+        if not isinstance(history, list) or not all(_is_count(entries[name], 0) for name in ("stage", "n_sweeps")):
+            raise ValueError("its history or its counts are not plausible")
+        if not 1 <= entries["n_sweeps"] <= len(history):
+            raise ValueError("its history has fewer sweeps than it counts")
+        _check_random_state(entries["random_state"])
+        records = [self._record(number, record) for number, record in enumerate(history, 1)]
+        return Progress(cores=self._cores(tensors), **{**entries, "history": records})
+
+    def _cores(self, tensors: Mapping[str, NDArray]) -> list[NDArray]:
+        shapes = list(zip(self._ranks, self._dims, self._ranks[1:], strict=False))
+        names = [f"core.{k:05d}" for k in range(len(shapes))]
+        if sorted(tensors) != names or any(tensors[name].dtype != np.float64 for name in names):
+            raise ValueError("it does not have the cores of the train")
+        cores = [tensors[name] for name in names]
+        if [core.shape for core in cores] != shapes or not all(np.isfinite(core).all() for core in cores):
+            raise ValueError("its cores have other shapes than those of the train, or are not finite")
+        return cores
+
+    def _record(self, number: int, record: Any) -> dict:
+        if not isinstance(record, dict) or record.keys() != {*_COUNTS, *_NUMBERS, "ranks"}:
+            raise ValueError(f"sweep {number} of its history does not have the entries of a sweep")
+        counts = all(_is_count(record[name], 1) for name in _COUNTS)
+        numbers = all(type(record[name]) is float and math.isfinite(record[name]) for name in _NUMBERS)
+        if not counts or not numbers or record["sweep"] != number or record["ranks"] != list(self._ranks):
+            raise ValueError(f"sweep {number} of its history is not plausible")
+        return {**record, "ranks": self._ranks}
+
+
+def _check_metadata(metadata: Mapping[str, str], tensors: Mapping[str, NDArray]) -> None:
+    if metadata.get("format") != _FORMAT:
+        raise ValueError(f"its format is {metadata.get('format')!r:.60}, not {_FORMAT!r}")
+    if metadata.keys() != _METADATA:
+        raise ValueError("its metadata does not have the entries of a checkpoint")
+    _, parts = pack_tensors(tensors, {})
+    if metadata["sha256"] != _checksum(metadata["document"], parts):
+        raise ValueError("its checksum is wrong")
+
+
+def _is_count(value: Any, least: int) -> bool:
+    return type(value) is int and least <= value < 1 << 62
+
+
+def _check_random_state(state: Any) -> None:
+    """Refuse what is not the state of NumPy's default generator."""
+    generator = np.random.default_rng(0).bit_generator
+    try:
+        generator.state = state
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise ValueError("its random numbers have no plausible state") from error
+    if generator.state != state:
+        raise ValueError("its random numbers have no plausible state")

@@ -129,7 +129,8 @@ def learn_on(
     with np.errstate(over="ignore", invalid="ignore"):  # the sweep refuses an objective that is not finite
         learner = _Learner(engine, plan, maps, job, report, linear_gram)
         if job.checkpoint is not None:
-            learner.resume(Checkpoint(job.checkpoint, fingerprint(plan, maps, job, engine.fingerprint())))
+            name = fingerprint(plan, maps, job, engine.fingerprint())
+            learner.resume(Checkpoint(job.checkpoint, name, plan.dims, plan.ranks))
         return learner.run()
 
 
@@ -176,7 +177,12 @@ class _Learner:
         """Keep the state in this file from now on, and go on from what is there already."""
         self._checkpoint, self._before = checkpoint, checkpoint.load()
         if self._before is not None:
+            may_sample = self._sampled
             self._begin(self._before.sampled)
+            stages = self._stages[: self._before.stage + 1]
+            planned = len(stages) > self._before.stage and self._before.n_sweeps <= stages[-1][1]
+            if not planned or (self._sampled and not may_sample):
+                raise checkpoint.unusable("it has made sweeps that the plan of this fit does not have")
             self._history = self._before.history
             self._rng.bit_generator.state = self._before.random_state
             if self._report is not None:

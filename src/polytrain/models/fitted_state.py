@@ -99,7 +99,9 @@ def read_fitted(document: Document, loss: str, dims: tuple[int, ...], version: i
 def _read_columns(described: dict[str, Any], model: FittedModel) -> Columns:
     """How columns of any type become the features."""
     columns = Columns.from_json(described)
-    if columns.n_features != model.n_features or columns.feature_names != model.feature_names:
+    # Names that are alike were once stored as they are.
+    made = tuple(name for column in columns.columns for name in column.feature_names)
+    if columns.n_features != model.n_features or model.feature_names not in (columns.feature_names, made):
         raise ValueError("the columns become other features than those of the model.")
     for levels, feature_map in zip(columns.levels, model.maps, strict=True):
         if isinstance(feature_map, CategoryMap) and levels is not None and not feature_map.range[1] < len(levels):

@@ -1,20 +1,30 @@
-"""Tables in NumPy's files: one array of numbers or text, or several with names."""
+"""Tables in NumPy's files: one array of numbers or text, or several with names.
+
+The file may be damaged, or come from a stranger: what its headers say is compared with its size before memory is taken,
+and nothing in it is ever unpickled.
+"""
 
 from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from polytrain.tables.cells import Cells
-from polytrain.tables.errors import TableError
-from polytrain.tables.reading import BLOCK_ROWS, Block
+from polytrain.tables.errors import TableError, reading
+from polytrain.tables.reading import BLOCK_ROWS, Block, check_names
 
 __all__ = ["ArrayTable"]
+
+_REMEDY = "Save plain arrays of numbers or text anew"
+# What NumPy writes is rarely packed by more than a factor of ten. Beyond both of these an archive is taken for a trap.
+_MAX_PACKING, _MAX_UNPACKED_BYTES = 100, 1 << 30
 
 
 class ArrayTable:
@@ -33,12 +43,8 @@ class ArrayTable:
 
     def __init__(self, path: Path, label: str) -> None:
         self.label = label
-        try:
-            arrays = _load(path)
-        except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
-            raise TableError(f"{label} cannot be read: {error}. Save plain arrays of numbers or text anew.") from None
-        for name, array in arrays.items():
-            _check_array(f"{label}: array {name!r}" if name else label, array)
+        with reading(label, _REMEDY):
+            arrays = _load(path, label)
         if not arrays or len({len(array) for array in arrays.values()}) > 1:
             raise TableError(f"{label}: its arrays must have the same number of rows. Save them again.")
         self._columns = [
@@ -47,8 +53,8 @@ class ArrayTable:
             for column in ([array] if array.ndim == 1 else [array[:, k] for k in range(array.shape[1])])
         ]
         self.n_columns = len(self._columns)
-        self.names = None if len(arrays) == 1 else _column_names(arrays)
-        if not self._columns or not len(self._columns[0]):
+        self.names = None if len(arrays) == 1 else check_names(_column_names(arrays), label, "Rename an array")
+        if not self._columns:
             raise TableError(f"{label} holds no rows. Name a file with rows.")
 
     def __enter__(self) -> ArrayTable:
@@ -61,25 +67,61 @@ class ArrayTable:
         """Read the rows, so many at a time."""
         total = len(self._columns[0])
         for start in range(0, total, n_rows):
-            columns = [_cells(column[start : start + n_rows]) for column in self._columns]
+            with reading(self.label, _REMEDY):
+                columns = [_cells(column[start : start + n_rows]) for column in self._columns]
             yield Block(columns, range(start, min(start + n_rows, total)), "row")
 
 
-def _load(path: Path) -> dict[str, NDArray]:
+def _load(path: Path, label: str) -> dict[str, NDArray]:
     """Arrays by name; a single array is mapped, not read, and has no name."""
     with open(path, "rb") as stream:
-        if stream.read(2) != b"PK":
-            return {"": np.load(path, mmap_mode="r", allow_pickle=False)}
+        if stream.read(2) == b"PK":
+            return _load_archive(stream, path.stat().st_size, label)
         stream.seek(0)
-        with np.load(stream, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+        shape, by_columns, dtype = _read_header(stream, path.stat().st_size, label)
+        order: Any = "F" if by_columns else "C"
+        return {"": np.memmap(path, dtype, "r", stream.tell(), shape, order)}
 
 
-def _check_array(what: str, array: NDArray) -> None:
-    if array.dtype.kind not in "biufUS" or array.ndim not in (1, 2):
+def _load_archive(stream: BinaryIO, n_bytes: int, label: str) -> dict[str, NDArray]:
+    arrays: dict[str, NDArray] = {}
+    with zipfile.ZipFile(stream) as archive:
+        members = archive.infolist()
+        unpacked = sum(member.file_size for member in members)
+        if unpacked > max(_MAX_UNPACKED_BYTES, _MAX_PACKING * n_bytes):
+            raise TableError(
+                f"{label} has {n_bytes} bytes and would unpack to {unpacked}. Save it with numpy.savez, not packed, if "
+                "you trust it."
+            )
+        for member in members:
+            name = member.filename.removesuffix(".npy")
+            if name in arrays:
+                raise TableError(f"{label} holds the array {name!r} twice. Save it again.")
+            with archive.open(member) as part:
+                what = f"{label}: array {name!r}"
+                shape, by_columns, dtype = _read_header(part, member.file_size, what)
+                flat = np.frombuffer(part.read(prod(shape) * dtype.itemsize), dtype)
+                arrays[name] = flat.reshape(shape, order="F" if by_columns else "C")
+    return arrays
+
+
+def _read_header(stream: Any, n_bytes: int, what: str) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Shape, whether columns come first, and dtype of an array in ``n_bytes`` bytes, which must be enough for it."""
+    version = npy_format.read_magic(stream)
+    if version == (1, 0):
+        shape, by_columns, dtype = npy_format.read_array_header_1_0(stream)
+    else:  # 3.0 differs from 2.0 in names of fields, which no table has
+        shape, by_columns, dtype = npy_format.read_array_header_2_0(stream)
+    if dtype.kind not in "biufUS" or len(shape) not in (1, 2):
         raise TableError(
-            f"{what} has dtype {array.dtype} and {array.ndim} dimensions. Save rows and columns of numbers or text."
+            f"{what} has dtype {dtype} and {len(shape)} dimensions. Save rows and columns of numbers or text."
         )
+    size = prod(shape) * dtype.itemsize
+    if min(shape) < 0 or size > n_bytes - stream.tell():
+        raise TableError(f"{what} says that it has the shape {shape}, but its file is too short for it. {_REMEDY}.")
+    if not size:
+        raise TableError(f"{what} holds no rows. Name a file with rows.")
+    return shape, by_columns, dtype
 
 
 def _column_names(arrays: dict[str, NDArray]) -> list[str]:
@@ -92,5 +134,7 @@ def _column_names(arrays: dict[str, NDArray]) -> list[str]:
 def _cells(part: NDArray) -> Cells:
     if part.dtype.kind in "US":
         texts: Any = part.astype(str).tolist()
+        "".join(texts).encode()  # half a surrogate pair is no text, and could not be written again
         return [cell.strip() for cell in texts]
-    return np.array(part, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float64 is infinite, and refused as such
+        return np.array(part, dtype=np.float64)

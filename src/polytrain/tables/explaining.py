@@ -7,11 +7,13 @@ are made orthonormal under its distribution, and the square of a coefficient is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.columns.names import unique_names
 from polytrain.explain import sobol_indices
 from polytrain.explain.measure import FeatureMeasure, make_measure
 from polytrain.explain.search import entries_at, largest_entries
@@ -164,7 +166,7 @@ def strongest_terms(model: TableModel, X: NDArray | None = None, k: int = 10, tr
     effects = entries_at(cores, index)
     variance = float(sobol_indices(model.estimator, X).variance[train])
     return StrongestTerms(
-        tuple(_term_name(row, view) for row in index.tolist()),
+        tuple(_term_names(index, view)),
         effects,
         effects**2 / variance if variance > 0 else np.zeros(len(effects)),
         exact,
@@ -185,13 +187,16 @@ def _ordered_matrices(view: ModelView, measures: list[FeatureMeasure]) -> list[N
     return matrices
 
 
-def _term_name(index: list[int], view: ModelView) -> str:
-    factors = []
-    for j, name, feature_map in zip(index, view.feature_names, view.maps, strict=True):
-        if isinstance(feature_map, TableMap) and feature_map.has_missing and j == feature_map.n - 1:
-            factors.append(f"{name} is missing")
-        elif feature_map.powers is None and j:
-            factors.append(f"f{j}({name})")
-        elif j:
-            factors.append(name if j == 1 else f"{name}^{j}")
-    return " * ".join(factors)
+def _term_names(terms: NDArray, view: ModelView) -> Iterator[str]:
+    """Name terms (K, d), given by the function of each feature that is in them."""
+    names = unique_names([(name, (name, f"{name} is missing")) for name in view.feature_names])
+    for term in terms.tolist():
+        factors = []
+        for j, name, missing, feature_map in zip(term, names[::2], names[1::2], view.maps, strict=True):
+            if isinstance(feature_map, TableMap) and feature_map.has_missing and j == feature_map.n - 1:
+                factors.append(missing)
+            elif feature_map.powers is None and j:
+                factors.append(f"f{j}({name})")
+            elif j:
+                factors.append(name if j == 1 else f"{name}^{j}")
+        yield " * ".join(factors)

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from polytrain.tables.cells import Cells
-from polytrain.tables.errors import TableError
-from polytrain.tables.reading import BLOCK_ROWS, Block
+from polytrain.tables.errors import TableError, reading
+from polytrain.tables.reading import BLOCK_ROWS, Block, check_names
 
 __all__ = ["ParquetTable"]
+
+_REMEDY = "Write the Parquet file anew"
 
 
 class ParquetTable:
@@ -28,20 +30,23 @@ class ParquetTable:
 
     def __init__(self, path: Path, label: str) -> None:
         try:
-            import pyarrow
             from pyarrow import parquet
         except ImportError as error:
             raise TableError(f"{label}: Parquet needs pyarrow; pip install 'polytrain[parquet]'.") from error
-        self.label, self._errors = label, (pyarrow.ArrowException, OSError)
-        try:
+        self.label = label
+        with reading(label, _REMEDY):
             self._file = parquet.ParquetFile(path)
-        except self._errors as error:
-            raise TableError(f"{label} cannot be read as Parquet: {error}. Write it anew.") from None
-        self.names: list[str] | None = list(self._file.schema_arrow.names)
-        self.n_columns = len(self.names)
-        if not self._file.metadata.num_rows or not self.n_columns:
+        try:
+            with reading(label, _REMEDY):
+                names = list(self._file.schema_arrow.names)
+                n_rows = self._file.metadata.num_rows
+            if not n_rows or not names:
+                raise TableError(f"{label} holds no rows. Name a file with rows.")
+            self.names: list[str] | None = check_names(names, label, "Rename a column")
+        except TableError:
             self._file.close()
-            raise TableError(f"{label} holds no rows. Name a file with rows.")
+            raise
+        self.n_columns = len(names)
 
     def __enter__(self) -> ParquetTable:
         return self
@@ -52,12 +57,10 @@ class ParquetTable:
     def blocks(self, n_rows: int = BLOCK_ROWS) -> Iterator[Block]:
         """Read the rows, so many at a time."""
         start = 0
-        try:
+        with reading(self.label, _REMEDY):
             for batch in self._file.iter_batches(n_rows):
                 yield Block([_cells(column) for column in batch.columns], range(start, start + len(batch)), "row")
                 start += len(batch)
-        except self._errors as error:
-            raise TableError(f"{self.label} cannot be read as Parquet: {error}. Write it anew.") from None
 
 
 def _cells(column: Any) -> Cells:

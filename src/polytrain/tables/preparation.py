@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain import columns
+from polytrain.columns.names import unique_names
 from polytrain.columns.scalars import text_of
 from polytrain.tables.cells import DEFAULT_MISSING, as_numbers, as_text, number_text, truth_as_numbers
 from polytrain.tables.errors import TableError
@@ -196,8 +197,8 @@ class Preparation:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of all features."""
-        return [name for column in self.columns for name in column.feature_names]
+        """Names of all features, no two of them alike."""
+        return unique_names([(column.name, column.feature_names) for column in self.columns])
 
     @property
     def groups(self) -> list[tuple[str, slice]]:

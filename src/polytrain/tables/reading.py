@@ -15,7 +15,7 @@ from typing import BinaryIO, Protocol
 from polytrain.tables.cells import Cells
 from polytrain.tables.errors import TableError
 
-__all__ = ["BLOCK_ROWS", "Block", "Table", "open_table", "position_names"]
+__all__ = ["BLOCK_ROWS", "Block", "Table", "check_names", "open_table", "position_names"]
 
 #: Rows that are in memory at a time where a table is streamed.
 BLOCK_ROWS = 8192
@@ -78,6 +78,18 @@ class Table(AbstractContextManager, Protocol):
 def position_names(n_columns: int) -> list[str]:
     """Names of columns that have none."""
     return [f"column {k}" for k in range(n_columns)]
+
+
+def check_names(names: list[str], label: str, remedy: str) -> list[str]:
+    """Refuse columns without a name, and two of the same name."""
+    seen: set[str] = set()
+    for k, name in enumerate(names):
+        if not name:
+            raise TableError(f"{label}: column {k} has no name. {remedy}.")
+        if name in seen:
+            raise TableError(f"{label} has the column {name!r:.60} twice. {remedy}.")
+        seen.add(name)
+    return names
 
 
 def open_table(path: str | os.PathLike[str], *, header: str = "auto", delimiter: str | None = None) -> Table:

@@ -64,7 +64,9 @@ class TableSection:
     def check_fits(self, n_features: int, feature_names: list[str] | None, is_text: bool | None) -> None:
         """Refuse a model with other features or another target; ``is_text`` is None for regressors."""
         names = self.preparation.feature_names
-        if len(names) != n_features or names != feature_names:
+        # Names that are alike were once stored as they are.
+        made = [name for column in self.preparation.columns for name in column.feature_names]
+        if len(names) != n_features or feature_names not in (names, made):
             raise ValueError("the features of the table are not those of the model.")
         target = self.preparation.target
         if target is not None and target.is_text != bool(is_text):

@@ -12,7 +12,7 @@ from typing import Any
 
 from polytrain.tables.cells import DEFAULT_MISSING, is_number
 from polytrain.tables.errors import TableError
-from polytrain.tables.reading import BLOCK_ROWS, Block
+from polytrain.tables.reading import BLOCK_ROWS, Block, check_names
 
 __all__ = ["TextTable"]
 
@@ -51,7 +51,8 @@ class TextTable:
         self.n_columns = len(ahead[0][1])
         cells = [row for _, row in ahead]
         has_header = header == "yes" or (header == "auto" and looks_like_header(cells))
-        self.names = _check_names(ahead.pop(0)[1], label) if has_header else None
+        remedy = "Mend the header, or say --header no"
+        self.names = check_names(ahead.pop(0)[1], label, remedy) if has_header else None
         self._ahead = ahead
 
     def __enter__(self) -> TextTable:
@@ -76,6 +77,8 @@ class TextTable:
                 ) from None
             if not line:
                 return
+            if "\0" in line:
+                raise TableError(f"{self.label} has a NUL byte, which no text has. Check that it is a table at all.")
             yield line.removeprefix(codecs.BOM_UTF8.decode()) if start else line
             start = False
 
@@ -120,12 +123,3 @@ def looks_like_header(rows: list[list[str]]) -> bool:
     if any(is_number(cell) for row in below for cell in row):
         return True
     return bool(below) and not any(cell == name for row in below for cell, name in zip(row, first, strict=True))
-
-
-def _check_names(names: list[str], label: str) -> list[str]:
-    for k, name in enumerate(names):
-        if not name:
-            raise TableError(f"{label}: column {k} has no name in the header. Name it, or say --header no.")
-        if name in names[:k]:
-            raise TableError(f"{label}: the header has {name!r} twice. Rename one, or say --header no.")
-    return names
