@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 
-from polytrain.tensor_file import DTYPES, pack_tensors, read_header, read_tensors
+from polytrain.tensor_file import DTYPES, pack_tensors, parse_json, read_header, read_tensors
 
 TENSORS = {
     "none": np.zeros((0, 3)),
@@ -28,8 +28,8 @@ def read(raw, limit=10_000):
 
 
 def test_round_trip():
-    found, metadata = read(packed(note="\u00e4 and \ud800"))
-    assert metadata == {"note": "\u00e4 and \ud800"}
+    found, metadata = read(packed(note="\u00e4 and \N{GRINNING FACE}"))
+    assert metadata == {"note": "\u00e4 and \N{GRINNING FACE}"}
     assert found.keys() == TENSORS.keys()
     for name, values in TENSORS.items():
         assert found[name].dtype == values.dtype.newbyteorder("=")
@@ -50,6 +50,21 @@ def test_the_safetensors_package_reads_it():
     found = safetensors.load(packed(note="text"))
     for name, values in TENSORS.items():
         np.testing.assert_array_equal(found[name], values)
+
+
+def test_lines_of_nothing_are_neither_written_nor_read():
+    with pytest.raises(ValueError, match=r"shape \(5, 0\): 5 lines without a number"):
+        packed({"x": np.zeros((5, 0))})
+    raw = packed({"x": np.zeros((0, 5))}).replace(b'"shape":[0,5]', b'"shape":[5,0]')
+    with pytest.raises(ValueError, match=r"shape \(5, 0\): 5 lines without a number"):
+        read(raw)
+
+
+@pytest.mark.parametrize("text", [rb"\ud800", rb"\uDfff", b"\xed\xa0\x80"])
+def test_half_a_character_is_refused(text):
+    with pytest.raises(ValueError, match="half of a character|can't decode"):
+        parse_json(b'["' + text + b'"]')
+    assert parse_json(rb'["\ud83d\ude00", "\\ud800"]') == ["\N{GRINNING FACE}", r"\ud800"]
 
 
 def test_unknown_types_are_not_written():

@@ -9,7 +9,8 @@ Errors are ``ValueError`` and do not name the file; the caller does.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -36,6 +37,7 @@ DTYPES = {
 }
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _MAX_DIMENSIONS = 8
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,18 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON strictly: UTF-8, no NaN or Infinity. Whatever is wrong with the text is a ``ValueError``."""
+    """Parse JSON strictly: no NaN or Infinity, and texts that can be written as UTF-8. What is wrong is a ValueError."""
+    text = text if isinstance(text, str) else text.decode()
     try:
-        return json.loads(text if isinstance(text, str) else text.decode(), parse_constant=_refuse_constant)
+        content = json.loads(text, parse_constant=_refuse_constant)
+        if not text.isascii() or _SURROGATE.search(text):
+            # Half of a pair of surrogates can be neither printed nor stored. Pairs are one character by now.
+            json.dumps(content, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
+    except UnicodeEncodeError as error:
+        raise ValueError(f"a text holds {error.object[error.start]!r}, which is half of a character; rename it") from None
+    return content
 
 
 def _as_place(name: str, entry: Any, n_bytes: int) -> Place:
@@ -80,7 +89,14 @@ def _as_place(name: str, entry: Any, n_bytes: int) -> Place:
         raise ValueError(f"the shape or the offsets of {name!r} are not plausible")
     if not isinstance(entry["dtype"], str):
         raise ValueError(f"the dtype of {name!r} is no string")
+    _check_shape(name, shape)
     return Place(entry["dtype"], tuple(shape), *offsets)
+
+
+def _check_shape(name: str, shape: Sequence[int]) -> None:
+    """Refuse lines of nothing: they take no byte of the file, and may be as many as it likes."""
+    if 0 in shape[1:] and shape[0]:
+        raise ValueError(f"{name!r} has the shape {tuple(shape)}: {shape[0]} lines without a number")
 
 
 def read_header(stream: BinaryIO, n_bytes: int, max_header_bytes: int) -> Header:
@@ -154,6 +170,7 @@ def pack_tensors(tensors: Mapping[str, NDArray], metadata: Mapping[str, str]) ->
         little = tensor.astype(tensor.dtype.newbyteorder("<"), copy=False)
         if little.dtype not in _NAMES:
             raise ValueError(f"{name} has the dtype {tensor.dtype}, which the file format does not know.")
+        _check_shape(name, tensor.shape)
         parts.append(little.tobytes(order="C"))
         start, end = end, end + len(parts[-1])
         header[name] = {"dtype": _NAMES[little.dtype], "shape": list(tensor.shape), "data_offsets": [start, end]}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from polytrain.decisions.decision import Decision, add_squashed, c_votes, normalised, squash
 from polytrain.writing import CWriter, GraphWriter
@@ -45,18 +45,30 @@ class OneVsOne(Decision):
 
     def decide(self, scores: NDArray, n_classes: int) -> NDArray:
         """Votes, with ties broken by the sum of the scores in favour of a class."""
-        code = self.code(n_classes)
-        votes = np.where(scores > 0, 1.0, 0.0).T @ (code > 0) + np.where(scores > 0, 0.0, 1.0).T @ (code < 0)
-        return votes + squash(scores.T @ code)
+        votes, sums = (np.zeros((n_classes, scores.shape[1])) for _ in range(2))
+        for i, against in _by_first(scores, n_classes):
+            won = against > 0
+            votes[i] += won.sum(axis=0)
+            votes[i + 1 :] += ~won
+            sums[i] += against.sum(axis=0)
+            sums[i + 1 :] -= against
+        return np.ascontiguousarray((votes + squash(sums)).T)
 
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
         """Pairwise coupling."""
-        against = np.full((scores.shape[1], n_classes, n_classes), -np.inf)
-        against[:, range(n_classes), range(n_classes)] = 0.0
-        for score, (i, j) in zip(scores, combinations(range(n_classes), 2), strict=True):
-            against[:, i, j] = -score
-            against[:, j, i] = score
-        return normalised(-logsumexp(against, axis=2))
+        top = np.zeros((n_classes, scores.shape[1]))  # the largest exponent, taken out of the sum
+        for i, score in _by_first(scores, n_classes):
+            np.maximum(top[i], -score.min(axis=0), out=top[i])
+            np.maximum(top[i + 1 :], score, out=top[i + 1 :])
+        total = np.exp(-top)
+        for i, score in _by_first(scores, n_classes):
+            total[i] += np.exp(-score - top[i]).sum(axis=0)
+            total[i + 1 :] += np.exp(score - top[i + 1 :])
+        return normalised(-(top + np.log(total)).T)
+
+    def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Both classes of every pair."""
+        return tuple(" vs ".join(pair) for pair in combinations(names, 2))
 
     def add_decision(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
         """Count votes: positive @ (code > 0) + (1 - positive) @ (code < 0)."""
@@ -101,3 +113,12 @@ class OneVsOne(Decision):
                 sum_against += {exp}(-(REAL)code[t * NAME_N_CLASSES + c] * values[t] - top);
         probabilities[c] = -top - {log}(sum_against);
     }}"""
+
+
+def _by_first(scores: NDArray, n_classes: int) -> Iterator[tuple[int, NDArray]]:
+    """Every class but the last, and the scores of its pairs with all later ones: pairs of one class lie together."""
+    start = 0
+    for i in range(n_classes - 1):
+        stop = start + n_classes - 1 - i
+        yield i, scores[start:stop]
+        start = stop

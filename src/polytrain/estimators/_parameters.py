@@ -34,6 +34,8 @@ _SAMPLINGS = ("auto", None)
 
 def check_count(name: str, value: Any, least: int) -> int:
     """Return ``value`` as an int of at least ``least``."""
+    if type(value) is int and value >= least:  # nearly always: the checks below take a while for a million columns
+        return value
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
         kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
         raise ValueError(f"{name} must be {kind}, got {value!r}.")
@@ -69,9 +71,12 @@ def check_map_parameters(
 ) -> tuple[list[int], list[str]]:
     """Return degree and basis of every column; categories have a basis of their own, unless each column is named."""
     check_choice("scale", parameters["scale"], _SCALES)
-    degrees = _per_feature("degree", parameters["degree"], n_features)
-    several = _is_sequence(parameters["degree"])
-    degrees = [check_count(f"degree[{k}]" if several else "degree", degree, 1) for k, degree in enumerate(degrees)]
+    degree = parameters["degree"]
+    if _is_sequence(degree):
+        listed = _per_feature("degree", degree, n_features)
+        degrees = [check_count(f"degree[{k}]", entry, 1) for k, entry in enumerate(listed)]
+    else:
+        degrees = [check_count("degree", degree, 1)] * n_features
     bandwidth = parameters["bandwidth"]
     is_number = isinstance(bandwidth, Real) and not isinstance(bandwidth, bool | np.bool_)
     if not (bandwidth is None or _is_auto(bandwidth) or (is_number and 0 < float(bandwidth) < 1e6)):

@@ -336,10 +336,10 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             return totals.sum() / (len(classes) * totals)
         if not isinstance(self.class_weight, Mapping):
             raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {self.class_weight!r}.")
-        known = classes.tolist()
+        known = dict.fromkeys(classes.tolist())
         missing = [label for label in self.class_weight if label not in known]
         if missing:
-            raise ValueError(f"class_weight names classes that y does not have: {missing}; y has {known}.")
+            raise ValueError(f"class_weight names classes that y does not have: {missing}; y has {list(known)}.")
         given = np.array([float(self.class_weight.get(label, 1.0)) for label in known])
         if not (np.isfinite(given).all() and (given > 0).all()):
             raise ValueError(f"class_weight must be positive finite numbers, got {self.class_weight!r}.")

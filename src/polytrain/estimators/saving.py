@@ -10,6 +10,7 @@ import json
 import math
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, asdict, fields, replace
 from typing import Any
@@ -38,6 +39,7 @@ from polytrain.models import FittedModel, ModelFileError
 from polytrain.models.document import Document
 from polytrain.models.file import FORMAT, read_model_file, write_model_file
 from polytrain.models.fitted_state import describe_fitted, read_fitted
+from polytrain.models.history import describe_history, read_history
 from polytrain.models.values import ValueReader, ValueWriter
 from polytrain.tensor_file import parse_json
 from polytrain.version import __version__
@@ -75,7 +77,12 @@ def save(
     """
     document, tensors = describe(estimator, table, feature_names)
     # What would not load must not be written. Refuse it here, where the model is still at hand.
-    _rebuild("the model cannot be stored", parse_json(json.dumps(document)), dict(tensors), FORMAT)
+    what = "the model cannot be stored"
+    try:
+        content = parse_json(json.dumps(document))
+    except ValueError as error:
+        raise ModelFileError(f"{what}: {error}") from error
+    _rebuild(what, content, dict(tensors), FORMAT)
     write_model_file(path, document, tensors)
 
 
@@ -149,6 +156,7 @@ def describe(
     if fitted.columns is None:
         fitted = replace(fitted, feature_names=None if column_names is None else tuple(column_names))
     described, tensors = describe_fitted(fitted)
+    keys, records = describe_history(estimator.history_)
     document = {
         "writer": f"polytrain {__version__}",
         "estimator": type(estimator).__name__,
@@ -157,12 +165,12 @@ def describe(
         "choice": _describe_choice(estimator.choice_),
         "column_names": column_names,
         **described,
-        "history": list(estimator.history_[0]) if estimator.history_ else [],
+        "history": keys,
         "n_iter": estimator.n_iter_,
         "stop_reason": estimator.stop_reason_,
         "table": table,
     }
-    tensors |= {**_history_columns(estimator.history_), **values.tensors}
+    tensors |= {**records, **values.tensors}
     if isinstance(estimator, _SEARCHES):
         document["alpha"] = estimator.alpha_
         searched = {"alphas": estimator.alphas_, "errors": estimator.errors_, "mean_errors": estimator.mean_errors_}
@@ -218,21 +226,6 @@ def _is_positive(value: Any) -> bool:
     return _is_finite(value) and value > 0
 
 
-def _history_columns(history: list[dict]) -> dict[str, NDArray]:
-    """Records -> one array for each of their keys: integers, floats or tuples of integers."""
-    columns = {}
-    for key in history[0] if history else ():
-        column = [record[key] if record.keys() == history[0].keys() else None for record in history]
-        kinds = {type(value) for value in column}
-        if kinds in ({int}, {tuple}):
-            columns[f"history.{key}"] = np.array(column, dtype=np.int64)
-        elif kinds == {float}:
-            columns[f"history.{key}"] = np.array(column, dtype=np.float64)
-        else:
-            raise ModelFileError(f"history_ holds values of {key!r} that a model file cannot store. Use pickle.")
-    return columns
-
-
 def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[Any, dict[str, Any] | None]:
     """Check a document of this format and its arrays; return the fitted estimator, and JSON about its tables."""
     document = Document(content, tensors)
@@ -253,7 +246,11 @@ def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[An
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     n_trains = model.model_.n_trains
-    _read_history(document, model, n_trains)
+    model.history_ = read_history(document, plan.ranks, n_trains)
+    model.n_iter_ = check_count("n_iter", document.take("n_iter", int), 0)
+    if model.n_iter_ != max(Counter(record["train"] for record in model.history_).values(), default=0):
+        raise ValueError(f"n_iter is {model.n_iter_}, which is not how many sweeps the history has.")
+    model.stop_reason_ = document.take("stop_reason", str)
     if isinstance(model, _SEARCHES):
         _read_cross_validation(document, model)
     table = None
@@ -320,25 +317,6 @@ def _read_plan(document: Document, version: int) -> tuple[TrainPlan, dict[str, A
     if make_wishes(parameters, len(plan.dims), plan.loss, plan.alpha).plan(plan.dims) != plan:
         raise ValueError("the plan contradicts itself.")
     return plan, old
-
-
-def _read_history(document: Document, model: Any, n_trains: int) -> None:
-    columns = {}
-    for key in document.take("history", list):
-        if not isinstance(key, str) or key in columns:
-            raise ValueError(f"the history has no column {key!r:.60}.")
-        columns[key] = document.tensor(f"history.{key}")
-    lengths = {len(column) if column.ndim else -1 for column in columns.values()}
-    if len(lengths) > 1 or any(
-        column.dtype not in (np.float64, np.int64) or not 1 <= column.ndim <= 2 for column in columns.values()
-    ):
-        raise ValueError("the columns of the history do not fit together.")
-    if "train" in columns and ((columns["train"] < 0).any() or (columns["train"] >= n_trains).any()):
-        raise ValueError("the history speaks of trains that are not there.")
-    lists = [map(tuple, column.tolist()) if column.ndim == 2 else column.tolist() for column in columns.values()]
-    model.history_ = [dict(zip(columns, record, strict=True)) for record in zip(*lists, strict=True)]
-    model.n_iter_ = check_count("n_iter", document.take("n_iter", int), 0)
-    model.stop_reason_ = document.take("stop_reason", str)
 
 
 def _read_cross_validation(document: Document, model: Any) -> None:

@@ -247,6 +247,18 @@ class FeatureMap(ABC):
         """The functions as polynomials; None if they are none."""
         return None
 
+    # --- how large values can become ----------------------------------------------------------------------------------
+
+    @property
+    def bound(self) -> float:
+        """What no function exceeds at any value within the range: by default 1."""
+        return 1.0
+
+    def extremes(self) -> NDArray:
+        """Functions (n, P) at a few values where they are large: by default along the range, or around 0."""
+        grid = self.grid(9)
+        return self.values(self.place(np.linspace(-1.0, 1.0, 9) if grid is None else grid))
+
     # --- model files and exports --------------------------------------------------------------------------------------
 
     @classmethod

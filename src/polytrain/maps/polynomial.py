@@ -151,6 +151,10 @@ class PolynomialMap(FeatureMap):
         """The family in powers of the scaled column."""
         return AffinePowers(get_basis(self.basis).to_power_matrix(self.n), self.centre, self.factor)
 
+    def extremes(self) -> NDArray:
+        """The ends of [-1, 1], where all families are largest, also if the range is not known."""
+        return self.values(np.zeros(1) if self.factor == 0 else np.array([-1.0, 1.0]))
+
     @classmethod
     def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], dict[str, NDArray]]:
         """Families by number, sizes, and ranges, which are NaN where there are none."""

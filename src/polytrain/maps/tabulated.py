@@ -16,6 +16,9 @@ __all__ = ["TabulatedMap", "mean_values", "pack_tables", "row_parts", "unpack_ta
 
 # Points of one column; more would only serve to make a small file large.
 _MOST_POINTS = 1 << 16
+# Numbers in tables. Functions have the size of their prior; products and squares of such numbers are far from overflow.
+_LARGEST = 1e100
+_N_EXTREMES = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,6 +117,16 @@ class TabulatedMap(FeatureMap):
         weights = np.append((1.0 - self.missing_weight) * self.weights, self.missing_weight)
         return np.append(places, self.missing_place), weights
 
+    @property
+    def bound(self) -> float:
+        """The largest number of the tables."""
+        return max(float(np.abs(self.table).max()), float(np.abs(self.missing).max()))
+
+    def extremes(self) -> NDArray:
+        """Points where some function is large, and the missing value."""
+        largest = np.abs(self.table).max(axis=0)
+        return np.column_stack([self.table[:, np.argsort(-largest)[:_N_EXTREMES]], self.missing])
+
     def _place_missing(self, column: NDArray, places: NDArray) -> NDArray:
         """Mark in coordinates of a column where it is missing; they get the dtype of the column."""
         places = places.astype(column.dtype, copy=False)
@@ -169,12 +182,16 @@ def unpack_tables(arrays: dict[str, NDArray], count: int) -> list[tuple[NDArray,
     if size.shape != (count, 2) or (size < [[2, 1]]).any() or (size > _MOST_POINTS).any():
         raise ValueError("the sizes of the maps are not plausible.")
     n_functions, n_points = size.T
+    if (n_functions > n_points + 2).any():  # one for each point, the constant, and one for missing values
+        raise ValueError("the maps have more functions than points could tell apart.")
     parts = {"points": n_points, "weights": n_points, "table": n_functions * n_points, "missing": n_functions}
     given = {name: lengths for name, lengths in parts.items() if name in arrays}
     if any(arrays[name].shape != (int(lengths.sum()),) for name, lengths in given.items()):
         raise ValueError("the maps have more or fewer numbers than their sizes say.")
     if not all(np.isfinite(arrays[name]).all() for name in given):
         raise ValueError("the maps contain NaN or infinity.")
+    if any(np.abs(arrays[name]).max() > _LARGEST for name in ("table", "missing") if name in arrays):
+        raise ValueError(f"the functions of the maps should not exceed {_LARGEST:g}.")
     cut = {name: np.split(arrays[name], np.cumsum(lengths)[:-1]) for name, lengths in given.items()}
     gaps = cut.get("missing", [mean_values(n) for n in n_functions.tolist()])
     gap_weights = arrays.get("missing_weight", np.zeros(count))

@@ -43,9 +43,11 @@ def _checksum(header: bytes, body: Any) -> str:
 def write_model_file(path: str | os.PathLike[str], document: dict[str, Any], tensors: dict[str, NDArray]) -> None:
     """Write a document and arrays, atomically."""
     text = json.dumps(document, separators=(",", ":"))
-    header, body = pack_tensors(
-        tensors, {"format": "polytrain", "sha256": _NO_DIGEST, "version": str(FORMAT), "model": text}
-    )
+    metadata = {"format": "polytrain", "sha256": _NO_DIGEST, "version": str(FORMAT), "model": text}
+    try:
+        header, body = pack_tensors(tensors, metadata)
+    except ValueError as error:
+        raise ModelFileError(f"the model cannot be stored: {error}") from error
     if len(header) - 8 > MAX_HEADER_BYTES:
         raise ModelFileError(
             f"names, labels and parameters of the model take {len(header)} bytes of text, more than the "

@@ -7,6 +7,7 @@ Numbers that decide about memory are compared with what is there before they are
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from polytrain.models.document import Document
 from polytrain.models.errors import ModelFileError
 from polytrain.models.fitted import FittedModel
 from polytrain.models.labels import read_labels, write_labels
-from polytrain.models.values import join_cores, split_cores
+from polytrain.models.overflow import overflows
+from polytrain.models.values import join_cores
 
 __all__ = ["describe_fitted", "read_fitted"]
 
@@ -92,6 +94,8 @@ def read_fitted(document: Document, loss: str, dims: tuple[int, ...], version: i
         raise ValueError(f"there should be {len(dims)} feature names.")
     columns = document.take("columns", dict, type(None)) if version >= 4 else None
     ends = _read_ends(document, len(trains), version, old)
+    if overflows(maps, trains, ends["size"], ends["shift"], "classes" in ends):
+        raise ValueError("the scores of the trains are too large for floats in some rows.")
     model = FittedModel.make(loss, maps, trains, feature_names=names, **ends)
     return model if columns is None else replace(model, columns=_read_columns(columns, model))
 
@@ -121,19 +125,28 @@ def _read_trains(cores: NDArray, dims: tuple[int, ...], ranks: NDArray) -> list[
     padded = len(ranks) * float(np.sum(widest[:-1] * np.array(dims) * widest[1:]))
     if padded > max(_FREE_PADDING, _LARGEST_PADDING * cores.size):
         raise ValueError(f"the ranks of the trains differ so much that stacking them takes {padded:.3g} numbers.")
-    parts = np.split(cores, np.cumsum(sizes.sum(axis=1)).astype(np.int64)[:-1])
-    return [split_cores(part, list(dims), row.tolist()) for part, row in zip(parts, ranks, strict=True)]
+    stops = np.cumsum(sizes.ravel()).astype(np.int64).tolist()
+    shapes = zip(ranks[:, :-1].ravel().tolist(), cycle(dims), ranks[:, 1:].ravel().tolist(), strict=False)
+    # Parts of one array that nobody can write to: a copy of each would take more time and memory than its numbers.
+    frozen = np.array(cores, dtype=np.float64)
+    frozen.setflags(write=False)
+    parts = [frozen[a:b].reshape(shape) for a, b, shape in zip([0, *stops], stops, shapes, strict=False)]
+    return [parts[first : first + len(dims)] for first in range(0, len(parts), len(dims))]
 
 
 def _read_maps(document: Document, n_features: int) -> MapList:
     groups = document.take("maps", list)
     maps: list[FeatureMap | None] = [None] * n_features
+    seen: set[str] = set()
     for index, group in enumerate(groups):
         if not isinstance(group, dict) or not {"kind", "count"} <= group.keys() <= {"kind", "count", "entries"}:
             raise ValueError(f"the maps should be described by kind, count and entries, not by {group!r:.60}.")
         kind, count, entries = group["kind"], group["count"], group.get("entries", {})
         if not isinstance(kind, str) or kind not in KINDS or not isinstance(entries, dict):
             raise ValueError(f"there are no maps of the kind {kind!r:.60}; there are {list(KINDS)}.")
+        if kind in seen:
+            raise ValueError(f"the maps of the kind {kind!r} are in two groups; one is for all of them.")
+        seen.add(kind)
         if type(count) is not int or not 1 <= count <= n_features:
             raise ValueError(f"there cannot be {count!r:.60} maps of the kind {kind!r}.")
         columns = np.arange(n_features)

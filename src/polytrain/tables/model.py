@@ -136,7 +136,7 @@ class TableModel:
 
     def _target(self, block: Block, index: int, label: str) -> tuple[NDArray, NDArray, int]:
         """Return targets, for classifiers as indexes of classes; which rows have one; how many lost a dot."""
-        cells, missing = block.columns[index], self.preparation.missing
+        cells, missing = block.columns[index], self.preparation.missing_texts
         classes = getattr(self.estimator, "classes_", None)
         if classes is not None and classes.dtype.kind in "UO":
             known = {str(name): k for k, name in enumerate(classes)}

@@ -7,8 +7,9 @@ feature of 0 and 1 per category.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class NumberColumn:
         """Names of the features that the column becomes."""
         return [self.name, f"{self.name} is missing"] if self.marked else [self.name]
 
-    def encode(self, block: Block, index: int, missing: Sequence[str], where: str, unknown: str) -> NDArray:
+    def encode(self, block: Block, index: int, missing: Collection[str], where: str, unknown: str) -> NDArray:
         """Features (N, 1 or 2) of the column at ``index``."""
         cells = block.columns[index]
         values, wrong = as_numbers(truth_as_numbers(cells) if self.has_truth else cells, missing)
@@ -100,7 +101,7 @@ class CategoryColumn:
         names = [f"{self.name}={category}" for category in self.categories]
         return [*names, f"{self.name} is missing"] if self.marked else names
 
-    def encode(self, block: Block, index: int, missing: Sequence[str], where: str, unknown: str) -> NDArray:
+    def encode(self, block: Block, index: int, missing: Collection[str], where: str, unknown: str) -> NDArray:
         """Features (N, 1 or one per category) of the column at ``index``."""
         cells = as_text(block.columns[index], missing)
         numbers = self._numbers(cells)
@@ -167,6 +168,11 @@ class Preparation:
     named: bool
     n_columns: int
     missing: tuple[str, ...]
+
+    @cached_property
+    def missing_texts(self) -> frozenset[str]:
+        """The same texts, for cells to be looked up in."""
+        return frozenset(self.missing)
 
     @classmethod
     def of_estimator(cls, model: Any) -> Preparation:
@@ -252,7 +258,7 @@ class Preparation:
     def encode(self, block: Block, indexes: Sequence[int], where: str, unknown: str = "error") -> NDArray:
         """Features of a block, shape (N, d); ``unknown`` is what new categories are: an "error", or to "ignore"."""
         parts = [
-            column.encode(block, index, self.missing, where, unknown)
+            column.encode(block, index, self.missing_texts, where, unknown)
             for column, index in zip(self.columns, indexes, strict=True)
         ]
         return np.concatenate(parts, axis=1)

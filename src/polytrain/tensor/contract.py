@@ -24,6 +24,8 @@ Functions = Callable[[NDArray], NDArray]
 _BLOCK_ROWS, _LEAST_BLOCK_ROWS = 1000, 250
 # Bytes of what all trains of a group make of one block: many trains are taken in groups.
 _GROUP_BYTES = 4 << 20
+# Scores of all trains on one block, which very many trains would make too many.
+_BLOCK_SCORES = 1 << 24
 
 
 def khatri_rao(side: NDArray, values: NDArray, out: NDArray | None = None) -> NDArray:
@@ -97,7 +99,8 @@ class TrainStack:
     def block_rows(self) -> int:
         """Rows that are evaluated at once; rounding depends on where blocks begin, and on nothing else."""
         largest = max(matrices[0].size for matrices in self._matrices)
-        return min(_BLOCK_ROWS, max(_LEAST_BLOCK_ROWS, piece_rows(largest)))
+        size = min(_BLOCK_ROWS, max(_LEAST_BLOCK_ROWS, piece_rows(largest)))
+        return max(1, min(size, _BLOCK_SCORES // self._n_trains))
 
     def evaluate(
         self, X: NDArray, to_columns: Callable[[NDArray], NDArray] = _transpose, n_threads: int = 1
