@@ -12,6 +12,7 @@ import pytest
 from polytrain.cli import main
 from polytrain.datasets import DataNotFoundError
 from polytrain.experiments import digit_rows, plots
+from processes import running
 
 FAST = ["--loss", "squared", "--folds", "2", "--alphas", "1e-3"]
 SMALL = ["reproduce", "digits", "--features", "pca", "--jobs", "1", *FAST]
@@ -93,21 +94,28 @@ def test_without_matplotlib_there_are_no_plots_but_a_word(capsys, tmp_path, monk
 
 def start(out, jobs="1"):
     command = [sys.executable, "-m", "polytrain", *SMALL, *ROWS, "--jobs", jobs, "--out", str(out)]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=dict(os.environ)
-    )
+    return running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
-def stop_after(process, n_rows, number, whole_group):
-    """Wait for rows on stdout, send a signal, and return the exit code and stderr."""
-    for _ in range(2 + n_rows):
-        assert process.stdout.readline()
-    if whole_group:  # as a terminal does on Ctrl-C
-        os.killpg(process.pid, number)
-    else:
-        os.kill(process.pid, number)
-    _, err = process.communicate(timeout=100)
+def stop_after(out, n_rows, number, whole_group, jobs="1"):
+    """Start the command, wait for rows on stdout, send a signal, and return the exit code and stderr."""
+    with start(out, jobs) as process:
+        for _ in range(2 + n_rows):
+            assert process.stdout.readline()
+        if whole_group:  # as a terminal does on Ctrl-C
+            os.killpg(process.pid, number)
+        else:
+            os.kill(process.pid, number)
+        _, err = process.communicate(timeout=100)
     return process.returncode, err
+
+
+def finish(out):
+    """Run the command to its end, and return stdout and stderr."""
+    with start(out) as process:
+        table, err = process.communicate(timeout=200)
+    assert process.returncode == 0, err
+    return table, err
 
 
 def without_seconds(out):
@@ -117,16 +125,11 @@ def without_seconds(out):
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     out = tmp_path_factory.mktemp("undisturbed")
-    process = start(out)
-    table, err = process.communicate(timeout=200)
-    assert process.returncode == 0, err
-    return out, table
+    return out, finish(out)[0]
 
 
 def finish_and_compare(out, undisturbed, n_kept, before):
-    process = start(out)
-    table, err = process.communicate(timeout=200)
-    assert process.returncode == 0, err
+    table, err = finish(out)
     kept = int(err.split(" of them finished before")[0].split()[-1])
     assert n_kept <= kept < 4
     rows = json.loads((out / "results.json").read_text())
@@ -137,8 +140,7 @@ def finish_and_compare(out, undisturbed, n_kept, before):
 
 
 def test_ctrl_c_keeps_finished_rows_and_says_how_to_go_on(tmp_path, undisturbed):
-    process = start(tmp_path)
-    code, err = stop_after(process, 1, signal.SIGINT, whole_group=True)
+    code, err = stop_after(tmp_path, 1, signal.SIGINT, whole_group=True)
     assert code == 130
     assert "Traceback" not in err
     assert f"finished rows are kept in {tmp_path}" in err.splitlines()[-1]
@@ -150,7 +152,7 @@ def test_ctrl_c_keeps_finished_rows_and_says_how_to_go_on(tmp_path, undisturbed)
 
 def test_sigkill_keeps_finished_rows(tmp_path, undisturbed):
     for n_rows in (1, 2):
-        code, _ = stop_after(start(tmp_path), n_rows, signal.SIGKILL, whole_group=False)
+        code, _ = stop_after(tmp_path, n_rows, signal.SIGKILL, whole_group=False)
         assert code == -signal.SIGKILL
     before = json.loads((tmp_path / "results.json").read_text())
     assert 2 <= len(before) < 4
@@ -159,7 +161,7 @@ def test_sigkill_keeps_finished_rows(tmp_path, undisturbed):
 
 @pytest.mark.slow
 def test_ctrl_c_with_worker_processes(tmp_path, undisturbed):
-    code, err = stop_after(start(tmp_path, jobs="2"), 1, signal.SIGINT, whole_group=True)
+    code, err = stop_after(tmp_path, 1, signal.SIGINT, whole_group=True, jobs="2")
     assert code == 130
     assert "run again: polytrain" in err
     finish_and_compare(tmp_path, undisturbed, 1, json.loads((tmp_path / "results.json").read_text()))

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from polytrain.cli import main
+from processes import running
 
 GIVEN = ["--basis", "spline", "--bandwidth", "1", "--rank", "2", "--alpha", "1e-3", "--folds", "0", "--quiet"]
 FIT = ["--target", "y", "--loss", "squared", *GIVEN]
@@ -230,15 +231,11 @@ def test_interrupted_fit_leaves_nothing(tmp_path):
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "big.npz", X=rng.normal(size=(60_000, 40)), y=rng.integers(0, 4, 60_000))
     command = [sys.executable, "-u", "-m", "polytrain", "fit", "big.npz", "--target", "y", "--rank", "20", "--out", "m"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
+    with running(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert "60000 rows" in process.stderr.readline()  # the fit begins
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-        process.wait()
     assert process.returncode == 130
     assert out == ""
     assert err.splitlines()[-1] == "polytrain: interrupted."

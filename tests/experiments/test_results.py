@@ -11,6 +11,7 @@ import pytest
 
 from polytrain.atomic_file import write_atomically
 from polytrain.experiments.results import COLUMNS, JobStore, markdown_table, rows_as_csv
+from processes import running
 
 KEY = {"kind": "row", "d": 20, "alphas": [0.1, 0.01]}
 
@@ -85,11 +86,11 @@ for number in range(10**9):
 def test_a_kill_while_writing_leaves_a_whole_file(tmp_path):
     path = tmp_path / "numbers.json"
     for delay in (0.05, 0.13):
-        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE)
-        assert writer.stdout.readline() == b"writing\n"
-        time.sleep(delay)
-        os.kill(writer.pid, signal.SIGKILL)
-        writer.communicate()
+        with running([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE) as writer:
+            assert writer.stdout.readline() == b"writing\n"
+            time.sleep(delay)
+            os.kill(writer.pid, signal.SIGKILL)
+            writer.communicate()
         assert writer.returncode == -signal.SIGKILL
         numbers = json.loads(path.read_text())
         assert len(numbers) == 200_000

@@ -16,6 +16,7 @@ from polytrain import TensorTrainRegressor
 from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
 from polytrain.tensor import clip_ranks
 from power_models import CLASSIFIER_POWERS, power_classifier
+from processes import running
 
 
 class Stopped(Exception):
@@ -114,7 +115,7 @@ np.savez(sys.argv[2], *model.trains_[0].cores)
 def _run(folder, result):
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-c", SCRIPT, str(folder), str(result)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
+    return running(command, stdout=subprocess.PIPE, env=environment, text=True)
 
 
 @pytest.mark.slow
