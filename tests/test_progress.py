@@ -79,3 +79,14 @@ def test_logger_is_left_as_it_was(monkeypatch):
         raise RuntimeError
     assert logger.level == level
     assert logger.handlers == handlers
+
+
+def test_fits_that_overlap_leave_the_log_as_it_was():
+    before = logger.level, list(logger.handlers)
+    one, other = SweepProgress(1, 1, 2), SweepProgress(1, 1, 2)
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    assert logger.isEnabledFor(logging.INFO)
+    other.__exit__(None, None, None)
+    assert (logger.level, list(logger.handlers)) == before

@@ -56,6 +56,8 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
+            if not temporary.exists():
+                _give_name(stream.fileno(), temporary)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -136,13 +138,30 @@ def _create_like(temporary: Path, path: Path) -> BinaryIO:
     try:
         old = path.stat()
     except FileNotFoundError:
-        return open(temporary, "xb")
+        return open(temporary, "xb", opener=lambda name, flags: _create(name, flags, 0o666))
     return open(temporary, "xb", opener=lambda name, flags: _create_private(name, flags, old))
+
+
+def _create(name: str, flags: int, mode: int) -> int:
+    """Create a file that has no name until it is complete, where the system knows such: a crash leaves nothing."""
+    if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
+        with suppress(OSError):  # not every file system does
+            return os.open(os.path.dirname(name), os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, mode)
+    return os.open(name, flags, mode)
+
+
+def _give_name(descriptor: int, path: Path) -> None:
+    """Give an open file without a name one."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:  # Python follows the link of an open file only if a folder is given, though it plays no part
+        os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
 
 
 def _create_private(name: str, flags: int, old: os.stat_result) -> int:
     """Create a file for its owner alone, and then let those in who may read the old one."""
-    descriptor = os.open(name, flags, 0o600)
+    descriptor = _create(name, flags, 0o600)
     if os.name == "posix":
         mode = old.st_mode & 0o777
         with suppress(OSError):  # only root may give files away, and others may choose among their groups

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
@@ -14,24 +15,38 @@ logger = logging.getLogger("polytrain")
 
 
 class _Shown:
-    """Makes the log visible while something is shown, if nobody has configured logging."""
+    """Makes the log visible while something is shown, if nobody has configured logging.
+
+    The log is one for the whole process: the first to show something changes it, the last to end changes it back.
+    """
+
+    _lock, _n_showing = threading.Lock(), 0
+    _handler: logging.Handler | None = None
+    _level = logging.NOTSET
 
     def __init__(self, verbose: int) -> None:
         self._verbose = verbose
-        self._handler: logging.Handler | None = None
-        self._level = logging.NOTSET
 
     def _show_log(self) -> None:
-        self._level = logger.level
-        logger.setLevel(logging.INFO)
-        if not logger.hasHandlers():  # nobody configured logging, yet the user asked to see something
-            self._handler = logging.StreamHandler(sys.stderr)
-            logger.addHandler(self._handler)
+        with _Shown._lock:
+            _Shown._n_showing += 1
+            if _Shown._n_showing > 1:
+                return
+            _Shown._level = logger.level
+            logger.setLevel(logging.INFO)
+            if not logger.hasHandlers():  # nobody configured logging, yet the user asked to see something
+                _Shown._handler = logging.StreamHandler(sys.stderr)
+                logger.addHandler(_Shown._handler)
 
     def _hide_log(self) -> None:
-        logger.setLevel(self._level)
-        if self._handler is not None:
-            logger.removeHandler(self._handler)
+        with _Shown._lock:
+            _Shown._n_showing -= 1
+            if _Shown._n_showing:
+                return
+            logger.setLevel(_Shown._level)
+            if _Shown._handler is not None:
+                logger.removeHandler(_Shown._handler)
+                _Shown._handler = None
 
 
 class ChoiceProgress(_Shown):

@@ -74,7 +74,9 @@ def parse_json(text: str | bytes) -> Any:
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
     except UnicodeEncodeError as error:
-        raise ValueError(f"a text holds {error.object[error.start]!r}, which is half of a character; rename it") from None
+        raise ValueError(
+            f"a text holds {error.object[error.start]!r}, which is half of a character; rename it"
+        ) from None
     return content
 
 
