@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,9 +20,6 @@ from polytrain.tensor import TensorTrain
 from polytrain.tensor.contract import TrainStack
 
 __all__ = ["FittedModel", "fitted_model"]
-
-# Scores that decisions look at together: with very many trains, few rows at a time.
-_MOST_SCORES = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,32 +189,24 @@ class FittedModel:
             values += self.shift[:, None]
         return values
 
-    def _of_scores(self, X: NDArray, n_threads: int, ask: Callable[[NDArray], NDArray]) -> NDArray:
-        """What ``ask`` makes of scores (n_trains, N), rows first; of many trains for some rows after the others."""
-        most = max(1, _MOST_SCORES // self.n_trains)
-        parts = [ask(self.scores(X[first : first + most], n_threads)) for first in range(0, max(1, len(X)), most)]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
     def decide(self, X: NDArray, n_threads: int = 1) -> NDArray:
         """What ``decision_function`` returns for checked rows."""
-        return self._of_scores(X, n_threads, lambda scores: self._decision.decide(scores, self._n_classes))
+        return self._decision.decide(self.scores(X, n_threads), self._n_classes)
 
     def predict(self, X: NDArray, n_threads: int = 1) -> NDArray:
         """Labels (N,), numbers (N,), or numbers (N, n_outputs) of checked rows."""
-        if self.classes is None:
-            scores = self.scores(X, n_threads)
-            return scores[0] if self.one_output else np.ascontiguousarray(scores.T)
-        decision, n_classes = self._decision, self._n_classes
-        found = self._of_scores(X, n_threads, lambda scores: decision.choose(decision.decide(scores, n_classes)))
-        return self.classes[found]
+        if self.classes is not None:
+            return self.classes[self._decision.choose(self.decide(X, n_threads))]
+        scores = self.scores(X, n_threads)
+        return scores[0] if self.one_output else np.ascontiguousarray(scores.T)
 
     def probabilities(self, X: NDArray, n_threads: int = 1) -> NDArray:
         """Probabilities (N, m) of checked rows."""
-        return self._of_scores(X, n_threads, lambda scores: self._decision.probabilities(scores, self._n_classes))
+        return self._decision.probabilities(self.scores(X, n_threads), self._n_classes)
 
     def log_probabilities(self, X: NDArray, n_threads: int = 1) -> NDArray:
         """Log-probabilities (N, m) of checked rows."""
-        return self._of_scores(X, n_threads, lambda scores: self._decision.log_probabilities(scores, self._n_classes))
+        return self._decision.log_probabilities(self.scores(X, n_threads), self._n_classes)
 
     @property
     def _decision(self) -> Decision:

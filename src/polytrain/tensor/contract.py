@@ -22,8 +22,6 @@ Functions = Callable[[NDArray], NDArray]
 
 # Rows per block: enough to make the overhead of a call small, few enough for the block's arrays to stay in cache.
 _BLOCK_ROWS, _LEAST_BLOCK_ROWS = 1000, 250
-# Numbers of a block's largest array, which very many trains would make too large.
-_BLOCK_NUMBERS = 1 << 24
 
 
 def khatri_rao(side: NDArray, values: NDArray, out: NDArray | None = None) -> NDArray:
@@ -103,7 +101,6 @@ class TrainStack:
         result = np.empty((self._n_trains, len(X)), dtype=self._dtype)
         largest = max(matrices[0].size for matrices in self._matrices)
         size = min(_BLOCK_ROWS, max(_LEAST_BLOCK_ROWS, piece_rows(largest)))
-        size = max(1, min(size, _BLOCK_NUMBERS // (self._n_trains * max(m.shape[2] for m in self._matrices))))
         starts = range(0, len(X), size)
         n_threads = max(1, min(n_threads, len(starts)))
 
