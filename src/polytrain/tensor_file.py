@@ -64,7 +64,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON strictly: no NaN or Infinity, and texts that can be written as UTF-8. What is wrong is a ValueError."""
+    """Parse JSON strictly: no NaN or Infinity, no text that UTF-8 cannot hold. What is wrong is a ``ValueError``."""
     text = text if isinstance(text, str) else text.decode()
     try:
         content = json.loads(text, parse_constant=_refuse_constant)

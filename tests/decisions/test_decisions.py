@@ -109,7 +109,7 @@ def test_hamming_distance_outweighs_any_margin():
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("size", [1.0, 50.0, 1e5])
+@pytest.mark.parametrize("size", [1.0, 50.0, 1e5, 1e25, 1e290])
 def test_probabilities_sum_to_one_and_are_finite(name, size):
     m = 5
     scores = size * np.random.default_rng(0).standard_normal((_n_trains(name, m), 100))
@@ -188,3 +188,9 @@ def test_trains_are_named_by_what_a_high_score_speaks_for():
     assert OneVsRest().train_names(names) == ("a", "b", "c")
     assert OneVsOne().train_names(names) == ("a vs b", "a vs c", "b vs c")
     assert BinaryCode().train_names(names) == ("b vs a/c", "c vs a/b")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_classes_that_are_all_very_unlikely(name):
+    logs = get_decision(name, 3).log_probabilities(np.full((_n_trains(name, 3), 2), -1e20), 3)
+    np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, atol=1e-12)

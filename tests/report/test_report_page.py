@@ -10,8 +10,10 @@ import pytest
 from browser import BROWSER, DRIVER, open_browser
 from sklearn.datasets import load_digits, load_iris
 
+import polytrain
 from polytrain.cli import main
 
+DATA = Path(__file__).parents[1] / "data"
 SECTIONS = ("Data and model", "Errors", "Convergence", "Importances", "Strongest terms", "Cost")
 NASTY = '<script>alert("1")</script>&'
 
@@ -237,3 +239,16 @@ def test_in_a_browser(pages, browser, tmp_path, name, width, dark):
     )
     browser.screenshot(tmp_path / "page.png")
     assert (tmp_path / "page.png").stat().st_size > 20_000
+
+
+def test_a_model_of_the_first_format(tmp_path):
+    """It does not know how many rows its sweeps saw."""
+    model = polytrain.load(DATA / "format1.polytrain")
+    rows = np.random.default_rng(0).normal(size=(20, model.n_features_in_))
+    labels = np.resize(model.classes_, 20)
+    table = [[*model.feature_names_in_, "target"], *([*row, label] for row, label in zip(rows, labels, strict=True))]
+    (tmp_path / "rows.csv").write_text(as_csv(table))
+    page = tmp_path / "page.html"
+    command = ["report", str(DATA / "format1.polytrain"), str(tmp_path / "rows.csv"), "--target", "target"]
+    assert main([*command, "--header", "yes", "--out", str(page)]) == 0
+    assert "Convergence" in page.read_text()

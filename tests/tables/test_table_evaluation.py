@@ -76,3 +76,12 @@ def test_several_outputs_are_predicted_but_not_evaluated(tmp_path, capsysbinary)
     assert len(lines) == 41
     with pytest.raises(TableError, match="the model predicts 2 numbers per row, and a table has one target"):
         make_errors(load_table_model(tmp_path / "model"))
+
+
+def test_squares_that_overflow():
+    y = 1e200 * X[:, 0]
+    estimator = TensorTrainRegressor(basis="power", rank=2, alpha=1e-2, max_sweeps=1, random_state=0).fit(X, y)
+    figures, expected = count(estimator, y).summary(), count(estimator.fit(X, X[:, 0]), X[:, 0]).summary()
+    for name in ("rmse", "mae", "largest_error"):
+        assert figures[name] == pytest.approx(1e200 * expected[name], rel=1e-6)
+    assert figures["r2"] == pytest.approx(expected["r2"])

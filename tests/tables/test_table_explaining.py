@@ -155,3 +155,12 @@ def test_row_sample_is_even(block, n):
     assert found[0] == 0
     assert len(set(np.diff(found))) <= 1
     assert n - found[-1] <= max(1, np.diff(found).max(initial=1))
+
+
+def test_terms_of_huge_scores(data):
+    """Their variance exceeds the largest float; shares of it do not."""
+    model, X = data
+    y = 1e200 * model.estimator.predict(X)
+    huge = TensorTrainRegressor(**model.estimator.get_params()).fit(X, y)
+    terms = strongest_terms(TableModel(huge, model.preparation, {}), X, 3)
+    assert terms.shares == pytest.approx(strongest_terms(model, X, 3).shares, rel=1e-3)

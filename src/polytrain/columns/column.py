@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns.cells import Cells
-from polytrain.columns.scalars import Level, show, sort_levels, text_of
+from polytrain.columns.scalars import Level, check_hashes, show, sort_levels, text_of
 
 __all__ = ["KINDS", "CategoryColumn", "Column", "DateColumn", "NumberColumn", "column_from_json", "fit_column"]
 
@@ -197,6 +197,7 @@ class CategoryColumn(Column):
             if as_text and not isinstance(level, str):
                 raise ValueError(f"the levels of {where} must be text, because as_text is true, got {show(entry)}.")
             levels.append(level)
+        check_hashes(levels, f"the list of levels of {where}")
         if len(set(levels)) != len(levels) or sort_levels(set(levels)) != tuple(levels):
             raise ValueError(f"the levels of {where} must differ, and be numbers in order, then text in order.")
         return cls(entries["name"], tuple(levels), as_text)

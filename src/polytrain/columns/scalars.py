@@ -6,13 +6,26 @@ Everything here is done once per different value, never once per row.
 from __future__ import annotations
 
 import datetime
+from collections import Counter
+from collections.abc import Hashable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Level", "date_of", "is_missing", "level_of", "number_of", "show", "sort_levels", "sort_of", "text_of"]
+__all__ = [
+    "Level",
+    "check_hashes",
+    "date_of",
+    "is_missing",
+    "level_of",
+    "number_of",
+    "show",
+    "sort_levels",
+    "sort_of",
+    "text_of",
+]
 
 #: What tells the categories of a column apart: plain Python values.
 Level = str | float | int | bool
@@ -26,6 +39,7 @@ _SORTS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("complex", (complex, np.complexfloating)),
 )
 _LONGEST_SHOWN = 60
+_MOST_ALIKE = 100
 _found_sorts: dict[type, str] = {}
 
 
@@ -149,6 +163,22 @@ def sort_levels(levels: set[Level]) -> tuple[Level, ...]:
     numbers = {level for level in levels if not isinstance(level, str)}
     texts: Any = levels - numbers
     return (*sorted(numbers), *sorted(texts))
+
+
+def check_hashes(values: Iterable[Hashable], what: str) -> None:
+    """Refuse values of which many have one hash, as multiples of 2**61 - 1 have: no dict could tell them apart in time.
+
+    Examples
+    --------
+    >>> from polytrain.columns.scalars import check_hashes
+    >>> check_hashes([k * (2**61 - 1) for k in range(1000)], "the list")
+    Traceback (most recent call last):
+        ...
+    ValueError: the list has 1000 values with the same hash; at most 100 are allowed.
+    """
+    alike = max(Counter(map(hash, values)).values(), default=0)
+    if alike > _MOST_ALIKE:
+        raise ValueError(f"{what} has {alike} values with the same hash; at most {_MOST_ALIKE} are allowed.")
 
 
 def show(value: Any) -> str:

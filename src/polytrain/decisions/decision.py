@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from polytrain.writing import CWriter, GraphWriter
 
@@ -106,7 +105,9 @@ class Decision(ABC):
 
 def normalised(logs: NDArray) -> NDArray:
     """Subtract what makes the probabilities of every row sum to 1."""
-    return logs - logsumexp(logs, axis=1, keepdims=True)
+    # The largest one first: beside 1e18 the logarithm of a sum is nothing.
+    logs = logs - logs.max(axis=1, keepdims=True)
+    return logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
 
 
 def squash(sums: NDArray) -> NDArray:

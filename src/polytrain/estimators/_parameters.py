@@ -172,6 +172,8 @@ def given_starts(init: Any, n_trains: int, dims: tuple[int, ...]) -> list[Sequen
     for index, train in enumerate(init):
         if not isinstance(train, TensorTrain) and not _is_sequence(train):
             raise ValueError(f"init[{index}] must be a TensorTrain or a list of cores, got {train!r}.")
+        if not isinstance(train, TensorTrain) and len(train) != len(dims):
+            raise ValueError(f"init[{index}] has {len(train)} cores but there are {len(dims)} features; give one each.")
     trains = [train if isinstance(train, TensorTrain) else TensorTrain(train) for train in init]
     for index, train in enumerate(trains):
         if train.dims != dims:

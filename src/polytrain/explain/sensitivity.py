@@ -32,7 +32,7 @@ class SobolIndices:
     mean : ndarray of shape (n_trains,)
         Mean of the polynomial, with a regressor's intercept.
     variance : ndarray of shape (n_trains,)
-        Its variance.
+        Its variance; infinite if it exceeds the largest float.
     first : ndarray of shape (n_trains, d)
         Main effects: share of the variance that one feature makes alone.
     second : ndarray of shape (n_trains, d, d)
@@ -43,6 +43,8 @@ class SobolIndices:
         Names of the features.
     train_names : tuple of n_trains str
         What a high value of each polynomial speaks for.
+    deviation : ndarray of shape (n_trains,)
+        Standard deviation of the polynomial, which is finite where its variance may not be.
     """
 
     mean: NDArray
@@ -52,6 +54,7 @@ class SobolIndices:
     total: NDArray
     feature_names: tuple[str, ...]
     train_names: tuple[str, ...]
+    deviation: NDArray
 
     @property
     def higher(self) -> NDArray:
@@ -139,8 +142,11 @@ def sobol_indices(
         )
         for train in view.trains
     ]
-    mean, variance, first, second, total = (np.array(part) for part in zip(*shares, strict=True))
-    return SobolIndices(mean + view.shift, variance, first, second, total, view.feature_names, view.train_names)
+    mean, deviation, first, second, total = (np.array(part) for part in zip(*shares, strict=True))
+    with np.errstate(over="ignore"):
+        variance = np.square(deviation)
+    names = view.feature_names, view.train_names
+    return SobolIndices(mean + view.shift, variance, first, second, total, *names, deviation)
 
 
 def feature_importances(
@@ -185,7 +191,7 @@ def feature_importances(
 
 
 def _variance_shares(cores: list[NDArray]) -> tuple[float, float, NDArray, NDArray, NDArray]:
-    """Mean, variance and indices of a train in orthonormal functions, the constant first in every core.
+    """Mean, standard deviation and indices of a train in orthonormal functions, the constant first in every core.
 
     Shapes: -> scalar, scalar, first (d,), second (d, d), total (d,).
     """
@@ -212,8 +218,8 @@ def _variance_shares(cores: list[NDArray]) -> tuple[float, float, NDArray, NDArr
     variance = _variance(cores)
     scale = 1.0 / variance if variance > 0 else 0.0
     exact_mean = float(scale_exponent(np.asarray(mean), exponent))
-    exact_variance = float(scale_exponent(np.asarray(variance), 2 * exponent))
-    return exact_mean, exact_variance, first * scale, (second + second.T) * scale, total * scale
+    deviation = float(scale_exponent(np.sqrt(variance), exponent))
+    return exact_mean, deviation, first * scale, (second + second.T) * scale, total * scale
 
 
 def _suffix_constants(cores: Sequence[NDArray]) -> list[NDArray]:

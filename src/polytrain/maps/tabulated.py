@@ -16,8 +16,8 @@ __all__ = ["TabulatedMap", "mean_values", "pack_tables", "row_parts", "unpack_ta
 
 # Points of one column; more would only serve to make a small file large.
 _MOST_POINTS = 1 << 16
-# Numbers in tables. Functions have the size of their prior; products and squares of such numbers are far from overflow.
-_LARGEST = 1e100
+# Numbers in tables. Functions have the size of their prior; float32 has room for many times this one.
+_LARGEST = 1e30
 _N_EXTREMES = 8
 
 

@@ -18,6 +18,7 @@ _NUMBERS = tuple(dtype.name for dtype in DTYPES.values())
 _DATES = re.compile(r"datetime64\[(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]", re.ASCII)
 _TEXT = re.compile(r"str([1-9][0-9]{0,5})", re.ASCII)
 _MAX_TEXT_BYTES = 1 << 26
+_FREE_WIDTH, _LARGEST_PADDING = 4096, 16
 
 
 def write_labels(classes: NDArray) -> tuple[dict[str, Any], dict[str, NDArray]]:
@@ -62,7 +63,8 @@ def _read_text(kind: str, labels: Any) -> NDArray:
         classes[:] = labels
         return classes
     match = _TEXT.fullmatch(kind)
-    width = int(match[1]) if match else 0
-    if not max(map(len, labels), default=0) <= width or 4 * width * len(labels) > _MAX_TEXT_BYTES or not match:
+    width, longest = int(match[1]) if match else 0, max(map(len, labels), default=0)
+    most = max(_FREE_WIDTH, _LARGEST_PADDING * longest)  # every prediction of a label is so wide
+    if not longest <= width <= most or 4 * width * len(labels) > _MAX_TEXT_BYTES or not match:
         raise ValueError(f"the labels do not fit the type {kind!r:.60}.")
     return np.array(labels, dtype=f"U{width}")

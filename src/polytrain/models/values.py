@@ -29,6 +29,7 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
+from polytrain.columns.scalars import check_hashes
 from polytrain.models.errors import ModelFileError
 from polytrain.tensor import TensorTrain
 from polytrain.tensor_file import DTYPES
@@ -194,6 +195,7 @@ class ValueReader:
         pairs = [self._list(item, depth + 1, 2) for item in self._plain_list(content)]
         if any(key is not None and not isinstance(key, bool | int | float | str | np.generic) for key, _ in pairs):
             raise ValueError("a key of a dict is no scalar")
+        check_hashes((key for key, _ in pairs), "a dict")
         return dict(pairs)
 
     @staticmethod

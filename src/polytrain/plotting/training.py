@@ -79,12 +79,10 @@ class ConvergenceDisplay:
         view = read_model(estimator)
         if quantity not in _QUANTITIES:
             raise ValueError(f"quantity must be one of {list(_QUANTITIES)}, got {quantity!r}.")
-        curves = []
-        for index in range(len(view.trains)):
-            records = [record for record in view.model.history_ if record["train"] == index]
-            curves.append(
-                (np.array([record["sweep"] for record in records]), np.array([record[quantity] for record in records]))
-            )
+        points: list[list[tuple[int, float]]] = [[] for _ in view.trains]
+        for record in view.model.history_:
+            points[record["train"]].append((record["sweep"], record[quantity]))
+        curves = [(np.array([sweep for sweep, _ in line]), np.array([value for _, value in line])) for line in points]
         if not any(len(sweeps) for sweeps, _ in curves):
             raise ValueError(
                 "the model made no sweep: it is what sweeps would start from, so there is no history to draw."

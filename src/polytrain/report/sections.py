@@ -203,10 +203,9 @@ def convergence(model: TableModel) -> str:
         start = "the exact solution" if model.estimator.plan_.init == "dual" else "the linear start"
         return section("Convergence", paragraph(f"The model made no sweep: it is {start}."))
     names = read_model(model.estimator).train_names
-    series: list[tuple[str, list[tuple[float, float]]]] = []
-    for index, name in enumerate(names):
-        records = [record for record in history if record["train"] == index]
-        series.append((name, [(float(record["sweep"]), float(record["objective"])) for record in records]))
+    series: list[tuple[str, list[tuple[float, float]]]] = [(name, []) for name in names]
+    for record in history:
+        series[record["train"]][1].append((float(record["sweep"]), float(record["objective"])))
     sweeps = sorted({int(record["sweep"]) for record in history})
     chart = line_chart(
         "Convergence",
@@ -227,7 +226,7 @@ def convergence(model: TableModel) -> str:
         else ""
     )
     rows = [
-        (names[record["train"]], str(record["sweep"]), number(record["objective"]), number(record["n_rows"]),
+        (names[record["train"]], str(record["sweep"]), number(record["objective"]), number(record.get("n_rows")),
          f"{record['seconds']:.2f}")
         for record in history[:200]
     ]  # fmt: skip

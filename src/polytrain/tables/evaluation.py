@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from polytrain.tables.model import TableModel
 
 __all__ = ["ClassificationErrors", "RegressionErrors", "make_errors"]
 
+# Its square is still a number.
+_MOST_RATIO = 1e150
 # Probabilities are counted in this many bins, of which a plot may join some.
 N_BINS = 20
 
@@ -101,8 +104,7 @@ class RegressionErrors:
         self._estimator = model.estimator
         self._centre = float(model.estimator.intercept_)  # keeps the sums of squares from cancelling
         self.n = 0
-        self._sums = np.zeros(4)
-        self.largest = 0.0
+        self._error = self._size = self._mean_error = self._mean = self.largest = 0.0
         self._sample: list[NDArray] = []
         self._n_sample = 0
 
@@ -111,7 +113,12 @@ class RegressionErrors:
         guess = self._estimator.predict(X)
         residual, centred = guess - y, y - self._centre
         self.n += len(y)
-        self._sums += [(residual**2).sum(), np.abs(residual).sum(), centred.sum(), (centred**2).sum()]
+        part = len(y) / self.n
+        # Means of all rows so far, and roots of means of squares: sums and squares of large numbers would overflow.
+        self._mean_error += part * (float(np.mean(np.abs(residual))) - self._mean_error)
+        self._mean += part * (float(np.mean(centred)) - self._mean)
+        self._error = _joint_root(self._error, _root_mean_square(residual), part)
+        self._size = _joint_root(self._size, _root_mean_square(centred), part)
         self.largest = max(self.largest, float(np.abs(residual).max()))
         room = self.MAX_SAMPLE - self._n_sample
         if room > 0:
@@ -125,15 +132,21 @@ class RegressionErrors:
 
     def summary(self) -> dict[str, Any]:
         """Return the figures by name; ``r2`` is None where the target does not vary."""
-        squares, absolute, total, total_squares = (self._sums / self.n).tolist()
-        variance = total_squares - total**2
-        return {
-            "n": self.n,
-            "rmse": squares**0.5,
-            "mae": absolute,
-            "largest_error": self.largest,
-            "r2": 1.0 - squares / variance if variance > 0 else None,
-        }
+        rest = 1.0 - (self._mean / self._size) ** 2 if self._size > 0 else 0.0  # of the squares, without their mean
+        r2 = None
+        if rest > 0:
+            r2 = 1.0 - min(self._error / self._size / rest**0.5, _MOST_RATIO) ** 2
+        return {"n": self.n, "rmse": self._error, "mae": self._mean_error, "largest_error": self.largest, "r2": r2}
+
+
+def _root_mean_square(values: NDArray) -> float:
+    top = float(np.abs(values).max())
+    return top * float(np.sqrt(np.mean(np.square(values / top)))) if top > 0 else 0.0
+
+
+def _joint_root(root: float, other: float, part: float) -> float:
+    """Root of the mean of squares of all rows, of which this part has the other root."""
+    return math.hypot(math.sqrt(1.0 - part) * root, math.sqrt(part) * other)
 
 
 def make_errors(model: TableModel) -> ClassificationErrors | RegressionErrors:

@@ -164,11 +164,11 @@ def strongest_terms(model: TableModel, X: NDArray | None = None, k: int = 10, tr
     index, exact = largest_entries(cores, k + 1, _MAX_NODES)  # one of them may be the constant
     index = index[index.any(axis=1)][:k]
     effects = entries_at(cores, index)
-    variance = float(sobol_indices(model.estimator, X).variance[train])
+    deviation = float(sobol_indices(model.estimator, X).deviation[train])
     return StrongestTerms(
         tuple(_term_names(index, view)),
         effects,
-        effects**2 / variance if variance > 0 else np.zeros(len(effects)),
+        (effects / deviation) ** 2 if deviation > 0 else np.zeros(len(effects)),
         exact,
         view.train_names[train],
     )
