@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-__all__ = ["COMPUTE_DTYPES", "check_weights", "validate_rows"]
+__all__ = ["COMPUTE_DTYPES", "check_weight_range", "check_weights", "validate_rows"]
 
 #: Types that trains are learned and evaluated in; others become the first.
 COMPUTE_DTYPES = (np.float64, np.float32)
+
+# Weights that differ by more than this are not numbers any more once the largest is 1.
+_WIDEST_RANGE = 1e300
 
 
 def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
@@ -41,4 +44,15 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray:
         raise ValueError(f"sample_weight must not be negative, got a least weight of {weights.min()}.")
     if not weights.any():
         raise ValueError("sample_weight is zero for every row; at least one row needs a positive weight.")
-    return weights / weights.max()  # only ratios matter, and sums of huge weights must not overflow
+    largest = weights.max()
+    check_weight_range("sample_weight", weights.min(initial=largest, where=weights > 0), largest)
+    return weights / largest  # only ratios matter, and sums of huge weights must not overflow
+
+
+def check_weight_range(name: str, least: float, largest: float) -> None:
+    """Refuse positive weights of which the least would be nothing beside the largest."""
+    if least < largest / _WIDEST_RANGE:
+        raise ValueError(
+            f"{name} has positive weights from {least:g} to {largest:g}; the largest may be {_WIDEST_RANGE:g} times "
+            "the least. Leave out the rows that weigh next to nothing."
+        )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
+from polytrain.checks import check_weight_range
 from polytrain.choice import Choice, fit_log_odds
 from polytrain.decisions import Decision, OneVsRest, decision_names, get_decision
 from polytrain.estimators._base import Goal, TrainModel
@@ -286,7 +287,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """Reduce the classes to binary problems."""
         classes = summary.labels
         decision = self._check_decision(classes)
-        factors = self._class_weights(classes, summary.label_weights)
+        factors = self._class_weights(classes, summary)
         targets = [ClassTarget(code, factors) for code in decision.code(len(classes))]
         guides = targets
         if not all(target.keeps_all for target in targets):
@@ -328,11 +329,12 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
                 )
         return decision
 
-    def _class_weights(self, classes: NDArray, totals: NDArray) -> NDArray:
-        """Weight of every class, shape (m,), given the total weights of their rows."""
+    def _class_weights(self, classes: NDArray, summary: Summary) -> NDArray:
+        """Weight of every class, shape (m,)."""
         if self.class_weight is None:
             return np.ones(len(classes))
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            totals = summary.label_weights
             return totals.sum() / (len(classes) * totals)
         if not isinstance(self.class_weight, Mapping):
             raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {self.class_weight!r}.")
@@ -343,7 +345,11 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         given = np.array([float(self.class_weight.get(label, 1.0)) for label in known])
         if not (np.isfinite(given).all() and (given > 0).all()):
             raise ValueError(f"class_weight must be positive finite numbers, got {self.class_weight!r}.")
-        return given / given.max()  # only ratios matter, and sums of huge weights must not overflow
+        check_weight_range("class_weight", given.min(), given.max())
+        factors = given / given.max()  # only ratios matter, and sums of huge weights must not overflow
+        least = factors.min() * (summary.least_weight / summary.largest_weight)
+        check_weight_range("class_weight times sample_weight", least, 1.0)
+        return factors
 
     def decision_function(self, X: ArrayLike) -> NDArray:
         """Return confidence scores.

@@ -193,7 +193,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             float64. Dask arrays and data frames are fitted on the current Dask client. A source yields blocks
             ``(X, y)`` again and again, see `polytrain.sources`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets; None with a source.
+            Targets, of size 1e140 at most; None with a source.
         sample_weight : array-like of shape (n_samples,), optional
             Weights. A weight of zero is the same as leaving the row out.
 

@@ -22,6 +22,8 @@ __all__ = ["LogisticLoss", "Loss", "SquaredLoss", "get_loss", "loss_names"]
 # Chances below this are nothing beside 1, in float64 too. Kept, they would make numbers so small that float32 hardly
 # holds them, and processors take twenty times as long for those.
 _NOTHING = 1e-20
+# Squares of targets, and sums of these over any number of rows, are finite up to this.
+_LARGEST_TARGET = 1e140
 
 
 class Loss(ABC):
@@ -34,6 +36,8 @@ class Loss(ABC):
     link: str
     #: Which targets it is defined for, in words.
     domain: str
+    #: What to do about other targets, a sentence that follows the error; it may be empty.
+    remedy: str = ""
     #: A quadratic loss has constant curvature, so one Newton step of length 1 solves a core problem.
     quadratic: bool = False
 
@@ -53,7 +57,9 @@ class Loss(ABC):
         """Refuse targets outside of the domain."""
         if not self.accepts(target):
             outside = next(value for value in np.ravel(target).tolist() if not self.accepts(np.array([value])))
-            raise ValueError(f"loss={self.name!r} is defined for targets that are {self.domain}, got {outside!r}.")
+            raise ValueError(
+                f"loss={self.name!r} is defined for targets that are {self.domain}, got {outside!r}.{self.remedy}"
+            )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -73,12 +79,13 @@ class SquaredLoss(Loss):
     name = "squared"
     tasks = frozenset({"classification", "regression"})
     link = "identity"
-    domain = "finite numbers"
+    domain = f"between {-_LARGEST_TARGET:g} and {_LARGEST_TARGET:g}"
+    remedy = " Sums of their squares must be finite: divide the target first."
     quadratic = True
 
     def accepts(self, target: NDArray) -> bool:
-        """Any finite number."""
-        return bool(np.isfinite(target).all())
+        """Numbers that can be squared."""
+        return bool((np.abs(target) <= _LARGEST_TARGET).all())
 
     def start(self, mean: float) -> float:
         """The mean itself."""

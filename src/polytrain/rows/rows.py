@@ -40,16 +40,17 @@ class _Weighed:
     def __init__(
         self,
         check: Callable[[Any], RawRows],
+        unit: float,
         part: tuple[int, int, int, bool] | None,
         function: Callable,
         *arguments: Any,
     ) -> None:
-        self._check, self._part, self._function, self._arguments = check, part, function, arguments
+        self._check, self._unit, self._part, self._function, self._arguments = check, unit, part, function, arguments
 
     def __call__(self, raw: Any, factors: NDArray | None) -> Any:
         rows = self._check(raw)
         if factors is not None:
-            rows = RawRows(rows.X, rows.y, rows.weights * factors)
+            rows = RawRows(rows.X, rows.y, rows.weights / self._unit * factors)
         if self._part is not None:
             start, stop, n_parts, inside = self._part
             number = row_hashes(rows.X) % np.uint64(n_parts)
@@ -141,7 +142,9 @@ class Rows(ABC):
         self._check, self.classify = check, classify
         self.column_names = None if column_names is None else [str(name) for name in column_names]
         self.columns_of_any_type = columns
+        # Weights are divided by the unit before they are multiplied: neither they nor their sums may overflow.
         self._factors: list[NDArray] | None = None
+        self._unit = 1.0
         self._part: tuple[int, int, int, bool] | None = None
 
     @property
@@ -168,7 +171,7 @@ class Rows(ABC):
         """Place the columns of all rows: the second pass over them."""
 
     def _map(self, function: Callable, *arguments: Any) -> list[Any]:
-        return self._map_raw(_Weighed(self._check, self._part, function, *arguments))
+        return self._map_raw(_Weighed(self._check, self._unit, self._part, function, *arguments))
 
     @cached_property
     def summary(self) -> Summary:
@@ -217,6 +220,7 @@ class Rows(ABC):
         factors = np.asarray(factors, dtype=np.float64)
         whole = factors if self._factors is None else factors * np.concatenate(self._factors)
         other._factors = np.split(whole, bounds)
+        other._unit = self._unit if self._factors is not None else self.summary.largest_weight
         return other
 
     def error(self, predictor: Any) -> float:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.checks import check_weight_range
+
 __all__ = ["RawRows", "Summary", "TargetSummary", "summarise"]
 
 
@@ -77,8 +79,8 @@ class Summary:
         Different labels in order and their total weights, for classification.
     target : TargetSummary or None
         For regression.
-    weight, largest_weight : float
-        Total weight in units of the largest weight, and that.
+    weight, largest_weight, least_weight : float
+        Total weight in units of the largest weight, that, and the least positive weight.
     """
 
     sizes: tuple[int, ...]
@@ -92,6 +94,7 @@ class Summary:
     target: TargetSummary | None
     weight: float
     largest_weight: float
+    least_weight: float
 
     @property
     def n_features(self) -> int:
@@ -119,7 +122,8 @@ class Summary:
         filled = [piece for piece in found if piece.n_rows]
         if not filled:
             raise ValueError("X has no rows of positive weight; at least one row is needed.")
-        largest = max(piece.largest_weight for piece in filled)
+        largest, least = max(piece.largest_weight for piece in filled), min(piece.least_weight for piece in filled)
+        check_weight_range("sample_weight", least, largest)
         shares = [piece.largest_weight / largest for piece in filled]
         labels = np.unique(np.concatenate([piece.labels for piece in filled]))
         weights = np.zeros(len(labels))
@@ -138,6 +142,7 @@ class Summary:
             _merge_targets([piece.target for piece in filled], masses),
             sum(masses),
             largest,
+            least,
         )
 
 
@@ -160,8 +165,8 @@ def summarise(rows: RawRows, classify: bool) -> Summary:
     nothing = np.zeros(0)
     if not len(X):
         width = np.zeros(X.shape[1])
-        return Summary((size,), 0, width, width, width > 0, X.dtype, nothing, nothing, None, 0.0, 0.0)
-    largest = float(rows.weights.max())
+        return Summary((size,), 0, width, width, width > 0, X.dtype, nothing, nothing, None, 0.0, 0.0, 0.0)
+    largest, least = float(rows.weights.max()), float(rows.weights.min())
     weights = rows.weights / largest
     labels: NDArray = nothing
     totals: NDArray = nothing
@@ -177,4 +182,5 @@ def summarise(rows: RawRows, classify: bool) -> Summary:
         target = TargetSummary(low, high, mean, bounds.one_output)
     low, high = (ends(X, axis=0).astype(np.float64) for ends in (np.fmin.reduce, np.fmax.reduce))
     gaps = np.isnan(X.min(axis=0))
-    return Summary((size,), len(X), low, high, gaps, X.dtype, labels, totals, target, float(weights.sum()), largest)
+    mass = float(weights.sum())
+    return Summary((size,), len(X), low, high, gaps, X.dtype, labels, totals, target, mass, largest, least)
