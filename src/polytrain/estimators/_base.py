@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -61,13 +60,10 @@ class Goal:
 
 
 def _rescaled(record: dict, target_size: float) -> dict:
-    """Bring the squared losses of a record from divided targets back to the original units, as far as floats go."""
+    """Bring the squared losses of a record from divided targets back to the original units."""
     if target_size == 1.0:
         return record
-    most = sys.float_info.max
-    losses = {
-        key: min(max(record[key] * target_size * target_size, -most), most) for key in ("loss", "objective", "decrease")
-    }
+    losses = {key: record[key] * target_size * target_size for key in ("loss", "objective", "decrease")}
     return {**record, **losses}
 
 
