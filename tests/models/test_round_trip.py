@@ -78,7 +78,7 @@ def test_classifiers(tmp_path, loss, decision, basis, scale, dtype, n_classes):
 
 @pytest.mark.parametrize(
     ("basis", "scale", "dtype", "size"),
-    list(itertools.product(("power", "chebyshev", "legendre"), ("minmax", None), (np.float64, np.float32), (1, 1e300))),
+    list(itertools.product(("power", "chebyshev", "legendre"), ("minmax", None), (np.float64, np.float32), (1, 1e139))),
 )
 def test_regressors(tmp_path, basis, scale, dtype, size):
     model = power_regressor(basis=basis, scale=scale, **FAST)
@@ -150,7 +150,7 @@ def test_names_that_are_no_text(tmp_path):
     assert not hasattr(loaded, "feature_names_in_")
 
 
-@pytest.mark.parametrize("size", [1e-300, 1e300])
+@pytest.mark.parametrize("size", [1e-300, 1e139])
 def test_targets_of_any_size(tmp_path, size):
     check(TensorTrainRegressor(random_state=0).fit(X, size * X[:, 0] * X[:, 1]), tmp_path)
 

@@ -287,7 +287,10 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """Reduce the classes to binary problems."""
         classes = summary.labels
         decision = self._check_decision(classes)
-        factors = self._class_weights(classes, summary)
+        factors = self._class_weights(classes, summary.label_weights)
+        if isinstance(self.class_weight, Mapping):
+            least = factors.min() * (summary.least_weight / summary.largest_weight)
+            check_weight_range("class_weight times sample_weight", least, 1.0)
         targets = [ClassTarget(code, factors) for code in decision.code(len(classes))]
         guides = targets
         if not all(target.keeps_all for target in targets):
@@ -329,12 +332,11 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
                 )
         return decision
 
-    def _class_weights(self, classes: NDArray, summary: Summary) -> NDArray:
-        """Weight of every class, shape (m,)."""
+    def _class_weights(self, classes: NDArray, totals: NDArray) -> NDArray:
+        """Weight of every class, shape (m,), given the total weights of their rows."""
         if self.class_weight is None:
             return np.ones(len(classes))
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            totals = summary.label_weights
             return totals.sum() / (len(classes) * totals)
         if not isinstance(self.class_weight, Mapping):
             raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {self.class_weight!r}.")
@@ -346,10 +348,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         if not (np.isfinite(given).all() and (given > 0).all()):
             raise ValueError(f"class_weight must be positive finite numbers, got {self.class_weight!r}.")
         check_weight_range("class_weight", given.min(), given.max())
-        factors = given / given.max()  # only ratios matter, and sums of huge weights must not overflow
-        least = factors.min() * (summary.least_weight / summary.largest_weight)
-        check_weight_range("class_weight times sample_weight", least, 1.0)
-        return factors
+        return given / given.max()  # only ratios matter, and sums of huge weights must not overflow
 
     def decision_function(self, X: ArrayLike) -> NDArray:
         """Return confidence scores.
