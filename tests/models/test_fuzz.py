@@ -168,7 +168,9 @@ def limit_memory():
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is limited by what Linux offers for it")
-@pytest.mark.parametrize("n_mutations", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "n_mutations", [200, *(pytest.param(number, marks=pytest.mark.slow) for number in (1000, 10_000))]
+)
 def test_mutated_files(files, n_mutations):
     command = [sys.executable, __file__, files, str(n_mutations)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -180,6 +182,7 @@ def test_mutated_files(files, n_mutations):
     assert n_mutations / 2 < n_refused < n_mutations * 0.95
 
 
+@pytest.mark.slow
 def test_the_largest_header_takes_little_memory(tmp_path):
     """JSON that is small in the file and large in memory stays below the limit."""
     path = tmp_path / "model"
