@@ -1,18 +1,26 @@
 """scikit-learn's own checks, with nothing expected to fail."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor, TensorTrainRegressorCV
 from power_models import power_classifier, power_regressor
 
-CLASSIFIERS = [
+# One of each kind; the others are slow tests.
+EVERY_KIND = [
     TensorTrainClassifier(),
+    TensorTrainRegressor(),
+    power_classifier(),
+    power_regressor(),
+    TensorTrainClassifierCV(alphas=(1e-2,), cv=2, loss="squared", degree=1, rank=3, solver="cg", max_sweeps=4),
+    TensorTrainRegressorCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=2),
+]
+CLASSIFIERS = [
     TensorTrainClassifier(decision="one-vs-one"),
     TensorTrainClassifier(loss="logistic", basis="smooth", bandwidth=1.0, rank=2, max_sweeps=1),
     TensorTrainClassifier(loss="squared", basis="spline"),
     TensorTrainClassifier(basis="power", class_weight="balanced"),
     TensorTrainClassifier(basis="gauss-rank", rank=3, bandwidth=2.0, init="random", max_sweeps=1),
-    power_classifier(),
     power_classifier(loss="logistic", degree=1, solver="exact"),
     power_classifier(loss="logistic", degree=3, solver="cg", rank=4),
     power_classifier(loss="squared", degree=1, solver="cg"),
@@ -25,13 +33,12 @@ CLASSIFIERS = [
     power_classifier(loss="squared", basis="spline", rank=3),
     power_classifier(basis="gauss-rank", rank=3, bandwidth=2.0),
     power_classifier(loss="squared", rank=4, init="dual", max_sweeps=0),
+    TensorTrainClassifierCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=4),
 ]
 REGRESSORS = [
-    TensorTrainRegressor(),
     TensorTrainRegressor(basis="spline"),
     TensorTrainRegressor(basis="legendre", degree=3, alpha=1e-3),
     TensorTrainRegressor(basis="smooth", bandwidth=1.0, rank=2, init="linear"),
-    power_regressor(),
     power_regressor(degree=1, solver="exact"),
     power_regressor(degree=2, solver="cg", rank=4),
     power_regressor(degree=3, solver="exact", basis="chebyshev", rank=4),
@@ -39,13 +46,14 @@ REGRESSORS = [
     power_regressor(basis="spline-distinct", rank=2, bandwidth=0.5),
     power_regressor(basis="spline", rank=3, init="dual", max_sweeps=2),
 ]
-CV_CLASSIFIERS = [
-    TensorTrainClassifierCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=4),
-    TensorTrainClassifierCV(alphas=(1e-2,), cv=2, loss="squared", degree=1, rank=3, solver="cg", max_sweeps=4),
-]
-CV_REGRESSORS = [TensorTrainRegressorCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=2)]
 
 
-@parametrize_with_checks(CLASSIFIERS + REGRESSORS + CV_CLASSIFIERS + CV_REGRESSORS)
+@parametrize_with_checks(EVERY_KIND)
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(CLASSIFIERS + REGRESSORS)
+def test_scikit_learn_checks_of_many_settings(estimator, check):
     check(estimator)

@@ -115,8 +115,8 @@ def simulated(n_rows, n_classes, seed):
 
 
 @pytest.mark.parametrize("decision", ["one-vs-rest", "one-vs-one"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("n_rows", [600, 4000])
+@pytest.mark.parametrize("n_classes", [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("n_rows", [600, pytest.param(4000, marks=pytest.mark.slow)])
 def test_probabilities_are_what_they_say(n_rows, n_classes, decision):
     X, _, y = simulated(n_rows, n_classes, 0)
     model = TensorTrainClassifier(decision=decision, random_state=0).fit(X, y)
@@ -135,6 +135,7 @@ def test_probabilities_are_what_they_say(n_rows, n_classes, decision):
     assert np.abs(found - true).mean() < (0.12 if n_rows < 1000 else 0.07)
 
 
+@pytest.mark.slow
 def test_probabilities_of_many_classes_sum_to_one():
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(7, 3))

@@ -1,5 +1,7 @@
 """What the defaults choose: the same wherever and however often rows are, and good on tables of many kinds."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -13,6 +15,7 @@ from polytrain.tensor import TensorTrain
 
 # Few rows are solved exactly, of many some are held out.
 SIZES = pytest.mark.parametrize("n_rows", [250, 1800])
+SLOW_SIZES = pytest.mark.parametrize("n_rows", [250, pytest.param(1800, marks=pytest.mark.slow)])
 TASKS = pytest.mark.parametrize("task", ["numbers", "classes"])
 
 
@@ -26,6 +29,12 @@ def table(n_rows, task, seed=0):
 def model_of(task, **parameters):
     kind = TensorTrainRegressor if task == "numbers" else TensorTrainClassifier
     return kind(random_state=0, **parameters)
+
+
+@cache
+def default_model(n_rows, task):
+    """The default model of a table, fitted once: tests compare others with it, and none changes it."""
+    return model_of(task).fit(*table(n_rows, task))
 
 
 def outputs(model, X):
@@ -55,7 +64,7 @@ def assert_same(model, other, X, atol=1e-6):
 # ------------------------------------------------------------------------------------------------------ metamorphic
 
 
-@SIZES
+@SLOW_SIZES
 @TASKS
 def test_repeated_rows_are_weighted_rows(n_rows, task):
     X, y = table(n_rows, task)
@@ -70,15 +79,15 @@ def test_repeated_rows_are_weighted_rows(n_rows, task):
     assert_same(removed, weighted, X)
 
 
-@SIZES
+@SLOW_SIZES
 @TASKS
 def test_the_order_of_rows_does_not_matter(n_rows, task):
     X, y = table(n_rows, task)
     order = np.random.default_rng(1).permutation(n_rows)
-    assert_same(model_of(task).fit(X[order], y[order]), model_of(task).fit(X, y), X)
+    assert_same(model_of(task).fit(X[order], y[order]), default_model(n_rows, task), X)
 
 
-@SIZES
+@SLOW_SIZES
 @TASKS
 def test_the_number_of_jobs_does_not_matter(n_rows, task):
     X, y = table(n_rows, task)
@@ -96,7 +105,7 @@ def test_the_number_of_jobs_does_not_limit_the_rank():
     assert shared.plan_.ranks == alone.plan_.ranks
 
 
-@SIZES
+@SLOW_SIZES
 @TASKS
 def test_blocks_give_the_choice_of_arrays(n_rows, task, tmp_path):
     X, y = table(n_rows, task)
@@ -114,7 +123,7 @@ def test_blocks_give_the_choice_of_arrays(n_rows, task, tmp_path):
         np.save(tmp_path / f"{name}1.npy", array[120:])
     for path in tmp_path.glob("w*.npy"):  # files have no weights here
         path.unlink()
-    assert_same(model_of(task).fit(open_rows(tmp_path)), model_of(task).fit(X, y), X)
+    assert_same(model_of(task).fit(open_rows(tmp_path)), default_model(n_rows, task), X)
 
 
 @pytest.mark.cluster
@@ -124,7 +133,7 @@ def test_blocks_give_the_choice_of_arrays(n_rows, task, tmp_path):
 def test_dask_gives_the_choice_of_arrays(cluster, n_rows, task):
     da = pytest.importorskip("dask.array")
     X, y = table(n_rows, task)
-    expected = model_of(task).fit(X, y)
+    expected = default_model(n_rows, task)
     model = model_of(task).fit(da.from_array(X, chunks=(n_rows // 3, 4)), da.from_array(y, chunks=n_rows // 3))
     assert_same(model, expected, X)
 
@@ -137,7 +146,7 @@ def cluster():
         yield client
 
 
-@SIZES
+@SLOW_SIZES
 def test_class_weights_are_sample_weights(n_rows):
     X, y = table(n_rows, "classes")
     factors = {"ash": 1.0, "birch": 0.5, "cedar": 3.0}
@@ -186,7 +195,7 @@ def test_nothing_is_tried_where_all_is_given():
     assert chosen.tried == chosen.reasons == ()
 
 
-@SIZES
+@SLOW_SIZES
 @pytest.mark.parametrize(
     "given",
     [{"rank": 3}, {"alpha": 1e-3}, {"bandwidth": 0.7}, {"basis": "spline"}, {"basis": "power"}, {"max_sweeps": 1},
@@ -231,8 +240,7 @@ def test_trains_that_are_given_are_where_the_sweeps_start():
 
 @TASKS
 def test_the_choice_can_be_read(task):
-    X, y = table(250, task)
-    chosen = model_of(task).fit(X, y).choice_
+    chosen = default_model(250, task).choice_
     frame = chosen.to_frame()
     assert list(frame.columns) == list(Tried._fields)
     assert len(frame) == len(chosen.tried) == len(chosen.table().splitlines()) - 1
@@ -245,8 +253,8 @@ def test_the_choice_can_be_read(task):
 @SIZES
 @TASKS
 def test_the_choice_survives_model_files(n_rows, task, tmp_path):
-    X, y = table(n_rows, task)
-    model = model_of(task).fit(X, y)
+    X, _ = table(n_rows, task)
+    model = default_model(n_rows, task)
     model.save(tmp_path / "model")
     again = polytrain.load(tmp_path / "model")
     chosen, expected = again.choice_, model.choice_
@@ -258,7 +266,7 @@ def test_the_choice_survives_model_files(n_rows, task, tmp_path):
     np.testing.assert_array_equal(outputs(again, X), outputs(model, X))
 
 
-@SIZES
+@SLOW_SIZES
 @TASKS
 def test_warm_starts_go_on_with_what_was_chosen(n_rows, task):
     X, y = table(n_rows, task)
@@ -286,6 +294,7 @@ def test_products_of_columns_are_found():
     assert model.score(Z, Z[:, 0] * Z[:, 1] + Z[:, 2] * Z[:, 3]) >= 0.995
 
 
+@pytest.mark.slow
 def test_one_wild_cell_costs_little():
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(1000, 3)), rng.normal(size=(3000, 3))
@@ -301,7 +310,7 @@ def test_one_wild_cell_costs_little():
 
 
 @TASKS
-@pytest.mark.parametrize("n_rows", [200, 1600])
+@pytest.mark.parametrize("n_rows", [200, pytest.param(1600, marks=pytest.mark.slow)])
 def test_columns_of_many_kinds(n_rows, task):
     rng = np.random.default_rng(0)
     X = np.column_stack(
@@ -325,7 +334,7 @@ def test_columns_of_many_kinds(n_rows, task):
     assert model.score(X[half:], y[half:]) > 0.8
 
 
-@pytest.mark.parametrize("n_rows", [60, 300, 1500])
+@pytest.mark.parametrize("n_rows", [60, *(pytest.param(n_rows, marks=pytest.mark.slow) for n_rows in (300, 1500))])
 def test_linear_targets_are_learned_as_well_as_by_ridge_regression(n_rows):
     """Between the values that were seen: beyond them all columns stay where they are."""
     ratios = []
@@ -343,6 +352,7 @@ def test_linear_targets_are_learned_as_well_as_by_ridge_regression(n_rows):
 
 
 @TASKS
+@pytest.mark.slow
 def test_noise_is_not_learned_by_heart(task):
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(400, 6)), rng.normal(size=(2000, 6))
@@ -355,6 +365,7 @@ def test_noise_is_not_learned_by_heart(task):
 
 
 @TASKS
+@pytest.mark.slow
 def test_few_rows_of_very_many_columns(task):
     X = np.random.default_rng(0).normal(size=(20, 2000))
     y = X[:, 0] if task == "numbers" else X[:, 0] > 0
@@ -365,7 +376,7 @@ def test_few_rows_of_very_many_columns(task):
 
 @pytest.mark.parametrize("decision", ["one-vs-rest", "one-vs-one", "binary-code"])
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
-@pytest.mark.parametrize("n_rows", [100, 1500])
+@pytest.mark.parametrize("n_rows", [100, pytest.param(1500, marks=pytest.mark.slow)])
 def test_a_class_with_one_row_does_not_stop_a_fit(n_rows, class_weight, decision):
     X, y = table(n_rows, "classes")
     y = y.astype(object)
@@ -380,7 +391,7 @@ def test_a_class_with_one_row_does_not_stop_a_fit(n_rows, class_weight, decision
 
 @pytest.mark.parametrize("loss", ["auto", "logistic", "squared"])
 @pytest.mark.parametrize("decision", ["one-vs-rest", "one-vs-one"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))])
 def test_hardly_any_different_rows(loss, decision, seed):
     rng = np.random.default_rng(seed)
     for n_values in (1, 2, 4):

@@ -39,6 +39,7 @@ def check(tmp_path, capsys, most_error, *options):
     return facts
 
 
+@pytest.mark.slow
 def test_given_settings(tmp_path, capsys):
     given = ["--basis", "spline", "--bandwidth", "1", "--rank", "2", "--alpha", "1e-5", "--folds", "0"]
     check(tmp_path, capsys, 0.138, *given)

@@ -139,6 +139,7 @@ def finish_and_compare(out, undisturbed, n_kept, before):
     assert strip == [line.split()[:-1] for line in undisturbed[1].splitlines()]
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_finished_rows_and_says_how_to_go_on(tmp_path, undisturbed):
     code, err = stop_after(tmp_path, 1, signal.SIGINT, whole_group=True)
     assert code == 130
@@ -150,6 +151,7 @@ def test_ctrl_c_keeps_finished_rows_and_says_how_to_go_on(tmp_path, undisturbed)
     finish_and_compare(tmp_path, undisturbed, 1, before)
 
 
+@pytest.mark.slow
 def test_sigkill_keeps_finished_rows(tmp_path, undisturbed):
     for n_rows in (1, 2):
         code, _ = stop_after(tmp_path, n_rows, signal.SIGKILL, whole_group=False)

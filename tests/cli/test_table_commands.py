@@ -379,6 +379,7 @@ def test_streaming_from_standard_input(model, people):
     assert len(out.split()) == 121
 
 
+@pytest.mark.slow
 def test_large_tables_take_little_memory(model, tmp_path, capsys):
     """Twelve blocks take no more memory than three."""
     tracemalloc = pytest.importorskip("tracemalloc")

@@ -178,7 +178,9 @@ def somebody_else():
         os.seteuid(0)
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "report", "export"])
+@pytest.mark.parametrize(
+    "command", ["fit", "predict", *(pytest.param(name, marks=pytest.mark.slow) for name in ("report", "export"))]
+)
 def test_full_disk(folder, command):
     """A file that may not grow stands for a disk that is full."""
     model, table = folder / "m.polytrain", folder / "train.csv"
@@ -208,6 +210,7 @@ def test_full_disk(folder, command):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.slow
 def test_full_standard_output(folder):
     with open("/dev/full", "w") as full:
         for argv in (["predict", folder / "m.polytrain", folder / "train.csv"], ["info", folder / "m.polytrain"]):
@@ -218,6 +221,7 @@ def test_full_standard_output(folder):
             assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_reader_of_the_output_goes_away(folder):
     (folder / "long.csv").write_text("size,kind\n" + "1,u\n" * 100_000)
     command = f"'{sys.executable}' -m polytrain predict '{folder}/m.polytrain' '{folder}/long.csv' | head -1"

@@ -59,6 +59,7 @@ def test_the_same_sources_have_the_same_digest_wherever_they_are(tree):
     assert digest_now(tree) == code_digest()
 
 
+@pytest.mark.slow
 def test_one_byte_of_what_computes_a_result_changes_the_digest(tree):
     digests = [digest_now(tree)]
     for name in COMPUTE:
@@ -111,6 +112,7 @@ def test_imports_for_type_checkers_compute_nothing(tiny, test):
     assert names(tiny) == before
 
 
+@pytest.mark.slow
 def test_all_that_a_run_loads_is_found_and_nothing_of_the_faces():
     script = (
         "import sys, polytrain.experiments.runs\nfor m in [*sys.modules.values()]: print(getattr(m, '__file__', 0))"

@@ -83,6 +83,7 @@ for number in range(10**9):
 """
 
 
+@pytest.mark.slow
 def test_a_kill_while_writing_leaves_a_whole_file(tmp_path):
     path = tmp_path / "numbers.json"
     for delay in (0.05, 0.13):

@@ -303,6 +303,7 @@ def test_adult_pipeline(dtype):
     check_classifier(model, frame, dtype, converted, inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_mnist_pipeline(dtype):
     folder = os.environ.get("POLYTRAIN_DATA")

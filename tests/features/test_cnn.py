@@ -203,6 +203,7 @@ def test_damaged_weights_are_refused(tmp_path, damage, message):
         read_weights(path)
 
 
+@pytest.mark.slow
 def test_users_never_import_torch():
     code = (
         "import sys, numpy as np; from polytrain.features import DigitCNN;"

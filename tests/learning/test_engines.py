@@ -162,7 +162,7 @@ def test_an_offset_is_added_to_every_score(loss):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_engine_with_more_rows_than_a_block(loss, dtype):
-    problem = make_problem(7, (2, 3, 2), 2, 20_000, loss, "power").with_dtype(dtype)
+    problem = make_problem(7, (2, 3, 2), 2, 9_000, loss, "power").with_dtype(dtype)
 
     def check(engine, cores, k):
         _check_site(engine, problem, cores, k, _tolerance(dtype))
@@ -195,6 +195,7 @@ def test_answers_are_the_same_to_the_last_bit_on_any_number_of_processes():
             np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_a_killed_helper_is_reported_and_the_next_fit_works():
     problem = make_problem(12, (2, 3, 2), 2, 20_000, "squared", "power")
     cores = fit_ranks(problem.cores, (1, 2, 2, 1), np.random.default_rng(0))

@@ -413,6 +413,7 @@ def test_knots_that_float_cannot_tell_apart_are_exported(tmp_path):
     assert np.isfinite(found).all()
 
 
+@pytest.mark.slow
 def test_very_many_columns_with_very_many_functions():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 1000))

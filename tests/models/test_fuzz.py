@@ -244,7 +244,7 @@ def limit_memory():
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is limited by what Linux offers for it")
 @pytest.mark.parametrize("kind", list(FILES))
-@pytest.mark.parametrize("n_files", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_files", [200, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_many_files(files, kind, n_files):
     command = [sys.executable, __file__, files, kind, str(n_files)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -254,6 +254,7 @@ def test_many_files(files, kind, n_files):
     assert n_files / 2 < int(done.stdout) < n_files * 0.95
 
 
+@pytest.mark.slow
 def test_the_largest_header_takes_little_memory(tmp_path):
     """JSON that is small in the file and large in memory stays below the limit."""
     path = tmp_path / "model"

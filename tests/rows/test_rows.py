@@ -124,6 +124,7 @@ def test_keys_and_linear_gram_matrix_are_computed_once_per_fit(monkeypatch):
     assert counts == {"keys": 2, "gram": 1 + 6}  # each pair of classes has rows of its own
 
 
+@pytest.mark.slow
 def test_pairs_of_classes_take_no_copy_of_targets_each():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 2))

@@ -253,8 +253,8 @@ class MisreadDigitsDisplay:
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import MisreadDigitsDisplay
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = TensorTrainClassifier(loss="squared", degree=1, rank=2, max_sweeps=1, random_state=0)
-    >>> model = model.fit(X[:1000], y[:1000])
+    >>> settings = {"loss": "squared", "basis": "power", "degree": 1, "rank": 2, "alpha": 0.01, "max_sweeps": 1}
+    >>> model = TensorTrainClassifier(**settings, random_state=0).fit(X[:1000], y[:1000])
     >>> display = MisreadDigitsDisplay.from_estimator(model, X[1000:], y[1000:], ax=Figure().subplots())
     >>> display.counts.shape, display.images.shape
     ((10, 10), (24, 8, 8))
