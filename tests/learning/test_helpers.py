@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
 from polytrain.learning import helpers
@@ -111,21 +111,38 @@ def test_trains_in_processes_and_rows_in_processes_at_once():
         assert_same(one, other)
 
 
-def test_concurrent_fits_leave_blas_as_it_was_and_have_the_results_of_sequential_ones():
-    def threads():
-        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+@pytest.fixture
+def two_threads():
+    """BLAS on two threads, whatever the environment says."""
+    with threadpool_limits(2, "blas"):
+        yield
 
+
+def threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_concurrent_fits_leave_blas_as_it_was_and_have_the_results_of_sequential_ones(two_threads):
     X, y = make_rows(n_rows=1200)
 
     def fit(seed):  # defaults: the choice is made of matrix products and decompositions that BLAS likes to share
         return TensorTrainRegressor(random_state=seed, max_sweeps=2).fit(X[seed::4], y[seed::4])
 
     before = threads()
+    assert set(before) == {2}
     expected = [fit(seed) for seed in range(4)]
     for _ in range(2):
         for one, other in zip(expected, in_threads([lambda s=s: fit(s) for s in range(4)]), strict=True):
             assert_same(one, other)
     assert threads() == before
+
+
+def test_a_limit_that_one_thread_set_is_lifted_by_another(two_threads):
+    limit = one_blas_thread()
+    in_threads([limit.__enter__])
+    assert set(threads()) == {1}
+    in_threads([lambda: limit.__exit__(None, None, None)])
+    assert set(threads()) == {2}
 
 
 # --- what helpers do --------------------------------------------------------------------------------------------------
@@ -324,11 +341,9 @@ def test_a_fork_has_helpers_of_its_own(run_script):
     assert process.returncode == 0, errors
 
 
-def test_a_fork_within_a_limit_of_threads_is_not_limited():
-    def threads():
-        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-
+def test_a_fork_within_a_limit_of_threads_is_not_limited(two_threads):
     before = threads()
+    assert set(before) == {2}
     with one_blas_thread():
         child = os.fork()
         if child == 0:
