@@ -32,7 +32,7 @@ def main(argv: list[str] | None = None) -> None:
         print("cluster: skipped, Dask is not installed")
         return
     report = Report("cluster", arguments.quick)
-    n_rows, d, cores = 200_000 if arguments.quick else 1_000_000, 20, os.cpu_count() or 1
+    n_rows, d, cores = 250_000 if arguments.quick else 1_000_000, 20, os.cpu_count() or 1
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (n_rows, d))
     y = np.sign(X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] + 0.3 * rng.standard_normal(n_rows))

@@ -11,10 +11,12 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV
 
-from polytrain import TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
 from polytrain.progress import SweepProgress
+from polytrain.rows import opening
 from power_models import power_classifier, power_regressor
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
@@ -28,6 +30,13 @@ def client():
     settings = {"n_workers": 4, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
     with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
         yield client
+
+
+@pytest.fixture(autouse=True)
+def _rows_stay(request, monkeypatch):
+    """All tests but those of rows that are brought here are about those that are not, however few they are."""
+    if "brought_here" not in request.node.name:
+        monkeypatch.setattr("polytrain.rows.opening.FEW_BYTES", 0)
 
 
 def _rows(n_rows=1500, n_classes=2, seed=0):
@@ -79,6 +88,83 @@ def test_an_empty_partition_is_predicted_lazily(client):
     numbered = power_classifier(rank=2, max_sweeps=1, random_state=0)
     numbered.fit(frame, dd.from_pandas(pd.Series(y), npartitions=3))
     assert not hasattr(numbered, "feature_names_in_")  # names that are no text are not remembered
+
+
+@pytest.mark.cluster
+def test_few_rows_are_brought_here_and_give_the_bits_of_arrays(client, monkeypatch):
+    monkeypatch.setattr("polytrain.rows.opening._DaskRows", None)  # nobody asks for it
+    X, y = _rows(300, n_classes=3)
+    weights = np.random.default_rng(1).uniform(0, 1, 300) * (np.arange(300) % 7 > 0)
+    targets = np.stack([X[:, 0] * X[:, 1], 1e5 + X[:, 2]], axis=1)
+    chunks = (100, 0, 150, 50)
+    for make, wanted in ((TensorTrainClassifier, y), (TensorTrainRegressor, targets)):
+        expected = make(random_state=0).fit(X, wanted, weights)
+        model = make(random_state=0).fit(*(_chunked(array, chunks) for array in (X, wanted, weights)))
+        for one, other in zip(expected.model_.cores, model.model_.cores, strict=True):
+            for core, same in zip(one, other, strict=True):
+                np.testing.assert_array_equal(core, same)
+    settings = {"alphas": (1e-1, 1e-3), "cv": 3, "rank": 2, "max_sweeps": 1, "random_state": 0}
+    expected = TensorTrainClassifierCV(**settings).fit(X, y, weights)
+    model = TensorTrainClassifierCV(**settings).fit(*(_chunked(array, chunks) for array in (X, y, weights)))
+    np.testing.assert_array_equal(model.errors_, expected.errors_)
+
+
+@pytest.mark.cluster
+def test_few_rows_of_frames_are_brought_here_with_the_categories_of_all_partitions(client, monkeypatch):
+    monkeypatch.setattr("polytrain.rows.opening._DaskRows", None)
+    frame, y = _mixed_frame(200)
+    frame["kind"] = frame["kind"].astype("category")
+    pieces = [frame[:0], frame[:80], frame[80:]]
+    for k, piece in enumerate(pieces):  # a file knows the categories that are in it
+        pieces[k] = piece.assign(kind=piece["kind"].cat.remove_unused_categories())
+    lazy = dd.from_delayed([dask.delayed(piece) for piece in pieces], meta=frame[:0], verify_meta=False)
+    numbers = dd.from_delayed(
+        [dask.delayed(pd.Series(part)) for part in (y[:0], y[:80], y[80:])], meta=pd.Series(y[:0])
+    )
+    expected = TensorTrainRegressor(random_state=0).fit(frame, y)
+    model = TensorTrainRegressor(random_state=0).fit(lazy, numbers)
+    assert model.model_.columns == expected.model_.columns
+    assert model.feature_names_in_.tolist() == ["size", "kind", "when"]
+    np.testing.assert_array_equal(model.predict(frame), expected.predict(frame))
+
+
+@pytest.mark.cluster
+def test_partitions_that_do_not_match_are_refused_when_they_are_brought_here(client):
+    X, y = _rows(300)
+    frame = dd.from_delayed([dask.delayed(pd.DataFrame(X[:100])), dask.delayed(pd.DataFrame(X[100:]))])
+    labels = dd.from_delayed([dask.delayed(pd.Series(y[:200])), dask.delayed(pd.Series(y[200:]))])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        power_classifier().fit(frame, labels)
+    with pytest.raises(ValueError, match="0 sample"):
+        power_classifier().fit(_chunked(X, 100)[:0], _chunked(y, 100)[:0])
+
+
+@pytest.mark.cluster
+def test_rows_stay_where_they_are_from_some_megabytes_on(client, monkeypatch):
+    asked = []
+
+    class Opened(opening._DaskRows):
+        def __init__(self, *arguments):
+            asked.append(arguments)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr("polytrain.rows.opening._DaskRows", Opened)
+    X, y = _rows(300)
+    model = power_classifier(rank=1, max_sweeps=0)
+    for few, is_asked in ((300 * 4 * 8, True), (300 * (4 * 8 + y.itemsize), False)):
+        monkeypatch.setattr("polytrain.rows.opening.FEW_BYTES", few)
+        model.fit(_chunked(X, 100), _chunked(y, 100))
+        assert bool(asked) == is_asked
+        asked.clear()
+
+
+@pytest.mark.cluster
+def test_targets_that_cannot_be_squared_are_refused_wherever_they_are(client, monkeypatch):
+    X, _ = _rows(300)
+    for few in (0, 1 << 25):
+        monkeypatch.setattr("polytrain.rows.opening.FEW_BYTES", few)
+        with pytest.raises(ValueError, match=r"got .*e\+(199|200)\. .*divide the target"):
+            power_regressor().fit(_chunked(X, 100), _chunked(1e200 * X[:, 0], 100))
 
 
 @pytest.mark.cluster

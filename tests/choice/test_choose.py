@@ -130,7 +130,8 @@ def test_blocks_give_the_choice_of_arrays(n_rows, task, tmp_path):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 @SIZES
 @TASKS
-def test_dask_gives_the_choice_of_arrays(cluster, n_rows, task):
+def test_dask_gives_the_choice_of_arrays(cluster, n_rows, task, monkeypatch):
+    monkeypatch.setattr("polytrain.rows.opening.FEW_BYTES", 0)  # the rows stay on the workers
     da = pytest.importorskip("dask.array")
     X, y = table(n_rows, task)
     expected = default_model(n_rows, task)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_consistent_length
 
-__all__ = ["aligned_blocks", "is_dask", "is_dask_frame", "lazy_blocks"]
+__all__ = ["FEW_BYTES", "aligned_blocks", "block_bytes", "is_dask", "is_dask_frame", "join_blocks", "lazy_blocks"]
+
+#: Rows of no more bytes than this are brought here and fitted as arrays: as many as one good partition has, of which a
+#: cluster could do nothing faster.
+FEW_BYTES = 32 << 20
 
 
 def is_dask(X: Any) -> bool:
@@ -56,3 +62,33 @@ def aligned_blocks(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
             "y.repartition(npartitions=X.npartitions)."
         )
     return list(zip(*pieces, strict=True))
+
+
+def block_bytes(block: tuple[Any, ...]) -> float:
+    """Bytes of a block where it is; infinitely many if it could not be joined with others."""
+    from dask.sizeof import sizeof
+
+    is_known = all(isinstance(piece, np.ndarray) or _is_table(piece) for piece in block)
+    return sum(map(sizeof, block)) if is_known else np.inf
+
+
+def join_blocks(blocks: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Features, targets and perhaps weights of all blocks, as arrays or frames."""
+    for block in blocks:
+        check_consistent_length(*block)
+    # Frames without rows may have forgotten their types.
+    filled = [block for block in blocks if len(block[0])] or blocks[:1]
+    return [_join(pieces) for pieces in zip(*filled, strict=True)]
+
+
+def _join(pieces: Sequence[Any]) -> Any:
+    if not _is_table(pieces[0]):
+        return np.concatenate(pieces)
+    from dask.dataframe.dispatch import concat
+
+    return concat(list(pieces))  # unlike that of pandas, it joins categories
+
+
+def _is_table(piece: Any) -> bool:
+    """Whether this is a frame or a series of pandas."""
+    return hasattr(piece, "iloc")

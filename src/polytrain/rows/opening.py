@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from numbers import Integral
@@ -20,10 +20,11 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from polytrain.checks import COMPUTE_DTYPES, check_weights, validate_rows
 from polytrain.columns import Columns, needs_encoding
+from polytrain.learning.engines.cluster import ClusterRunner
 from polytrain.learning.engines.spill import SpillRunner
 from polytrain.learning.losses import get_loss
 from polytrain.learning.threads import one_blas_thread
-from polytrain.rows.dask_blocks import aligned_blocks, is_dask
+from polytrain.rows.dask_blocks import FEW_BYTES, aligned_blocks, block_bytes, is_dask, join_blocks
 from polytrain.rows.rows import ArrayRows, PartitionedRows, Rows
 from polytrain.rows.summary import RawRows
 from polytrain.sources import MappedRows, SamePasses, is_source, recut
@@ -81,8 +82,12 @@ def _open(
     categorical_features: Any,
 ) -> Iterator[Rows]:
     if is_dask(X):
-        yield _DaskRows(X, y, sample_weight, loss, categorical_features)
-        return
+        cluster, raw = _start_blocks(aligned_blocks(X, y, sample_weight))
+        if sum(cluster.collect(cluster.map(block_bytes, raw))) > FEW_BYTES:
+            yield _DaskRows(cluster, raw, X, loss, categorical_features)
+            return
+        X, y, *weights = join_blocks(cluster.collect(raw))
+        sample_weight = weights[0] if weights else None
     max_bytes = check_bytes("max_memory", max_memory)
     if isinstance(X, np.memmap) and X.ndim == 2 and y is not None and X.nbytes > max_bytes:
         arrays = [X, y] if sample_weight is None else [X, y, sample_weight]
@@ -192,21 +197,25 @@ def _half_of_memory() -> int:
         return 4 << 30
 
 
+def _start_blocks(blocks: Sequence[tuple[Any, ...]]) -> tuple[ClusterRunner, list[Any]]:
+    """Compute lazy blocks on the workers of the current client, where they stay."""
+    from dask import delayed
+
+    runner = ClusterRunner()
+    return runner, runner.start([delayed(tuple)(list(block)) for block in blocks])
+
+
 class _DaskRows(PartitionedRows):
-    """A Dask collection on the workers of the current client."""
+    """Blocks of a Dask collection on the workers of a cluster."""
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any, loss: str | None, categorical_features: Any) -> None:
-        from dask import delayed
-
-        from polytrain.learning.engines.cluster import ClusterRunner
-
-        blocks = aligned_blocks(X, y, sample_weight)
+    def __init__(
+        self, runner: ClusterRunner, raw: list[Any], X: Any, loss: str | None, categorical_features: Any
+    ) -> None:
         names = list(getattr(X, "columns", ()))
-        runner = ClusterRunner()
         # As scikit-learn does: names are remembered where all of them are text.
         named = names if names and all(isinstance(name, str) for name in names) else None
         super().__init__(runner, partial(_check_block, loss=loss), loss is None, named)
-        self._raw = runner.start([delayed(tuple)(list(block)) for block in blocks])
+        self._raw = raw
         if needs_encoding(getattr(X, "_meta", None), categorical_features):
             self._read_columns(categorical_features, partial(_check_block, loss=loss))
 
