@@ -142,7 +142,7 @@ def test_dask_gives_the_choice_of_arrays(cluster, n_rows, task, monkeypatch):
 @pytest.fixture(scope="module")
 def cluster():
     distributed = pytest.importorskip("distributed")
-    settings = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(**settings) as workers, distributed.Client(workers) as client:
         yield client
 
