@@ -93,6 +93,7 @@ def test_fits_in_threads_with_more_processes_than_cores_end_with_the_results_of_
             assert_same(one, other)
 
 
+@pytest.mark.slow
 def test_trains_in_processes_and_rows_in_processes_at_once():
     X, y = load_digits(return_X_y=True)
     settings = {"basis": "power", "degree": 1, "rank": 3, "alpha": 1e-3, "max_sweeps": 1, "random_state": 0}
@@ -229,6 +230,7 @@ def _speak_twice(connection):
     connection.send(2)
 
 
+@pytest.mark.slow
 def test_helpers_that_are_forgotten_or_not_needed_end():
     helper = Helper()
     pid = helper.pid
@@ -241,6 +243,7 @@ def test_helpers_that_are_forgotten_or_not_needed_end():
     assert wait_until(lambda: sum(map(exists, pids)) <= max(1, os.cpu_count()))
 
 
+@pytest.mark.slow
 def test_a_helper_waits_for_a_while_only(monkeypatch):
     monkeypatch.setattr(
         helpers, "_COMMAND", helpers._COMMAND.replace("helpers._help(", "helpers._IDLE_SECONDS = 0.1; helpers._help(")
@@ -250,6 +253,7 @@ def test_a_helper_waits_for_a_while_only(monkeypatch):
     assert not helper.is_free()
 
 
+@pytest.mark.slow
 def test_fits_do_with_fewer_helpers_where_no_process_can_be_started(monkeypatch):
     def refuse(*arguments, **options):
         raise BlockingIOError("no more processes")
