@@ -96,6 +96,7 @@ def test_the_number_of_jobs_does_not_matter(n_rows, task):
     assert_same(shared, alone, X, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_number_of_jobs_does_not_limit_the_rank():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(700, 40))
