@@ -114,7 +114,7 @@ def simulated(n_rows, n_classes, seed):
     return X, chances, labels
 
 
-@pytest.mark.parametrize("decision", ["one-vs-rest", "one-vs-one"])
+@pytest.mark.parametrize("decision", ["one-vs-rest", pytest.param("one-vs-one", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("n_classes", [pytest.param(2, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize("n_rows", [600, pytest.param(4000, marks=pytest.mark.slow)])
 def test_probabilities_are_what_they_say(n_rows, n_classes, decision):
@@ -147,6 +147,7 @@ def test_probabilities_of_many_classes_sum_to_one():
         assert model.score(X, y) > 0.75
 
 
+@pytest.mark.slow
 def test_predictions_are_those_of_the_largest_score():
     X, _, y = simulated(500, 3, 0)
     model = TensorTrainClassifier(random_state=0).fit(X, y)

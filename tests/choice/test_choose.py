@@ -96,6 +96,7 @@ def test_the_number_of_jobs_does_not_matter(n_rows, task):
     assert_same(shared, alone, X, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_number_of_jobs_does_not_limit_the_rank():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(700, 40))
@@ -170,9 +171,9 @@ def test_weights_and_repetition_are_the_same_for_all_decisions(decision):
 
 @TASKS
 def test_other_units_are_the_same_table(task):
-    X, y = table(300, task)
+    X, y = table(250, task)
     moved = X * [1e-3, 50.0, 1.0, 1e6] + [7.0, 0.0, -30.0, 1.0]
-    model, other = model_of(task).fit(X, y), model_of(task).fit(moved, y)
+    model, other = default_model(250, task), model_of(task).fit(moved, y)
     assert other.choice_.basis == model.choice_.basis
     np.testing.assert_allclose(outputs(other, moved), outputs(model, X), atol=1e-4)
 
@@ -180,7 +181,7 @@ def test_other_units_are_the_same_table(task):
 @pytest.mark.parametrize("size", [1e-200, 1e-5, 1e9, 1e139])
 def test_the_size_of_the_target_does_not_matter(size):
     X, y = table(200, "numbers")
-    model, other = (TensorTrainRegressor(random_state=0).fit(X, target) for target in (y, size * y))
+    model, other = default_model(200, "numbers"), TensorTrainRegressor(random_state=0).fit(X, size * y)
     assert other.choice_.alpha == model.choice_.alpha
     np.testing.assert_allclose(other.predict(X) / size, model.predict(X), atol=1e-6)
 

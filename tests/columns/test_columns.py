@@ -323,6 +323,7 @@ def test_arrays_need_encoding_only_for_named_columns():
         assert needs_encoding(X, choice)
 
 
+@pytest.mark.slow
 def test_importing_needs_neither_library():
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['pandas', 'polars']));"

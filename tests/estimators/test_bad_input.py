@@ -295,7 +295,7 @@ def test_more_features_than_rows_works(model):
 
 
 @PLAIN_MODELS
-@pytest.mark.parametrize("basis", ["auto", "power"])
+@pytest.mark.parametrize("basis", [pytest.param("auto", marks=pytest.mark.slow), "power"])
 def test_products_of_very_many_columns_that_overflow_are_not_chosen(kind, basis):
     X = np.where(np.random.default_rng(0).random((40, 1100)) > 0.5, 1.0, -1.0)
     assert _all_finite(kind(basis=basis, random_state=0).fit(X, X[:, 0]), X)

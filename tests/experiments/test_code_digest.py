@@ -52,6 +52,7 @@ def names(root=ROOT):
     return {path.relative_to(root).as_posix() for path in source_files(root)}
 
 
+@pytest.mark.slow
 def test_the_same_sources_have_the_same_digest_wherever_they_are(tree):
     assert digest_now(tree) == code_digest() == code_digest(ROOT)
     for path in tree.rglob("*.py"):

@@ -208,6 +208,7 @@ def test_bad_arguments(table):
         to_onnx(model, opset=12)
 
 
+@pytest.mark.slow
 def test_784_features_open_quickly():
     rng = np.random.default_rng(0)
     X = rng.random((60, 784))

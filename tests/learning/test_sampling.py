@@ -127,6 +127,7 @@ def test_what_a_sample_taught_is_forgotten_where_it_does_not_hold(n_processes):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_a_sample_that_misled_is_let_go_of(monkeypatch):
     rows = separable()
     samples = []
