@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 VENV   := .venv
+SECONDS ?= 120
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq
 # One process per core, and in each of them one thread for BLAS. Neighbours, which share fixtures, stay together.
@@ -29,6 +30,9 @@ test-slow: $(VENV)/.has-test  ## run the other tests only (some minutes)
 	@$(PYTEST) -m "slow or cluster"
 
 test-all: test test-slow  ## run all tests
+
+soak: $(VENV)/.has-test  ## fit, save, interrupt and kill at random for SECONDS (default 120), and look at what is left
+	@$(BIN)/python tests/soak --seconds $(SECONDS)
 
 lint: $(VENV)/.has-dev  ## ruff (rules and format) and mypy
 	@$(BIN)/ruff check .

@@ -138,6 +138,8 @@ def soak(folder, seconds, rng):
             counts["processes"] += 1
         time.sleep(rng.uniform(0.2, 3.0))
         worker, what = rng.choice(others), rng.random()
+        if not steady.is_busy():
+            break
         if not worker.is_busy():
             worker.end(False)
             faults.append("a worker ended by itself")
