@@ -2,14 +2,14 @@
 
 PYTHON ?= python3
 VENV   := .venv
-SECONDS ?= 120
+SOAK_SECONDS ?= 120
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq
 # One process per core, and in each of them one thread for BLAS. Neighbours, which share fixtures, stay together.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses=8 --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo reproduce test test-slow test-all lint format docs bench bench-full clean
+.PHONY: help demo reproduce test test-slow test-all soak lint format docs bench bench-full clean
 .DELETE_ON_ERROR:
 # The stamps are made by pattern; make must not delete them as intermediate files.
 .SECONDARY:
@@ -31,8 +31,8 @@ test-slow: $(VENV)/.has-test  ## run the other tests only (some minutes)
 
 test-all: test test-slow  ## run all tests
 
-soak: $(VENV)/.has-test  ## fit, save, interrupt and kill at random for SECONDS (default 120), and look at what is left
-	@$(BIN)/python tests/soak --seconds $(SECONDS)
+soak: $(VENV)/.has-test  ## fit, save, interrupt and kill at random for SOAK_SECONDS (120), and look at what is left
+	@$(BIN)/python tests/soak --seconds $(SOAK_SECONDS)
 
 lint: $(VENV)/.has-dev  ## ruff (rules and format) and mypy
 	@$(BIN)/ruff check .
