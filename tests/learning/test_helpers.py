@@ -8,6 +8,7 @@ import tempfile
 import textwrap
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrai
 from polytrain.learning import helpers
 from polytrain.learning.helpers import Helper, Shared, hire, receive_shared, spread
 from polytrain.learning.threads import one_blas_thread
+from processes import running
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="helpers need a POSIX system")
 
@@ -300,26 +302,16 @@ def _sum_of_shared(connection):
 
 @pytest.fixture
 def run_script():
-    """Run a script in a group of its own, where SIGINT means what it means in a terminal."""
-    processes = []
+    """Run a script in a group of its own, as if from a terminal."""
+    with ExitStack() as stack:
 
-    def run(text):
-        process = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(text)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])},
-        )
-        processes.append(process)
-        return process
+        def run(text):
+            path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+            options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+            command = [sys.executable, "-c", textwrap.dedent(text)]
+            return stack.enter_context(running(command, env={**os.environ, "PYTHONPATH": path}, **options))
 
-    yield run
-    for process in processes:
-        process.kill()
-        process.communicate()
+        yield run
 
 
 def test_a_fork_has_helpers_of_its_own(run_script):
