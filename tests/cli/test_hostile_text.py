@@ -8,10 +8,8 @@ import pty
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
-from polytrain import TensorTrainClassifier
 from polytrain.cli import main
 from polytrain.cli.common import printable, show
 
@@ -71,17 +69,6 @@ def test_errors_too(hostile, model, tmp_path, capsys):
 def test_json_is_the_text_itself(hostile, model, capsys):
     assert json.loads(run(capsys, 0, "info", model, "--json")[0])["columns"][0]["name"] == f"size{ESCAPE}"
     assert f"a{ESCAPE}" in json.loads(run(capsys, 0, "evaluate", model, hostile, "--json")[0])["classes"]
-
-
-def test_labels_that_are_no_unicode(tmp_path, capsys):
-    """JSON has halves of surrogate pairs, which no encoding of text has."""
-    X = np.linspace(-1, 1, 20)[:, None]
-    TensorTrainClassifier().fit(X, np.array(["a\ud800", "b"], dtype=object)[(X[:, 0] > 0).astype(int)]).save(
-        tmp_path / "m"
-    )
-    np.save(tmp_path / "X.npy", X)
-    assert "a\\ud800, b\n" in run(capsys, 0, "info", tmp_path / "m")[0]
-    assert "a\\ud800\n" in run(capsys, 0, "predict", tmp_path / "m", tmp_path / "X.npy")[0]
 
 
 def test_printable():

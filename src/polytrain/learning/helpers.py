@@ -303,8 +303,8 @@ def hire(n_helpers: int) -> Iterator[list[Helper]]:
             helper.end()
         raise
     with _office.lock:
-        waiting = [helper for helper in (*helpers, *_office.waiting) if helper.is_running]
-        _office.waiting, others = waiting[: cpu_count()], waiting[cpu_count() :]
+        waiting = [helper for helper in (*_office.waiting, *helpers) if helper.is_running]
+        _office.waiting, others = waiting[-cpu_count() :], waiting[: -cpu_count()]
     for helper in others:
         helper.end()
 
