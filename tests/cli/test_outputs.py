@@ -74,6 +74,7 @@ def test_a_device_is_written_into(made, tmp_path, command):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="there is no /dev/stdout")
+@pytest.mark.slow
 def test_a_model_goes_through_standard_output(made, tmp_path):
     """What else there is to say goes to standard error, or the model would be spoilt."""
     argv = [sys.executable, "-m", "polytrain", *map(str, commands(made)["fit"]), "--out", "/dev/stdout"]

@@ -107,6 +107,7 @@ def test_many_missing_texts(comparisons):
     assert comparisons() < 2000
 
 
+@pytest.mark.slow
 def test_many_pairs_of_classes(sides, tmp_path):
     """Neither loading nor predicting forms a matrix of all pairs and all classes, here of 100 MB."""
     n_classes = 300
