@@ -259,3 +259,24 @@ def test_rows_that_depend_on_each_other_do_not_stop_an_update():
     model = power_regressor(basis="spline", rank=8, alpha=1e-6, bandwidth=30.0, max_sweeps=1, random_state=0)
     assert np.isfinite(model.fit(X, y).predict(X)).all()
     assert min(record["decrease"] for record in model.history_) >= 0
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_many_rows_are_left_to_conjugate_gradients_even_with_more_unknowns(loss, monkeypatch):
+    monkeypatch.setattr(core_solvers, "_MANY_UNKNOWNS", 1)
+    monkeypatch.setattr(core_solvers, "_MANY_ROWS", 30)
+    problem = make_problem(8, (3, 3, 3, 3, 3), 6, 40, loss, "legendre")
+    engine, cores = _stand_at(problem, 6, 2)
+    assert cores[2].size > 40
+    monkeypatch.delattr(core_solvers._RowSpace, "direction")
+    before = engine.mean_loss() + ALPHA / 2 * np.sum(cores[2] ** 2)
+    core = CoreSolver("auto", loss == "squared").update(engine, cores[2], ALPHA)
+    assert objective(_replaced(cores, 2, core), problem, ALPHA) < before
+
+
+def test_the_estimated_work_follows_the_route_that_is_taken():
+    work = core_solvers.update_work
+    assert work((16, 17, 16), 1000, False) == pytest.approx(1e9 / 3 + 4352e6)  # in the space of the rows
+    assert work((16, 17, 16), 4000, False) == 24 * 4000 * 4352  # by conjugate gradients
+    assert work((16, 17, 16), 4000, True) == pytest.approx(4352**3 / 3 + 4000 * 17 * 256 * 256 / 2)  # by moments
+    assert work((2, 3, 2), 4000, False) == pytest.approx(12**3 / 3 + 4000 * 3 * 16 / 2)

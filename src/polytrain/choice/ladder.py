@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.choice.evidence import Evidence
+from polytrain.learning.core_solvers import update_work
 from polytrain.learning.losses import get_loss
 from polytrain.learning.start import random_start
 from polytrain.learning.trainer import TrainJob, TrainPlan
@@ -152,13 +153,10 @@ class Ladder:
 
     def _work(self, ranks: Sequence[int]) -> float:
         """Floating point operations of a rung, roughly."""
-        n_rows, work = float(self.n_rows), 0.0
-        for a, n, b in zip(ranks, self._plan.dims, ranks[1:], strict=False):
-            unknowns = float(a * n * b)
-            few, many = min(unknowns, n_rows), max(unknowns, n_rows)
-            if self._plan.solver == "exact":
-                few = unknowns
-            work += few**3 / 3 + (n_rows * n * a * a * b * b / 2 if few == unknowns else n_rows * n_rows * many)
+        n_rows, exact = float(self.n_rows), self._plan.solver == "exact"
+        work = sum(
+            update_work((a, n, b), n_rows, exact) for a, n, b in zip(ranks, self._plan.dims, ranks[1:], strict=False)
+        )
         steps = 1 if get_loss(self._plan.loss).quadratic else _NEWTON_STEPS
         return work * steps * self._n_sweeps * len(self._targets) * self.n_folds
 

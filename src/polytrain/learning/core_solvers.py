@@ -25,7 +25,7 @@ from scipy.optimize import minimize
 from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows
 from polytrain.learning.problem import FACTORS, GRADIENT, Facts, Need
 
-__all__ = ["SOLVERS", "CoreSolver", "solve_linear"]
+__all__ = ["SOLVERS", "CoreSolver", "solve_linear", "update_work"]
 
 # Newton stops after a step that promised less than this part of the objective: the error left is of second order, and
 # the sweeps come by again. Solving every core to the end costs up to twice the time for the same final objective.
@@ -42,8 +42,9 @@ _LBFGS_ITERATIONS = 200
 # A relative rise of the objective that rounding explains.
 _ROUNDING = 1e-12
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
-# Cores of fewer unknowns are never solved in the space of the rows, nor with a smaller alpha.
-_MANY_UNKNOWNS, _LEAST_ALPHA = 512, 1e-9
+# Cores of fewer unknowns are never solved in the space of the rows, nor with a smaller alpha, nor with more rows that
+# differ: the time grows with the cube of these.
+_MANY_UNKNOWNS, _LEAST_ALPHA, _MANY_ROWS = 512, 1e-9, 1500
 # Products that a CG update takes as a rule, residual and preconditioner included.
 _USUAL_CG = 6
 
@@ -303,7 +304,7 @@ class CoreSolver:
         if self.name == "auto":
             exact = exact or _prefers_exact(core.shape, rows.n_products)
         method: Any = _Exact if exact else _ConjugateGradients
-        if self.name != "exact" and _prefers_rows(core.size, rows.n_rows, alpha):
+        if self.name != "exact" and exact and _prefers_rows(core.size, rows.n_rows, alpha):
             exact, method = True, _RowSpace
         if self.quadratic:
             return _quadratic_update(rows, core, alpha, method, refine=exact)
@@ -316,11 +317,12 @@ SOLVERS = ("auto", "exact", "cg", "lbfgs")
 def _suits_cg(shape: tuple[int, ...], n_distinct: int) -> bool:
     """Whether conjugate gradients make sense for a core of this shape.
 
-    With no more different rows than unknowns the Hessian is far from a Kronecker product: a few steps leave most of the
-    decrease behind, and where they end depends on rounding.
+    With no more different rows than unknowns the Hessian is far from a Kronecker product: a few steps leave some of the
+    decrease to the next sweep, and where they end depends on rounding. With few rows an exact solution costs little;
+    with many it takes ten times as long as sweeps that come to the same.
     """
     a, n, b = shape
-    return a * n * b < n_distinct
+    return a * n * b < n_distinct or n_distinct > _MANY_ROWS
 
 
 def _prefers_rows(n_unknowns: int, n_rows: int, alpha: float) -> bool:
@@ -342,6 +344,18 @@ def _prefers_exact(shape: tuple[int, ...], n_products: int) -> bool:
     exact = 2 * n_products * pairs_left * pairs_right
     per_product = 4 * (a * n * b + 4 * n * min(a, b))
     return a * n * b <= 64 or exact <= _USUAL_CG * per_product
+
+
+def update_work(shape: tuple[int, ...], n_rows: float, exact: bool) -> float:
+    """Floating point operations of one update for a quadratic loss and so many different rows, roughly."""
+    a, n, b = shape
+    unknowns = float(a * n * b)
+    by_moments = unknowns**3 / 3 + n_rows * n * a * a * b * b / 2
+    if exact:
+        return by_moments
+    if not _suits_cg(shape, int(n_rows)):
+        return n_rows**3 / 3 + n_rows * n_rows * unknowns if unknowns >= _MANY_UNKNOWNS else by_moments
+    return min(by_moments, 4 * _USUAL_CG * n_rows * unknowns)
 
 
 def solve_linear(rows: LinearRows, n_functions: int, alpha: float, quadratic: bool) -> NDArray:
