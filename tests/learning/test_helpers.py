@@ -270,6 +270,13 @@ def test_fits_do_with_fewer_helpers_where_no_process_can_be_started(monkeypatch)
     assert list(spread(_divide, (1,), [(1,), (2,)], n_jobs=2)) == [1.0, 0.5]
 
 
+def test_frozen_programs_have_no_helpers(monkeypatch):
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert not helpers.may_hire()
+    with hire(2) as found:
+        assert found == []
+
+
 def test_a_full_disk_is_named_with_the_remedy(monkeypatch, tmp_path):
     class Full:
         def __init__(self, file):

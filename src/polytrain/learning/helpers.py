@@ -259,15 +259,21 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_office.open)  # the helpers are those of the parent
 
 
+def _can_start() -> bool:
+    """Whether helpers can be started here; a frozen program would start itself."""
+    return os.name == "posix" and bool(sys.executable) and not getattr(sys, "frozen", False)
+
+
 def may_hire() -> bool:
     """Whether this process may have helpers: not within a worker, nor where another place for work was asked for."""
     backend, _ = get_active_backend()
-    is_default = isinstance(backend, BACKENDS["loky"]) and not backend.nesting_level
-    return is_default and os.name == "posix" and bool(sys.executable)
+    return isinstance(backend, BACKENDS["loky"]) and not backend.nesting_level and _can_start()
 
 
 def _find(n_helpers: int) -> list[Helper]:
     """Helpers that wait, or new ones. They are fewer, or none, while other fits have so many that cores are short."""
+    if not _can_start():
+        return []
     with _office.lock:
         n_busy = sum(helper.end.alive for helper in _office.everybody) - len(_office.waiting)
         n_helpers = min(n_helpers, max(n_helpers, cpu_count()) - n_busy)
