@@ -230,3 +230,10 @@ def test_misread_digits_errors_and_perfect_reading(digits):
     display = MisreadDigitsDisplay.from_estimator(model, X, right, images=X.reshape(-1, 8, 8))
     assert display.n_misread == 0
     assert display.ax_.get_title() == "0 of 200 misread"
+
+
+def test_labels_that_the_model_does_not_know_are_named(digits):
+    model, X, y = digits
+    rows = model[0].transform(X)
+    with pytest.raises(ValueError, match=r"y has the label .*77.*, which the model does not know"):
+        DecisionBoundaryDisplay.from_estimator(model[-1], rows, np.where(y == 3, 77, y), grid_size=5)

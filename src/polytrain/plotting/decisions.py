@@ -135,7 +135,7 @@ class DecisionBoundaryDisplay:
             classes.tolist(),
             (names[pair[0]], names[pair[1]]),
             None if y is None else np.stack([values[k] for k in pair], axis=1),
-            None if y is None else np.searchsorted(classes, np.asarray(y)),
+            None if y is None else _class_numbers(classes, np.asarray(y)),
             _note([column for k, column in enumerate(values) if k not in pair]),
         ).plot(ax)
 
@@ -215,6 +215,14 @@ def _check_pair(features: tuple[int | str, int | str], names: list[str]) -> list
     if len(pair) != 2 or pair[0] == pair[1] or not all(0 <= k < len(names) for k in pair):
         raise ValueError(f"features must be two different features of {len(names)}, got {features!r}.")
     return pair
+
+
+def _class_numbers(classes: NDArray, y: NDArray) -> NDArray:
+    """Place of every label among the classes."""
+    unknown = np.setdiff1d(y, classes)
+    if len(unknown):
+        raise ValueError(f"y has the label {unknown[0]!r}, which the model does not know; it has {classes.tolist()}.")
+    return np.searchsorted(classes, y)
 
 
 def _padded_range(column: NDArray, size: int) -> NDArray:
