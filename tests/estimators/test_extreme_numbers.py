@@ -10,10 +10,18 @@ from power_models import power_classifier, power_regressor
 LARGEST = np.finfo(np.float64).max
 QUICK = {"rank": 2, "max_sweeps": 2, "random_state": 0}
 REGRESSORS = pytest.mark.parametrize(
-    "model", [power_regressor(**QUICK), TensorTrainRegressor(random_state=0)], ids=["power", "default"]
+    "model",
+    [
+        pytest.param(power_regressor(**QUICK), id="power"),
+        pytest.param(TensorTrainRegressor(random_state=0), id="default", marks=pytest.mark.slow),
+    ],
 )
 CLASSIFIERS = pytest.mark.parametrize(
-    "model", [power_classifier(**QUICK), TensorTrainClassifier(random_state=0)], ids=["power", "default"]
+    "model",
+    [
+        pytest.param(power_classifier(**QUICK), id="power"),
+        pytest.param(TensorTrainClassifier(random_state=0), id="default", marks=pytest.mark.slow),
+    ],
 )
 
 
@@ -165,7 +173,7 @@ def test_class_weights_that_differ_by_more_are_refused(make):
         lambda x: 2.0**53 + np.round(1000 * x),
     ],
 )
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_features_of_any_size(change, dtype):
     X, y = _rows()
     X[:, 2] = change(X[:, 2]) if dtype == np.float64 else np.clip(change(X[:, 2]), -3.4e38, 3.4e38)

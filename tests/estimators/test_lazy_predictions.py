@@ -68,7 +68,7 @@ def test_blocks_without_rows_of_default_models(name):
     _check(case.model, case.rows)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_blocks_without_rows_of_several_outputs_and_all_kinds_of_labels(dtype):
     X = np.random.default_rng(0).normal(size=(60, 3)).astype(dtype)
     tolerance = 1e-9 if dtype == np.float64 else 1e-3

@@ -42,7 +42,9 @@ except ImportError:  # older versions of joblib come with one of their own
 
 __all__ = ["Answer", "Helper", "Shared", "hire", "may_hire", "receive_shared", "spread"]
 
-_IDLE_SECONDS, _GREETING_SECONDS = 60, 5
+_IDLE_SECONDS = 60
+# Time to answer: one that was started a moment ago may still import.
+_GREETING_SECONDS = 60
 # Arrays of so many bytes travel in a file that all processes map, smaller ones in messages.
 _LARGE, _ALIGNMENT = 1 << 14, 64
 # The life of a helper. From the first moment on, also while it imports or computes, it leaves when its parent is gone.
