@@ -61,8 +61,8 @@ clean:  ## remove the environment, caches and built files
 
 # --- set-up -----------------------------------------------------------------------------------------------------------
 
-# One stamp per extra of pyproject.toml: made again when the metadata or the tested versions change.
-$(VENV)/.has-%: pyproject.toml constraints.txt | $(VENV)/.made
+# One stamp per extra of pyproject.toml: made again when the metadata, the tested versions or the C sources change.
+$(VENV)/.has-%: pyproject.toml constraints.txt hatch_build.py $(wildcard src/polytrain/native/*.[ch]) | $(VENV)/.made
 	@echo "Installing polytrain[$*] into $(VENV) ..."
 	@$(PIP) install -c constraints.txt -e ".[$*]"
 	@touch $@

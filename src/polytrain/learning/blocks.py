@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.learning import kernels
+from polytrain.learning.contractions import Contraction, make_contraction
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import Facts, Need, ProblemRows, Surroundings
 from polytrain.maps import MapList
-from polytrain.tensor.contract import khatri_rao
-from polytrain.tensor.thin_products import multiply_rows, sum_over_rows
+from polytrain.tensor.thin_products import sum_over_rows
 
 __all__ = ["LinearBlock", "LossAt", "RowBlock", "Scratch", "TrainBlock"]
 
@@ -202,14 +202,13 @@ class TrainBlock(RowBlock):
     scratch : Scratch
         Memory that the blocks of an engine share.
     alone : bool
-        Whether no other block uses the scratch: then the spread stays there until the next move.
+        Whether no other block uses the scratch: then what is there serves until the next move.
 
     Notes
     -----
     ``_bonds[k]`` is the environment between cores k - 1 and k: the left one for bonds up to the present core, the right
     one beyond it. A core never needs both, so each bond is stored once. The environment that the next move will
-    extend is the near one, the other the far one; the spread is the near one times all basis values, and it serves
-    gradient, products, scores and the move alike.
+    extend is the near one, the other the far one.
     """
 
     def __init__(self, rows: ProblemRows, loss: Loss, maps: MapList, scratch: Scratch, alone: bool = False) -> None:
@@ -218,7 +217,7 @@ class TrainBlock(RowBlock):
         self._scratch, self._alone = scratch, alone
         self._border = np.ones((1, self.n_rows), dtype=self._dtype)
         self._bonds: list[NDArray] = [self._border] * (len(maps) + 1)
-        self._spread: NDArray | None = None
+        self._kept: Contraction | None = None
         self._site, self._to_right = 0, True
 
     def linear(self) -> LinearBlock:
@@ -227,7 +226,7 @@ class TrainBlock(RowBlock):
 
     def stand(self, site: int, to_right: bool) -> None:
         """Stand at a core, about to go on in this direction."""
-        self._site, self._to_right, self._spread = site, to_right, None
+        self._site, self._to_right, self._kept = site, to_right, None
 
     def surround(self, left: NDArray | None, right: NDArray | None) -> None:
         """Take the environments of the core stood at from elsewhere; None at an end of the train."""
@@ -236,7 +235,7 @@ class TrainBlock(RowBlock):
 
     def extended(self, core: NDArray, out: NDArray) -> NDArray:
         """Near environment contracted with the core, (far rank, N), written to ``out``."""
-        return multiply_rows(self._unfold(core), self._near_spread(), out)
+        return self._contraction().images(core, out)
 
     def move(self, core: NDArray, site: int, to_right: bool) -> None:
         """Replace the far environment by the near one contracted with the core, and stand at the next core."""
@@ -253,42 +252,29 @@ class TrainBlock(RowBlock):
         left, right = self._bonds[self._site], self._bonds[self._site + 1]
         return (left, right) if self._to_right else (right, left)
 
+    def _take(self, name: str, shape: tuple[int, ...]) -> NDArray:
+        return self._scratch.take(name, shape, self._dtype)
+
     def _values(self) -> NDArray:
-        out = self._scratch.take("values", (self._dims[self._site], self.n_rows), self._dtype)
+        out = self._take("values", (self._dims[self._site], self.n_rows))
         return self._maps[self._site].values(self._columns[self._site], out)
 
-    def _near_spread(self) -> NDArray:
-        """Near environment times basis values, (n * near rank, N)."""
-        if self._spread is None:
-            near, _ = self._sides()
-            values = self._values()
-            out = self._scratch.take("spread", (len(values) * len(near), self.n_rows), self._dtype)
-            spread = khatri_rao(near, values, out)
-            if not self._alone:
-                return spread
-            self._spread = spread
-        return self._spread
-
-    def _like_far(self) -> NDArray:
-        """Scratch of the shape of the far environment."""
-        return self._scratch.take("images", self._sides()[1].shape, self._dtype)
-
-    def _unfold(self, core: NDArray) -> NDArray:
-        return kernels.unfold(core.astype(self._dtype, copy=False), self._to_right)
-
-    def _adjoint(self, spread: NDArray, weighted: NDArray) -> NDArray:
-        return kernels.fold(sum_over_rows(spread, weighted), self._dims[self._site], self._to_right)
+    def _contraction(self) -> Contraction:
+        """The core stood at against the rows; kept until the next move where nobody else uses the scratch."""
+        if self._kept is not None:
+            return self._kept
+        site, (near, far) = self._site, self._sides()
+        made = make_contraction(self._maps[site], self._columns[site], near, far, self._to_right, self._take)
+        self._kept = made if self._alone else None
+        return made
 
     def forward(self, core: NDArray) -> NDArray:
-        """Unfolded core times spread, summed against the far environment."""
-        images = multiply_rows(self._unfold(core), self._near_spread(), self._like_far())
-        images *= self._sides()[1]
-        return np.add.reduce(images, axis=0).astype(np.float64, copy=False)
+        """Scores of the core in all rows."""
+        return self._contraction().scores(core).astype(np.float64, copy=False)
 
     def gradient(self) -> NDArray:
-        """Spread times the weighted far environment."""
-        weighted = np.multiply(self._sides()[1], self.here.slope, out=self._like_far())
-        return self._adjoint(self._near_spread(), weighted)
+        """Sums over all rows, weighed by their slopes."""
+        return self._contraction().sums(self.here.slope)
 
     def surroundings(self) -> Surroundings:
         """Environments, function values and curvatures of all rows, in fresh memory where they share it."""
@@ -297,13 +283,8 @@ class TrainBlock(RowBlock):
 
     def product(self, step: NDArray) -> NDArray:
         """Multiply with the Gram matrix, and remember the scores of the step."""
-        _, far = self._sides()
-        spread = self._near_spread()
-        images = multiply_rows(self._unfold(step), spread, self._like_far())
-        images *= far
-        self._image = np.add.reduce(images, axis=0)
-        np.multiply(far, self._image * self.here.curvature, out=images)
-        return self._adjoint(spread, images)
+        self._image, sums = self._contraction().product(step, self.here.curvature)
+        return sums
 
     def gram_moments(self) -> NDArray:
         """The few sums that hold the whole Gram matrix, see `kernels.moments`."""
@@ -311,8 +292,8 @@ class TrainBlock(RowBlock):
         rule = self._maps[self._site].products
         items = kernels.moment_items(len(left), rule.size, len(right))
         size = min(self.n_rows, max(_MIN_ROWS, _WORK_BYTES // (self._dtype.itemsize * items)))
-        work = self._scratch.take("moments", (items * size,), self._dtype)
-        products = self._scratch.take("values", (rule.size, self.n_rows), self._dtype)
+        work = self._take("moments", (items * size,))
+        products = self._take("products", (rule.size, self.n_rows))
         rule.values(self._columns[self._site], products)
         n_left, n_right = (len(side) * (len(side) + 1) // 2 for side in (left, right))
         sums, curvature = np.zeros((rule.size, n_left, n_right)), self.here.curvature
@@ -336,5 +317,5 @@ class TrainBlock(RowBlock):
         return middle.astype(np.float64), float(middle[0, 0])
 
     def _second_moment(self, side: NDArray) -> NDArray:
-        weighted = self._scratch.take("images", side.shape, self._dtype)
+        weighted = self._take("images", side.shape)
         return sum_over_rows(np.multiply(side, self.here.curvature, out=weighted), side)

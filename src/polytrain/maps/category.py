@@ -96,6 +96,14 @@ class CategoryMap(TabulatedMap):
         """Look the levels up."""
         return np.take(self._tables[x.dtype.char], x.astype(np.intp), axis=1, out=out, mode="clip")
 
+    def knots(self, dtype: np.dtype) -> NDArray:
+        """Levels as knots that no row lies between."""
+        return self._knots[dtype.char]
+
+    @cached_property
+    def _knots(self) -> dict[str, NDArray]:
+        return {char: np.vstack([table.T, table[:, -1]]) for char, table in self._tables.items()}
+
     @cached_property
     def _tables(self) -> dict[str, NDArray]:
         """The table, with levels that are not known and missing values at its end, in both compute dtypes."""

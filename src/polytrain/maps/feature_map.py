@@ -181,6 +181,14 @@ class FeatureMap(ABC):
     def values(self, x: NDArray, out: NDArray | None = None) -> NDArray:
         """Coordinates (N,) -> function values (n, N), written to ``out`` if it is given; the first is 1."""
 
+    def knots(self, dtype: np.dtype) -> NDArray | None:
+        """Functions that are straight lines between knots, at these: (knots + 1, n), or None for any others.
+
+        Then coordinates count knots, 2.5 is half-way between the third and the fourth, and none lies beyond the last
+        entry but one.
+        """
+        return None
+
     @classmethod
     def place_all(cls, maps: Sequence[Self]) -> Callable[[NDArray], NDArray]:
         """Return what turns raw rows (N, len(maps)) into coordinates (len(maps), N)."""

@@ -120,6 +120,15 @@ class TableMap(TabulatedMap):
             out[rows] += np.take(steps[rows], before, axis=1, mode="clip") * part
         return out
 
+    def knots(self, dtype: np.dtype) -> NDArray:
+        """The table, with the missing value at its end, and once more: nothing follows it."""
+        return self._knots[dtype.char]
+
+    @cached_property
+    def _knots(self) -> dict[str, NDArray]:
+        lines = np.vstack([self.table.T, self.missing, self.missing])
+        return {char: lines.astype(char) for char in "df"}
+
     @cached_property
     def _tables(self) -> dict[str, tuple[NDArray, NDArray]]:
         """The table, and what is added from knot to knot, in both compute dtypes.

@@ -1,0 +1,219 @@
+"""Compiled products with rows of data, where a C compiler was at hand when the package was built.
+
+`kernels.c` holds the arithmetic, this module the way there: it finds the library, picks the routines for the processor,
+and takes NumPy arrays. Without a library `is_here` is False, and callers do the same in NumPy. The environment variable
+POLYTRAIN_NATIVE=0 and the context `switched_off` do without it, too. Calls let other threads run.
+
+Conventions
+-----------
+Rows are the last axis and contiguous; lines may be apart by any stride. All arrays of a call have one dtype, float32 or
+float64. A core comes as a matrix (basis * near rank, far rank), in the order of `polytrain.learning.kernels.unfold`,
+transposed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["DenseRows", "LocalRows", "is_here", "local_width", "switched_off"]
+
+# What the library must say it is: another one was built from other sources.
+_INTERFACE = 1
+_LEVELS = (0, 3, 4)
+_VECTOR_BYTES = 32
+_TYPES = {"f": "f32", "d": "f64"}
+
+_Arguments = list[Any]
+_N, _ARRAY = ctypes.c_int64, ctypes.c_void_p
+_SIGNATURES: dict[str, _Arguments] = {
+    "dense_product": [_N, _N, _N, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _ARRAY, _ARRAY, _ARRAY],
+    "dense_move": [_N, _N, _N, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _ARRAY, _N],
+    "local_product": [_N, _N, _N, _N, _ARRAY, _ARRAY, _N, _ARRAY, _N, _ARRAY, _ARRAY, _ARRAY, _ARRAY],
+    "local_move": [_N, _N, _N, _N, _ARRAY, _ARRAY, _N, _ARRAY, _ARRAY, _N],
+}
+
+
+class _Switch:
+    """Whether the library may be used."""
+
+    on = os.environ.get("POLYTRAIN_NATIVE", "1") != "0"
+
+
+@contextmanager
+def switched_off() -> Iterator[None]:
+    """Enter a context in which everything is done by NumPy, in this process."""
+    before, _Switch.on = _Switch.on, False
+    try:
+        yield
+    finally:
+        _Switch.on = before
+
+
+@cache
+def _routines() -> dict[tuple[str, str], Callable[..., int]]:
+    """Routines by name and character of the dtype; none without a library."""
+    for path in sorted(Path(__file__).parent.glob("_kernels.*")):
+        try:
+            library = ctypes.CDLL(str(path))
+            if library.native_interface() == _INTERFACE:
+                return _load(library)
+        except (OSError, AttributeError):  # built for another kind of machine, or from other sources
+            continue
+    return {}
+
+
+def _load(library: ctypes.CDLL) -> dict[tuple[str, str], Callable[..., int]]:
+    """The routines of the highest level that both the processor and the library have."""
+    level = library.native_level()
+    found = {}
+    for has in (one for one in _LEVELS if one <= level):
+        for name, arguments in _SIGNATURES.items():
+            for char, suffix in _TYPES.items():
+                routine = getattr(library, f"{name}_{suffix}_l{has}", None)
+                if routine is not None:
+                    routine.argtypes, routine.restype = arguments, ctypes.c_int
+                    found[name, char] = routine
+    return found
+
+
+def is_here() -> bool:
+    """Whether there is a library, and nobody has switched it off."""
+    return _Switch.on and bool(_routines())
+
+
+def _place(array: NDArray | None) -> int | None:
+    return None if array is None else array.__array_interface__["data"][0]
+
+
+def _lines(array: NDArray) -> tuple[int, int]:
+    """Where an array (lines, N) begins, and items from line to line."""
+    if array.strides[1] != array.itemsize and array.shape[1] > 1:
+        raise ValueError("rows must be contiguous.")
+    return array.__array_interface__["data"][0], array.strides[0] // array.itemsize
+
+
+def _check(name: str, failed: int) -> None:
+    if failed:
+        raise MemoryError(f"no memory for the scratch of {name}.")
+
+
+class DenseRows:
+    """Rows with the values of all functions.
+
+    Parameters
+    ----------
+    near, values, far : ndarray of shape (a, N), (n, N) and (b, N)
+        Environments, and function values, the first of them 1.
+    """
+
+    def __init__(self, near: NDArray, values: NDArray, far: NDArray) -> None:
+        self._arrays = near, values, far  # their memory must stay
+        (n_near, n_rows), self._dtype, routines = near.shape, near.dtype, _routines()
+        self._shape, self._n_rows = (len(values) * n_near, len(far)), n_rows
+        self._move, self._product = (routines[name, near.dtype.char] for name in ("dense_move", "dense_product"))
+        self._sizes = n_rows, n_near, len(values)
+        self._near = *_lines(near), *_lines(values)
+        self._far = _lines(far)
+
+    def product(
+        self, matrix: NDArray | None, factors: NDArray | None, sums: bool
+    ) -> tuple[NDArray | None, NDArray | None]:
+        """Scores of a core, and sums over rows of spread times far environment times factors, in one pass.
+
+        Parameters
+        ----------
+        matrix : ndarray of shape (n * a, b), contiguous, or None
+            The core whose scores are wanted.
+        factors : ndarray of shape (N,), or None
+            What every row counts in the sums: times its score, if there is a core.
+        sums : bool
+            Whether sums are wanted.
+
+        Returns
+        -------
+        scores : ndarray of shape (N,), or None
+        sums : ndarray of shape (n * a, b), float64, or None
+        """
+        scores = None if matrix is None else np.empty(self._n_rows, dtype=self._dtype)
+        totals = np.empty(self._shape) if sums else None
+        places = _place(matrix), _place(factors), _place(scores), _place(totals)
+        _check("dense_product", self._product(*self._sizes, self._shape[1], *self._near, *self._far, *places))
+        return scores, totals
+
+    def move(self, matrix: NDArray, out: NDArray) -> NDArray:
+        """Contract the near environment with a core.
+
+        Shapes: matrix (n * a, b), contiguous -> (b, N), written to ``out``.
+        """
+        _check("dense_move", self._move(*self._sizes, len(out), *self._near, _place(matrix), *_lines(out)))
+        return out
+
+
+class LocalRows:
+    """Rows with functions that are straight lines between knots.
+
+    Parameters
+    ----------
+    x : ndarray of shape (N,), contiguous
+        Where each row lies: 2.5 is half-way between the third and the fourth knot.
+    near, far : ndarray of shape (a, N) and (b, N)
+        Environments.
+    """
+
+    def __init__(self, x: NDArray, near: NDArray, far: NDArray) -> None:
+        self._arrays = x, near, far  # their memory must stay
+        self._dtype, routines = near.dtype, _routines()
+        self._n_near, self._n_rows = near.shape
+        self._n_far = len(far)
+        self._move, self._product = (routines[name, near.dtype.char] for name in ("local_move", "local_product"))
+        self._near = _place(x), *_lines(near)
+        self._far = _lines(far)
+
+    def product(self, tables: NDArray | None, factors: NDArray | None, totals: NDArray | None) -> NDArray | None:
+        """Do what `DenseRows.product` does.
+
+        Parameters
+        ----------
+        tables : ndarray of shape (knots + 1, a, local_width(b)), contiguous, or None
+            The core, contracted with the functions at every knot. Rows lie before the last entry.
+        factors : ndarray of shape (N,), or None
+        totals : ndarray of the shape of ``tables``, or None
+            What the sums are added to: summed over the knots, times the functions there, they are those of
+            `DenseRows.product`.
+
+        Returns
+        -------
+        ndarray of shape (N,), or None
+            The scores, if there are tables.
+        """
+        shaped = totals if tables is None else tables
+        knots = 0 if shaped is None else len(shaped) - 1
+        scores = None if tables is None else np.empty(self._n_rows, dtype=self._dtype)
+        sizes = self._n_rows, self._n_near, self._n_far, knots
+        places = _place(tables), _place(factors), _place(scores), _place(totals)
+        _check("local_product", self._product(*sizes, *self._near, *self._far, *places))
+        return scores
+
+    def move(self, tables: NDArray, out: NDArray) -> NDArray:
+        """Contract the near environment with a core.
+
+        Shapes: tables (knots + 1, a, local_width(b)), contiguous -> (b, N), written to ``out``.
+        """
+        sizes = self._n_rows, self._n_near, len(out), len(tables) - 1
+        _check("local_move", self._move(*sizes, *self._near, _place(tables), *_lines(out)))
+        return out
+
+
+def local_width(n_far: int, dtype: np.dtype) -> int:
+    """So many far channels, rounded up to whole vectors."""
+    lanes = _VECTOR_BYTES // dtype.itemsize
+    return -(-n_far // lanes) * lanes
