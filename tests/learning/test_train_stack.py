@@ -7,7 +7,7 @@ import pytest
 from reference import dense_scores, make_problem
 
 from polytrain.basis import get_basis
-from polytrain.tensor.contract import TrainStack
+from polytrain.tensor.stack import TrainStack
 
 
 def functions(basis, dims):

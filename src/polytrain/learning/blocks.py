@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.learning import kernels
-from polytrain.learning.contractions import Contraction, make_contraction
+from polytrain.learning.contractions import Contraction, make_contraction, second_moment
+from polytrain.learning.kronecker import Descent
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import Facts, Need, ProblemRows, Surroundings
 from polytrain.maps import MapList
-from polytrain.tensor.thin_products import sum_over_rows
 
 __all__ = ["LinearBlock", "LossAt", "RowBlock", "Scratch", "TrainBlock"]
 
@@ -286,6 +286,14 @@ class TrainBlock(RowBlock):
         self._image, sums = self._contraction().product(step, self.here.curvature)
         return sums
 
+    def descend(self, descent: Descent) -> NDArray | None:
+        """Solve a Newton system of these rows alone, and lay the ray along the step; None if the rows cannot."""
+        solved = self._contraction().descend(descent, self.here.curvature)
+        if solved is None:
+            return None
+        step, self._ray = solved
+        return step
+
     def gram_moments(self) -> NDArray:
         """The few sums that hold the whole Gram matrix, see `kernels.moments`."""
         left, right = self._bonds[self._site], self._bonds[self._site + 1]
@@ -317,5 +325,4 @@ class TrainBlock(RowBlock):
         return middle.astype(np.float64), float(middle[0, 0])
 
     def _second_moment(self, side: NDArray) -> NDArray:
-        weighted = self._take("images", side.shape)
-        return sum_over_rows(np.multiply(side, self.here.curvature, out=weighted), side)
+        return second_moment(side, self.here.curvature, self._take)

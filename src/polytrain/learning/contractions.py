@@ -16,11 +16,19 @@ from numpy.typing import NDArray
 
 from polytrain import native
 from polytrain.learning import kernels
+from polytrain.learning.kronecker import Descent
 from polytrain.maps import FeatureMap
 from polytrain.tensor.contract import khatri_rao
 from polytrain.tensor.thin_products import multiply_rows, sum_over_rows
 
-__all__ = ["Contraction", "DenseContraction", "LocalContraction", "SpreadContraction", "make_contraction"]
+__all__ = [
+    "Contraction",
+    "DenseContraction",
+    "LocalContraction",
+    "SpreadContraction",
+    "make_contraction",
+    "second_moment",
+]
 
 #: Name and shape -> memory with arbitrary values.
 Take = Callable[[str, tuple[int, ...]], NDArray]
@@ -61,8 +69,27 @@ class Contraction(ABC):
     def product(self, step: NDArray, curvature: NDArray) -> tuple[NDArray, NDArray]:
         """Scores of a step, and C' (curvature * scores), shaped like the core, float64."""
 
+    def descend(self, descent: Descent, curvature: NDArray) -> tuple[NDArray, NDArray] | None:
+        """Solution of a Newton system, and its scores, float64; None if products must be taken one by one."""
+        return None
+
+    def _turned(self, core: NDArray) -> NDArray:
+        """A core as (functions, near rank, far rank)."""
+        return core.transpose(1, 0, 2) if self._to_right else core.transpose(1, 2, 0)
+
     def _fold(self, matrix: NDArray) -> NDArray:
         return kernels.fold(matrix, self._n, self._to_right)
+
+    def _solved(
+        self, rows: native.DenseRows | native.LocalRows, descent: Descent, curvature: NDArray
+    ) -> tuple[NDArray, NDArray]:
+        left, middle, right = descent.nearly.turns
+        turns = (middle, left, right) if self._to_right else (middle, right, left)
+        system = native.System(
+            turns, self._turned(descent.nearly.spectrum), descent.alpha, descent.tolerance, descent.most
+        )
+        step, ray = rows.descend(system, self._turned(descent.gradient), curvature)
+        return self._fold(step), ray
 
 
 class SpreadContraction(Contraction):
@@ -114,8 +141,7 @@ class DenseContraction(Contraction):
 
     def _matrix(self, core: NDArray) -> NDArray:
         """A core as (n * near rank, far rank), contiguous."""
-        turned = core.transpose(1, 0, 2) if self._to_right else core.transpose(1, 2, 0)
-        return np.ascontiguousarray(turned, dtype=self._near.dtype)
+        return np.ascontiguousarray(self._turned(core), dtype=self._near.dtype)
 
     def images(self, core: NDArray, out: NDArray) -> NDArray:
         """One pass."""
@@ -136,6 +162,10 @@ class DenseContraction(Contraction):
         scores, sums = self._rows.product(self._matrix(step), curvature, sums=True)
         return scores, self._fold(sums)  # type: ignore[return-value,arg-type]
 
+    def descend(self, descent: Descent, curvature: NDArray) -> tuple[NDArray, NDArray]:
+        """One call."""
+        return self._solved(self._rows, descent, curvature)
+
 
 class LocalContraction(Contraction):
     """By compiled kernels, from the functions at the knots.
@@ -146,15 +176,11 @@ class LocalContraction(Contraction):
 
     def __init__(self, near: NDArray, far: NDArray, to_right: bool, x: NDArray, knots: NDArray) -> None:
         super().__init__(near, far, knots.shape[1], to_right)
-        self._knots, self._rows = knots, native.LocalRows(np.ascontiguousarray(x), near, far)
+        self._knots, self._rows = knots, native.LocalRows(np.ascontiguousarray(x), near, far, knots)
 
     def _tables(self, core: NDArray) -> NDArray:
         """A core contracted with the functions at every knot, (knots + 1, near rank, far rank in whole vectors)."""
-        turned = core.transpose(1, 0, 2) if self._to_right else core.transpose(1, 2, 0)
-        n, n_near, n_far = turned.shape
-        padded = np.zeros((n, n_near, native.local_width(n_far, self._near.dtype)), dtype=self._near.dtype)
-        padded[:, :, :n_far] = turned
-        return (self._knots @ padded.reshape(n, -1)).reshape(-1, *padded.shape[1:])
+        return native.knot_tables(self._knots, self._turned(core))
 
     def _totals(self) -> NDArray:
         width = native.local_width(len(self._far), self._near.dtype)
@@ -186,6 +212,10 @@ class LocalContraction(Contraction):
         scores = self._rows.product(self._tables(step), curvature, totals)
         return scores, self._gathered(totals)  # type: ignore[return-value]
 
+    def descend(self, descent: Descent, curvature: NDArray) -> tuple[NDArray, NDArray]:
+        """One call."""
+        return self._solved(self._rows, descent, curvature)
+
 
 def make_contraction(
     feature_map: FeatureMap, x: NDArray, near: NDArray, far: NDArray, to_right: bool, take: Take
@@ -202,6 +232,16 @@ def make_contraction(
     if native.is_here():
         return DenseContraction(near, far, to_right, values)
     return SpreadContraction(near, far, to_right, values, take)
+
+
+def second_moment(side: NDArray, factors: NDArray, take: Take) -> NDArray:
+    """Sum over rows of factors times the outer product of an environment with itself, float64.
+
+    Shapes: side (a, N), factors (N,) -> (a, a).
+    """
+    if native.is_here():  # with the constant alone, the spread is the environment itself
+        return native.DenseRows(side, side[:1], side).product(None, factors, sums=True)[1]  # type: ignore[return-value]
+    return sum_over_rows(np.multiply(side, factors, out=take("images", side.shape)), side)
 
 
 def _prefers_local(knots: NDArray, n_near: int, n_far: int, n_rows: int) -> bool:

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
-from scipy.linalg.lapack import dsyevd
 from scipy.optimize import minimize
 
 from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows
+from polytrain.learning.kronecker import Descent, KroneckerHessian
 from polytrain.learning.problem import FACTORS, GRADIENT, Facts, Need
 
 __all__ = ["SOLVERS", "CoreSolver", "solve_linear", "update_work"]
@@ -41,7 +41,7 @@ _CG_TOL, _MAX_CG = 0.01, 12
 _LBFGS_ITERATIONS = 200
 # A relative rise of the objective that rounding explains.
 _ROUNDING = 1e-12
-_EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
+_EPS = float(np.finfo(float).eps)
 # Cores of fewer unknowns are never solved in the space of the rows, nor with a smaller alpha, nor with more rows that
 # differ: the time grows with the cube of these.
 _MANY_UNKNOWNS, _LEAST_ALPHA, _MANY_ROWS = 512, 1e-9, 1500
@@ -121,45 +121,6 @@ class _RowSpace:
         return solve
 
 
-def _eigenbasis(matrix: NDArray) -> tuple[NDArray, NDArray]:
-    """Eigenvalues, none negative, and eigenvectors of a positive semidefinite matrix."""
-    values, vectors, failed = dsyevd(matrix)  # without NumPy's wrapper, which costs as much as the work
-    if failed:
-        raise LinAlgError("the eigenvalues of a matrix of second moments could not be found")
-    return np.maximum(values, 0.0), vectors
-
-
-class _KroneckerHessian:
-    """F1 x F2 x F3 + alpha, nearly the Hessian, diagonalised through three small eigendecompositions."""
-
-    def __init__(self, facts: Facts, alpha: float) -> None:
-        factors: tuple[Any, ...] = facts.left, facts.middle, facts.right
-        (left, self._left), (middle, turn), (right, other_turn) = (_eigenbasis(factor) for factor in factors)
-        spectrum = np.outer(left, np.outer(middle, right)) + alpha
-        # Directions that no row has: keep the inverse bounded where alpha is zero.
-        self._spectrum = np.maximum(spectrum, max(_EPS * float(spectrum.max()), _TINY))
-        # Basis values and right environment are turned together: two products instead of three.
-        self._rest = np.multiply.outer(turn, other_turn).transpose(0, 2, 1, 3).reshape(2 * [spectrum.shape[1]])
-
-    def _to_eigenbasis(self, core: NDArray) -> NDArray:
-        return self._left.T @ core.reshape(self._spectrum.shape) @ self._rest
-
-    def _from_eigenbasis(self, turned: NDArray) -> NDArray:
-        return self._left @ turned @ self._rest.T
-
-    def solve(self, core: NDArray) -> NDArray:
-        """Apply the inverse."""
-        return self._from_eigenbasis(self._to_eigenbasis(core) / self._spectrum).reshape(core.shape)
-
-    def whiten(self, gradient: NDArray) -> NDArray:
-        """Apply the transpose of ``color``; the result is a matrix of left rank times the rest."""
-        return self._to_eigenbasis(gradient) / np.sqrt(self._spectrum)
-
-    def color(self, white: NDArray) -> NDArray:
-        """Coordinates in which the Hessian is nearly the identity, flat -> core, flat."""
-        return self._from_eigenbasis(white.reshape(self._spectrum.shape) / np.sqrt(self._spectrum)).ravel()
-
-
 class _ConjugateGradients:
     """Solve loosely by preconditioned conjugate gradients, started at zero."""
 
@@ -167,43 +128,49 @@ class _ConjugateGradients:
 
     @staticmethod
     def direction(rows: Engine, facts: Facts, shape: tuple[int, ...], alpha: float) -> Direction:
-        precondition = _KroneckerHessian(facts, alpha).solve
+        nearly = KroneckerHessian(facts, alpha)
 
         def solve(gradient: NDArray) -> NDArray:
-            rows.clear_ray()
-            residual = -gradient
-            step = np.zeros(shape)
-            conjugate = search = precondition(residual)
-            angle = np.vdot(residual, conjugate)
-            total = gain = 0.0
-            past: list[tuple[NDArray, NDArray, float]] = []
-            for _ in range(_MAX_CG):
-                if angle <= 0.0:
-                    break
-                image = rows.product(search) + alpha * search
-                curvature = np.vdot(search, image)
-                if curvature <= 0.0:
-                    break
-                length = angle / curvature
-                step += length * search
-                rows.walk(length)
-                previous_gain, gain = gain, 0.5 * length * angle
-                total += gain
-                ratio = gain / previous_gain if previous_gain else 1.0
-                if min(ratio, 1.0) * gain < _CG_TOL * total:
-                    break
-                past.append((residual, conjugate, angle))
-                residual = residual - length * image
-                # Residuals are orthogonal in exact arithmetic and lose it fast in floating point. Restoring it costs
-                # nothing beside a product with all rows, and keeps results from depending on the order of the rows.
-                for old_residual, old_conjugate, old_angle in past:
-                    residual -= (np.vdot(residual, old_conjugate) / old_angle) * old_residual
-                conjugate = precondition(residual)
-                previous, angle = angle, np.vdot(residual, conjugate)
-                search = conjugate + (angle / previous) * search
-            return step
+            at_once = rows.descend(Descent(nearly, gradient, alpha, _CG_TOL, _MAX_CG))
+            return _descend(rows, nearly, gradient, alpha) if at_once is None else at_once
 
         return solve
+
+
+def _descend(rows: Engine, nearly: KroneckerHessian, gradient: NDArray, alpha: float) -> NDArray:
+    """Conjugate gradients, product by product."""
+    rows.clear_ray()
+    residual = -gradient
+    step = np.zeros(gradient.shape)
+    conjugate = search = nearly.solve(residual)
+    angle = np.vdot(residual, conjugate)
+    total = gain = 0.0
+    past: list[tuple[NDArray, NDArray, float]] = []
+    for _ in range(_MAX_CG):
+        if angle <= 0.0:
+            break
+        image = rows.product(search) + alpha * search
+        curvature = np.vdot(search, image)
+        if curvature <= 0.0:
+            break
+        length = angle / curvature
+        step += length * search
+        rows.walk(length)
+        previous_gain, gain = gain, 0.5 * length * angle
+        total += gain
+        ratio = gain / previous_gain if previous_gain else 1.0
+        if min(ratio, 1.0) * gain < _CG_TOL * total:
+            break
+        past.append((residual, conjugate, angle))
+        residual = residual - length * image
+        # Residuals are orthogonal in exact arithmetic and lose it fast in floating point. Restoring it costs
+        # nothing beside a product with all rows, and keeps results from depending on the order of the rows.
+        for old_residual, old_conjugate, old_angle in past:
+            residual -= (np.vdot(residual, old_conjugate) / old_angle) * old_residual
+        conjugate = nearly.solve(residual)
+        previous, angle = angle, np.vdot(residual, conjugate)
+        search = conjugate + (angle / previous) * search
+    return step
 
 
 def _objective(loss: float, core: NDArray, alpha: float) -> float:
@@ -270,7 +237,7 @@ def _lbfgs_update(rows: Engine, core: NDArray, alpha: float) -> NDArray:
     It runs on the displacement from the present core, in coordinates in which the Hessian is nearly the identity:
     the raw problem is scaled so badly that a quasi-Newton method stalls on it.
     """
-    nearly = _KroneckerHessian(rows.facts(FACTORS), alpha)
+    nearly = KroneckerHessian(rows.facts(FACTORS), alpha)
 
     def value_and_gradient(white: NDArray) -> tuple[float, NDArray]:
         trial = core + nearly.color(white).reshape(core.shape)

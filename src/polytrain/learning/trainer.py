@@ -215,19 +215,20 @@ class _Learner:
     def _run(self) -> tuple[list[NDArray], str | None]:
         """Sweep in all stages, over more and more rows, and return the cores with the reason to stop."""
         before = self._before
-        cores, reason = (self._first_cores(), None) if before is None else (before.cores, before.stop_reason)
+        if before is None:
+            cores, position, reason = self._first_cores(), 0, None
+        else:
+            cores, position, reason = before.cores, before.position, before.stop_reason
         for stage, (fraction, n_sweeps) in enumerate(self._stages):
-            position, done = 0, 0
+            done = 0
             if before is not None and stage <= before.stage:
                 if stage < before.stage or reason is not None:  # all sweeps of this stage are done
                     continue
-                position, done = before.position, before.n_sweeps
-            elif self._history:  # the sweeps before may have ended at the other end of the train
-                cores = fit_ranks(cores, self._plan.ranks, self._rng)
+                done = before.n_sweeps
             whole = nullcontext(self._engine)
             with whole if fraction == 1.0 else self._engine.sample(fraction, self._job.seed) as rows:
                 state = self._sweep(rows, cores, stage, n_sweeps, position, done)
-            cores, reason = list(state.cores), state.stop_reason
+            cores, position, reason = list(state.cores), state.position, state.stop_reason
         return cores, reason
 
     def _sweep(

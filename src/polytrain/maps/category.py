@@ -102,7 +102,7 @@ class CategoryMap(TabulatedMap):
 
     @cached_property
     def _knots(self) -> dict[str, NDArray]:
-        return {char: np.vstack([table.T, table[:, -1]]) for char, table in self._tables.items()}
+        return {char: np.ascontiguousarray(np.vstack([table.T, table[:, -1]])) for char, table in self._tables.items()}
 
     @cached_property
     def _tables(self) -> dict[str, NDArray]:

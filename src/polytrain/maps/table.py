@@ -127,7 +127,7 @@ class TableMap(TabulatedMap):
     @cached_property
     def _knots(self) -> dict[str, NDArray]:
         lines = np.vstack([self.table.T, self.missing, self.missing])
-        return {char: lines.astype(char) for char in "df"}
+        return {char: lines.astype(char, order="C") for char in "df"}  # one order: rounding depends on it
 
     @cached_property
     def _tables(self) -> dict[str, tuple[NDArray, NDArray]]:

@@ -17,7 +17,7 @@ from polytrain.learning.losses import get_loss
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 from polytrain.tensor import TensorTrain
-from polytrain.tensor.contract import TrainStack
+from polytrain.tensor.stack import TrainStack
 
 __all__ = ["FittedModel", "fitted_model"]
 
@@ -180,7 +180,8 @@ class FittedModel:
     @cached_property
     def _stack(self) -> TrainStack:
         # The trains as they were learned: in the units of the target they might overflow float32.
-        return TrainStack(self.cores, [feature_map.values for feature_map in self.maps], np.float64)
+        functions, knots = ([getattr(one, name) for one in self.maps] for name in ("values", "knots"))
+        return TrainStack(self.cores, functions, np.float64, knots)
 
     def scores(self, X: NDArray, n_threads: int = 1) -> NDArray:
         """Scores of all trains on checked rows X (N, d), shape (n_trains, N), float64."""

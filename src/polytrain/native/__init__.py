@@ -15,30 +15,35 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DenseRows", "LocalRows", "is_here", "local_width", "switched_off"]
+__all__ = ["DenseRows", "LocalRows", "System", "Trains", "is_here", "knot_tables", "local_width", "switched_off"]
 
 # What the library must say it is: another one was built from other sources.
-_INTERFACE = 1
+_INTERFACE = 2
 _LEVELS = (0, 3, 4)
 _VECTOR_BYTES = 32
 _TYPES = {"f": "f32", "d": "f64"}
 
 _Arguments = list[Any]
-_N, _ARRAY = ctypes.c_int64, ctypes.c_void_p
+_N, _NUMBER, _ARRAY = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
 _SIGNATURES: dict[str, _Arguments] = {
     "dense_product": [_N, _N, _N, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _ARRAY, _ARRAY, _ARRAY],
     "dense_move": [_N, _N, _N, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _ARRAY, _N],
     "local_product": [_N, _N, _N, _N, _ARRAY, _ARRAY, _N, _ARRAY, _N, _ARRAY, _ARRAY, _ARRAY, _ARRAY],
     "local_move": [_N, _N, _N, _N, _ARRAY, _ARRAY, _N, _ARRAY, _ARRAY, _N],
+    "conjugate_gradients": [
+        *(_N, _N, _N, _N, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _ARRAY),
+        *(_ARRAY, _ARRAY, _ARRAY, _NUMBER, _NUMBER, _N, _ARRAY, _ARRAY, _ARRAY),
+    ],
+    "evaluate": [_N, _N, _N, _ARRAY, _ARRAY, _ARRAY, _ARRAY, _ARRAY, _ARRAY, _ARRAY],
 }
 
 
@@ -58,22 +63,20 @@ def switched_off() -> Iterator[None]:
         _Switch.on = before
 
 
-@cache
-def _routines() -> dict[tuple[str, str], Callable[..., int]]:
-    """Routines by name and character of the dtype; none without a library."""
-    for path in sorted(Path(__file__).parent.glob("_kernels.*")):
+def _library(folder: Path) -> ctypes.CDLL | None:
+    """The library in this folder, if there is one that fits."""
+    for path in sorted(folder.glob("_kernels.*")):
         try:
             library = ctypes.CDLL(str(path))
             if library.native_interface() == _INTERFACE:
-                return _load(library)
+                return library
         except (OSError, AttributeError):  # built for another kind of machine, or from other sources
             continue
-    return {}
+    return None
 
 
-def _load(library: ctypes.CDLL) -> dict[tuple[str, str], Callable[..., int]]:
-    """The routines of the highest level that both the processor and the library have."""
-    level = library.native_level()
+def _load(library: ctypes.CDLL, level: int) -> dict[tuple[str, str], Callable[..., int]]:
+    """Routines by name and character of the dtype, of the highest level that is no more than this one."""
     found = {}
     for has in (one for one in _LEVELS if one <= level):
         for name, arguments in _SIGNATURES.items():
@@ -83,6 +86,13 @@ def _load(library: ctypes.CDLL) -> dict[tuple[str, str], Callable[..., int]]:
                     routine.argtypes, routine.restype = arguments, ctypes.c_int
                     found[name, char] = routine
     return found
+
+
+@cache
+def _routines() -> dict[tuple[str, str], Callable[..., int]]:
+    """Routines for this processor; none without a library."""
+    library = _library(Path(__file__).parent)
+    return {} if library is None else _load(library, library.native_level())
 
 
 def is_here() -> bool:
@@ -104,6 +114,49 @@ def _lines(array: NDArray) -> tuple[int, int]:
 def _check(name: str, failed: int) -> None:
     if failed:
         raise MemoryError(f"no memory for the scratch of {name}.")
+
+
+class System(NamedTuple):
+    """A Newton system (C' diag(curvature) C + alpha) step = -gradient, nearly diagonal in other coordinates.
+
+    Attributes
+    ----------
+    turns : sequence of ndarray of shape (n, n), (a, a) and (b, b), float64
+        Coordinates of functions, near and far channels, as columns.
+    spectrum : ndarray of shape (n, a, b), float64
+        The diagonal.
+    alpha, tolerance : float
+    most : int
+        Number of products; at most 64.
+    """
+
+    turns: Sequence[NDArray]
+    spectrum: NDArray
+    alpha: float
+    tolerance: float
+    most: int
+
+
+def _descend(
+    sizes: tuple[int, ...],
+    rows: tuple[Any, ...],
+    knots: NDArray | None,
+    curvature: NDArray,
+    system: System,
+    start: NDArray,
+) -> tuple[NDArray, NDArray]:
+    n_rows, n_near, n, n_far, _ = sizes
+    step, ray = np.empty((n * n_near, n_far)), np.empty(n_rows)
+    there, back = (
+        np.concatenate([turn.ravel() for turn in turns]) for turns in (system.turns, [t.T for t in system.turns])
+    )
+    spectrum, gradient = np.ascontiguousarray(system.spectrum), np.ascontiguousarray(start)
+    arrays = _place(knots), _place(curvature), _place(there), _place(back), _place(spectrum)
+    numbers = system.alpha, system.tolerance, system.most
+    routine = _routines()["conjugate_gradients", curvature.dtype.char]
+    failed = routine(*sizes, *rows, *arrays, *numbers, _place(gradient), _place(step), _place(ray))
+    _check("conjugate_gradients", failed)
+    return step, ray
 
 
 class DenseRows:
@@ -157,6 +210,14 @@ class DenseRows:
         _check("dense_move", self._move(*self._sizes, len(out), *self._near, _place(matrix), *_lines(out)))
         return out
 
+    def descend(self, system: System, gradient: NDArray, curvature: NDArray) -> tuple[NDArray, NDArray]:
+        """Solve a system loosely by conjugate gradients.
+
+        Shapes: gradient (n, a, b), curvature (N,) -> step (n * a, b), and its scores (N,), both float64.
+        """
+        sizes = *self._sizes, self._shape[1], 0
+        return _descend(sizes, (*self._near, *self._far), None, curvature, system, gradient)
+
 
 class LocalRows:
     """Rows with functions that are straight lines between knots.
@@ -167,10 +228,13 @@ class LocalRows:
         Where each row lies: 2.5 is half-way between the third and the fourth knot.
     near, far : ndarray of shape (a, N) and (b, N)
         Environments.
+    knots : ndarray of shape (knots + 1, n), contiguous
+        Functions at the knots. Rows lie before the last of them.
     """
 
-    def __init__(self, x: NDArray, near: NDArray, far: NDArray) -> None:
+    def __init__(self, x: NDArray, near: NDArray, far: NDArray, knots: NDArray) -> None:
         self._arrays = x, near, far  # their memory must stay
+        self._knots = knots
         self._dtype, routines = near.dtype, _routines()
         self._n_near, self._n_rows = near.shape
         self._n_far = len(far)
@@ -184,7 +248,7 @@ class LocalRows:
         Parameters
         ----------
         tables : ndarray of shape (knots + 1, a, local_width(b)), contiguous, or None
-            The core, contracted with the functions at every knot. Rows lie before the last entry.
+            The core, contracted with the functions at every knot, see `knot_tables`.
         factors : ndarray of shape (N,), or None
         totals : ndarray of the shape of ``tables``, or None
             What the sums are added to: summed over the knots, times the functions there, they are those of
@@ -195,10 +259,8 @@ class LocalRows:
         ndarray of shape (N,), or None
             The scores, if there are tables.
         """
-        shaped = totals if tables is None else tables
-        knots = 0 if shaped is None else len(shaped) - 1
         scores = None if tables is None else np.empty(self._n_rows, dtype=self._dtype)
-        sizes = self._n_rows, self._n_near, self._n_far, knots
+        sizes = self._n_rows, self._n_near, self._n_far, len(self._knots) - 1
         places = _place(tables), _place(factors), _place(scores), _place(totals)
         _check("local_product", self._product(*sizes, *self._near, *self._far, *places))
         return scores
@@ -212,8 +274,72 @@ class LocalRows:
         _check("local_move", self._move(*sizes, *self._near, _place(tables), *_lines(out)))
         return out
 
+    def descend(self, system: System, gradient: NDArray, curvature: NDArray) -> tuple[NDArray, NDArray]:
+        """Solve a system loosely by conjugate gradients; see `DenseRows.descend`."""
+        sizes = self._n_rows, self._n_near, self._knots.shape[1], self._n_far, len(self._knots) - 1
+        x, *side = self._near
+        return _descend(sizes, (*side, x, 0, *self._far), self._knots, curvature, system, gradient)
+
 
 def local_width(n_far: int, dtype: np.dtype) -> int:
     """So many far channels, rounded up to whole vectors."""
     lanes = _VECTOR_BYTES // dtype.itemsize
     return -(-n_far // lanes) * lanes
+
+
+def knot_tables(knots: NDArray, core: NDArray) -> NDArray:
+    """Contract a core with the functions at every knot, as `LocalRows` takes it.
+
+    Shapes: knots (knots + 1, n), core (n, a, b) -> (knots + 1, a, local_width(b)), of the dtype of ``knots``.
+    """
+    n, n_near, n_far = core.shape
+    padded = np.zeros((n, n_near, local_width(n_far, knots.dtype)), dtype=knots.dtype)
+    padded[:, :, :n_far] = core
+    return (knots @ padded.reshape(n, -1)).reshape(-1, *padded.shape[1:])
+
+
+class Trains:
+    """Trains over the same columns, evaluated together.
+
+    Parameters
+    ----------
+    trains : sequence of sequences of ndarray of shape (n, a, b)
+        Cores of each train, the functions first.
+    knots : sequence of ndarray of shape (knots + 1, n), or None
+        For each column, its functions at the knots if rows come as positions among them, None if they come as values
+        of all functions.
+    dtype : dtype
+        What to compute in.
+    """
+
+    def __init__(self, trains: Sequence[Sequence[NDArray]], knots: Sequence[NDArray | None], dtype: np.dtype) -> None:
+        self._dtype, self._routine = dtype, _routines()["evaluate", dtype.char]
+        self._cores = [
+            np.ascontiguousarray(core, dtype) if table is None else knot_tables(table, core)
+            for train in trains
+            for core, table in zip(train, knots, strict=True)
+        ]
+        ranks = [[*(core.shape[1] for core in train), train[-1].shape[2]] for train in trains]
+        self._sizes = len(trains), len(knots)
+        self._numbers = [
+            np.array(numbers, dtype=np.int64)
+            for numbers in (
+                ranks,
+                [core.shape[0] for core in trains[0]],
+                [0 if table is None else len(table) - 1 for table in knots],
+                [_place(core) for core in self._cores],
+            )
+        ]
+
+    def evaluate(self, columns: Sequence[NDArray]) -> NDArray:
+        """Values of all trains, (n_trains, N).
+
+        Each column is (n, N), the values of its functions, or (1, N), positions among its knots.
+        """
+        n_rows = columns[0].shape[1]
+        out = np.empty((self._sizes[0], n_rows), dtype=self._dtype)
+        places, strides = np.array([_lines(column) for column in columns], dtype=np.int64).T.copy()
+        ranks, dims, knots, cores = (_place(numbers) for numbers in self._numbers)
+        arguments = n_rows, *self._sizes, ranks, dims, knots, _place(places), _place(strides), cores, _place(out)
+        _check("evaluate", self._routine(*arguments))
+        return out

@@ -43,7 +43,7 @@
 
 #if LEVEL == 0
 /* The interface; it changes whenever a signature does. */
-EXPORT int native_interface(void) { return 1; }
+EXPORT int native_interface(void) { return 2; }
 
 EXPORT int native_level(void)
 {
@@ -66,6 +66,60 @@ static void *scratch(size_t bytes, void **memory)
 {
     *memory = malloc(bytes + 64);
     return *memory ? (void *)(((uintptr_t)*memory + 63) & ~(uintptr_t)63) : NULL;
+}
+
+/* --- one core, in float64 whatever the rows are in -------------------------------------------------------------------- */
+
+/* Cores are (functions, near, far) here. */
+typedef struct {
+    size_t n, near, far;
+} shape;
+
+static inline size_t n_entries(shape s) { return s.n * s.near * s.far; }
+
+static double inner(size_t size, const double *one, const double *other)
+{
+    double total = 0;
+    for (size_t k = 0; k < size; k++) total += one[k] * other[k];
+    return total;
+}
+
+/* Multiply the middle one of three axes with a square matrix: to[o][e][i] = sum over m of matrix[m][e] * from[o][m][i]. */
+static void turn_axis(size_t outer, size_t size, size_t inner_size, const double *matrix, const double *from, double *to)
+{
+    memset(to, 0, outer * size * inner_size * sizeof(double));
+    for (size_t o = 0; o < outer; o++, from += size * inner_size, to += size * inner_size)
+        for (size_t m = 0; m < size; m++)
+            for (size_t e = 0; e < size; e++) {
+                const double factor = matrix[m * size + e];
+                for (size_t i = 0; i < inner_size; i++) to[e * inner_size + i] += factor * from[m * inner_size + i];
+            }
+}
+
+/* Multiply the last axis with a square matrix. */
+static void turn_last(size_t outer, size_t size, const double *matrix, const double *from, double *to)
+{
+    memset(to, 0, outer * size * sizeof(double));
+    for (size_t o = 0; o < outer; o++, from += size, to += size)
+        for (size_t m = 0; m < size; m++)
+            for (size_t e = 0; e < size; e++) to[e] += from[m] * matrix[m * size + e];
+}
+
+/* Turn all three axes; `turns` holds the matrices of functions, near and far channels, one after the other. */
+static void turn_core(shape s, const double *turns, const double *from, double *spare, double *to)
+{
+    turn_axis(1, s.n, s.near * s.far, turns, from, to);
+    turn_axis(s.n, s.near, s.far, turns + s.n * s.n, to, spare);
+    turn_last(s.n * s.near, s.far, turns + s.n * s.n + s.near * s.near, spare, to);
+}
+
+/* Divide by the nearly right Hessian: it is diagonal, `spectrum`, in turned coordinates. */
+static void precondition(shape s, const double *there, const double *back, const double *spectrum, const double *from,
+                         double *spare, double *other, double *to)
+{
+    turn_core(s, there, from, spare, other);
+    for (size_t k = 0; k < n_entries(s); k++) other[k] /= spectrum[k];
+    turn_core(s, back, other, spare, to);
 }
 
 #define T float

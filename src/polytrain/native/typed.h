@@ -527,6 +527,150 @@ EXPORT int NAME(local_move)(int64_t n_rows, int64_t near, int64_t far, int64_t k
     return 0;
 }
 
+/* --- conjugate gradients --------------------------------------------------------------------------------------------- */
+
+/* Rows with the values of all functions, or, where there are knots, with positions among these. */
+typedef struct {
+    int64_t n_rows, n_knots;
+    shape size;
+    const T *side, *values, *far_side, *knots, *curvature;
+    int64_t side_stride, values_stride, far_stride;
+    T *matrix, *totals;
+} NAME(rows);
+
+/* C' diag(curvature) C vec(step), and the scores of the step. */
+static int NAME(multiply)(NAME(rows) *rows, const double *step, T *scores, double *image)
+{
+    const size_t n = rows->size.n, near = rows->size.near, far = rows->size.far, width = up_to(far, LANES);
+    const size_t size = near * width, n_lines = rows->n_knots + 1;
+    if (!rows->n_knots) {
+        for (size_t k = 0; k < n_entries(rows->size); k++) rows->matrix[k] = (T)step[k];
+        return NAME(dense_product)(rows->n_rows, near, n, far, rows->side, rows->side_stride, rows->values,
+                                   rows->values_stride, rows->far_side, rows->far_stride, rows->matrix,
+                                   rows->curvature, scores, image);
+    }
+    memset(rows->matrix, 0, n_lines * size * sizeof(T));
+    memset(rows->totals, 0, n_lines * size * sizeof(T));
+    for (size_t k = 0; k < n_lines; k++)
+        for (size_t i = 0; i < n; i++) {
+            const T factor = rows->knots[k * n + i];
+            for (size_t a = 0; a < near; a++)
+                for (size_t b = 0; b < far; b++)
+                    rows->matrix[k * size + a * width + b] += factor * (T)step[(i * near + a) * far + b];
+        }
+    if (NAME(local_product)(rows->n_rows, near, far, rows->n_knots, rows->values, rows->side, rows->side_stride,
+                            rows->far_side, rows->far_stride, rows->matrix, rows->curvature, scores, rows->totals))
+        return -1;
+    memset(image, 0, n_entries(rows->size) * sizeof(double));
+    for (size_t k = 0; k < n_lines; k++)
+        for (size_t i = 0; i < n; i++) {
+            const double factor = rows->knots[k * n + i];
+            for (size_t a = 0; a < near; a++)
+                for (size_t b = 0; b < far; b++)
+                    image[(i * near + a) * far + b] += factor * rows->totals[k * size + a * width + b];
+        }
+    return 0;
+}
+
+/* Solve (C' diag(curvature) C + alpha) step = -gradient loosely, from zero: see `_ConjugateGradients` in the module
+   core_solvers, which does the same product by product. `ray` receives C vec(step). */
+EXPORT int NAME(conjugate_gradients)(int64_t n_rows, int64_t near, int64_t n, int64_t far, int64_t n_knots,
+                                     const T *side, int64_t side_stride, const T *values, int64_t values_stride,
+                                     const T *far_side, int64_t far_stride, const T *knots, const T *curvature,
+                                     const double *there, const double *back, const double *spectrum, double alpha,
+                                     double tolerance, int64_t most, const double *gradient, double *step, double *ray)
+{
+    const shape s = {n, near, far};
+    const size_t size = n_entries(s), local = (n_knots + 1) * near * up_to(far, LANES);
+    const size_t numbers = n_knots ? 2 * local : size;
+    void *memory;
+    double *residual = scratch((2 * (size_t)most + 6) * size * sizeof(double) + (numbers + n_rows) * sizeof(T), &memory);
+    if (!residual) return -1;
+    double *conjugate = residual + size, *search = conjugate + size, *image = search + size, *spare = image + size;
+    double *other = spare + size, *past = other + size;
+    T *scores = (T *)(past + 2 * most * size), *matrix = scores + n_rows;
+    NAME(rows) rows = {n_rows, n_knots, s, side, values, far_side, knots, curvature, side_stride, values_stride,
+                       far_stride, matrix, matrix + local};
+    double angles[64], gain = 0, total = 0;
+    int failed = 0;
+    memset(step, 0, size * sizeof(double));
+    memset(ray, 0, n_rows * sizeof(double));
+    for (size_t k = 0; k < size; k++) residual[k] = -gradient[k];
+    precondition(s, there, back, spectrum, residual, spare, other, conjugate);
+    memcpy(search, conjugate, size * sizeof(double));
+    double angle = inner(size, residual, conjugate);
+    for (int64_t round = 0; round < most && angle > 0; round++) {
+        failed = NAME(multiply)(&rows, search, scores, image);
+        if (failed) break;
+        for (size_t k = 0; k < size; k++) image[k] += alpha * search[k];
+        const double curved = inner(size, search, image);
+        if (!(curved > 0)) break;
+        const double length = angle / curved, before = gain;
+        for (size_t k = 0; k < size; k++) step[k] += length * search[k];
+        for (int64_t j = 0; j < n_rows; j++) ray[j] += length * scores[j];
+        gain = 0.5 * length * angle;
+        total += gain;
+        const double ratio = before != 0 ? gain / before : 1;
+        if ((ratio < 1 ? ratio : 1) * gain < tolerance * total) break;
+        memcpy(past + 2 * round * size, residual, size * sizeof(double));
+        memcpy(past + (2 * round + 1) * size, conjugate, size * sizeof(double));
+        angles[round] = angle;
+        for (size_t k = 0; k < size; k++) residual[k] -= length * image[k];
+        for (int64_t old = 0; old <= round; old++) {
+            const double *old_residual = past + 2 * old * size;
+            const double part = inner(size, residual, old_residual + size) / angles[old];
+            for (size_t k = 0; k < size; k++) residual[k] -= part * old_residual[k];
+        }
+        precondition(s, there, back, spectrum, residual, spare, other, conjugate);
+        const double previous = angle;
+        angle = inner(size, residual, conjugate);
+        for (size_t k = 0; k < size; k++) search[k] = conjugate[k] + angle / previous * search[k];
+    }
+    free(memory);
+    return failed;
+}
+
+/* --- whole trains ---------------------------------------------------------------------------------------------------- */
+
+/* Values of all trains on some rows, to `out` (trains, N).
+
+   Column k is seen through `values[k]`: of `dims[k]` functions, (dims[k], N) with the stride `strides[k]`; or, where
+   `knots[k]` is not 0, positions among so many knots, (N,). Core k of train m has ranks `ranks[m][k]` and
+   `ranks[m][k + 1]`, and `cores[m][k]` is what `dense_move` or `local_move` takes. */
+EXPORT int NAME(evaluate)(int64_t n_rows, int64_t n_trains, int64_t n_columns, const int64_t *ranks, const int64_t *dims,
+                          const int64_t *knots, const T *const *values, const int64_t *strides, const T *const *cores,
+                          T *out)
+{
+    int64_t largest = 1, size = 1024; /* rows that stay in the first-level cache from column to column */
+    for (int64_t k = 0; k < n_trains * (n_columns + 1); k++) largest = ranks[k] > largest ? ranks[k] : largest;
+    for (int64_t k = 0; k < n_columns; k++)
+        if (knots[k]) size = n_rows; /* rows that are sorted together */
+    void *memory;
+    T *side = scratch(2 * (size_t)(largest * size) * sizeof(T), &memory), *next = side + largest * size;
+    if (!side) return -1;
+    int failed = 0;
+    for (int64_t first = 0; first < n_rows && !failed; first += size) {
+        const int64_t count = n_rows - first < size ? n_rows - first : size;
+        for (int64_t m = 0; m < n_trains && !failed; m++) {
+            const int64_t *bonds = ranks + m * (n_columns + 1);
+            for (int64_t j = 0; j < count; j++) side[j] = 1;
+            for (int64_t k = 0; k < n_columns && !failed; k++) {
+                const int is_last = k + 1 == n_columns;
+                T *to = is_last ? out + m * n_rows + first : next;
+                const T *core = cores[m * n_columns + k], *seen = values[k] + first;
+                failed = knots[k] ? NAME(local_move)(count, bonds[k], bonds[k + 1], knots[k], seen, side, size, core,
+                                                     to, is_last ? n_rows : size)
+                                  : NAME(dense_move)(count, bonds[k], dims[k], bonds[k + 1], side, size, seen,
+                                                     strides[k], core, to, is_last ? n_rows : size);
+                T *swap = side;
+                side = next, next = swap;
+            }
+        }
+    }
+    free(memory);
+    return failed;
+}
+
 #undef piece
 #undef EACH
 #undef EACH_RUN

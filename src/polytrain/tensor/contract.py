@@ -5,27 +5,14 @@ Rows of data are the last axis, so that every elementwise product runs over cont
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from copy import copy
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from polytrain.tensor.decompose import scale_exponent, split_exponent
-from polytrain.tensor.thin_products import piece_rows
 
-__all__ = ["TrainStack", "add_cores", "contract_cores", "form_tensor", "inner_product", "khatri_rao"]
-
-#: Values of one feature -> values of its functions.
-Functions = Callable[[NDArray], NDArray]
-
-# Rows per block: enough to make the overhead of a call small, few enough for the block's arrays to stay in cache.
-_BLOCK_ROWS, _LEAST_BLOCK_ROWS = 1000, 250
-# Bytes of what all trains of a group make of one block: many trains are taken in groups.
-_GROUP_BYTES = 4 << 20
-# Scores of all trains on one block, which very many trains would make too many.
-_BLOCK_SCORES = 1 << 24
+__all__ = ["add_cores", "contract_cores", "form_tensor", "inner_product", "khatri_rao"]
 
 
 def khatri_rao(side: NDArray, values: NDArray, out: NDArray | None = None) -> NDArray:
@@ -54,106 +41,6 @@ def contract_cores(cores: Sequence[NDArray], values: Iterable[NDArray]) -> NDArr
         pairs = (left[:, None, :] * vectors).reshape(left_rank * n, vectors.shape[1])
         left = core.reshape(left_rank * n, right_rank).T @ pairs
     return left[0]
-
-
-def _transpose(rows: NDArray) -> NDArray:
-    """Rows (N, d) -> contiguous columns (d, N)."""
-    return np.ascontiguousarray(rows.T)
-
-
-class TrainStack:
-    """Trains of equal dimensions, laid out so that all of them are evaluated together.
-
-    Parameters
-    ----------
-    trains : sequence of sequences of ndarray
-        Cores of each train. Ranks may differ; they are padded with zeros.
-    functions : sequence of callables
-        For each feature, what turns its values (N,) into those of its functions (n, N), the first of which is 1.
-    dtype : dtype
-        What to compute in.
-    """
-
-    def __init__(self, trains: Sequence[Sequence[NDArray]], functions: Sequence[Functions], dtype: DTypeLike) -> None:
-        self._functions, self._dtype, self._n_trains = functions, np.dtype(dtype), len(trains)
-        self._dims = [core.shape[1] for core in trains[0]]
-        # Core k of every train as a matrix (right rank, basis * left rank): it multiplies a Khatri-Rao product.
-        self._matrices = []
-        for cores in zip(*trains, strict=True):
-            left_rank, right_rank = (max(core.shape[axis] for core in cores) for axis in (0, 2))
-            stacked = np.zeros((len(trains), right_rank, cores[0].shape[1], left_rank), dtype=self._dtype)
-            for padded, core in zip(stacked, cores, strict=True):
-                padded[: core.shape[2], :, : core.shape[0]] = core.transpose(2, 1, 0)
-            self._matrices.append(stacked.reshape(len(trains), right_rank, -1))
-
-    def astype(self, dtype: DTypeLike) -> TrainStack:
-        """Return a stack that computes in another dtype."""
-        if np.dtype(dtype) == self._dtype:
-            return self
-        other = copy(self)
-        other._dtype = np.dtype(dtype)
-        other._matrices = [matrices.astype(dtype) for matrices in self._matrices]
-        return other
-
-    @property
-    def block_rows(self) -> int:
-        """Rows that are evaluated at once; rounding depends on where blocks begin, and on nothing else."""
-        largest = max(matrices[0].size for matrices in self._matrices)
-        size = min(_BLOCK_ROWS, max(_LEAST_BLOCK_ROWS, piece_rows(largest)))
-        return max(1, min(size, _BLOCK_SCORES // self._n_trains))
-
-    def evaluate(
-        self, X: NDArray, to_columns: Callable[[NDArray], NDArray] = _transpose, n_threads: int = 1
-    ) -> NDArray:
-        """Evaluate all trains on rows X (N, d), block after block -> (n_trains, N).
-
-        ``to_columns`` turns a block of rows into contiguous columns (d, rows).
-        """
-        result = np.empty((self._n_trains, len(X)), dtype=self._dtype)
-        size = self.block_rows
-        starts = range(0, len(X), size)
-        n_threads = max(1, min(n_threads, len(starts)))
-        row_bytes = max(matrices.shape[2] for matrices in self._matrices) * self._dtype.itemsize
-        n_group = min(self._n_trains, max(1, _GROUP_BYTES // (row_bytes * size)))
-
-        def evaluate_blocks(first: int) -> None:
-            spreads = self._make_spreads(n_group, min(size, len(X)))
-            for start in starts[first::n_threads]:
-                rows = slice(start, start + size)
-                columns = to_columns(X[rows]).astype(self._dtype, copy=False)
-                for some in range(0, self._n_trains, n_group):
-                    trains = slice(some, some + n_group)
-                    result[trains, rows] = self._evaluate_block(columns, trains, spreads)
-
-        if n_threads == 1:
-            evaluate_blocks(0)
-        else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(evaluate_blocks, range(n_threads)))  # the list makes an error in a thread surface here
-        return result
-
-    def _make_spreads(self, n_trains: int, n_rows: int) -> tuple[NDArray, NDArray]:
-        """Memory for two spreads, flat: one is read while the other is written."""
-        size = n_trains * max(matrices.shape[2] for matrices in self._matrices) * n_rows
-        return np.empty(size, dtype=self._dtype), np.empty(size, dtype=self._dtype)
-
-    def _evaluate_block(self, columns: NDArray, trains: slice, spreads: tuple[NDArray, NDArray]) -> NDArray:
-        """Evaluate some of the trains. Shapes: columns (d, rows) -> (trains, rows)."""
-        m, n_rows = len(self._matrices[0][trains]), columns.shape[1]
-        spread = spreads[0][: m * self._dims[0] * n_rows].reshape(m, self._dims[0], 1, n_rows)
-        spread[:, 0] = 1
-        following = (*self._dims[1:], 1)
-        for k, (column, stacked, n_next) in enumerate(zip(columns, self._matrices, following, strict=True)):
-            matrices = stacked[trains]
-            values = self._functions[k](column)
-            for i in range(1, self._dims[k]):
-                np.multiply(spread[:, 0], values[i], out=spread[:, i])
-            flat = spread.reshape(m, -1, n_rows)
-            # The product is written to where the next spread begins.
-            rank = matrices.shape[1]
-            spread = spreads[(k + 1) % 2][: m * n_next * rank * n_rows].reshape(m, n_next, rank, n_rows)
-            np.matmul(matrices, flat, out=spread[:, 0])
-        return spread[:, 0, 0]
 
 
 def form_tensor(cores: Sequence[NDArray]) -> NDArray:

@@ -28,9 +28,10 @@ from polytrain.tensor.checks import (
     check_truncation,
     check_vectors,
 )
-from polytrain.tensor.contract import TrainStack, add_cores, contract_cores, inner_product
+from polytrain.tensor.contract import add_cores, contract_cores, inner_product
 from polytrain.tensor.decompose import has_orthonormal_columns, orthogonalize_cores, round_cores, scale_exponent, tt_svd
 from polytrain.tensor.ranks import clip_ranks
+from polytrain.tensor.stack import TrainStack
 
 __all__ = ["TensorTrain"]
 

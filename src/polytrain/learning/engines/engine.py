@@ -13,6 +13,7 @@ from typing import NamedTuple, Self
 from numpy.typing import NDArray
 
 from polytrain.learning.kernels import gram_from_moments
+from polytrain.learning.kronecker import Descent
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import LOSS, Facts, Need, ProblemRows, Surroundings
 from polytrain.maps import MapList
@@ -265,6 +266,18 @@ class Engine(CoreRows):
     @abstractmethod
     def surroundings(self) -> Surroundings:
         """Bring what the rows know about the core stood at to the memory of this process; for few rows."""
+
+    def _descend(self, descent: Descent) -> NDArray | None:
+        """Solve where the rows are, and lay the ray along the step; None if that cannot be done in one place."""
+        return None
+
+    def descend(self, descent: Descent) -> NDArray | None:
+        """Solve a Newton system in one question, and lay the ray along the step.
+
+        None where rows are in several places: then it takes a question for every product.
+        """
+        self._probed = None
+        return self._descend(descent)
 
     def clear_ray(self) -> None:
         """Lay the ray at zero."""

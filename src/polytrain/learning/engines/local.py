@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from polytrain.learning.blocks import LinearBlock, RowBlock, Scratch, TrainBlock
 from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Standpoint
+from polytrain.learning.kronecker import Descent
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import Facts, Need, ProblemRows, Surroundings, add_up
 from polytrain.learning.sampling import DistinctRows, choose_rows
@@ -155,6 +156,9 @@ class LocalEngine(BlockEngine):
 
     def _ask(self, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
         return [question(block, *arguments, **nothing) for block in self._blocks]
+
+    def _descend(self, descent: Descent) -> NDArray | None:
+        return self._blocks[0].descend(descent) if len(self._blocks) == 1 else None
 
     def linear(self, gram: NDArray | None = None) -> BlockLinearRows:
         return _LocalLinearRows(self._ask(TrainBlock.linear), gram)

@@ -1,0 +1,97 @@
+"""The Hessian of a core problem, nearly: a Kronecker product of three small matrices, which is quickly inverted."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dsyevd
+
+from polytrain.learning.problem import Facts
+
+__all__ = ["Descent", "KroneckerHessian"]
+
+_EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
+
+
+def _eigenbasis(matrix: NDArray) -> tuple[NDArray, NDArray]:
+    """Eigenvalues, none negative, and eigenvectors of a positive semidefinite matrix."""
+    values, vectors, failed = dsyevd(matrix)  # without NumPy's wrapper, which costs as much as the work
+    if failed:
+        raise LinAlgError("the eigenvalues of a matrix of second moments could not be found")
+    return np.maximum(values, 0.0), vectors
+
+
+class KroneckerHessian:
+    """F1 x F2 x F3 + alpha, nearly the Hessian, diagonalised through three small eigendecompositions.
+
+    Attributes
+    ----------
+    turns : tuple of ndarray
+        Eigenvectors of left environment, function values and right environment, as columns.
+    spectrum : ndarray of the shape of the core
+        Eigenvalues.
+    """
+
+    def __init__(self, facts: Facts, alpha: float) -> None:
+        factors: tuple[Any, ...] = facts.left, facts.middle, facts.right
+        (left, left_turn), (middle, turn), (right, right_turn) = (_eigenbasis(factor) for factor in factors)
+        self.turns = left_turn, turn, right_turn
+        spectrum = np.multiply.outer(left, np.multiply.outer(middle, right)) + alpha
+        # Directions that no row has: keep the inverse bounded where alpha is zero.
+        self.spectrum = np.maximum(spectrum, max(_EPS * float(spectrum.max()), _TINY))
+
+    @cached_property
+    def _rest(self) -> NDArray:
+        """Turns basis values and right environment together: two products instead of three."""
+        _, turn, other_turn = self.turns
+        size = len(turn) * len(other_turn)
+        return np.multiply.outer(turn, other_turn).transpose(0, 2, 1, 3).reshape(size, size)
+
+    @cached_property
+    def _flat(self) -> NDArray:
+        return self.spectrum.reshape(len(self.spectrum), -1)
+
+    def _to_eigenbasis(self, core: NDArray) -> NDArray:
+        return self.turns[0].T @ core.reshape(self._flat.shape) @ self._rest
+
+    def _from_eigenbasis(self, turned: NDArray) -> NDArray:
+        return self.turns[0] @ turned @ self._rest.T
+
+    def solve(self, core: NDArray) -> NDArray:
+        """Apply the inverse."""
+        return self._from_eigenbasis(self._to_eigenbasis(core) / self._flat).reshape(core.shape)
+
+    def whiten(self, gradient: NDArray) -> NDArray:
+        """Apply the transpose of ``color``; the result is a matrix of left rank times the rest."""
+        return self._to_eigenbasis(gradient) / np.sqrt(self._flat)
+
+    def color(self, white: NDArray) -> NDArray:
+        """Coordinates in which the Hessian is nearly the identity, flat -> core, flat."""
+        return self._from_eigenbasis(white.reshape(self._flat.shape) / np.sqrt(self._flat)).ravel()
+
+
+class Descent(NamedTuple):
+    """A Newton system that is to be solved loosely by conjugate gradients from zero.
+
+    Attributes
+    ----------
+    nearly : KroneckerHessian
+        The preconditioner.
+    gradient : ndarray of the shape of the core
+    alpha : float
+        The system is (C' diag(weights * curvature) C + alpha) step = -gradient.
+    tolerance : float
+        The next step must promise this part of what all steps have brought.
+    most : int
+        Number of products.
+    """
+
+    nearly: KroneckerHessian
+    gradient: NDArray
+    alpha: float
+    tolerance: float
+    most: int
