@@ -36,8 +36,9 @@ _ARMIJO, _MAX_HALVINGS = 1e-4, 30
 # A step that fails and promises less than this part of the objective fails because of rounding in float32.
 _HOPELESS = 1e-7
 # CG stops when the next step, extrapolated from the last two, would bring less than this part of what the update has
-# brought so far. The sweeps come by again.
-_CG_TOL, _MAX_CG = 0.01, 12
+# brought so far. The sweeps come by again: on MNIST at rank 24 five sweeps at this tolerance take less time, and end
+# lower, than four at a fifth of it.
+_CG_TOL, _MAX_CG = 0.05, 12
 _LBFGS_ITERATIONS = 200
 # A relative rise of the objective that rounding explains.
 _ROUNDING = 1e-12

@@ -40,11 +40,13 @@ try:  # it takes what is defined in a script or a notebook along
 except ImportError:  # older versions of joblib come with one of their own
     from joblib.externals import cloudpickle
 
-__all__ = ["Answer", "Helper", "Shared", "hire", "may_hire", "receive_shared", "spread"]
+__all__ = ["Answer", "Helper", "Shared", "are_ready", "hire", "may_hire", "receive_shared", "spread"]
 
 _IDLE_SECONDS = 60
 # Time to answer: one that was started a moment ago may still import.
 _GREETING_SECONDS = 60
+# Time in which one that waits answers.
+_MOMENT = 0.005
 # Arrays of so many bytes travel in a file that all processes map, smaller ones in messages.
 _LARGE, _ALIGNMENT = 1 << 14, 64
 # The life of a helper. From the first moment on, also while it imports or computes, it leaves when its parent is gone.
@@ -197,7 +199,7 @@ class Helper:
                 env=os.environ | _ONE_THREAD,
             )
         self.connection, self.pid = here, process.pid
-        self._process = process
+        self._process, self._greeted = process, False
         #: Ends the process, also when nobody remembers this object or when Python ends.
         self.end = weakref.finalize(self, _end, process, here, os.getpid())
 
@@ -235,10 +237,24 @@ class Helper:
         """Whether the process has not ended."""
         return self._process.poll() is None
 
+    def greet(self) -> None:
+        """Ask for an answer, unless one is on its way."""
+        if not self._greeted:
+            self.begin(_greet)
+            self._greeted = True
+
+    def has_answered(self) -> bool:
+        """Whether the helper answers by now; it is not waited for."""
+        with suppress(RuntimeError, OSError):
+            self.greet()
+            return self.connection.poll(_MOMENT)
+        return False
+
     def is_free(self) -> bool:
         """Whether the helper answers: one that has waited for long may have left."""
         with suppress(RuntimeError):
-            self.begin(_greet)
+            self.greet()
+            self._greeted = False
             return self.connection.poll(_GREETING_SECONDS) and self.receive() is None
         return False
 
@@ -286,15 +302,39 @@ def _find(n_helpers: int) -> list[Helper]:
             helpers.append(helper)
         else:
             helper.end()
-    while len(helpers) < n_helpers:
-        try:
-            helper = Helper()
-        except OSError:  # no more processes are to be had
-            break
-        helpers.append(helper)
-        with _office.lock:
-            _office.everybody.add(helper)
+    return helpers + _start(n_helpers - len(helpers))
+
+
+def _start(n_helpers: int) -> list[Helper]:
+    """Start so many helpers, or as many as can be had."""
+    helpers = []
+    with suppress(OSError):  # no more processes are to be had
+        for _ in range(n_helpers):
+            helpers.append(Helper())
+            with _office.lock:
+                _office.everybody.add(helpers[-1])
     return helpers
+
+
+def are_ready(n_helpers: int) -> bool:
+    """Whether so many helpers wait for work.
+
+    If not, they are started for the next time. Whoever asks need not wait for them: it takes longer than small work.
+    """
+    if not may_hire():
+        return False
+    n_helpers = min(n_helpers, cpu_count())
+    with _office.lock:
+        n_waiting = len(_office.waiting)
+        if sum(helper.has_answered() for helper in _office.waiting) >= n_helpers:
+            return True
+    started = _start(n_helpers - n_waiting)
+    for helper in started:
+        with suppress(RuntimeError):
+            helper.greet()
+    with _office.lock:
+        _office.waiting += started
+    return False
 
 
 @contextmanager

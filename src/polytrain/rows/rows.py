@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from polytrain.columns import Columns
 from polytrain.learning.engines import Engine, open_engine
 from polytrain.learning.engines.tasks import Runner, TaskEngine
-from polytrain.learning.helpers import may_hire, spread
+from polytrain.learning.helpers import are_ready, may_hire, spread
 from polytrain.learning.losses import get_loss
 from polytrain.learning.sampling import row_keys
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_on, learn_train, shared_linear_gram
@@ -29,6 +29,8 @@ __all__ = ["ArrayRows", "PartitionedRows", "Rows", "Scored"]
 
 # Operations that take as long as one update of a small core, and those of a train that no process is started for.
 _UPDATE_WORK, _SMALL_WORK = 2e6, 1e9
+# Operations of all trains that are not worth a message to a process that waits.
+_TINY_WORK = 1e9
 
 #: Told the index of a train and the record of one of its sweeps.
 Report = Callable[[int, dict], None]
@@ -308,7 +310,7 @@ class _PlacedArray(PlacedRows):
         # With many more cores than trains, the rows of each train are shared by all of them in turn.
         n_sharing = n_processes if n_processes >= 2 * len(jobs) and may_hire() else 1
         shared, calls = (plan, self._maps, self._block, gram), list(zip(targets, jobs, strict=True))
-        if n_sharing > 1 or min(n_processes, len(jobs)) == 1 or self._is_small(plan):
+        if n_sharing > 1 or not self._has_helpers(plan, min(n_processes, len(jobs)), len(jobs)):
             for index, call in enumerate(calls):
                 yield _learn(*shared, *call, n_sharing, partial(report, index))
             return
@@ -317,10 +319,13 @@ class _PlacedArray(PlacedRows):
                 report(index, record)
             yield result
 
-    def _is_small(self, plan: TrainPlan) -> bool:
-        """Whether a train takes less time than it takes to start a process."""
+    def _has_helpers(self, plan: TrainPlan, n_processes: int, n_trains: int) -> bool:
+        """Whether to spread the trains: over processes that must be started only if that takes less time than one."""
+        if n_processes == 1:
+            return False
         updates = len(plan.dims) * plan.max_sweeps
-        return updates * (_UPDATE_WORK + len(self._block.y) * plan.n_unknowns * max(plan.ranks)) < _SMALL_WORK
+        work = updates * (_UPDATE_WORK + len(self._block.y) * plan.n_unknowns * max(plan.ranks))
+        return work >= _SMALL_WORK or (work * n_trains >= _TINY_WORK and are_ready(n_processes))
 
     def _gram(self, plan: TrainPlan, target: Target) -> NDArray:
         rows = target.problem(self._block).normalised()
