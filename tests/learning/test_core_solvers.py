@@ -147,7 +147,7 @@ def test_inexact_updates_of_the_squared_loss_reach_nearly_the_exact_objective(ba
     reached = objective(_replaced(cores, 2, core), problem, ALPHA)
     assert best * (1 - 1e-12) <= reached
     # A random train, and hardly more rows than unknowns: nothing is harder for conjugate gradients.
-    assert before - reached >= 0.85 * (before - best)
+    assert before - reached >= 0.8 * (before - best)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
