@@ -20,6 +20,7 @@ from benchmarks.report import RESULTS, Figure, format_table
 NAMES = (
     "core_update",
     "thin_products",
+    "kernels",
     "cg_update",
     "solver_choice",
     "few_rows",

@@ -1,4 +1,4 @@
-"""How the fit time of one train grows with rows, features and rank.
+"""How the fit time of one train grows with rows, features, rank, and functions per column.
 
     python -m benchmarks.growth [--quick]
 
@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.kernels import table_map
 from benchmarks.plots import have_matplotlib, plot_growth
 from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
@@ -27,9 +28,10 @@ RUNS = {
     "N": ((10_000, 20_000, 40_000, 80_000), (10_000, 30_000, 100_000, 300_000, 1_000_000), {"d": 20, "r": 8, "n": 2}),
     "d": ((10, 20, 40, 80), (10, 20, 40, 80, 160), {"N": 20_000, "r": 8, "n": 3}),
     "r": ((8, 12, 16, 24), (8, 12, 16, 24, 32, 48, 64), {"N": 20_000, "d": 20, "n": 3, "solver": "cg"}),
+    "n": ((3, 5, 9, 17), (3, 5, 9, 17), {"N": 20_000, "d": 20, "r": 8, "knots": True}),
 }
-ALLOWED = {"N": 1.05, "d": 1.05, "r": 2.3}
-LABELS = {"N": "rows N", "d": "features d", "r": "rank r (solver cg)"}
+ALLOWED = {"N": 1.05, "d": 1.05, "r": 2.3, "n": 0.3}
+LABELS = {"N": "rows N", "d": "features d", "r": "rank r (solver cg)", "n": "functions n (between knots)"}
 
 
 def make_rows(N: int, d: int) -> tuple[NDArray, NDArray]:
@@ -42,9 +44,12 @@ def make_rows(N: int, d: int) -> tuple[NDArray, NDArray]:
     return columns, target
 
 
-def fit(rows: tuple[NDArray, NDArray], r: int, n: int, solver: str) -> None:
+def fit(rows: tuple[NDArray, NDArray], r: int, n: int, solver: str, knots: bool) -> None:
     columns, target = rows
     maps = MapList([PolynomialMap("power", n)] * len(columns))
+    if knots:
+        maps = MapList([table_map(n)] * len(columns))
+        columns = maps.place((columns.T + 1) / 2)
     plan = TrainPlan(
         loss="squared",
         dims=maps.dims,
@@ -64,10 +69,11 @@ def slope(xs: Sequence[float], times: Sequence[float]) -> float:
 
 def measure(varied: str, values: Sequence[int], fixed: dict, repeats: int) -> list[float]:
     """Least seconds for every value."""
-    settings = [{"solver": "auto", **fixed, varied: value} for value in values]
+    settings = [{"solver": "auto", "knots": False, **fixed, varied: value} for value in values]
     data = {(s["N"], s["d"]): make_rows(s["N"], s["d"]) for s in settings}
     fits = {
-        str(s[varied]): partial(fit, data[s["N"], s["d"]], r=s["r"], n=s["n"], solver=s["solver"]) for s in settings
+        str(s[varied]): partial(fit, data[s["N"], s["d"]], **{name: s[name] for name in ("r", "n", "solver", "knots")})
+        for s in settings
     }
     fits[str(values[0])]()  # warm up once, with the smallest
     return list(best_of(fits, repeats, warm=False).values())

@@ -133,3 +133,22 @@ def test_fits_are_the_same_with_and_without_kernels(settings):
             TensorTrainClassifier(loss="logistic", **fit).fit(X, y > 0).predict_proba(X),
             atol=0.02,
         )
+
+
+@pytest.mark.parametrize("basis", ["spline", "category"])
+def test_moments_between_knots_are_those_of_the_values(basis):
+    feature_map, x = column_of(basis, 400, np.float64)
+    factors = np.random.default_rng(0).uniform(0, 1, 400)
+    values = feature_map.values(x)
+    found = contractions.moment_between_knots(x, feature_map.knots(x.dtype), factors)
+    assert_allclose(found, (values * factors) @ values.T, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("basis", ["spline", "smooth-rank"])
+def test_functions_are_interpolated_the_same_with_and_without_kernels(basis, dtype):
+    feature_map, x = column_of(basis, 700, dtype)
+    out = np.empty((feature_map.n, 700), dtype)
+    assert feature_map.values(x, out) is out
+    with native.switched_off():
+        assert_allclose(out, feature_map.values(x), atol=1e-13 if dtype == np.float64 else 1e-5)

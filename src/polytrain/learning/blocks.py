@@ -14,13 +14,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.learning import kernels
-from polytrain.learning.contractions import Contraction, make_contraction, second_moment
+from polytrain.learning.contractions import Contraction, make_contraction, moment_between_knots, second_moment
 from polytrain.learning.kronecker import Descent
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import Facts, Need, ProblemRows, Surroundings
@@ -82,12 +81,8 @@ class RowBlock(ABC):
         """Scores of a core without the offset, float64."""
 
     @abstractmethod
-    def gradient(self) -> NDArray:
-        """C' (weights * slope), shaped like the core."""
-
-    @abstractmethod
-    def gram_moments(self) -> NDArray:
-        """What the Gram matrix is made of."""
+    def _facts(self, need: Need) -> Facts:
+        """What is asked about the present scores."""
 
     def loss_at(self, scores: NDArray) -> LossAt:
         """Loss and derivatives at these scores."""
@@ -108,15 +103,7 @@ class RowBlock(ABC):
 
     def facts(self, need: Need) -> Facts:
         """Answer what is asked about the present scores."""
-        return Facts(
-            self.here.value,
-            self.gradient() if need.gradient else None,
-            self.gram_moments() if need.gram else None,
-            *self._moments(need),
-        )
-
-    def _moments(self, need: Need) -> tuple[Any, Any, Any]:
-        return None, None, None
+        return self._facts(need)
 
     def clear_ray(self) -> None:
         """Lay the ray at zero."""
@@ -176,17 +163,21 @@ class LinearBlock(RowBlock):
     def forward(self, core: NDArray) -> NDArray:
         """One product with all values."""
         flat = core.ravel()
+        if not flat.any():  # the start: values would be evaluated for nothing
+            return np.zeros(self.n_rows)
         return np.concatenate([flat @ values for _, values in self._pieces()])
 
-    def gradient(self) -> NDArray:
-        """Values times slopes."""
-        slope = self.here.slope
-        return sum(values @ slope[rows] for rows, values in self._pieces()).reshape(1, -1, 1)
-
-    def gram_moments(self) -> NDArray:
-        """The Gram matrix itself."""
-        curvature = self.here.curvature
-        return sum((values * curvature[rows]) @ values.T for rows, values in self._pieces())
+    def _facts(self, need: Need) -> Facts:
+        """Values times slopes, and the Gram matrix itself, in one pass over the values."""
+        gradient = np.zeros(self._n_values) if need.gradient else None
+        gram = np.zeros((self._n_values, self._n_values)) if need.gram else None
+        for rows, values in self._pieces() if any(need) else ():
+            if gradient is not None:
+                gradient += values @ self.here.slope[rows]
+            if gram is not None:
+                values = values * np.sqrt(self.here.curvature[rows])
+                gram += values @ values.T  # a product with itself: BLAS does half of it
+        return Facts(self.here.value, None if gradient is None else gradient.reshape(1, -1, 1), gram)
 
 
 class TrainBlock(RowBlock):
@@ -310,9 +301,12 @@ class TrainBlock(RowBlock):
             sums += kernels.moments(left[:, rows], products[:, rows], right[:, rows], curvature[rows], work)
         return sums
 
-    def _moments(self, need: Need) -> tuple[Any, Any, Any]:
-        """Weighted second moments of left environment, function values and right environment."""
-        return (
+    def _facts(self, need: Need) -> Facts:
+        """Answers one by one; moments are those of both environments and the functions."""
+        return Facts(
+            self.here.value,
+            self.gradient() if need.gradient else None,
+            self.gram_moments() if need.gram else None,
             self._second_moment(self._bonds[self._site]) if need.left else None,
             self._middle_moment() if need.middle else None,
             self._second_moment(self._bonds[self._site + 1]) if need.right else None,
@@ -320,9 +314,13 @@ class TrainBlock(RowBlock):
 
     def _middle_moment(self) -> tuple[NDArray, float]:
         """Second moment of the function values, and the total curvature."""
-        values = self._values()
-        middle = (values * self.here.curvature) @ values.T
-        return middle.astype(np.float64), float(middle[0, 0])
+        knots = self._maps[self._site].knots(self._dtype)
+        if knots is None:
+            values = self._values()
+            middle = ((values * self.here.curvature) @ values.T).astype(np.float64)
+        else:
+            middle = moment_between_knots(self._columns[self._site], knots, self.here.curvature)
+        return middle, float(middle[0, 0])
 
     def _second_moment(self, side: NDArray) -> NDArray:
         return second_moment(side, self.here.curvature, self._take)

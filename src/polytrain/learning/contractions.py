@@ -27,6 +27,7 @@ __all__ = [
     "LocalContraction",
     "SpreadContraction",
     "make_contraction",
+    "moment_between_knots",
     "second_moment",
 ]
 
@@ -242,6 +243,25 @@ def second_moment(side: NDArray, factors: NDArray, take: Take) -> NDArray:
     if native.is_here():  # with the constant alone, the spread is the environment itself
         return native.DenseRows(side, side[:1], side).product(None, factors, sums=True)[1]  # type: ignore[return-value]
     return sum_over_rows(np.multiply(side, factors, out=take("images", side.shape)), side)
+
+
+def moment_between_knots(x: NDArray, knots: NDArray, factors: NDArray) -> NDArray:
+    """Sum over rows of factors times the outer product of all function values, through the knots of every row.
+
+    A row between knots k and k + 1 adds to the entries of these two only, whatever the number of functions.
+
+    Shapes: x (N,), knots (K, n), factors (N,) -> (n, n), float64.
+    """
+    size, before = len(knots), x.astype(np.intp)
+    part = x - before
+    here, there = factors * (1 - part), factors * part
+    own, both, next_own = (
+        np.bincount(before, weights, size) for weights in (here * (1 - part), here * part, there * part)
+    )
+    own[1:] += next_own[:-1]
+    lines = knots.astype(np.float64)
+    between = lines[:-1].T @ (both[:-1, None] * lines[1:])
+    return lines.T @ (own[:, None] * lines) + between + between.T
 
 
 def _prefers_local(knots: NDArray, n_near: int, n_far: int, n_rows: int) -> bool:

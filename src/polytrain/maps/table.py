@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain import native
 from polytrain.maps.feature_map import ColumnSummary, MapSettings
 from polytrain.maps.karhunen_loeve import damped_legendre, eigenfunctions, gauss_kernel, spline_kernel
 from polytrain.maps.tabulated import TabulatedMap, pack_tables, row_parts, unpack_tables, with_value
@@ -24,6 +25,8 @@ _HUGE, _TINY = 1e307, 1e-305
 _MOST_DAMPING = 1.0
 # Numbers interpolated at once: few enough for what is added to stay in cache, and in memory that is at hand.
 _BLOCK_NUMBERS = 1 << 16
+# Rows from which on compiled kernels, which sort them by knots, are worth it.
+_MANY_ROWS = 256
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,6 +112,9 @@ class TableMap(TabulatedMap):
 
     def values(self, x: NDArray, out: NDArray | None = None) -> NDArray:
         """Interpolate the table."""
+        if native.is_here() and len(x) >= _MANY_ROWS:
+            out = np.empty((self.n, len(x)), dtype=x.dtype) if out is None else out
+            return native.interpolate(np.ascontiguousarray(x), self._padded[x.dtype.char], out)
         table, steps = self._tables[x.dtype.char]
         before = x.astype(np.intp)
         part = x - before.astype(x.dtype)
@@ -128,6 +134,12 @@ class TableMap(TabulatedMap):
     def _knots(self) -> dict[str, NDArray]:
         lines = np.vstack([self.table.T, self.missing, self.missing])
         return {char: lines.astype(char, order="C") for char in "df"}  # one order: rounding depends on it
+
+    @cached_property
+    def _padded(self) -> dict[str, NDArray]:
+        """The knots as compiled kernels interpolate them."""
+        unit = np.eye(self.n)[:, None]
+        return {char: native.knot_tables(knots, unit) for char, knots in self._knots.items()}
 
     @cached_property
     def _tables(self) -> dict[str, tuple[NDArray, NDArray]]:

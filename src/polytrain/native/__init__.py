@@ -24,7 +24,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DenseRows", "LocalRows", "System", "Trains", "is_here", "knot_tables", "local_width", "switched_off"]
+__all__ = [
+    "DenseRows",
+    "LocalRows",
+    "System",
+    "Trains",
+    "interpolate",
+    "is_here",
+    "knot_tables",
+    "local_width",
+    "switched_off",
+]
 
 # What the library must say it is: another one was built from other sources.
 _INTERFACE = 2
@@ -296,6 +306,15 @@ def knot_tables(knots: NDArray, core: NDArray) -> NDArray:
     padded = np.zeros((n, n_near, local_width(n_far, knots.dtype)), dtype=knots.dtype)
     padded[:, :, :n_far] = core
     return (knots @ padded.reshape(n, -1)).reshape(-1, *padded.shape[1:])
+
+
+def interpolate(x: NDArray, tables: NDArray, out: NDArray) -> NDArray:
+    """Interpolate functions between knots: what `LocalRows.move` does with a near environment of ones.
+
+    Shapes: x (N,), contiguous, tables (knots + 1, 1, local_width(n)) -> (n, N), written to ``out``.
+    """
+    ones = np.ones((1, len(x)), dtype=x.dtype)
+    return LocalRows(x, ones, out, tables[:, 0]).move(tables, out)
 
 
 class Trains:
