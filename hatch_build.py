@@ -49,10 +49,15 @@ def compile_kernels(folder: Path) -> Path | None:
 
 
 def _run(command: list[str]) -> bool:
+    """Whether a command succeeds; what it complains about goes to standard error."""
     try:
-        return subprocess.run(command, capture_output=True, timeout=300).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(command, capture_output=True, timeout=300, text=True)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        print(error, file=sys.stderr)
         return False
+    if done.returncode:
+        print(done.stderr, file=sys.stderr)
+    return done.returncode == 0
 
 
 class NativeHook(BuildHookInterface):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
+from polytrain import native
 from polytrain.learning import kernels
 from polytrain.learning.engines import LocalEngine
 from polytrain.learning.losses import get_loss
@@ -89,7 +90,7 @@ def engine_block(rank: int, n: int, dtype: type) -> int:
         seen.append(left.shape[-1])
         return original(left, *rest, **options)
 
-    with mock.patch.object(kernels, "moments", watch):
+    with mock.patch.object(kernels, "moments", watch), native.switched_off():
         engine.facts(GRAM)
     return max(seen)
 

@@ -84,6 +84,25 @@ def test_dense_products_are_sums_over_rows(shape, dtype, level):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", SHAPES[:5])
+def test_moments_are_sums_of_pairs(shape, dtype, level):
+    near, values, far, _, _ = make_rows(shape, dtype)
+    weights = np.random.default_rng(1).uniform(0, 1, shape[3]).astype(dtype)
+    one, other = np.triu_indices(shape[0]), np.triu_indices(shape[2])
+    near_wide, far_wide, values_wide = wide(near, far, values)
+    expected = np.einsum(
+        "pj,mj,qj,j->mpq",
+        near_wide[one[0]] * near_wide[one[1]],
+        values_wide,
+        far_wide[other[0]] * far_wide[other[1]],
+        weights.astype(float),
+    )
+    found = native.dense_moments(near, values, far, weights)
+    assert found.dtype == np.float64
+    close(found, expected, dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_knots_give_what_all_functions_give(shape, dtype, level):
     near, values, far, x, knots = make_rows(shape, dtype)

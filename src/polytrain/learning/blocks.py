@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain import native
 from polytrain.learning import kernels
 from polytrain.learning.contractions import Contraction, make_contraction, moment_between_knots, second_moment
 from polytrain.learning.kronecker import Descent
@@ -289,11 +290,13 @@ class TrainBlock(RowBlock):
         """The few sums that hold the whole Gram matrix, see `kernels.moments`."""
         left, right = self._bonds[self._site], self._bonds[self._site + 1]
         rule = self._maps[self._site].products
+        products = self._take("products", (rule.size, self.n_rows))
+        rule.values(self._columns[self._site], products)
+        if native.is_here():
+            return native.dense_moments(left, products, right, self.here.curvature)
         items = kernels.moment_items(len(left), rule.size, len(right))
         size = min(self.n_rows, max(_MIN_ROWS, _WORK_BYTES // (self._dtype.itemsize * items)))
         work = self._take("moments", (items * size,))
-        products = self._take("products", (rule.size, self.n_rows))
-        rule.values(self._columns[self._site], products)
         n_left, n_right = (len(side) * (len(side) + 1) // 2 for side in (left, right))
         sums, curvature = np.zeros((rule.size, n_left, n_right)), self.here.curvature
         for start in range(0, self.n_rows, size):

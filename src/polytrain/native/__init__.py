@@ -29,6 +29,7 @@ __all__ = [
     "LocalRows",
     "System",
     "Trains",
+    "dense_moments",
     "interpolate",
     "is_here",
     "knot_tables",
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 # What the library must say it is: another one was built from other sources.
-_INTERFACE = 2
+_INTERFACE = 3
 _LEVELS = (0, 3, 4)
 _VECTOR_BYTES = 32
 _TYPES = {"f": "f32", "d": "f64"}
@@ -47,6 +48,7 @@ _N, _NUMBER, _ARRAY = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
 _SIGNATURES: dict[str, _Arguments] = {
     "dense_product": [_N, _N, _N, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _ARRAY, _ARRAY, _ARRAY],
     "dense_move": [_N, _N, _N, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _ARRAY, _N],
+    "dense_moments": [_N, _N, _N, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _ARRAY],
     "local_product": [_N, _N, _N, _N, _ARRAY, _ARRAY, _N, _ARRAY, _N, _ARRAY, _ARRAY, _ARRAY, _ARRAY],
     "local_move": [_N, _N, _N, _N, _ARRAY, _ARRAY, _N, _ARRAY, _ARRAY, _N],
     "conjugate_gradients": [
@@ -227,6 +229,20 @@ class DenseRows:
         """
         sizes = *self._sizes, self._shape[1], 0
         return _descend(sizes, (*self._near, *self._far), None, curvature, system, gradient)
+
+
+def dense_moments(near: NDArray, functions: NDArray, far: NDArray, weights: NDArray) -> NDArray:
+    """Sum weights times pairs of near channels times functions times pairs of far channels over all rows.
+
+    Shapes: near (a, N), functions (m, N), the first of them 1, far (b, N), weights (N,) -> (m, a(a+1)/2, b(b+1)/2),
+    float64, in the order of `polytrain.learning.kernels.pair_index`.
+    """
+    (n_near, n_rows), n, n_far = near.shape, len(functions), len(far)
+    sums = np.empty((n, n_near * (n_near + 1) // 2, n_far * (n_far + 1) // 2))
+    routine = _routines()["dense_moments", near.dtype.char]
+    lines = *_lines(near), *_lines(functions), *_lines(far)
+    _check("dense_moments", routine(n_rows, n_near, n, n_far, *lines, _place(weights), _place(sums)))
+    return sums
 
 
 class LocalRows:

@@ -129,6 +129,19 @@ static void NAME(add_outer)(const NAME(lines) *spread, size_t all_lines, size_t 
     }
 }
 
+/* Sum the lanes of what `add_outer` has added up, to `sums` (lines, far). */
+static void NAME(sum_tiles)(size_t lines, size_t far, size_t width, const vec *tiles, double *sums)
+{
+    for (size_t k = 0; k < lines; k++)
+        for (size_t b = 0; b < far; b++) {
+            const size_t tile = k / TILE_K * (width / TILE_B) + b / TILE_B;
+            const vec value = tiles[(tile * TILE_K + k % TILE_K) * TILE_B + b % TILE_B];
+            double total = 0;
+            for (size_t lane = 0; lane < LANES; lane++) total += value[lane];
+            sums[k * far + b] = total;
+        }
+}
+
 /* A core (lines, far) with rows that are filled up to `width`. */
 static void NAME(pack)(size_t lines, size_t far, size_t width, const T *matrix, T *packed)
 {
@@ -186,15 +199,7 @@ EXPORT int NAME(dense_product)(int64_t n_rows, int64_t near_, int64_t n_, int64_
         memset(weighted + far * rows, 0, (width - far) * rows * sizeof(T));
         NAME(add_outer)(&spread, all_lines, width, weighted, tiles);
     }
-    if (sums)
-        for (size_t k = 0; k < lines; k++)
-            for (size_t b = 0; b < far; b++) {
-                const size_t tile = k / TILE_K * (width / TILE_B) + b / TILE_B;
-                const vec value = tiles[(tile * TILE_K + k % TILE_K) * TILE_B + b % TILE_B];
-                double total = 0;
-                for (size_t lane = 0; lane < LANES; lane++) total += value[lane];
-                sums[k * far + b] = total;
-            }
+    if (sums) NAME(sum_tiles)(lines, far, width, tiles, sums);
     free(memory);
     return 0;
 }
@@ -225,6 +230,52 @@ EXPORT int NAME(dense_move)(int64_t n_rows, int64_t near_, int64_t n_, int64_t f
         for (size_t b = 0; b < far; b++)
             memcpy(out + b * out_stride + first, found + b * rows, count * sizeof(T));
     }
+    free(memory);
+    return 0;
+}
+
+/* Products of all pairs of lines, a <= a', times `factors` if there are any: (lines (lines + 1) / 2, rows). */
+static void NAME(pairs)(size_t lines, size_t count, size_t rows, const T *side, size_t stride, const T *factors, T *strip)
+{
+    for (size_t a = 0; a < lines; a++)
+        for (size_t other = a; other < lines; other++, strip += rows) {
+            const T *one = side + a * stride, *two = side + other * stride;
+            size_t j = 0;
+            for (; j + LANES <= count; j += LANES) {
+                vec product = load(one + j) * load(two + j);
+                if (factors) product *= load(factors + j);
+                store(strip + j, product);
+            }
+            for (; j < count; j++) strip[j] = one[j] * two[j] * (factors ? factors[j] : 1);
+            for (; j < rows; j++) strip[j] = 0;
+        }
+}
+
+/* Sums over rows of weights x pairs of near channels x functions of the product rule x pairs of far channels, to `sums`
+   (n, near pairs, far pairs): the whole of a Gram matrix. The first function is 1. */
+EXPORT int NAME(dense_moments)(int64_t n_rows, int64_t near, int64_t n_, int64_t far, const T *side, int64_t side_stride,
+                               const T *functions, int64_t functions_stride, const T *far_side, int64_t far_stride,
+                               const T *weights, double *sums)
+{
+    const size_t n = n_, own = near * (near + 1) / 2, other = far * (far + 1) / 2, lines = n * own;
+    const size_t all_lines = up_to(lines, TILE_K), width = up_to(other, TILE_B), n_tiles = all_lines * width * LANES;
+    const size_t most = NAME(strip_rows)(all_lines + width), unit = TILE_ROWS * LANES;
+    void *memory;
+    T *strip = scratch(((all_lines + width) * most + n_tiles) * sizeof(T), &memory);
+    if (!strip) return -1;
+    T *weighted = strip + all_lines * most;
+    vec *tiles = (vec *)(weighted + width * most);
+    memset(tiles, 0, n_tiles * sizeof(T));
+    for (size_t first = 0; first < (size_t)n_rows; first += most) {
+        const size_t count = (size_t)n_rows - first < most ? (size_t)n_rows - first : most, rows = up_to(count, unit);
+        const NAME(lines) spread = {strip, strip, 0, lines, rows, rows};
+        NAME(pairs)(near, count, rows, side + first, side_stride, NULL, strip);
+        NAME(spread)(own, n, all_lines, count, rows, strip, rows, functions + first, functions_stride, strip);
+        NAME(pairs)(far, count, rows, far_side + first, far_stride, weights + first, weighted);
+        memset(weighted + other * rows, 0, (width - other) * rows * sizeof(T));
+        NAME(add_outer)(&spread, all_lines, width, weighted, tiles);
+    }
+    NAME(sum_tiles)(lines, other, width, tiles, sums);
     free(memory);
     return 0;
 }
