@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses=8 --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo reproduce test test-slow test-all soak lint format docs bench bench-full clean
+.PHONY: help demo reproduce test test-slow test-plain test-all soak lint format docs bench bench-full clean
 .DELETE_ON_ERROR:
 # The stamps are made by pattern; make must not delete them as intermediate files.
 .SECONDARY:
@@ -29,7 +29,10 @@ test: $(VENV)/.has-test  ## run the quick tests, on all cores (under two minutes
 test-slow: $(VENV)/.has-test  ## run the other tests only (some minutes)
 	@$(PYTEST) -m "slow or cluster"
 
-test-all: test test-slow  ## run all tests
+test-plain: $(VENV)/.has-test  ## run the quick tests of what is compiled once more, without the compiled kernels
+	@POLYTRAIN_NATIVE=0 $(PYTEST) -m "not slow and not cluster" tests/learning tests/maps tests/models tests/tensor
+
+test-all: test test-slow test-plain  ## run all tests
 
 soak: $(VENV)/.has-test  ## fit, save, interrupt and kill at random for SOAK_SECONDS (120), and look at what is left
 	@$(BIN)/python tests/soak --seconds $(SOAK_SECONDS)
