@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from numbers import Real
 from typing import Any
 
@@ -18,8 +19,8 @@ __all__ = ["Distort"]
 class Distort(OneToOneFeatureMixin, ImageTransformer):
     """Make a distorted copy of every image, the same way for all of them.
 
-    An image is resized, then slanted, then turned, all about its middle, then moved; one bilinear interpolation does all
-    of it, and what comes in from outside is 0. At last its strokes are made thicker or thinner. With the default
+    An image is resized, then slanted, then turned, all about its middle, then moved; one bilinear interpolation does
+    all of it, and what comes in from outside is 0. At last its strokes are made thicker or thinner. With the default
     parameters an image stays as it is, to the last bit.
 
     Parameters
@@ -90,7 +91,7 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
 
     def _prepare(self) -> None:
         down, right = _pair("shift", self.shift)
-        grow_y, grow_x = _pair("scale", (self.scale, self.scale) if isinstance(self.scale, Real) else self.scale)
+        grow_y, grow_x = _pair("scale", self.scale if np.iterable(self.scale) else (self.scale, self.scale))
         if min(grow_y, grow_x) <= 0:
             raise ValueError(f"scale must be positive, got {self.scale!r}.")
         angle, shear = np.deg2rad(_number("rotation", self.rotation)), _number("shear", self.shear)
@@ -153,7 +154,7 @@ def thicken(images: NDArray, amount: float) -> NDArray:
 
 
 def _number(name: str, value: Any) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value):
+    if not isinstance(value, Real) or isinstance(value, bool) or not isfinite(value):
         raise ValueError(f"{name} must be a finite number, got {value!r}.")
     return float(value)
 

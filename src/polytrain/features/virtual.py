@@ -95,9 +95,7 @@ class VirtualExamples:
             raise TypeError(
                 f"features must be a fitted transformer with a method transform, got {type(features).__name__}."
             )
-        if not isinstance(block_rows, Integral) or isinstance(block_rows, bool) or block_rows < 1:
-            raise ValueError(f"block_rows must be a positive integer, got {block_rows!r}.")
-        self._features, self._block_rows = features, int(block_rows)
+        self._features, self._block_rows = features, _count("block_rows", block_rows)
         self._distortions = [_fitted(each, self._images[:1]) for each in _chosen(distortions)]
         self.n_rows = len(self._images) * (1 + len(self._distortions))
 
@@ -129,6 +127,12 @@ class VirtualExamples:
             X[start : start + len(block)] = block
             start += len(block)
         return X, np.concatenate([self._labels] * (1 + len(self._distortions)))
+
+
+def _count(name: str, value: Any) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}.")
+    return int(value)
 
 
 def _chosen(distortions: Any) -> Sequence[Any]:
