@@ -27,6 +27,7 @@ NAMES = (
     "probabilities",
     "paper_fit",
     "mnist",
+    "virtual_mnist",
     "growth",
     "memory",
     "sampling",
