@@ -79,7 +79,7 @@ class Settings:
 
 _DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1))
 PLAIN = Settings()
-CHOSEN = Settings(shift=1.0, rotation=8.0, thickness=0.5, n_components=50, alpha=1e-5)
+CHOSEN = Settings(shift=1.0, rotation=8.0, thickness=0.5, n_components=50, alpha=3e-6)
 #: What is tried, one after the other; every step goes on with the best so far.
 STEPS: dict[str, list[dict]] = {
     "distortions": [
@@ -92,7 +92,7 @@ STEPS: dict[str, list[dict]] = {
         {"shift": 1.0, "rotation": 12.0, "thickness": 0.5},
         {"shift": 0.7, "rotation": 8.0, "thickness": 0.5},
     ],
-    "alpha": [{"alpha": alpha} for alpha in (3e-6, 1e-5, 3e-5)],
+    "alpha": [{"alpha": alpha} for alpha in (1e-6, 3e-6, 1e-5, 3e-5)],
     "components": [{"n_components": 40}, {"n_components": 60}],
     "degree": [{"degree": 3}],
     "loss": [{"loss": "logistic"}],
