@@ -28,6 +28,7 @@ NAMES = (
     "probabilities",
     "paper_fit",
     "mnist",
+    "virtual_mnist",
     "growth",
     "memory",
     "sampling",

@@ -37,12 +37,18 @@ def _components(train: NDArray, test: NDArray, n_features: int) -> tuple[NDArray
     return tuple(pca.transform(images.reshape(len(images), -1)) for images in (train, test))
 
 
-def mnist_features(n_features: int = 40) -> Split:
-    """Principal components of the deskewed images: X_train, y_train, X_test, y_test."""
+def deskewed_mnist() -> Split:
+    """The deskewed images as rows of pixels: train_images, train_labels, test_images, test_labels."""
     data = _load("mnist")
     train, test = (Deskew().fit_transform(images) for images in (data.train_images, data.test_images))
+    return train, data.train_labels, test, data.test_labels
+
+
+def mnist_features(n_features: int = 40) -> Split:
+    """Principal components of the deskewed images: X_train, y_train, X_test, y_test."""
+    train, y_train, test, y_test = deskewed_mnist()
     X_train, X_test = _components(train.astype(np.float64), test.astype(np.float64), n_features)
-    return X_train, data.train_labels, X_test, data.test_labels
+    return X_train, y_train, X_test, y_test
 
 
 def usps_features(n_features: int = 20) -> Split:

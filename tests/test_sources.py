@@ -5,6 +5,7 @@ import pytest
 
 from polytrain import TensorTrainClassifier, TensorTrainClassifierCV
 from polytrain.learning.engines import arena, spill
+from polytrain.rows.rows import _PlacedArray
 from polytrain.rows.summary import RawRows, summarise
 from polytrain.sources import is_source, open_rows, recut
 from power_models import power_classifier, power_regressor
@@ -46,7 +47,7 @@ def test_classifier_on_blocks_equals_the_one_on_arrays(rows, settings, sizes):
     X, y, weights = rows
     expected = power_classifier(random_state=0, **settings).fit(X, y, weights)
     source = Blocks(sizes, X, y, weights)
-    model = power_classifier(random_state=0, max_memory="1 MB", **settings).fit(source)
+    model = power_classifier(random_state=0, max_memory="10 kB", **settings).fit(source)
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
     np.testing.assert_array_equal(model.classes_, expected.classes_)
     assert model.n_features_in_ == 5
@@ -57,7 +58,7 @@ def test_regressor_on_blocks_equals_the_one_on_arrays(rows):
     X, _, weights = rows
     y = 1e5 + 300 * X[:, 0] * X[:, 1] - X[:, 2]
     expected = power_regressor(rank=3, random_state=0).fit(X, y, weights)
-    model = power_regressor(rank=3, random_state=0, max_memory="1 MB").fit(Blocks((1400, 1600), X, y, weights))
+    model = power_regressor(rank=3, random_state=0, max_memory="10 kB").fit(Blocks((1400, 1600), X, y, weights))
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-10)
 
 
@@ -75,7 +76,7 @@ def test_float32_blocks_compute_in_float32(rows):
     X, y, _ = rows
     small = X.astype(np.float32)
     expected = power_classifier(rank=2, random_state=0).fit(small, y)
-    model = power_classifier(rank=2, random_state=0).fit(Blocks((2000, 1000), small, y))
+    model = power_classifier(rank=2, random_state=0, max_memory="10 kB").fit(Blocks((2000, 1000), small, y))
     np.testing.assert_allclose(model.decision_function(small), expected.decision_function(small), atol=1e-3)
 
 
@@ -97,6 +98,38 @@ def test_little_memory_gives_the_same_model_through_files_on_disk(rows, tmp_path
     assert list(tmp_path.iterdir()) == []
     expected = power_classifier(rank=4, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_of_a_source_that_fit_in_memory_are_learned_from_as_arrays(rows, n_jobs, monkeypatch):
+    def refuse(*arguments):
+        raise AssertionError("asked partition by partition")
+
+    monkeypatch.setattr("polytrain.learning.engines.tasks.TaskEngine.__init__", refuse)
+    X, y, weights = rows
+    settings = {"rank": 3, "random_state": 0, "n_jobs": n_jobs}
+    expected = power_classifier(**settings).fit(X, y, weights)
+    source = Blocks((700, 0, 1100, 1200), X, y, weights)
+    model = power_classifier(max_memory="10 MB", **settings).fit(source)
+    np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+    with pytest.raises(AssertionError, match="partition by partition"):
+        power_classifier(max_memory="500 kB", **settings).fit(source)
+
+
+def test_no_more_processes_learn_than_there_is_memory_for(rows, monkeypatch):
+    used = []
+    original = _PlacedArray.learn
+
+    def learn(self, plan, targets, jobs, n_jobs, report):
+        used.append(n_jobs)
+        return original(self, plan, targets, jobs, 1, report)
+
+    monkeypatch.setattr(_PlacedArray, "learn", learn)
+    X, y, _ = rows
+    # 3000 rows take 432 kB, and 612 kB more for every train of rank 3 that is learned at the same time.
+    for max_memory in (1_100_000, 1_700_000, 2_300_000, 9_000_000):
+        power_classifier(rank=3, n_jobs=3, max_memory=max_memory).fit(Blocks((3000,), X, y))
+    assert used == [1, 2, 3, 3]
 
 
 def test_memory_map_larger_than_the_budget(rows, tmp_path):

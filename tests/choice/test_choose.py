@@ -118,7 +118,7 @@ def test_blocks_give_the_choice_of_arrays(n_rows, task, tmp_path):
                 yield X[rows], y[rows], weights[rows]
 
     expected = model_of(task).fit(X, y, weights)
-    assert_same(model_of(task, max_memory="1 MB").fit(Blocks()), expected, X)
+    assert_same(model_of(task, max_memory="10 kB").fit(Blocks()), expected, X)
     for name, array in (("X", X), ("y", y), ("w", weights)):
         np.save(tmp_path / f"{name}0.npy", array[:120])
         np.save(tmp_path / f"{name}1.npy", array[120:])

@@ -8,7 +8,7 @@ from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrai
 from power_models import power_classifier, power_regressor
 
 LARGEST = np.finfo(np.float64).max
-QUICK = {"rank": 2, "max_sweeps": 2, "random_state": 0}
+QUICK = {"rank": 2, "max_sweeps": 2, "random_state": 0, "max_memory": "10 kB"}
 REGRESSORS = pytest.mark.parametrize(
     "model",
     [

@@ -53,7 +53,9 @@ def test_processes_blocks_and_files_change_nothing(rows, model, tmp_path):
             yield X[:100], y[:100], weights[:100]
             yield X[100:], y[100:], weights[100:]
 
-    np.testing.assert_allclose(power_regressor(**SETTINGS).fit(Blocks()).predict(X), expected, rtol=1e-9)
+    np.testing.assert_allclose(
+        power_regressor(**SETTINGS, max_memory="10 kB").fit(Blocks()).predict(X), expected, rtol=1e-9
+    )
     model.save(tmp_path / "model")
     loaded = polytrain.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(X), expected)

@@ -363,7 +363,7 @@ def test_blocks_give_the_model_of_arrays():
     expected = power_regressor(**settings).fit(X, y, weights)
     for factor in (1.0, 1e307):  # sums of such weights overflow
         weights = weights * factor
-        model = power_regressor(max_memory="1 MB", **settings).fit(Blocks())
+        model = power_regressor(max_memory="10 kB", **settings).fit(Blocks())
         np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-8)
         assert model.maps_.dims == expected.maps_.dims
 

@@ -78,7 +78,7 @@ def test_huge_targets_and_weights_are_learned_alike_from_arrays_and_blocks(size)
     weights = rng.uniform(0.5, 1, 3000) * 1e307
     settings = {"rank": 2, "max_sweeps": 2, "random_state": 0}
     expected = power_regressor(**settings).fit(X, y, weights)
-    model = power_regressor(**settings).fit(Blocks((1000, 1700, 300), X, y, weights))
+    model = power_regressor(max_memory="10 kB", **settings).fit(Blocks((1000, 1700, 300), X, y, weights))
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-9)
     assert np.abs(expected.predict(X) - y).max() < 0.1 * size
 
@@ -92,7 +92,7 @@ def test_cross_validation_on_blocks_gives_the_scores_of_arrays(sizes, cv):
     weights = rng.uniform(0, 1, 600) * (rng.random(600) > 0.1)
     settings = {"alphas": (1e-1, 1e-3), "cv": cv, "rank": 2, "max_sweeps": 2, "random_state": 0}
     expected = TensorTrainClassifierCV(**settings).fit(X, y, weights)
-    model = TensorTrainClassifierCV(max_memory="1 MB", **settings).fit(Blocks(sizes, X, y, weights))
+    model = TensorTrainClassifierCV(max_memory="10 kB", **settings).fit(Blocks(sizes, X, y, weights))
     np.testing.assert_allclose(model.errors_, expected.errors_, atol=1e-12)
     assert model.alpha_ == expected.alpha_
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)

@@ -230,7 +230,7 @@ class _SourceRows(PartitionedRows):
         self, source: Any, runner: SpillRunner, max_bytes: int, loss: str | None, categorical_features: Any
     ) -> None:
         names = getattr(source, "feature_names", None)
-        super().__init__(runner, partial(_check_block, loss=loss), loss is None, names)
+        super().__init__(runner, partial(_check_block, loss=loss), loss is None, names, max_bytes)
         self._source, self._keep, self._passes = source, runner.keep, SamePasses()
         self._partition_rows = _partition_rows(_first_block(source), max_bytes)
         if needs_encoding(None, categorical_features):

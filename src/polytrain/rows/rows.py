@@ -31,6 +31,8 @@ __all__ = ["ArrayRows", "PartitionedRows", "Rows", "Scored"]
 _UPDATE_WORK, _SMALL_WORK = 2e6, 1e9
 # Operations of all trains that are not worth a message to a process that waits.
 _TINY_WORK = 1e9
+# Bytes of a row besides its columns and environments: some eight numbers in float64.
+_ROW_BYTES = 64
 
 #: Told the index of a train and the record of one of its sweeps.
 Report = Callable[[int, dict], None]
@@ -345,6 +347,8 @@ class PartitionedRows(Rows):
         Where the tasks run.
     check, classify, column_names
         See `Rows`.
+    max_bytes : int, default=0
+        Placed rows are brought to this process if all that is learned from them takes no more memory than this.
     """
 
     in_memory = False
@@ -355,9 +359,10 @@ class PartitionedRows(Rows):
         check: Callable[[Any], RawRows],
         classify: bool,
         column_names: Sequence[str] | None = None,
+        max_bytes: int = 0,
     ) -> None:
         super().__init__(check, classify, column_names)
-        self._runner = runner
+        self._runner, self._max_bytes = runner, max_bytes
 
     def _read_columns(self, categorical_features: Any, check: Callable[..., RawRows]) -> None:
         """Find out what the columns are, where they are more than numbers: one more pass over the rows."""
@@ -373,17 +378,47 @@ class PartitionedRows(Rows):
 
     def place(self, maps: MapList) -> PlacedRows:
         """Place the columns where they are."""
-        return _PlacedPartitions(self._runner, maps, self._map(_place, maps, self.summary, self.classify))
+        partitions = self._map(_place, maps, self.summary, self.classify)
+        budget = _Budget(self._max_bytes, self.summary.n_rows, self.summary.dtype.itemsize)
+        return _PlacedPartitions(self._runner, maps, partitions, budget)
+
+
+class _Budget(NamedTuple):
+    """How much memory rows may take in this process, and how many rows of which numbers there are at most."""
+
+    max_bytes: int
+    n_rows: int
+    itemsize: int
+
+    def n_processes(self, plan: TrainPlan) -> int:
+        """How many processes can learn a train each; 0 if the rows are better left where they are."""
+        # The placed columns are there twice while they are joined. A process has the environments, a quarter of them
+        # more while they are replaced, and targets, weights, scores, slopes and curvatures.
+        rows = self.n_rows * (2 * len(plan.dims) * self.itemsize + _ROW_BYTES)
+        environments = self.n_rows * (5 * sum(plan.ranks) * self.itemsize // 4 + _ROW_BYTES)
+        return max(0, (self.max_bytes - rows) // max(1, environments))
 
 
 class _PlacedPartitions(PlacedRows):
-    def __init__(self, runner: Runner, maps: MapList, partitions: list[Any]) -> None:
-        self._runner, self._maps, self._partitions = runner, maps, partitions
+    def __init__(self, runner: Runner, maps: MapList, partitions: list[Any], budget: _Budget) -> None:
+        self._runner, self._maps, self._partitions, self._budget = runner, maps, partitions, budget
+
+    @cached_property
+    def _here(self) -> _PlacedArray:
+        """All rows in one array."""
+        columns, *others = zip(*self._runner.collect(self._partitions), strict=True)
+        joined = np.concatenate(columns, axis=1), *(np.concatenate(arrays) for arrays in others)
+        return _PlacedArray(self._maps, PlacedBlock(*joined))
 
     def learn(
         self, plan: TrainPlan, targets: Sequence[Target], jobs: Sequence[TrainJob], n_jobs: int | None, report: Report
     ) -> Iterator[TrainResult]:
-        """Learn one train after the other: each is spread over all workers."""
+        """Learn from one array where that fits in memory; else one train after the other, spread over all workers."""
+        n_processes = self._budget.n_processes(plan)
+        if n_processes:
+            n_jobs = n_jobs if n_processes >= effective_n_jobs(n_jobs) else n_processes
+            yield from self._here.learn(plan, targets, jobs, n_jobs, report)
+            return
         gram = None
         if _wants_gram(plan, targets, jobs):
             gram = shared_linear_gram(self._engine(plan, targets[0]), self._maps)
