@@ -1,6 +1,7 @@
 """The best of several alphas for a kernel, by leaving rows out.
 
-The error is nearly always a valley over alpha. So few alphas tell where its ground is, if the first of them is near.
+Over alpha, the error nearly always is one valley. So few alphas tell where its ground is, if the first of them is near.
+Very smooth kernels may have two: where a few of the rows show that, all alphas are tried.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _GUIDE_ROWS = 128
 _MOST_STEPS = 8
 # Error, relative, that falls by no more than this from alpha to alpha and ever less has reached the ground.
 _FLAT = 1e-4
+# A second ground is worth a look if it is no higher than so many times the first and the hill between is that high.
+_DEEP, _HILL = 4.0, 1.02
 # A rival is out of reach if it is more than so many steps away, and this part of its error.
 _STEPS_TO_GO, _FAR = 8, 0.01
 
@@ -109,12 +112,15 @@ def _walk(
     """Alphas around the ground of the valley, the strongest first; None where it is quicker to try all."""
     if 1 < len(alphas) <= _MOST_STEPS or (len(alphas) > 1 and len(kernel) <= _GUIDE_ROWS):
         return None
+    start = _start(kernel, targets, weights, alphas, near)
+    if start is None:
+        return None
     left_out = LeftOut(kernel, targets, weights, work)
 
     def tried(index: int) -> AlphaTrial:
         return _trial(alphas[index], left_out(alphas[index]), weights)
 
-    first = last = _start(kernel, targets, weights, alphas, near)
+    first = last = start
     found = deque([tried(first)])
     while len(found) < _MOST_STEPS:
         errors = [trial.evidence.error for trial in found]
@@ -152,8 +158,10 @@ def _falls(errors: Sequence[float]) -> bool:
     return now > before or now > _FLAT * errors[-1]
 
 
-def _start(kernel: NDArray, targets: NDArray, weights: NDArray, alphas: Sequence[float], near: float | None) -> int:
-    """Index of the alpha to begin with."""
+def _start(
+    kernel: NDArray, targets: NDArray, weights: NDArray, alphas: Sequence[float], near: float | None
+) -> int | None:
+    """Index of the alpha to begin with; None if there seem to be two valleys."""
     if len(alphas) == 1:
         return 0
     if near is not None:
@@ -166,5 +174,17 @@ def _start(kernel: NDArray, targets: NDArray, weights: NDArray, alphas: Sequence
         _trial(alpha, residuals, few).evidence.error
         for alpha, residuals in zip(larger, leave_one_out(kernel[some, some], targets[some], few, larger), strict=True)
     ]
+    if _has_two_grounds(errors):
+        return None
     # The next weaker one: from there, the two that are likely take the fewest steps.
     return min(strongest(errors) + 1, len(alphas) - 1)
+
+
+def _has_two_grounds(errors: Sequence[float]) -> bool:
+    """Whether the error falls again behind a hill, to less than some times the least."""
+    ground = int(np.argmin(errors))
+    for side in (np.array(errors[ground:]), np.array(errors[ground::-1])):
+        falls = _HILL * side < np.maximum.accumulate(side)
+        if (falls & (side < _DEEP * side[0])).any():
+            return True
+    return False
