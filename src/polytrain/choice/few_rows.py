@@ -25,6 +25,8 @@ __all__ = ["choose_exactly"]
 _RANKS, _MOST_WORK, _TOLERANCE = (32, 24, 16, 8, 4), 2e10, 1e-3
 # Sweeps after rounding, if it lost more than this part of the squared coefficients.
 _SWEEPS, _LITTLE = 1, 1e-4
+# With a smaller alpha, cores are not solved in the space of the few rows, but in that of their thousands of entries.
+_LEAST_SWEPT = 1e-9
 
 
 def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
@@ -49,10 +51,12 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     if not np.isfinite(kernel).all():
         raise FloatingPointError("the kernel of all columns is not finite")
     ranks, trains, is_cut = _round(task, maps, values, kernel, trial.alpha)
-    sweeps = wishes.max_sweeps
+    sweeps, alpha = wishes.max_sweeps, trial.alpha
     if sweeps == "auto":  # what was cut off is partly found back by a sweep
         sweeps = _SWEEPS if is_cut else 0
-    plan = wishes.plan(maps.dims, ranks=ranks, alpha=trial.alpha, init="dual", max_sweeps=sweeps)
+    if sweeps and wishes.alpha == "auto":
+        alpha = max(alpha, _LEAST_SWEPT)
+    plan = wishes.plan(maps.dims, ranks=ranks, alpha=alpha, init="dual", max_sweeps=sweeps)
     task.reasons.append(
         f"the exact solution on all {len(rows.X)} different rows, leave-one-out error {trial.error:.4g}, is "
         f"rounded to ranks up to {max(ranks)}"

@@ -24,7 +24,7 @@ _EPS = float(np.finfo(np.float64).eps)
 # A ridge of this many roundings of every row and column stands out from them.
 _CLEAR = 16.0
 # Triangles of up to so many rows are left to LAPACK.
-_SMALL = 128
+_SMALL = 64
 
 
 def leave_one_out(kernel: NDArray, targets: NDArray, weights: NDArray, alphas: Sequence[float]) -> Iterator[NDArray]:
