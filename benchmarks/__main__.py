@@ -24,6 +24,7 @@ NAMES = (
     "cg_update",
     "solver_choice",
     "few_rows",
+    "small_fits",
     "two_site",
     "probabilities",
     "paper_fit",

@@ -427,3 +427,14 @@ def test_the_edge_of_what_is_tried_is_named():
     assert any("alpha is the smallest that is tried" in reason for reason in model.choice_.reasons)
     noisy = TensorTrainRegressor(random_state=0).fit(X, np.random.default_rng(1).normal(size=60))
     assert not any("alpha is the smallest" in reason for reason in noisy.choice_.reasons)
+
+
+@pytest.mark.parametrize(("sweeps", "least"), [(0, 1e-10), (1, 1e-9)])
+def test_sweeps_of_few_rows_have_an_alpha_that_the_space_of_the_rows_can_take(sweeps, least):
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 3))
+    settings = {"basis": "power", "degree": 1, "rank": 2, "max_sweeps": sweeps, "random_state": 0}
+    model = TensorTrainRegressor(**settings).fit(X, X[:, 0] * X[:, 1] + X[:, 2])
+    assert model.choice_.alpha == model.plan_.alpha == pytest.approx(least)
+    assert min(tried.alpha for tried in model.choice_.tried) == pytest.approx(1e-10)
+    given = TensorTrainRegressor(**settings, alpha=1e-11).fit(X, X[:, 0] * X[:, 1] + X[:, 2])
+    assert given.plan_.alpha == 1e-11

@@ -18,7 +18,8 @@ from polytrain.choice.maps import (
     judge_kernel,
     try_maps,
 )
-from polytrain.learning.dual import leave_one_out, product_kernel, round_rank_ones, solve_dual
+from polytrain.learning.dual import product_kernel, round_rank_ones, solve_dual
+from polytrain.learning.leave_one_out import leave_one_out
 from polytrain.maps import ColumnSummary
 from polytrain.tensor import clip_ranks
 
@@ -88,7 +89,7 @@ def table(n_rows=60, seed=0):
 def test_trials_of_maps_say_the_best_alpha_and_its_error(kind):
     maker, rows = table()
     alphas = [1.0, 1e-2, 1e-4]
-    (trial,) = try_maps(maker, [(kind, 0.7)], alphas, rows)
+    (trial,) = try_maps(maker, [(kind, 0.7, 1e-2)], alphas, rows)
     maps = maker(kind, 0.7)
     kernel = product_kernel([m.values(column) for m, column in zip(maps, maps.place(rows.X), strict=True)])
     left = [refitted(kernel, rows.targets, rows.weights, alpha) for alpha in alphas]

@@ -70,6 +70,8 @@ def _compare(task: Task) -> list[MapTrial]:
     kinds: Sequence[str | None] = (None,)
     if task.maker.is_free:
         kinds = KINDS if task.maker.n_columns <= _MANY_COLUMNS else _QUICK_KINDS
+        if not task.maker.has_repeats:  # it is the same as the kind that goes by rank
+            kinds = [kind for kind in kinds if kind != _TELLS_RARE]
     rows = task.choice_rows.first(_COMPARE_ROWS)
     walks = compare_maps(task.maker, kinds, task.bandwidth, task.alphas, rows, task.n_threads)
     for trial in [trial for walk in walks for trial in walk]:
@@ -80,8 +82,10 @@ def _compare(task: Task) -> list[MapTrial]:
     # Where most rows share a value, few rows say little about the others: that kind gets a second chance.
     order = sorted(range(len(best)), key=lambda index: best[index].error)[:_FINALISTS]
     rare = [index for index, trial in enumerate(best) if trial.kind == _TELLS_RARE and task.maker.has_ties]
-    pairs = [(best[index].kind, best[index].bandwidth) for index in sorted({*order, *rare})]
-    again = try_maps(task.maker, pairs, task.alphas, task.choice_rows, task.n_threads)
+    share = len(rows.X) / task.sample.n_rows
+    finalists = [best[index] for index in sorted({*order, *rare})]
+    tries = [(trial.kind, trial.bandwidth, trial.alpha * share) for trial in finalists]
+    again = try_maps(task.maker, tries, task.alphas, task.choice_rows, task.n_threads)
     for trial in again:
         task.note_trial("maps", trial, task.sample.n_rows)
     return not_clearly_worse(again, _CLEARLY)

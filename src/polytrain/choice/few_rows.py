@@ -8,12 +8,13 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.choice.alphas import find_alpha
 from polytrain.choice.evidence import simplest, strongest
 from polytrain.choice.ladder import LINEAR
-from polytrain.choice.maps import MapTrial, additive_kernel, function_values, judge_kernel, try_maps
+from polytrain.choice.maps import MapTrial, additive_kernel, alpha_for, function_values, judge_kernel, try_maps
 from polytrain.choice.result import Choice, HeldOut
 from polytrain.choice.task import Task
-from polytrain.learning.dual import leave_one_out, product_kernel, round_rank_ones, solve_dual
+from polytrain.learning.dual import product_kernel, round_rank_ones, round_together, solve_dual
 from polytrain.learning.start import linear_cores
 from polytrain.maps import MapList
 from polytrain.tensor import clip_ranks
@@ -24,6 +25,8 @@ __all__ = ["choose_exactly"]
 _RANKS, _MOST_WORK, _TOLERANCE = (32, 24, 16, 8, 4), 2e10, 1e-3
 # Sweeps after rounding, if it lost more than this part of the squared coefficients.
 _SWEEPS, _LITTLE = 1, 1e-4
+# With a smaller alpha, cores are not solved in the space of the few rows, but in that of their thousands of entries.
+_LEAST_SWEPT = 1e-9
 
 
 def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
@@ -48,10 +51,12 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     if not np.isfinite(kernel).all():
         raise FloatingPointError("the kernel of all columns is not finite")
     ranks, trains, is_cut = _round(task, maps, values, kernel, trial.alpha)
-    sweeps = wishes.max_sweeps
+    sweeps, alpha = wishes.max_sweeps, trial.alpha
     if sweeps == "auto":  # what was cut off is partly found back by a sweep
         sweeps = _SWEEPS if is_cut else 0
-    plan = wishes.plan(maps.dims, ranks=ranks, alpha=trial.alpha, init="dual", max_sweeps=sweeps)
+    if sweeps and wishes.alpha == "auto":
+        alpha = max(alpha, _LEAST_SWEPT)
+    plan = wishes.plan(maps.dims, ranks=ranks, alpha=alpha, init="dual", max_sweeps=sweeps)
     task.reasons.append(
         f"the exact solution on all {len(rows.X)} different rows, leave-one-out error {trial.error:.4g}, is "
         f"rounded to ranks up to {max(ranks)}"
@@ -63,8 +68,9 @@ def _look_closer(task: Task, winner: MapTrial) -> MapTrial:
     """Try bandwidths near the best one."""
     if task.bandwidth != "auto" or winner.bandwidth is None:
         return winner
-    pairs = [(winner.kind, winner.bandwidth / sqrt(2)), (winner.kind, winner.bandwidth * sqrt(2))]
-    smaller, larger = try_maps(task.maker, pairs, task.alphas, task.choice_rows, task.n_threads)
+    near = winner.bandwidth / sqrt(2), winner.bandwidth * sqrt(2)
+    tries = [(winner.kind, bandwidth, alpha_for(winner, bandwidth)) for bandwidth in near]
+    smaller, larger = try_maps(task.maker, tries, task.alphas, task.choice_rows, task.n_threads)
     for trial in (smaller, larger):
         task.note_trial("bandwidth", trial, len(task.choice_rows.X))
     closer = [smaller, winner, larger]
@@ -73,20 +79,25 @@ def _look_closer(task: Task, winner: MapTrial) -> MapTrial:
 
 def _round(
     task: Task, maps: MapList, values: Sequence[NDArray], kernel: NDArray, alpha: float
-) -> tuple[tuple[int, ...], list[Sequence[NDArray]], bool]:
+) -> tuple[tuple[int, ...], Sequence[Sequence[NDArray]], bool]:
     """Round the exact solutions of all trains; return ranks, cores, and whether more than a little was cut off."""
     is_open = task.wishes.rank == "auto"
     ranks = clip_ranks(maps.dims, _rank(task, maps) if is_open else task.wishes.rank)
-    trains: list[Sequence[NDArray]] = []
-    is_cut = False
+    solutions, parts = [], []
     for used, wanted, weights in task.each_target():
-        own, inner = values, kernel
-        if len(used) < len(kernel):
-            own, inner = [functions[:, used] for functions in values], kernel[np.ix_(used, used)]
-        coefficients = solve_dual(inner, wanted, weights, alpha)
-        trains.append(round_rank_ones(own, coefficients, ranks, _TOLERANCE if is_open else 0.0))
-        whole, kept = float(coefficients @ inner @ coefficients), float(np.square(trains[-1][-1]).sum())
-        is_cut = is_cut or whole - kept > _LITTLE * whole
+        inner = kernel if len(used) == len(kernel) else kernel[np.ix_(used, used)]
+        solutions.append(solve_dual(inner, wanted, weights, alpha))
+        parts.append((used, float(solutions[-1] @ inner @ solutions[-1])))
+    tolerance = _TOLERANCE if is_open else 0.0
+    if all(len(used) == len(kernel) for used, _ in parts):
+        trains = round_together(values, np.stack(solutions), ranks, tolerance)
+    else:
+        trains = [
+            round_rank_ones([functions[:, used] for functions in values], solution, ranks, tolerance)
+            for solution, (used, _) in zip(solutions, parts, strict=True)
+        ]
+    kept = [float(np.square(train[-1]).sum()) for train in trains]
+    is_cut = any(whole - part > _LITTLE * whole for part, (_, whole) in zip(kept, parts, strict=True))
     if is_open:
         found = [[core.shape[2] for core in train[:-1]] for train in trains]
         ranks = clip_ranks(maps.dims, np.max(found, axis=0).tolist() if len(maps) > 1 else 1)
@@ -103,7 +114,7 @@ def _rank(task: Task, maps: MapList) -> int:
     return _RANKS[-1]
 
 
-def _linear_trains(task: Task, values: Sequence[NDArray], kernel: NDArray, alpha: float) -> list[Sequence[NDArray]]:
+def _linear_trains(task: Task, values: Sequence[NDArray], kernel: NDArray, alpha: float) -> Sequence[Sequence[NDArray]]:
     """The exact linear models of all trains."""
     trains: list[Sequence[NDArray]] = []
     for used, wanted, weights in task.each_target():
@@ -122,6 +133,6 @@ def _left_out(task: Task, kernel: NDArray, trial: MapTrial) -> HeldOut | None:
         return HeldOut((rows.targets - trial.residuals) / task.sizes, labels, task.n_rows)
     scores = np.zeros((len(kernel), len(task.targets)))
     for index, (used, wanted, weights) in enumerate(task.each_target()):
-        (residuals,) = leave_one_out(kernel[np.ix_(used, used)], wanted[:, None], weights, [trial.alpha])
-        scores[used, index] = wanted - residuals[:, 0]
+        left_out = find_alpha(kernel[np.ix_(used, used)], wanted[:, None], weights, [trial.alpha])
+        scores[used, index] = wanted - left_out.residuals[:, 0]
     return HeldOut(scores, labels, task.n_rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.maps import ColumnSummary, MapList, MapSettings, fit_map, map_kind
@@ -14,6 +15,8 @@ __all__ = ["AUTO", "MapMaker"]
 AUTO = "auto"
 # A column with more different values than these, one of which has more than this part of the rows, has ties.
 _MANY_VALUES, _LARGE_SHARE = 16, 0.1
+# Places in [0, 1] that are no farther apart than two knots look the same.
+_KNOT = 1 / 128
 
 
 class MapMaker:
@@ -53,6 +56,8 @@ class MapMaker:
         free = [column for column, basis in zip(self._columns, bases, strict=True) if basis == AUTO]
         #: Whether most rows share few of many values in some column: its ranks tell little about the other values.
         self.has_ties = any(map(_is_tied, free))
+        #: Whether values are so unequally frequent that their ranks are not their places among the different values.
+        self.has_repeats = any(map(_is_repeated, free))
         self._plain: dict[str | None, MapList] = {}
 
     def __call__(self, kind: str | None, bandwidth: float | None) -> MapList:
@@ -92,3 +97,12 @@ def _is_tied(column: ColumnSummary) -> bool:
     return len(column.values) > _MANY_VALUES and float(column.weights.max()) > _LARGE_SHARE * float(
         column.weights.sum()
     )
+
+
+def _is_repeated(column: ColumnSummary) -> bool:
+    """Whether ranks are not the places among the different values."""
+    if len(column.values) < 2:
+        return False
+    parts = column.weights / column.weights.sum()
+    ranks = np.cumsum(parts) - parts / 2
+    return bool(np.abs(ranks - np.linspace(0.0, 1.0, len(ranks))).max() > _KNOT)

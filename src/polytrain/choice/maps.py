@@ -6,6 +6,8 @@ So every kind of map, bandwidth and alpha can be tried on some hundreds of rows 
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from polytrain.choice.alphas import find_alpha
 from polytrain.choice.evidence import Evidence, strongest
 from polytrain.choice.map_maker import MapMaker
-from polytrain.learning.dual import leave_one_out
+from polytrain.learning.dual import upper_kernel
 from polytrain.maps import MapList
 
 __all__ = [
@@ -26,6 +29,7 @@ __all__ = [
     "ChoiceRows",
     "MapTrial",
     "additive_kernel",
+    "alpha_for",
     "best_of",
     "compare_maps",
     "function_values",
@@ -40,11 +44,12 @@ KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank"
 ALPHAS = tuple(float(f"{10.0 ** (half / 2):.2g}") for half in range(4, -21, -1))
 # Squared error of maps whose kernel is not finite.
 _HOPELESS = 1e100
-_BANDWIDTHS = (0.5, 1.0, 2.0)
+# The search for the bandwidth begins here.
+_BANDWIDTHS = (0.5, 1.0)
 #: No bandwidth beyond these is tried.
 LEAST_BANDWIDTH, LARGEST_BANDWIDTH = 1 / 32, 32.0
-# Numbers in the kernels of columns that are multiplied together.
-_KERNEL_NUMBERS = 1 << 18
+# The best alpha grows with about this power of the bandwidth: it is tenfold for twice the bandwidth.
+_ALPHA_POWER = math.log2(10.0)
 
 
 class ChoiceRows(NamedTuple):
@@ -111,7 +116,7 @@ def compare_maps(
     kinds : sequence of str or None
         Kinds to try.
     bandwidth : float, "auto" or None
-        What is given is kept; "auto" tries some and goes on in the direction in which the error falls until it rises.
+        What is given is kept; "auto" tries two and goes on in the direction in which the error falls until it rises.
     alphas : sequence of float
         Regularisations to try, the strongest first.
     rows : ChoiceRows
@@ -123,22 +128,24 @@ def compare_maps(
     list of lists of MapTrial
         For every kind, the bandwidths that were tried, the smallest first.
     """
+    room = _Room(len(rows.X))
     return Parallel(n_jobs=min(n_threads, len(kinds)), require="sharedmem")(
-        delayed(_walk)(maker, kind, bandwidth, alphas, rows) for kind in kinds
+        delayed(_walk)(maker, kind, bandwidth, alphas, rows, room) for kind in kinds
     )
 
 
 def try_maps(
     maker: MapMaker,
-    pairs: Sequence[tuple[str | None, float | None]],
+    tries: Sequence[tuple[str | None, float | None, float]],
     alphas: Sequence[float],
     rows: ChoiceRows,
     n_threads: int = 1,
 ) -> list[MapTrial]:
-    """Try pairs of a kind and a bandwidth."""
-    families = {kind: _Family(maker, kind, rows.X) for kind in dict(pairs)}
-    return Parallel(n_jobs=min(n_threads, len(pairs)), require="sharedmem")(
-        delayed(_try)(families[kind], kind, bandwidth, alphas, rows) for kind, bandwidth in pairs
+    """Try kinds, each with a bandwidth and the alpha from which the best one is expected not to be far."""
+    room = _Room(len(rows.X))
+    families = {kind: _Family(maker, kind, rows.X) for kind, *_ in tries}
+    return Parallel(n_jobs=min(n_threads, len(tries)), require="sharedmem")(
+        delayed(_try)(families[kind], kind, bandwidth, alphas, rows, room, near) for kind, bandwidth, near in tries
     )
 
 
@@ -153,71 +160,105 @@ def additive_kernel(values: Sequence[NDArray]) -> NDArray:
     return 1.0 + stacked.T @ stacked
 
 
-class _Family:
-    """Kernels of one kind of functions on some rows, for any bandwidth.
+class _Room(threading.local):
+    """Two matrices for every thread: memory that is new to a process takes longer than what is computed in it."""
 
-    The functions are evaluated once. Columns with equally many of them are multiplied together.
-    """
+    def __init__(self, n_rows: int) -> None:
+        self.kernel, self.work = np.zeros((2, n_rows, n_rows))
+
+
+class _Family:
+    """Kernels of one kind of functions on some rows, for any bandwidth: the functions are evaluated once."""
 
     def __init__(self, maker: MapMaker, kind: str | None, X: NDArray) -> None:
-        self._maker, self._kind, self._n_rows = maker, kind, len(X)
-        maps = maker.plain(kind)
-        values = [functions[1:] for functions in function_values(maps, X)]
-        groups: dict[int, list[int]] = {}
-        for k, functions in enumerate(values):
-            groups.setdefault(len(functions), []).append(k)
-        some = max(1, _KERNEL_NUMBERS // (self._n_rows * self._n_rows))
-        chunks = [columns[i : i + some] for columns in groups.values() for i in range(0, len(columns), some)]
-        self._stacks = [(columns, np.stack([values[k] for k in columns])) for columns in chunks]
+        self._maker, self._kind = maker, kind
+        self._values = function_values(maker.plain(kind), X)
 
-    def kernel(self, bandwidth: float | None) -> NDArray:
-        """Products of all columns' kernels, (M, M)."""
+    def kernel(self, bandwidth: float | None, out: NDArray) -> NDArray:
+        """Products of all columns' kernels, (M, M), on and above the diagonal."""
         factors = self._maker.factors(self._kind, bandwidth)
-        kernel = np.ones((self._n_rows,) * 2)
-        for columns, values in self._stacks:
-            scaled = values * np.stack([factors[k][1:] for k in columns])[:, :, None]
-            inner = np.matmul(scaled.transpose(0, 2, 1), scaled)
-            inner += 1.0
-            kernel *= inner[0] if len(inner) == 1 else np.multiply.reduce(inner, axis=0)
-        return kernel
+        return upper_kernel([grow[:, None] * values for grow, values in zip(factors, self._values, strict=True)], out)
 
 
-def _walk(maker: MapMaker, kind: str | None, given: Any, alphas: Sequence[float], rows: ChoiceRows) -> list[MapTrial]:
+def _walk(
+    maker: MapMaker, kind: str | None, given: Any, alphas: Sequence[float], rows: ChoiceRows, room: _Room
+) -> list[MapTrial]:
     family = _Family(maker, kind, rows.X)
     if given != "auto":
-        return [_try(family, kind, given, alphas, rows)]
-    found = {bandwidth: _try(family, kind, bandwidth, alphas, rows) for bandwidth in _BANDWIDTHS}
-    while True:
-        order = sorted(found)
-        best = strongest([found[bandwidth].error for bandwidth in order])
-        if best == 0 and order[0] > LEAST_BANDWIDTH:
-            following = order[0] / 2
-        elif best == len(order) - 1 and order[-1] < LARGEST_BANDWIDTH:
-            following = order[-1] * 2
-        else:
-            return [found[bandwidth] for bandwidth in order]
-        found[following] = _try(family, kind, following, alphas, rows)
+        return [_try(family, kind, given, alphas, rows, room)]
+    found: dict[float, MapTrial] = {}
+    following: float | None = _BANDWIDTHS[0]
+    while following is not None:
+        rival = min((trial.error for trial in found.values()), default=None)
+        near = _expected_alpha(found, following)
+        found[following] = _try(family, kind, following, alphas, rows, room, near, rival)
+        following = _next_bandwidth(found)
+    return [found[bandwidth] for bandwidth in sorted(found)]
+
+
+def _next_bandwidth(found: dict[float, MapTrial]) -> float | None:
+    """The bandwidth to try after these; None where the best one lies between two others."""
+    for bandwidth in _BANDWIDTHS:
+        if bandwidth not in found:
+            return bandwidth
+    order = sorted(found)
+    best = strongest([found[bandwidth].error for bandwidth in order])
+    if best == 0 and order[0] > LEAST_BANDWIDTH:
+        return order[0] / 2
+    if best == len(order) - 1 and order[-1] < LARGEST_BANDWIDTH:
+        return order[-1] * 2
+    return None
+
+
+def _expected_alpha(found: dict[float, MapTrial], bandwidth: float) -> float | None:
+    """Where the best alpha of a bandwidth should be, as far as those of its neighbours tell."""
+    nearest = sorted(found, key=lambda other: abs(math.log(other / bandwidth)))[:2]
+    if not nearest:
+        return None
+    trial = found[nearest[0]]
+    if len(nearest) == 1:
+        return alpha_for(trial, bandwidth)
+    other = found[nearest[1]]
+    power = math.log(trial.alpha / other.alpha) / math.log(nearest[0] / nearest[1])
+    return alpha_for(trial, bandwidth, min(max(power, 0.0), 2.0 * _ALPHA_POWER))
+
+
+def alpha_for(trial: MapTrial, bandwidth: float, power: float = _ALPHA_POWER) -> float:
+    """Where the best alpha of a bandwidth near that of a trial should be."""
+    return trial.alpha * (bandwidth / trial.bandwidth) ** power if trial.bandwidth else trial.alpha
 
 
 def _try(
-    family: _Family, kind: str | None, bandwidth: float | None, alphas: Sequence[float], rows: ChoiceRows
+    family: _Family,
+    kind: str | None,
+    bandwidth: float | None,
+    alphas: Sequence[float],
+    rows: ChoiceRows,
+    room: _Room,
+    near: float | None = None,
+    rival: float | None = None,
 ) -> MapTrial:
     with np.errstate(over="ignore", invalid="ignore"):
-        kernel = family.kernel(bandwidth)
-    return judge_kernel(kind, bandwidth, kernel, alphas, rows)
+        kernel = family.kernel(bandwidth, room.kernel)
+    return judge_kernel(kind, bandwidth, kernel, alphas, rows, near, rival, room.work)
 
 
 def judge_kernel(
-    kind: str | None, bandwidth: float | None, kernel: NDArray, alphas: Sequence[float], rows: ChoiceRows
+    kind: str | None,
+    bandwidth: float | None,
+    kernel: NDArray,
+    alphas: Sequence[float],
+    rows: ChoiceRows,
+    near: float | None = None,
+    rival: float | None = None,
+    work: NDArray | None = None,
 ) -> MapTrial:
-    """Find the best alpha for a kernel."""
-    if not np.isfinite(kernel).all():  # nothing can be learned from it
+    """Find the best alpha for a kernel, see `polytrain.choice.alphas.find_alpha`."""
+    # No entry is larger than the largest on the diagonal.
+    if not np.isfinite(np.diagonal(kernel)).all():  # nothing can be learned from it
         nothing = Evidence(np.full(len(rows.X), _HOPELESS), rows.weights)
         return MapTrial(kind, bandwidth, alphas[0], nothing, rows.targets)
-    residuals = list(leave_one_out(kernel, rows.targets, rows.weights, alphas))
-    found = [Evidence(np.square(left).sum(axis=1), rows.weights) for left in residuals]
-    best = strongest([evidence.error for evidence in found])
-    return MapTrial(kind, bandwidth, alphas[best], found[best], residuals[best])
+    return MapTrial(kind, bandwidth, *find_alpha(kernel, rows.targets, rows.weights, alphas, near, rival, work))
 
 
 def not_clearly_worse(trials: Sequence[MapTrial], standard_errors: float) -> list[MapTrial]:

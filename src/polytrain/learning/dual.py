@@ -22,19 +22,44 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg.blas import dtrmm
 
-__all__ = ["dual_train", "leave_one_out", "product_kernel", "round_rank_ones", "solve_dual"]
+__all__ = ["dual_train", "product_kernel", "round_rank_ones", "round_together", "solve_dual", "upper_kernel"]
 
 # Directions with less than this part of the largest squared singular value are rounding noise of the Gram matrix.
 _NOISE = 1e-13
+# Numbers of a kernel that are computed at once, and the least number of its rows.
+_BLOCK_NUMBERS, _LEAST_ROWS = 1 << 15, 16
 
 
 def product_kernel(values: Sequence[NDArray]) -> NDArray:
     """Kernel of all pairs of rows, (N, N)."""
-    kernel = np.ones((values[0].shape[1],) * 2)
-    for columns in values:
-        kernel *= columns.T @ columns
+    kernel = upper_kernel(values)
+    for start, stop in _blocks(len(kernel)):
+        kernel[stop:, start:stop] = kernel[start:stop, stop:].T
     return kernel
+
+
+def upper_kernel(values: Sequence[NDArray], out: NDArray | None = None) -> NDArray:
+    """Kernel of all pairs of rows, (N, N), on and above the diagonal; what is below it says nothing."""
+    n_rows = values[0].shape[1]
+    kernel = np.zeros((n_rows, n_rows)) if out is None else out
+    for start, stop in _blocks(n_rows):
+        # The products of all columns for some rows, while these stay in cache.
+        product = kernel[start:stop, start:]
+        np.matmul(values[0][:, start:stop].T, values[0][:, start:], out=product)
+        factor = np.empty(product.shape)
+        for columns in values[1:]:
+            np.matmul(columns[:, start:stop].T, columns[:, start:], out=factor)
+            product *= factor
+    return kernel
+
+
+def _blocks(n_rows: int) -> Iterator[tuple[int, int]]:
+    """First row and end of every block of rows of a kernel."""
+    size = max(_LEAST_ROWS, _BLOCK_NUMBERS // n_rows)
+    for start in range(0, n_rows, size):
+        yield start, min(start + size, n_rows)
 
 
 def solve_dual(kernel: NDArray, targets: NDArray, weights: NDArray, alpha: float) -> NDArray:
@@ -80,29 +105,50 @@ def round_rank_ones(
     the root of d times the least possible one, as for any truncated TT-SVD. Where the ranks allow it, that error is no
     more than ``tolerance`` times the size of the coefficients, and no rank is larger than that takes.
     """
-    left = coefficients[None, :]
-    cores: list[NDArray] = []
-    allowed = -1.0
+    return round_together(values, coefficients[None, :], ranks, tolerance)[0]
+
+
+def round_together(
+    values: Sequence[NDArray], coefficients: NDArray, ranks: Sequence[int], tolerance: float = 0.0
+) -> list[list[NDArray]]:
+    """Do the same for several sums over the same rows, coefficients (q, N): they share the kernels of the columns."""
+    lefts = [own[None, :] for own in coefficients]
+    trains: list[list[NDArray]] = [[] for _ in lefts]
+    allowed = np.zeros(len(lefts))
     for k, (columns, right) in enumerate(zip(values, _right_kernels(values), strict=True)):
-        rank, n = len(left), len(columns)
-        spread = (left[:, None, :] * columns).reshape(rank * n, -1)
-        if k == len(values) - 1:
-            cores.append(spread.sum(axis=1).reshape(rank, n, 1))
-            break
-        gram = spread @ right @ spread.T
-        whole = float(np.trace(gram))
-        if k == 0:
-            allowed = tolerance * tolerance * whole / max(1, len(values) - 1)
-        most = min(ranks[k + 1], len(gram))
-        sizes, directions = eigh((gram + gram.T) / 2, subset_by_index=(len(gram) - most, len(gram) - 1))
-        sizes, directions = sizes[::-1], directions[:, ::-1]
-        kept = max(1, int(np.sum(sizes > _NOISE * max(float(sizes[0]), 0.0))))
-        if tolerance:
-            left_out = whole - np.cumsum(sizes[:kept])
-            kept = min(kept, 1 + int(np.sum(left_out > allowed)))
-        cores.append(directions[:, :kept].reshape(rank, n, kept))
-        left = directions[:, :kept].T @ spread
-    return cores
+        for index, left in enumerate(lefts):
+            rank, n = len(left), len(columns)
+            spread = (left[:, None, :] * columns).reshape(rank * n, -1)
+            if k == len(values) - 1:
+                trains[index].append(spread.sum(axis=1).reshape(rank, n, 1))
+                continue
+            gram = _sandwich(spread, right)
+            if k == 0:
+                allowed[index] = tolerance * tolerance * float(np.trace(gram)) / (len(values) - 1)
+            kept = _leading(gram, ranks[k + 1], allowed[index])
+            trains[index].append(kept.reshape(rank, n, -1))
+            lefts[index] = kept.T @ spread
+    return trains
+
+
+def _sandwich(spread: NDArray, kernel: NDArray) -> NDArray:
+    """Return spread @ kernel @ spread.T from half of the kernel: the other half is the transpose."""
+    # A triangle with half of the diagonal.
+    half = dtrmm(1.0, kernel.T, spread.T, lower=True) - np.diagonal(kernel)[:, None] / 2 * spread.T
+    gram = half.T @ spread.T
+    return gram + gram.T
+
+
+def _leading(gram: NDArray, most: int, allowed: float) -> NDArray:
+    """Leading eigenvectors, (M, rank): so many that what is left out has no more than this trace, if that is not 0."""
+    whole, most = float(np.trace(gram)), min(most, len(gram))
+    sizes, directions = eigh(gram, subset_by_index=(len(gram) - most, len(gram) - 1))
+    sizes, directions = sizes[::-1], directions[:, ::-1]
+    kept = max(1, int(np.sum(sizes > _NOISE * max(float(sizes[0]), 0.0))))
+    if allowed:
+        left_out = whole - np.cumsum(sizes[:kept])
+        kept = min(kept, 1 + int(np.sum(left_out > allowed)))
+    return directions[:, :kept]
 
 
 def dual_train(
@@ -113,21 +159,3 @@ def dual_train(
     if not np.isfinite(kernel).all():
         raise FloatingPointError(f"the kernel of init='dual' overflows with {len(values)} columns; use init='linear'")
     return round_rank_ones(values, solve_dual(kernel, target, weights, alpha), ranks)
-
-
-def leave_one_out(kernel: NDArray, targets: NDArray, weights: NDArray, alphas: Sequence[float]) -> Iterator[NDArray]:
-    """What every row's target is off the prediction of the kernel problem on all other rows, (N, q), for every alpha.
-
-    Shapes: kernel (N, N), targets (N, q). One eigendecomposition serves all alphas. With B the kernel between rows that
-    are multiplied by the roots of their weights, the residuals are r = g(B) t, g(b) = ridge / (b + ridge), and those of
-    leaving a row out r_j / g(B)_jj. Written with 1 - g, small residuals would be differences of large numbers.
-    """
-    root = np.sqrt(weights)
-    sizes, vectors = eigh(root[:, None] * kernel * root, driver="evr", overwrite_a=True, check_finite=False)
-    sizes = np.maximum(sizes, 0.0)
-    inner, squares = vectors.T @ (root[:, None] * targets), np.square(vectors)
-    least = np.finfo(np.float64).eps * float(sizes.sum())
-    for alpha in alphas:
-        ridge = max(alpha / 2.0, least)
-        kept = ridge / (sizes + ridge)
-        yield (vectors @ (kept[:, None] * inner)) / ((squares @ kept) * root)[:, None]
