@@ -65,14 +65,17 @@ def plot_error_time(path: Path, curve: Sequence[dict], rivals: Sequence[dict], t
 def plot_error_rank(
     path: Path, curves: Mapping[str, Sequence[dict]], published: Mapping[str, tuple[float, float]], title: str
 ) -> None:
-    """Test error against rank, one line per curve; what others reached as bands from the least to the largest error."""
+    """Test error against rank, one line per curve; what others reached as lines, or bands from least to largest."""
     figure, (ax,) = _axes()
     for (name, curve), colour, marker in zip(curves.items(), COLOURS, MARKERS, strict=False):
         ranks, errors = [row["rank"] for row in curve], [row["error %"] for row in curve]
         ax.plot(ranks, errors, "-", marker=marker, color=colour, label=f"polytrain, {name}")
     for index, (name, (low, high)) in enumerate(published.items(), start=len(curves)):
         colour = COLOURS[index % len(COLOURS)]
-        ax.axhspan(low - 0.004, high + 0.004, color=colour, alpha=0.35, linewidth=0, label=name)
+        if low < high:
+            ax.axhspan(low, high, color=colour, alpha=0.35, linewidth=0, label=name)
+        else:
+            ax.axhline(low, linestyle="--", color=colour, label=name)
     ax.set_xticks(ranks, [str(rank) for rank in ranks])
     ax.set_ylim(bottom=0)
     ax.set_xlabel("rank")
