@@ -477,3 +477,11 @@ def test_levels_with_few_rows_stay_close_to_the_mean():
         model = power_regressor(basis=["category", "spline"], alpha=0.01, rank=1, random_state=0).fit(X, X[:, 0])
         found.append(model.predict(X[:1])[0] - model.predict(X[-1:])[0])
     assert found[0] < 0.3 < 0.6 < found[1] < 0.9 < found[2]
+
+
+def test_maps_of_all_kinds_share_the_knots_of_a_column_and_are_as_if_each_were_alone():
+    column = summary_of(np.random.default_rng(0).lognormal(size=300))
+    together = {basis: TableMap.fit(MapSettings(basis), column) for basis in TableMap.bases}
+    for basis, found in together.items():
+        assert found == TableMap.fit(MapSettings(basis), summary_of(np.random.default_rng(0).lognormal(size=300)))
+    assert together["gauss-rank"].points is together["smooth-rank"].points

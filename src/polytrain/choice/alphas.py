@@ -164,18 +164,16 @@ def _start(
     """Index of the alpha to begin with; None if there seem to be two valleys."""
     if len(alphas) == 1:
         return 0
-    if near is not None:
-        return int(np.argmin(np.abs(np.log(alphas) - np.log(near))))
     some = slice(_GUIDE_ROWS)
     few = weights[some] / weights[some].sum()
     # Noise does not shrink with fewer rows: alpha is larger as they are fewer.
     larger = [alpha * len(kernel) / len(few) for alpha in alphas]
-    errors = [
-        _trial(alpha, residuals, few).evidence.error
-        for alpha, residuals in zip(larger, leave_one_out(kernel[some, some], targets[some], few, larger), strict=True)
-    ]
+    every = np.stack(list(leave_one_out(kernel[some, some], targets[some], few, larger)))
+    errors = np.einsum("akq,akq,k->a", every, every, few).tolist()
     if _has_two_grounds(errors):
         return None
+    if near is not None:
+        return int(np.argmin(np.abs(np.log(alphas) - np.log(near))))
     # The next weaker one: from there, the two that are likely take the fewest steps.
     return min(strongest(errors) + 1, len(alphas) - 1)
 

@@ -37,7 +37,7 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     values = function_values(maps, rows.X)
     task.say_maps(trial, trial.alpha)
     additive = additive_kernel(values)
-    plain = judge_kernel(trial.kind, trial.bandwidth, additive, task.alphas, rows)
+    plain = judge_kernel(trial.kind, trial.bandwidth, additive, task.alphas, rows, rival=trial.error)
     task.note_trial("linear", plain, len(rows.X), LINEAR)
     if wishes.rank == "auto" and plain.error <= trial.error:
         task.reasons.append(
@@ -70,7 +70,7 @@ def _look_closer(task: Task, winner: MapTrial) -> MapTrial:
         return winner
     near = winner.bandwidth / sqrt(2), winner.bandwidth * sqrt(2)
     tries = [(winner.kind, bandwidth, alpha_for(winner, bandwidth)) for bandwidth in near]
-    smaller, larger = try_maps(task.maker, tries, task.alphas, task.choice_rows, task.n_threads)
+    smaller, larger = try_maps(task.maker, tries, task.alphas, task.choice_rows, task.n_threads, winner.error)
     for trial in (smaller, larger):
         task.note_trial("bandwidth", trial, len(task.choice_rows.X))
     closer = [smaller, winner, larger]

@@ -140,12 +140,17 @@ def try_maps(
     alphas: Sequence[float],
     rows: ChoiceRows,
     n_threads: int = 1,
+    rival: float | None = None,
 ) -> list[MapTrial]:
-    """Try kinds, each with a bandwidth and the alpha from which the best one is expected not to be far."""
+    """Try kinds, each with a bandwidth and the alpha from which the best one is expected not to be far.
+
+    If the error of a rival is given, those that cannot come near it are left as soon as that shows.
+    """
     room = _Room(len(rows.X))
     families = {kind: _Family(maker, kind, rows.X) for kind, *_ in tries}
     return Parallel(n_jobs=min(n_threads, len(tries)), require="sharedmem")(
-        delayed(_try)(families[kind], kind, bandwidth, alphas, rows, room, near) for kind, bandwidth, near in tries
+        delayed(_try)(families[kind], kind, bandwidth, alphas, rows, room, near, rival)
+        for kind, bandwidth, near in tries
     )
 
 

@@ -71,6 +71,8 @@ class ColumnSummary:
         all are missing. Of very many rows, those of a sample. None of them is NaN.
     missing : float
         Total weight of the missing values (NaN), in the unit of ``weights``.
+    notes : dict
+        What a map has found out about the column, for maps of other kinds; empty at first.
     """
 
     low: float
@@ -78,6 +80,7 @@ class ColumnSummary:
     values: NDArray = field(default_factory=lambda: np.zeros(0))
     weights: NDArray = field(default_factory=lambda: np.zeros(0))
     missing: float = 0.0
+    notes: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

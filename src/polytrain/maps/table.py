@@ -74,7 +74,11 @@ class TableMap(TabulatedMap):
     def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
         """Place knots on the column's values and find the functions there."""
         family, _, scale = settings.basis.partition("-")
-        knots, weights, part = _knots(with_value(column), scale)
+        column = with_value(column)
+        # Kinds that see values alike have the same knots.
+        if scale not in column.notes:
+            column.notes[scale] = _knots(column, scale)
+        knots, weights, part = column.notes[scale]
         u = _positions(knots, weights, scale)
         if family == "smooth":
             functions = damped_legendre(u, weights, min(settings.size, _MOST_DAMPING))
