@@ -325,6 +325,7 @@ def are_ready(n_helpers: int) -> bool:
         return False
     n_helpers = min(n_helpers, cpu_count())
     with _office.lock:
+        _office.waiting = [helper for helper in _office.waiting if helper.is_running]  # the others have left
         n_waiting = len(_office.waiting)
         if sum(helper.has_answered() for helper in _office.waiting) >= n_helpers:
             return True
