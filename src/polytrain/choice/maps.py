@@ -224,6 +224,8 @@ def _expected_alpha(found: dict[float, MapTrial], bandwidth: float) -> float | N
     if len(nearest) == 1:
         return alpha_for(trial, bandwidth)
     other = found[nearest[1]]
+    if not (trial.alpha > 0 and other.alpha > 0):  # given, and so the only one
+        return None
     power = math.log(trial.alpha / other.alpha) / math.log(nearest[0] / nearest[1])
     return alpha_for(trial, bandwidth, min(max(power, 0.0), 2.0 * _ALPHA_POWER))
 
