@@ -186,7 +186,7 @@ class _StackedTrains(_Evaluator):
     def open(self, n_rows: int) -> Callable[[NDArray, NDArray], None]:
         """Take memory for two spreads, flat: one is read while the other is written."""
         row_numbers = max(matrices.shape[2] for matrices in self._matrices)
-        n_group = min(self._n_trains, max(1, _GROUP_BYTES // (row_numbers * self._dtype.itemsize * n_rows)))
+        n_group = min(self._n_trains, max(1, _GROUP_BYTES // max(1, row_numbers * self._dtype.itemsize * n_rows)))
         size = n_group * row_numbers * n_rows
         spreads = np.empty(size, dtype=self._dtype), np.empty(size, dtype=self._dtype)
 
