@@ -40,6 +40,8 @@ _FEW_ROWS = 1300
 _MOST_WORK = 1e11
 # Newton steps of an update where the loss is not quadratic.
 _NEWTON_STEPS = 8
+# Loss of a row whose score is beyond all bounds.
+_HOPELESS = 1e100
 # Updates of cores that take half a second or so, however small they are.
 _MOST_UPDATES = 500
 
@@ -206,7 +208,8 @@ class Ladder:
         loss, losses, largest = get_loss(self._plan.loss), np.zeros(len(rows.weights)), np.zeros(len(rows.weights))
         for target, size, scores in zip(self._targets, self._sizes, rows.scores.T, strict=True):
             wanted, factors = target.wanted(rows.y)
-            losses += rows.weights * factors * size * size * loss.evaluate(wanted, scores)[0]
+            costs = np.minimum(loss.evaluate(wanted, scores + target.offset)[0], _HOPELESS)
+            losses += rows.weights * factors * size * size * costs
             largest = np.maximum(largest, factors)
         # Rows that are alike are one row with all of their weight: repetition makes nobody surer.
         _, place = np.unique(rows.hashes, return_inverse=True)
@@ -224,5 +227,5 @@ def _values(model: FittedModel, X: NDArray) -> NDArray:
     return model.scores(X)
 
 
-def _silent(index: int, record: dict) -> None:
+def _silent(index: int, record: dict, cores: Sequence[NDArray]) -> None:
     """Say nothing."""

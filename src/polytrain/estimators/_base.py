@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from pathlib import Path
@@ -21,50 +21,32 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polytrain.checks import COMPUTE_DTYPES, validate_rows
 from polytrain.choice import Choice, Chosen, MapMaker, Wishes, choose
+from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._lazy import map_blocks
-from polytrain.estimators._parameters import given_starts, make_wishes
+from polytrain.estimators._learning import Goal, Learning
+from polytrain.estimators._parameters import check_fraction, given_starts, make_wishes
+from polytrain.learning.losses import get_loss
 from polytrain.learning.sweep import STOP_REASONS
-from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult
+from polytrain.learning.trainer import TrainJob
 from polytrain.maps import MapList, basis_names, map_kind
 from polytrain.models import FittedModel
-from polytrain.progress import ChoiceProgress, SweepProgress
-from polytrain.rows import Rows, Summary, is_dask, is_dask_frame
-from polytrain.rows.targets import Target
+from polytrain.progress import ChoiceProgress
+from polytrain.rows import Rows, is_dask, is_dask_frame
+from polytrain.rows.validation import given_validation, hold_out
 from polytrain.tensor import TensorTrain
 
-__all__ = ["Goal", "TrainModel"]
+__all__ = ["TrainModel"]
+
+# Entries of a record that are losses.
+_LOSSES = ("loss", "objective", "decrease", "validation_loss")
 
 
-@dataclass(frozen=True)
-class Goal:
-    """What a fit is to learn.
-
-    Attributes
-    ----------
-    targets : sequence of Target
-        One per train.
-    guides : sequence of Target
-        What maps are chosen by, see `polytrain.choice.choose`.
-    ends : dict
-        What becomes of the scores: arguments of ``FittedModel.make``.
-    """
-
-    targets: Sequence[Target]
-    guides: Sequence[Target]
-    ends: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def sizes(self) -> NDArray:
-        """What the targets of each train were divided by."""
-        return np.broadcast_to(self.ends.get("size", 1.0), len(self.targets))
-
-
-def _rescaled(record: dict, target_size: float) -> dict:
-    """Bring the squared losses of a record from divided targets back to the original units."""
+def _rescaled(record: dict, target_size: float, degree: int) -> dict:
+    """Bring the losses of a record from divided targets back to the original units."""
     if target_size == 1.0:
         return record
-    losses = {key: record[key] * target_size * target_size for key in ("loss", "objective", "decrease")}
-    return {**record, **losses}
+    unit = target_size**degree
+    return {**record, **{key: record[key] * unit for key in _LOSSES if key in record}}
 
 
 def _divided(trains: Sequence[Sequence[NDArray]], sizes: NDArray) -> list[list[NDArray]]:
@@ -84,7 +66,7 @@ def _remedy_for_overflow(n_features: int) -> Iterator[None]:
         ) from error
 
 
-class TrainModel(BaseEstimator, ABC):
+class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
     """Base of the estimators. Subclasses define their parameters and turn targets into problems."""
 
     model_: FittedModel
@@ -105,29 +87,37 @@ class TrainModel(BaseEstimator, ABC):
         return self.model_.n_parameters
 
     @abstractmethod
-    def _goal(self, summary: Summary, loss: str) -> Goal:
+    def _goal(self, rows: Rows, loss: str) -> Goal:
         """Check targets and say what is to be learned."""
 
-    def _fit_rows(self, rows: Rows, loss: str, alpha: Any) -> None:
+    def _fit_rows(self, rows: Rows, loss: str, alpha: Any, validation: Rows | None = None) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""
         summary, calibrate = rows.summary, self._calibrates
-        goal = self._goal(summary, loss)
+        goal, callbacks = self._goal(rows, loss), FitCallbacks(self)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
-        wishes = make_wishes(self.get_params(deep=False), summary.n_features, loss, alpha, rows.is_category)
+        wishes = make_wishes(
+            self.get_params(deep=False), summary.n_features, loss, alpha, rows.is_category, validation is not None
+        )
         self._check_missing(rows, wishes.bases)
         with _remedy_for_overflow(summary.n_features):
             choice = self._last_choice(rows, wishes) if self._is_warm else self._choose(wishes, rows, goal, seeds)
-            results = self._learn(rows, choice.plan, choice.maps, goal, self._jobs(choice, goal, seeds))
-        trains = [result.cores for result in results]
-        ends = goal.ends
-        if calibrate:
-            ends = {**ends, **self._calibrated(goal, choice)}
-        self.model_ = FittedModel.make(
-            loss, choice.maps, trains, feature_names=rows.feature_names, columns=rows.columns_of_any_type, **ends
-        )
-        self.plan_, self.choice_ = choice.plan, Chosen.of(choice)
+            ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
+            if calibrate:
+                ends |= self._calibrated(goal, choice)
+
+            def make(*trains: Sequence[NDArray]) -> FittedModel:
+                return FittedModel.make(loss, choice.maps, trains, **ends)
+
+            callbacks.begin(lambda cores: {"model_": make(cores)} if len(goal.targets) == 1 else None)
+            learning = Learning(
+                rows, validation, choice.maps, goal, self.n_jobs, int(self.verbose), callbacks.sweep_done
+            )
+            results, plan = learning.run(choice.plan, self._jobs(choice, goal, seeds))
+        self.model_ = replace(make(*(result.cores for result in results)), loss=plan.loss)
+        self.plan_, self.choice_ = plan, Chosen.of(choice)
+        degree = get_loss(loss).degree
         self.history_ = [
-            {"train": index, **_rescaled(record, float(size))}
+            {"train": index, **_rescaled(record, float(size), degree)}
             for index, (result, size) in enumerate(zip(results, goal.sizes, strict=True))
             for record in result.history
         ]
@@ -138,6 +128,17 @@ class TrainModel(BaseEstimator, ABC):
             self.feature_names_in_ = np.asarray(rows.column_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+        callbacks.end(lambda: {"model_": self.model_})
+
+    def _split(
+        self, rows: Rows, loss: str, X_val: Any = None, y_val: Any = None, sample_weight_val: Any = None
+    ) -> tuple[Rows, Rows | None]:
+        """Rows to learn from, and those that say when to stop, if there are to be any."""
+        if X_val is not None:
+            return rows, given_validation(rows, X_val, y_val, sample_weight_val, None if rows.classify else loss)
+        if not self.early_stopping:
+            return rows, None
+        return hold_out(rows, check_fraction("validation_fraction", self.validation_fraction))
 
     def _choose(self, wishes: Wishes, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
         with ChoiceProgress(int(self.verbose)) as progress:
@@ -192,16 +193,6 @@ class TrainModel(BaseEstimator, ABC):
         starts = self._starts(choice, goal)
         return [TrainJob(*job) for job in zip(seeds, starts, self._checkpoints(n_trains), strict=True)]
 
-    def _learn(
-        self, rows: Rows, plan: TrainPlan, maps: MapList, goal: Goal, jobs: Sequence[TrainJob]
-    ) -> list[TrainResult]:
-        results: list[TrainResult] = []
-        with SweepProgress(len(jobs), plan.max_sweeps, int(self.verbose)) as progress:
-            for result in rows.place(maps).learn(plan, goal.targets, jobs, self.n_jobs, progress.sweep_done):
-                results.append(result)
-                progress.train_done(len(results) - 1)
-        return results
-
     def _starts(self, choice: Choice, goal: Goal) -> Sequence[Any]:
         """Cores to start from, one entry per train; None where the plan's start is to be used."""
         n_trains = len(goal.targets)
@@ -225,6 +216,11 @@ class TrainModel(BaseEstimator, ABC):
         folder = getattr(self, "checkpoint", None)
         if folder is None:
             return [None] * n_trains
+        if getattr(self, "early_stopping", False):
+            raise ValueError(
+                "checkpoint and early_stopping=True exclude each other: the file keeps the last state of a train, and "
+                "not its best one. Set one of them to its default."
+            )
         if not isinstance(self.random_state, Integral):
             raise ValueError(
                 f"checkpoint needs an integer random_state, got {self.random_state!r}: "

@@ -15,11 +15,13 @@ from sklearn.base import ClassifierMixin
 from polytrain.checks import check_weight_range
 from polytrain.choice import Choice, fit_log_odds
 from polytrain.decisions import Decision, OneVsRest, decision_names, get_decision
-from polytrain.estimators._base import Goal, TrainModel
+from polytrain.estimators._base import TrainModel
+from polytrain.estimators._callbacks import with_callbacks
+from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_choice, check_loss
 from polytrain.learning.losses import get_loss, loss_names
 from polytrain.models import FittedModel
-from polytrain.rows import ClassTarget, Summary, open_fit
+from polytrain.rows import ClassTarget, Rows, open_fit
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainClassifier", "check_two_classes", "learning_loss"]
@@ -109,6 +111,13 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Largest number of one-way sweeps. 0 keeps the start. "auto" is 4, or fewer from a good start.
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
+    early_stopping : bool, default=False
+        Hold ``validation_fraction`` of the rows out, stop once sweeps no longer lower their loss, and keep the train
+        with the lowest. ``max_sweeps="auto"`` is 20 then.
+    validation_fraction : float, default=0.1
+        Part of the rows that are held out; equal rows stay together.
+    n_iter_no_change : int, default=2
+        How many sweeps must pass without a lower loss of the validation rows.
     sampling : {"auto"} or None, default="auto"
         "auto" shows samples to the first sweeps where there are at least 4096 different rows: an eighth of them, a
         quarter, a half, but always enough for the size of the cores. The last sweep always sees all. None shows all
@@ -144,12 +153,14 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     trains_ : list of TensorTrain
         The learned coefficients, in terms of the functions of the maps.
     history_ : list of dict
-        One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds. Loss and
-        objective are means over the ``n_rows`` rows that the sweep saw. Empty if the start needed no sweep.
+        One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds, and
+        validation_loss where there are validation rows. Loss and objective are means over the ``n_rows`` rows that
+        the sweep saw. Empty if the start needed no sweep.
     n_iter_ : int
         Sweeps of the train that took most.
     stop_reason_ : str
-        "tolerance" if all trains met ``tol``, else "max_sweeps", or "rounding" if a sweep had to be undone.
+        "tolerance" if all trains met ``tol``, "validation" if rows that were held out said so, else "max_sweeps",
+        "stopped" if a callback did, or "rounding" if a sweep had to be undone.
     n_parameters_ : int
         Stored coefficients.
     maps_ : MapList
@@ -207,6 +218,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         solver: str = "auto",
         max_sweeps: str | int = "auto",
         tol: float = 1e-3,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 2,
         sampling: str | None = "auto",
         max_memory: int | str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -229,6 +243,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         self.solver = solver
         self.max_sweeps = max_sweeps
         self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.sampling = sampling
         self.max_memory = max_memory
         self.checkpoint = checkpoint
@@ -238,8 +255,16 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @with_callbacks
     def fit(
-        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: ArrayLike | None = None,
+        y_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | None = None,
     ) -> TensorTrainClassifier:
         """Learn from rows and labels.
 
@@ -254,6 +279,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             Labels of any type; None with a source.
         sample_weight : array-like of shape (n_samples,), optional
             Weights. A weight of zero is the same as leaving the row out.
+        X_val, y_val, sample_weight_val : array-like, optional
+            Rows that are not learned from and say when to stop, whether ``early_stopping`` is set or not.
 
         Returns
         -------
@@ -270,7 +297,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             max_memory=self.max_memory,
             categorical_features=self.categorical_features,
         ) as rows:
-            self._fit_rows(rows, loss, self.alpha)
+            learned, validation = self._split(rows, loss, X_val, y_val, sample_weight_val)
+            self._fit_rows(learned, loss, self.alpha, validation)
         return self
 
     @property
@@ -283,9 +311,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """How the trains' scores become classes."""
         return self.model_.decision  # type: ignore[return-value]
 
-    def _goal(self, summary: Summary, loss: str) -> Goal:
+    def _goal(self, rows: Rows, loss: str) -> Goal:
         """Reduce the classes to binary problems."""
-        classes = summary.labels
+        summary, classes = rows.summary, rows.summary.labels
         decision = self._check_decision(classes)
         factors = self._class_weights(classes, summary.label_weights)
         if isinstance(self.class_weight, Mapping):

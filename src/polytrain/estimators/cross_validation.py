@@ -250,7 +250,9 @@ class TensorTrainRegressorCV(_AlphaSearch, TensorTrainRegressor):
         Regularisations to try.
     cv : int, cross-validation generator or iterable of splits, default=10
         Number of folds (no more than there are rows), or how to split.
-    loss, basis, rank, bandwidth, degree, scale, categorical_features, init, solver, max_sweeps, tol, sampling
+    loss, quantile, epsilon, basis, rank, bandwidth, degree, scale, categorical_features, init
+        See `TensorTrainRegressor`.
+    solver, max_sweeps, tol, sampling
         See `TensorTrainRegressor`.
     max_memory, warm_start
         See `TensorTrainRegressor`.
@@ -284,6 +286,8 @@ class TensorTrainRegressorCV(_AlphaSearch, TensorTrainRegressor):
         alphas: Sequence[float] = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1),
         cv: Any = 10,
         loss: str = "squared",
+        quantile: float = 0.5,
+        epsilon: float = 1.35,
         basis: str | Sequence[str] = "power",
         rank: str | int | Sequence[int] = 8,
         bandwidth: str | float | None = None,
@@ -304,6 +308,8 @@ class TensorTrainRegressorCV(_AlphaSearch, TensorTrainRegressor):
         self.alphas = alphas
         self.cv = cv
         self.loss = loss
+        self.quantile = quantile
+        self.epsilon = epsilon
         self.basis = basis
         self.rank = rank
         self.bandwidth = bandwidth
@@ -322,7 +328,7 @@ class TensorTrainRegressorCV(_AlphaSearch, TensorTrainRegressor):
         self.verbose = verbose
 
     def _loss(self) -> str:
-        return check_loss(self.loss, "regression")
+        return check_loss(self.loss, "regression", self.get_params(deep=False))
 
 
 def _counts(used: NDArray, chosen: NDArray, n_rows: int) -> NDArray:

@@ -204,7 +204,9 @@ class FittedModel:
     def _predicted(self, scores: NDArray) -> NDArray:
         if self.classes is not None:
             return self.classes[self._decision.choose(self._decision.decide(scores, self._n_classes))]
-        return scores[0] if self.one_output else np.ascontiguousarray(scores.T)
+        with np.errstate(over="ignore"):
+            numbers = get_loss(self.loss).mean(scores)
+        return numbers[0] if self.one_output else np.ascontiguousarray(numbers.T)
 
     def probabilities(self, X: NDArray, n_threads: int = 1) -> NDArray:
         """Probabilities (N, m) of checked rows."""

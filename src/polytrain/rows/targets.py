@@ -39,6 +39,14 @@ class Target(Protocol):
     def keeps_all(self) -> bool:
         """Whether no row is left out, nor weighted differently than for the other trains of the fit."""
 
+    @property
+    def offset(self) -> float:
+        """Where scores begin."""
+
+    @property
+    def steepness(self) -> float:
+        """Size of what is wanted in units of its mean before it was centred; 1 for classes."""
+
     def wanted(self, y: NDArray) -> tuple[NDArray, NDArray]:
         """Return what the score of every row should be, and what its weight is multiplied by, (N,) each."""
 
@@ -63,6 +71,9 @@ class ClassTarget:
 
     code: NDArray
     factors: NDArray
+
+    offset = 0.0
+    steepness = 1.0
 
     @property
     def keeps_all(self) -> bool:
@@ -92,13 +103,22 @@ class ClassTarget:
 
 @dataclass(frozen=True)
 class NumberTarget:
-    """Predict ``(y / largest - mean) / spread`` of one output by a score that begins at ``offset``."""
+    """Predict ``(y / largest - mean) / spread`` of one output by a score that begins at ``offset``.
+
+    What a sketch wants is no larger than ``limit``.
+    """
 
     output: int
     largest: float = 1.0
     mean: float = 0.0
     spread: float = 1.0
     offset: float = 0.0
+    limit: float = np.inf
+
+    @property
+    def steepness(self) -> float:
+        """Spread in units of the mean."""
+        return self.spread / self.mean if self.mean else 1.0
 
     @property
     def keeps_all(self) -> bool:
@@ -112,7 +132,8 @@ class NumberTarget:
 
     def sketched(self, sums: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
         """Rows that are alike have a mean target. The sums are of targets that are divided by ``largest`` already."""
-        return (sums[:, self.output] / weights - self.mean) / self.spread, weights
+        wanted = (sums[:, self.output] / weights - self.mean) / self.spread
+        return np.clip(wanted, -self.limit, self.limit), weights
 
     def problem(self, rows: PlacedBlock) -> ProblemRows:
         """All rows, with the offset."""
