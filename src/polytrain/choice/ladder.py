@@ -23,6 +23,7 @@ from polytrain.learning.trainer import TrainJob, TrainPlan
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import Rows
+from polytrain.rows.joint import log_losses
 from polytrain.rows.rows import PlacedRows, Scored
 from polytrain.rows.targets import Target
 from polytrain.tensor import clip_ranks
@@ -206,11 +207,14 @@ class Ladder:
 
     def _evidence(self, rows: Scored) -> Evidence:
         loss, losses, largest = get_loss(self._plan.loss), np.zeros(len(rows.weights)), np.zeros(len(rows.weights))
+        is_joint = self._plan.joint and len(self._targets) > 1
         for target, size, scores in zip(self._targets, self._sizes, rows.scores.T, strict=True):
             wanted, factors = target.wanted(rows.y)
             costs = np.minimum(loss.evaluate(wanted, scores + target.offset)[0], _HOPELESS)
-            losses += rows.weights * factors * size * size * costs
+            losses += 0.0 if is_joint else rows.weights * factors * size * size * costs
             largest = np.maximum(largest, factors)
+        if is_joint:
+            losses = rows.weights * largest * log_losses(rows.scores, rows.y)
         # Rows that are alike are one row with all of their weight: repetition makes nobody surer.
         _, place = np.unique(rows.hashes, return_inverse=True)
         weights = np.bincount(place, rows.weights * largest)

@@ -29,7 +29,7 @@ class Wishes:
     rank : int, sequence of int, or "auto"
     init : str
     max_sweeps : int or "auto"
-    loss, solver, tol, sampling, patience
+    loss, solver, tol, sampling, patience, joint
         As in `polytrain.learning.trainer.TrainPlan`.
     """
 
@@ -46,6 +46,7 @@ class Wishes:
     tol: float
     sampling: str | None
     patience: int = 0
+    joint: bool = False
 
     @property
     def n_sweeps(self) -> int:
@@ -66,6 +67,7 @@ class Wishes:
             "tol": self.tol,
             "sampling": self.sampling,
             "patience": self.patience,
+            "joint": self.joint,
         }
         return TrainPlan(self.loss, dims, **usual, **entries)
 

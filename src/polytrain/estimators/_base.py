@@ -96,7 +96,13 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         goal, callbacks = self._goal(rows, loss), FitCallbacks(self)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
         wishes = make_wishes(
-            self.get_params(deep=False), summary.n_features, loss, alpha, rows.is_category, validation is not None
+            self.get_params(deep=False),
+            summary.n_features,
+            loss,
+            alpha,
+            rows.is_category,
+            stops_early=validation is not None,
+            joint=self._is_joint,
         )
         self._check_missing(rows, wishes.bases)
         with _remedy_for_overflow(summary.n_features):
@@ -145,6 +151,9 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             choice = choose(wishes, rows, goal.targets, goal.guides, seeds, self.n_jobs, self._calibrates)
             progress.chosen(choice.reasons, Chosen.of(choice).table())
         return choice
+
+    #: Whether trains are learned together.
+    _is_joint = False
 
     @property
     def _calibrates(self) -> bool:

@@ -139,6 +139,7 @@ def make_wishes(
     alpha: Any,
     is_category: NDArray | None = None,
     stops_early: bool = False,
+    joint: bool = False,
 ) -> Wishes:
     """Check an estimator's parameters and say what is wanted, and what is left open."""
     degrees, bases = check_map_parameters(parameters, n_features, is_category)
@@ -168,6 +169,7 @@ def make_wishes(
         tol=check_nonnegative("tol", parameters["tol"]),
         sampling=parameters["sampling"],
         patience=patience if stops_early else 0,
+        joint=joint,
     )
 
 

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
 from polytrain.checks import check_weight_range
-from polytrain.choice import Choice, fit_log_odds
-from polytrain.decisions import Decision, OneVsRest, decision_names, get_decision
+from polytrain.choice import Choice, fit_log_odds, fit_softmax
+from polytrain.decisions import Decision, OneVsRest, Softmax, decision_names, get_decision
 from polytrain.estimators._base import TrainModel
 from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
@@ -25,6 +25,10 @@ from polytrain.rows import ClassTarget, Rows, open_fit
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainClassifier", "check_two_classes", "learning_loss"]
+
+
+# The loss whose trains are learned together.
+_JOINT = "multinomial"
 
 
 class _NeedsLogOdds:
@@ -43,7 +47,7 @@ class _NeedsLogOdds:
         if not _has_log_odds(model):
             raise AttributeError(
                 f"{type(model).__name__} has no {self._function.__name__} with loss={model.loss!r}: its scores are not "
-                "log-odds. Use loss='auto' or 'logistic', or wrap the model in "
+                "log-odds. Use loss='auto', 'logistic' or 'multinomial', or wrap the model in "
                 "sklearn.calibration.CalibratedClassifierCV."
             )
         return MethodType(self._function, model)
@@ -68,10 +72,12 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
     Parameters
     ----------
-    loss : {"auto", "squared", "logistic"}, default="auto"
+    loss : {"auto", "squared", "logistic", "multinomial", "squared_hinge"}, default="auto"
         "auto" learns with the squared loss, and turns scores into log-odds by a logistic regression on rows that were
         left out, so that there are probabilities. "squared" is the paper's TTLS, with scores as they are, "logistic"
-        its TTLR.
+        its TTLR. "multinomial" learns the trains of all classes together, so that a softmax of their scores fits the
+        labels: better probabilities of more than two classes, and slower. "squared_hinge" is that of support vector
+        machines; its scores say nothing about probabilities.
     basis : str or sequence of str, default="auto"
         Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
         values of the features: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may
@@ -326,17 +332,24 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         return Goal(targets, guides, {"decision": decision, "classes": classes})
 
     @property
+    def _is_joint(self) -> bool:  # type: ignore[override]
+        return isinstance(self.loss, str) and self.loss == _JOINT
+
+    @property
     def _calibrates(self) -> bool:
         return self.loss == "auto"
 
     def _calibrated(self, goal: Goal, choice: Choice) -> dict[str, Any]:
-        """Turn the scores of every train into log-odds, by those of rows that were held out."""
+        """Turn scores into log-odds, or those of classes into logarithms of probabilities, by rows held out."""
         if choice.held_out is None:  # a warm start: the trains have changed little
             return {"size": self.model_.size, "shift": self.model_.shift, "calibrated": True}
         scores, labels, n_rows = choice.held_out
         codes, factors = zip(*(target.wanted(np.arange(labels.shape[1])) for target in goal.targets), strict=True)
         weights = labels * np.max(factors, axis=0)  # those of the fit: a class may lack rows that were held out
         weights *= n_rows / weights.sum()
+        if isinstance(goal.ends["decision"], Softmax):
+            size, shift = fit_softmax(scores, weights)
+            return {"size": size, "shift": shift, "calibrated": True}
         found = []
         for code, column in zip(codes, scores.T, strict=True):
             sides = [weights[:, code == sign].sum(axis=1) for sign in (1.0, -1.0)]
@@ -349,7 +362,13 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """Return the decision; classes and decision must fit it, and the last fit where there is a warm start."""
         check_choice("decision", self.decision, decision_names())
         check_two_classes(classes)
-        decision = get_decision(self.decision, len(classes))
+        if self._is_joint and self.decision != OneVsRest.name:
+            raise ValueError(
+                f"loss={_JOINT!r} learns one train per class, all of them together, so decision must be "
+                f"{OneVsRest.name!r}, got {self.decision!r}."
+            )
+        has_softmax = self._is_joint or (self._calibrates and self.decision == OneVsRest.name)
+        decision = get_decision(Softmax.name if has_softmax else self.decision, len(classes))
         if self._is_warm:
             same = np.array_equal(self.classes_, classes) and self.decision_.name == decision.name
             if not same:
@@ -445,9 +464,14 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
 
 def learning_loss(loss: Any) -> str:
-    """Return the loss that trains are learned with; "auto" is the squared loss, whose scores become log-odds then."""
+    """Return the loss that trains are learned with.
+
+    "auto" is the squared loss, whose scores become log-odds then, and "multinomial" the logistic one, given the others.
+    """
     if isinstance(loss, str) and loss == "auto":
         return "squared"
+    if isinstance(loss, str) and loss == _JOINT:
+        return "logistic"
     return check_loss(loss, "classification")
 
 

@@ -318,7 +318,9 @@ def _read_plan(document: Document, version: int) -> tuple[TrainPlan, dict[str, A
         "n_iter_no_change": max(1, plan.patience) if type(plan.patience) is int else plan.patience,
         **{name: getattr(plan, name) for name in ("solver", "max_sweeps", "tol", "sampling")},
     }
-    wishes = make_wishes(parameters, len(plan.dims), plan.loss, plan.alpha, stops_early=bool(plan.patience))
+    wishes = make_wishes(
+        parameters, len(plan.dims), plan.loss, plan.alpha, stops_early=bool(plan.patience), joint=plan.joint is True
+    )
     if wishes.plan(plan.dims) != plan:
         raise ValueError("the plan contradicts itself.")
     return plan, old

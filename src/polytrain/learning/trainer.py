@@ -35,7 +35,8 @@ Report = Callable[[dict, Sequence[NDArray]], Any]
 class TrainPlan:
     """What to learn, apart from the rows and the maps: the same for all trains of one fit.
 
-    With validation rows, sweeps stop after ``patience`` of them that did not lower the loss of these rows.
+    With validation rows, sweeps stop after ``patience`` of them that did not lower the loss of these rows. Trains that
+    are ``joint`` are those of classes whose probabilities sum to 1 by a softmax of their scores.
     """
 
     loss: str
@@ -48,6 +49,7 @@ class TrainPlan:
     tol: float
     sampling: str | None = None
     patience: int = 0
+    joint: bool = False
 
     @property
     def n_unknowns(self) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.columns import Columns
-from polytrain.decisions import Decision
+from polytrain.decisions import Decision, Softmax
 from polytrain.learning.losses import get_loss
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
@@ -144,6 +144,13 @@ class FittedModel:
         if self.one_output:
             return ("prediction",)
         return tuple(f"output {index}" for index in range(self.n_trains))
+
+    @property
+    def link(self) -> str:
+        """What becomes of scores: "identity", "log", "logit" or "softmax"."""
+        if self.classes is not None and isinstance(self.decision, Softmax) and self.has_probabilities:
+            return "softmax"
+        return "logit" if self.has_probabilities else get_loss(self.loss).link
 
     @property
     def has_probabilities(self) -> bool:

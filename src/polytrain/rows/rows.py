@@ -21,6 +21,7 @@ from polytrain.learning.losses import get_loss
 from polytrain.learning.sampling import row_keys
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_on, learn_train, shared_linear_gram
 from polytrain.maps import ColumnSummary, MapList
+from polytrain.rows.joint import learn_jointly
 from polytrain.rows.sketch import RowSketch, column_summaries, row_hashes, sketch_rows
 from polytrain.rows.summary import RawRows, Summary, summarise
 from polytrain.rows.targets import PlacedBlock, Target
@@ -239,7 +240,8 @@ class Rows(ABC):
 class PlacedRows(ABC):
     """Rows whose columns are placed, ready to learn from."""
 
-    @abstractmethod
+    _maps: MapList
+
     def learn(
         self,
         plan: TrainPlan,
@@ -250,6 +252,26 @@ class PlacedRows(ABC):
         validation: PlacedRows | None = None,
     ) -> Iterator[TrainResult]:
         """Learn one train per target, in order; validation rows may say when to stop."""
+        if not plan.joint or len(targets) == 1:
+            yield from self._learn_each(plan, targets, jobs, n_jobs, report, validation)
+            return
+
+        def learn_each(plan: TrainPlan, targets: Any, jobs: Any, report: Any) -> Iterator[TrainResult]:
+            return self._learn_each(plan, targets, jobs, n_jobs, report, validation)
+
+        yield from learn_jointly(learn_each, self._maps, plan, targets, jobs, report)
+
+    @abstractmethod
+    def _learn_each(
+        self,
+        plan: TrainPlan,
+        targets: Sequence[Target],
+        jobs: Sequence[TrainJob],
+        n_jobs: int | None,
+        report: Report,
+        validation: PlacedRows | None,
+    ) -> Iterator[TrainResult]:
+        """Learn trains that ignore each other."""
 
     @abstractmethod
     def block(self) -> PlacedBlock:
@@ -321,14 +343,14 @@ class _PlacedArray(PlacedRows):
     def __init__(self, maps: MapList, block: PlacedBlock) -> None:
         self._maps, self._block = maps, block
 
-    def learn(
+    def _learn_each(
         self,
         plan: TrainPlan,
         targets: Sequence[Target],
         jobs: Sequence[TrainJob],
         n_jobs: int | None,
         report: Report,
-        validation: PlacedRows | None = None,
+        validation: PlacedRows | None,
     ) -> Iterator[TrainResult]:
         """Spread the trains, or the rows of one train, over processes."""
         n_processes = effective_n_jobs(n_jobs)
@@ -443,20 +465,20 @@ class _PlacedPartitions(PlacedRows):
         joined = np.concatenate(columns, axis=1), *(np.concatenate(arrays) for arrays in others)
         return PlacedBlock(*joined)
 
-    def learn(
+    def _learn_each(
         self,
         plan: TrainPlan,
         targets: Sequence[Target],
         jobs: Sequence[TrainJob],
         n_jobs: int | None,
         report: Report,
-        validation: PlacedRows | None = None,
+        validation: PlacedRows | None,
     ) -> Iterator[TrainResult]:
         """Learn from one array where that fits in memory; else one train after the other, spread over all workers."""
         n_processes = self._budget.n_processes(plan)
         if n_processes:
             n_jobs = n_jobs if n_processes >= effective_n_jobs(n_jobs) else n_processes
-            yield from self._here.learn(plan, targets, jobs, n_jobs, report, validation)
+            yield from self._here._learn_each(plan, targets, jobs, n_jobs, report, validation)
             return
         gram = None
         if _wants_gram(plan, targets, jobs):
