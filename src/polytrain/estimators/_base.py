@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -24,14 +25,17 @@ from polytrain.choice import Choice, Chosen, MapMaker, Wishes, choose
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._lazy import map_blocks
 from polytrain.estimators._learning import Goal, Learning
-from polytrain.estimators._parameters import check_fraction, given_starts, make_wishes
+from polytrain.estimators._parameters import check_fraction, check_nonnegative, given_starts, make_wishes
+from polytrain.estimators._streaming import Stream, go_on
 from polytrain.learning.losses import get_loss
 from polytrain.learning.sweep import STOP_REASONS
-from polytrain.learning.trainer import TrainJob
+from polytrain.learning.trainer import TrainJob, TrainResult
 from polytrain.maps import MapList, basis_names, map_kind
 from polytrain.models import FittedModel
 from polytrain.progress import ChoiceProgress
 from polytrain.rows import Rows, is_dask, is_dask_frame
+from polytrain.rows.summary import RawRows
+from polytrain.rows.targets import Target
 from polytrain.rows.validation import given_validation, hold_out
 from polytrain.tensor import TensorTrain
 
@@ -121,20 +125,25 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             results, plan = learning.run(choice.plan, self._jobs(choice, goal, seeds))
         self.model_ = replace(make(*(result.cores for result in results)), loss=plan.loss)
         self.plan_, self.choice_ = plan, Chosen.of(choice)
-        degree = get_loss(loss).degree
-        self.history_ = [
-            {"train": index, **_rescaled(record, float(size), degree)}
-            for index, (result, size) in enumerate(zip(results, goal.sizes, strict=True))
-            for record in result.history
-        ]
-        self.n_iter_ = max(len(result.history) for result in results)
-        self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
+        self._remember_sweeps(results, goal.sizes)
+        self.stream_ = Stream(float(summary.n_rows), float(summary.n_rows))
         self.n_features_in_ = self.model_.n_columns
         if rows.column_names is not None:
             self.feature_names_in_ = np.asarray(rows.column_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         callbacks.end(lambda: {"model_": self.model_})
+
+    def _remember_sweeps(self, results: Sequence[TrainResult], sizes: NDArray) -> None:
+        """Store what is to be known about the sweeps."""
+        degree = get_loss(self.plan_.loss).degree
+        self.history_ = [
+            {"train": index, **_rescaled(record, float(size), degree)}
+            for index, (result, size) in enumerate(zip(results, sizes, strict=True))
+            for record in result.history
+        ]
+        self.n_iter_ = max(len(result.history) for result in results)
+        self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
 
     def _split(
         self, rows: Rows, loss: str, X_val: Any = None, y_val: Any = None, sample_weight_val: Any = None
@@ -154,6 +163,46 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     #: Whether trains are learned together.
     _is_joint = False
+
+    def _learn_on(self, rows: RawRows, mass: float, targets: Sequence[Target]) -> None:
+        """Learn from one more block of rows, whose weights sum to a mass; see `polytrain.estimators._streaming`."""
+        forgetting = self._check_forgetting()
+        model, stream = self.model_, deepcopy(self.stream_)
+        rows = replace(rows, weights=rows.weights * (mass / rows.weights.sum())).filled()
+        rng = np.random.default_rng([stream.n_blocks, *self._entropy()])
+        plan = self.plan_
+        if isinstance(self.alpha, str):  # it was chosen for the first rows; noise does not shrink with more of them
+            plan = replace(plan, alpha=self.choice_.alpha * stream.first / (stream.seen + mass))
+        if self._calibrates:
+            stream.remember_scores(model.values(rows.X), rows.y)
+        seeds = rng.integers(np.iinfo(np.int32).max, size=len(targets)).tolist()
+        with _remedy_for_overflow(model.n_features):
+            results = go_on(model, plan, targets, rows, stream, seeds)
+        model = model.with_trains([result.cores for result in results])
+        stream.remember(rows, forgetting, rng)
+        if self._calibrates:
+            model = self._recalibrated(model, stream, targets)
+        self.model_, self.plan_, self.stream_ = model, plan, stream
+        self._remember_sweeps(results, model.size if model.classes is None else np.ones(len(results)))
+
+    def _begin_stream(self, rows: RawRows, mass: float) -> None:
+        """Take the first block into the memory."""
+        rows = replace(rows, weights=rows.weights * (mass / rows.weights.sum())).filled()
+        self.stream_ = Stream(0.0, mass)
+        self.stream_.remember(rows, self._check_forgetting(), np.random.default_rng([0, *self._entropy()]))
+
+    def _entropy(self) -> tuple[int, ...]:
+        return (int(self.random_state),) if isinstance(self.random_state, Integral) else ()
+
+    def _check_forgetting(self) -> float:
+        forgetting = check_nonnegative("forgetting", self.forgetting)
+        if forgetting >= 1.0:
+            raise ValueError(f"forgetting must be less than 1, got {self.forgetting!r}.")
+        return forgetting
+
+    def _recalibrated(self, model: FittedModel, stream: Stream, targets: Sequence[Target]) -> FittedModel:
+        """The model with what becomes of its scores brought up to date."""
+        return model
 
     @property
     def _calibrates(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import update_wrapper
 from types import MethodType
 from typing import Any
@@ -11,17 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import validate_data
 
-from polytrain.checks import check_weight_range
+from polytrain.checks import check_mass, check_weight_range
 from polytrain.choice import Choice, fit_log_odds, fit_softmax
 from polytrain.decisions import Decision, OneVsRest, Softmax, decision_names, get_decision
 from polytrain.estimators._base import TrainModel
 from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_choice, check_loss
+from polytrain.estimators._streaming import Stream
 from polytrain.learning.losses import get_loss, loss_names
 from polytrain.models import FittedModel
 from polytrain.rows import ClassTarget, Rows, open_fit
+from polytrain.rows.targets import Target
+from polytrain.rows.validation import Known
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainClassifier", "check_two_classes", "learning_loss"]
@@ -29,6 +34,8 @@ __all__ = ["TensorTrainClassifier", "check_two_classes", "learning_loss"]
 
 # The loss whose trains are learned together.
 _JOINT = "multinomial"
+# Rows of a stream that calibrate probabilities anew.
+_ENOUGH_SCORES = 200
 
 
 class _NeedsLogOdds:
@@ -139,6 +146,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Weights of the classes; "balanced" makes all classes weigh the same in total.
     warm_start : bool, default=False
         Start from the trains of the last fit, in the maps that they were learned in, with their ranges and bandwidth.
+    forgetting : float, default=0.0
+        Part of the weight of all earlier rows that `partial_fit` forgets with every block: 0 for none, 0.1 for blocks
+        of which the last ten or so count.
     random_state : int, RandomState instance or None, default=None
         Randomness of the start and of the rows that the first sweeps see.
     n_jobs : int or None, default=None
@@ -169,6 +179,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         "stopped" if a callback did, or "rounding" if a sweep had to be undone.
     n_parameters_ : int
         Stored coefficients.
+    stream_ : Stream
+        What `partial_fit` knows of the past besides the model: how much it weighs, and a memory of some rows.
     maps_ : MapList
         The map of every feature: its functions, and its range in the training rows.
     model_ : FittedModel
@@ -232,6 +244,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         checkpoint: str | os.PathLike[str] | None = None,
         class_weight: Mapping | str | None = None,
         warm_start: bool = False,
+        forgetting: float = 0.0,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -257,6 +270,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         self.checkpoint = checkpoint
         self.class_weight = class_weight
         self.warm_start = warm_start
+        self.forgetting = forgetting
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -307,6 +321,94 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             self._fit_rows(learned, loss, self.alpha, validation)
         return self
 
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> TensorTrainClassifier:
+        """Learn from one more block of rows.
+
+        The first block is learned from as by `fit`, which also settles everything that is left open: maps with their
+        ranges, ranks and regularisation. Let it be typical, or call `fit` with typical rows first. For every later
+        block the past is a quadratic around the last model, see the guide "Streams". Probabilities are calibrated
+        anew, by rows that were scored before they were learned from.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), optional
+            All labels that will ever come. Needed at the first call; later it may be left out.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights; unlike those of `fit`, all of them count in units of a row.
+
+        Returns
+        -------
+        TensorTrainClassifier
+            The fitted estimator.
+        """
+        loss = learning_loss(self.loss)
+        self._check_forgetting()
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} needs all rows at once; give partial_fit a dict of weights."
+            )
+        first = not hasattr(self, "model_")
+        if first:
+            self._fit_first(X, y, classes, sample_weight, loss)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={np.unique(classes).tolist()} is not what the first call of partial_fit, or fit, was given: "
+                f"{self.classes_.tolist()}."
+            )
+        model = self.model_
+        validate_data(self, X, reset=False, skip_check_array=True)
+        known = Known(model.columns, model.n_features, self.classes_, None)
+        rows = known.check(X, y, sample_weight, None, ("X", "y"))
+        rows = replace(rows, y=np.searchsorted(self.classes_, rows.y))
+        mass = check_mass(sample_weight, len(rows.X))
+        if first:
+            self._begin_stream(rows, mass)
+            return self
+        factors = self._class_weights(self.classes_, np.ones(len(self.classes_)))
+        self._learn_on(rows, mass, [ClassTarget(code, factors) for code in self.decision_.code(len(self.classes_))])
+        return self
+
+    def _fit_first(self, X: Any, y: Any, classes: Any, sample_weight: Any, loss: str) -> None:
+        """Fit to the first block, which need not have all classes."""
+        if classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever come.")
+        known = np.unique(classes)
+        with open_fit(
+            self,
+            X,
+            y,
+            sample_weight,
+            loss=None,
+            max_memory=self.max_memory,
+            categorical_features=self.categorical_features,
+        ) as rows:
+            summary = rows.summary
+            strange = [label for label in summary.labels.tolist() if label not in known]
+            if strange:
+                raise ValueError(f"y has labels that are not in classes: {strange}; classes are {known.tolist()}.")
+            weights = np.zeros(len(known))
+            weights[np.searchsorted(known, summary.labels)] = summary.label_weights
+            rows.__dict__["summary"] = replace(summary, labels=known, label_weights=weights)
+            self._fit_rows(rows, loss, self.alpha)
+
+    def _recalibrated(self, model: FittedModel, stream: Stream, targets: Sequence[Target]) -> FittedModel:
+        """Calibrate by the scores of the last rows, once there are enough of them."""
+        if stream.scores is None or len(stream.scores) < _ENOUGH_SCORES:
+            return model
+        labels = np.eye(len(self.classes_))[stream.labels]
+        found = self._fit_probabilities(stream.scores, labels, len(labels), targets, model.decision)
+        return replace(model, size=found["size"], shift=found["shift"])
+
     @property
     def classes_(self) -> NDArray:
         """Labels."""
@@ -343,11 +445,17 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """Turn scores into log-odds, or those of classes into logarithms of probabilities, by rows held out."""
         if choice.held_out is None:  # a warm start: the trains have changed little
             return {"size": self.model_.size, "shift": self.model_.shift, "calibrated": True}
-        scores, labels, n_rows = choice.held_out
-        codes, factors = zip(*(target.wanted(np.arange(labels.shape[1])) for target in goal.targets), strict=True)
+        return self._fit_probabilities(*choice.held_out, goal.targets, goal.ends["decision"])
+
+    @staticmethod
+    def _fit_probabilities(
+        scores: NDArray, labels: NDArray, n_rows: int, targets: Sequence[Target], decision: Any
+    ) -> dict[str, Any]:
+        """What becomes of the scores (N, n_trains) of rows with these weights at their labels (N, m)."""
+        codes, factors = zip(*(target.wanted(np.arange(labels.shape[1])) for target in targets), strict=True)
         weights = labels * np.max(factors, axis=0)  # those of the fit: a class may lack rows that were held out
         weights *= n_rows / weights.sum()
-        if isinstance(goal.ends["decision"], Softmax):
+        if isinstance(decision, Softmax):
             size, shift = fit_softmax(scores, weights)
             return {"size": size, "shift": shift, "calibrated": True}
         found = []

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from polytrain.checks import check_weights
+from polytrain.checks import check_mass, check_weights
 from polytrain.estimators._base import TrainModel
 from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
@@ -22,6 +22,7 @@ from polytrain.learning.losses import Loss, get_loss, spread
 from polytrain.models import FittedModel
 from polytrain.rows import NumberTarget, Rows, is_dask, open_fit
 from polytrain.rows.exposure import check_offset, to_rates
+from polytrain.rows.validation import Known
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainRegressor"]
@@ -108,6 +109,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         ``random_state`` (an integer) goes on from what is there and ends with the same model.
     warm_start : bool, default=False
         Start from the trains of the last fit, in the maps that they were learned in, with their ranges and bandwidth.
+    forgetting : float, default=0.0
+        Part of the weight of all earlier rows that `partial_fit` forgets with every block: 0 for none, 0.1 for blocks
+        of which the last ten or so count.
     random_state : int, RandomState instance or None, default=None
         Randomness of the start and of the rows that the first sweeps see.
     n_jobs : int or None, default=None
@@ -136,6 +140,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         "stopped" if a callback did, or "rounding" if a sweep had to be undone.
     n_parameters_ : int
         Stored coefficients.
+    stream_ : Stream
+        What `partial_fit` knows of the past besides the model: how much it weighs, and a memory of some rows.
     maps_ : MapList
         The map of every feature: its functions, and its range in the training rows.
     model_ : FittedModel
@@ -187,6 +193,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         max_memory: int | str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         warm_start: bool = False,
+        forgetting: float = 0.0,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -212,6 +219,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         self.max_memory = max_memory
         self.checkpoint = checkpoint
         self.warm_start = warm_start
+        self.forgetting = forgetting
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -267,6 +275,68 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         ) as rows:
             learned, validation = self._split(rows, loss, X_val, y_val, sample_weight_val)
             self._fit_rows(learned, loss, self.alpha, validation)
+        return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> TensorTrainRegressor:
+        """Learn from one more block of rows.
+
+        The first block is learned from as by `fit`, which also settles everything that is left open: maps with their
+        ranges, ranks and regularisation. Let it be typical, or call `fit` with typical rows first. For every later
+        block the past is a quadratic around the last model, see the guide "Streams".
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights; unlike those of `fit`, all of them count in units of a row.
+        offset : array-like of shape (n_samples,), optional
+            Logarithm of the exposure of every row, for "poisson" and "gamma".
+
+        Returns
+        -------
+        TensorTrainRegressor
+            The fitted estimator.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from polytrain import TensorTrainRegressor
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(1000, 2))
+        >>> model = TensorTrainRegressor(random_state=0)
+        >>> for rows in np.split(np.arange(1000), 10):
+        ...     model = model.partial_fit(X[rows], X[rows, 0] * X[rows, 1])
+        >>> model.stream_.n_blocks, bool(model.score(X, X[:, 0] * X[:, 1]) > 0.99)
+        (10, True)
+        """
+        loss = check_loss(self.loss, "regression", self.get_params(deep=False))
+        self._check_forgetting()
+        y, weights = self._with_offset(loss, X, y, sample_weight, offset)
+        first = not hasattr(self, "model_")
+        if first:
+            self.fit(X, y, weights)
+        model = self.model_
+        known = Known(model.columns, model.n_features, np.zeros(0), model.n_trains)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        rows = known.check(X, y, weights, loss, ("X", "y"))
+        mass = check_mass(weights, len(rows.X))
+        if first:
+            self._begin_stream(rows, mass)
+            return self
+        if get_loss(loss).degree:
+            scales = zip(model.shift.tolist(), model.size.tolist(), strict=True)
+            targets = [NumberTarget(output, 1.0, *scale) for output, scale in enumerate(scales)]
+        else:
+            targets = [NumberTarget(output, offset=shift) for output, shift in enumerate(model.shift.tolist())]
+        self._learn_on(rows, mass, targets)
         return self
 
     @staticmethod

@@ -107,6 +107,13 @@ class Loss(ABC):
         """Return the loss that suits targets minus scores of these sizes: itself, unless it depends on them."""
         return self
 
+    def stand_ins(self, score: NDArray) -> list[tuple[NDArray, NDArray]] | None:
+        """Return targets, each with its share of a row's weight, for which these scores cost least.
+
+        Together they have the curvature that the loss is expected to have there. None if there are none.
+        """
+        return None
+
     @property
     def spec(self) -> str:
         """Text that `get_loss` turns back into this loss."""
@@ -163,6 +170,10 @@ class SquaredLoss(_OfDifferences):
     quadratic = True
     degree = 2
 
+    def stand_ins(self, score: NDArray) -> list[tuple[NDArray, NDArray]] | None:
+        """The scores themselves."""
+        return [(score, np.ones(len(score)))]
+
     def evaluate(self, target: NDArray, score: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """Square of the difference, twice the difference, and 2."""
         slope = score - target
@@ -196,6 +207,11 @@ class LogisticLoss(Loss):
         mean = np.average(target, weights=weights)
         with np.errstate(divide="ignore"):
             return float(np.log1p(mean) - np.log1p(-mean))
+
+    def stand_ins(self, score: NDArray) -> list[tuple[NDArray, NDArray]] | None:
+        """Both labels, with their probabilities."""
+        ones = np.ones(len(score))
+        return [(ones, expit(score)), (-ones, expit(-score))]
 
     def alpha_share(self, noise: float, steepness: float) -> float:
         """The curvature at a score of 0 beside that of the squared loss."""
@@ -354,6 +370,10 @@ class _OfMeans(Loss):
 
     tasks = frozenset({"regression"})
     link = "log"
+
+    def stand_ins(self, score: NDArray) -> list[tuple[NDArray, NDArray]] | None:
+        """The means."""
+        return [(np.exp(score), np.ones(len(score)))]
 
     def start(self, target: NDArray, weights: NDArray) -> float:
         """Logarithm of the mean."""

@@ -190,11 +190,15 @@ class FittedModel:
         functions, knots = ([getattr(one, name) for one in self.maps] for name in ("values", "knots"))
         return TrainStack(self.cores, functions, np.float64, knots)
 
-    def scores(self, X: NDArray, n_threads: int = 1) -> NDArray:
-        """Scores of all trains on checked rows X (N, d), shape (n_trains, N), float64."""
+    def values(self, X: NDArray, n_threads: int = 1) -> NDArray:
+        """Values of all trains, as they were learned, on checked rows X (N, d), shape (n_trains, N), float64."""
         with one_blas_thread():
             values = self._stack.astype(X.dtype).evaluate(X, self.maps.place, n_threads)
-        values = values.astype(np.float64, copy=False)
+        return values.astype(np.float64, copy=False)
+
+    def scores(self, X: NDArray, n_threads: int = 1) -> NDArray:
+        """Scores of all trains on checked rows X (N, d), shape (n_trains, N), float64."""
+        values = self.values(X, n_threads)
         if self.rescales:
             values *= self.size[:, None]
             values += self.shift[:, None]
