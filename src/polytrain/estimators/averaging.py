@@ -24,6 +24,8 @@ from polytrain.tensor import TensorTrain
 
 __all__ = ["Merge", "average"]
 
+# Relative errors of coefficients below this are no choice of anybody.
+_ROUNDING = 1e-12
 _SAME_MAPS = (
     "Trains can be added only if they are about the same functions of the same columns: fit one model, and the others "
     "as copies of it, copy.deepcopy(model).set_params(warm_start=True).fit(X, y)"
@@ -63,7 +65,8 @@ class Merge:
         return max(self.errors)
 
     def __str__(self) -> str:
-        cut = f"{100 * self.error:.2g} %" + (" at most" if len(self.errors) > 1 else "")
+        most = "up to " if len(self.errors) > 1 else ""
+        cut = f"{most}{100 * self.error:.2g} %" if self.error > _ROUNDING else "nothing"
         return (
             f"the average of {len(self.weights)} models, rounded from ranks up to {max(self.added_ranks)} to ranks up "
             f"to {max(self.ranks)}, which cut off {cut} of the coefficients"
