@@ -47,6 +47,7 @@ def draw(ax: Any, row: dict[str, Any], ranks: list[int]) -> None:
 
 
 def main() -> None:
+    """Read the file of the benchmark and draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", nargs="+", default=["airfoil", "concrete", "phoneme"], help="names of tables")
     parser.add_argument("--curves", type=Path, default=CURVES, help="file that the benchmark has written")

@@ -47,6 +47,7 @@ def draw(ax: Any, name: str, curves: dict[str, list], errors: dict[str, float]) 
 
 
 def main() -> None:
+    """Read the file of the benchmark and draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", nargs="+", default=["adult", "phoneme", "pima"], help="tables of two classes")
     parser.add_argument("--curves", type=Path, default=CURVES, help="file that the benchmark has written")

@@ -109,15 +109,18 @@ def test_one_model_and_equal_models_stay_what_they_are():
 
 @pytest.mark.parametrize("decision", ["one-vs-rest", "one-vs-one", "binary-code"])
 @pytest.mark.parametrize("loss", ["auto", "logistic", "squared"])
-def test_classifiers_average_their_scores(decision, loss):
+def test_classifiers_average_their_scores(decision, loss, tmp_path):
     X, y = load_iris(return_X_y=True)
     settings = {"basis": "smooth", "bandwidth": 1.0, "rank": 2, "alpha": 1e-2, "max_sweeps": 1}
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     first = TensorTrainClassifier(loss=loss, decision=decision, random_state=0, **settings).fit(X, names)
     models = copies(first, X, names)
-    merged = average(models, [1, 2, 3], tolerance=0.0)
-    expected = mean_scores(models, [1, 2, 3], X)
+    weights = [0.1, 0.2, 0.7]  # their sum is not 1 to the last bit
+    merged = average(models, weights, tolerance=0.0)
+    expected = mean_scores(models, weights, X)
     np.testing.assert_allclose(merged.model_.scores(X), expected, atol=1e-9)
+    merged.save(tmp_path / "merged")
+    np.testing.assert_array_equal(polytrain.load(tmp_path / "merged").predict(X), merged.predict(X))
     decided = merged.decision_.decide(expected, 3)
     np.testing.assert_allclose(merged.decision_function(X), decided, atol=1e-8)
     assert merged.score(X, names) > 0.9

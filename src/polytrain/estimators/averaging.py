@@ -17,7 +17,6 @@ from polytrain.estimators._parameters import check_count, check_nonnegative
 from polytrain.estimators.classifier import TensorTrainClassifier
 from polytrain.estimators.cross_validation import TensorTrainClassifierCV, TensorTrainRegressorCV
 from polytrain.estimators.regressor import TensorTrainRegressor
-from polytrain.learning.sweep import STOP_REASONS
 from polytrain.models import FittedModel, fitted_model
 from polytrain.progress import ChoiceProgress
 from polytrain.tensor import TensorTrain
@@ -108,8 +107,8 @@ def average(
     estimator
         Fitted, of the class and with the parameters of the first model; for estimators that searched alpha, the class
         without the search. ``merge_`` is a `Merge`, which says what was cut off, ``choice_.reasons`` says it in words
-        and stays in model files. ``history_`` is empty, and settings in ``plan_`` other than the ranks are those of the
-        first model.
+        and stays in model files. ``history_`` is empty; settings in ``plan_`` other than the ranks, and
+        ``stop_reason_``, are those of the first model.
 
     Raises
     ------
@@ -196,14 +195,11 @@ def _merged(
     models: Sequence[FittedModel], shares: NDArray, tolerance: float, max_rank: int | None
 ) -> tuple[FittedModel, Merge]:
     """The weighted mean of all scores as one model."""
-    sizes = np.array([model.size for model in models])  # (n_models, n_trains)
-    size = shares @ sizes
-    factors = shares[:, None] * (sizes / size)
+    # In units of the first model: trains of classifiers that are not calibrated stay in units of 1, to the last bit.
+    factors = [share * model.size / models[0].size for share, model in zip(shares.tolist(), models, strict=True)]
     trains, errors, added = [], [], []
     for index in range(models[0].n_trains):
-        parts = [
-            TensorTrain(model.cores[index]) * factor for model, factor in zip(models, factors[:, index], strict=True)
-        ]
+        parts = (TensorTrain(model.cores[index]) * one[index] for model, one in zip(models, factors, strict=True))
         total = reduce(add, parts)
         rounded = total.round(tolerance, max_rank)
         norm = total.norm()
@@ -211,12 +207,10 @@ def _merged(
         added.append(total.ranks)
         trains.append(rounded)
     shift = shares @ np.array([model.shift for model in models])
-    # Read-only, as all arrays of a fitted model.
-    for array in (size, shift):
-        array.setflags(write=False)
+    shift.setflags(write=False)  # as all arrays of a fitted model
     ranks = tuple(np.max([train.ranks for train in trains], axis=0).tolist())
     merge = Merge(tuple(shares.tolist()), tuple(np.max(added, axis=0).tolist()), ranks, tuple(errors))
-    return replace(models[0].with_trains([train.cores for train in trains]), size=size, shift=shift), merge
+    return replace(models[0].with_trains([train.cores for train in trains]), shift=shift), merge
 
 
 def _estimator(models: Sequence[Any], fitted: FittedModel, merge: Merge) -> Any:
@@ -231,8 +225,7 @@ def _estimator(models: Sequence[Any], fitted: FittedModel, merge: Merge) -> Any:
     estimator.plan_ = replace(first.plan_, ranks=merge.ranks)
     chosen = first.choice_
     estimator.choice_ = Chosen(chosen.basis, chosen.bandwidth, chosen.alpha, max(merge.ranks), (str(merge),))
-    estimator.history_, estimator.n_iter_ = [], 0
-    estimator.stop_reason_ = max((model.stop_reason_ for model in models), key=STOP_REASONS.index)
+    estimator.history_, estimator.n_iter_, estimator.stop_reason_ = [], 0, first.stop_reason_
     estimator.n_features_in_ = fitted.n_columns
     if hasattr(first, "feature_names_in_"):
         estimator.feature_names_in_ = first.feature_names_in_
