@@ -19,7 +19,7 @@ from polytrain import (
     average,
 )
 from polytrain.explain import sobol_indices, top_terms
-from polytrain.export import to_c
+from polytrain.export import to_c, to_onnx
 from power_models import power_classifier, power_regressor
 
 
@@ -181,6 +181,17 @@ def test_what_is_merged_is_a_model_like_any_other(mixed, tmp_path):
     assert again.maps_ == merged.maps_
     assert merged.trains_[0] is before
     assert max(again.trains_[0].ranks) <= max(merged.merge_.ranks)
+
+
+def test_onnx_of_an_average():
+    onnxruntime = pytest.importorskip("onnxruntime")
+    X, y = load_iris(return_X_y=True)
+    merged = average(copies(TensorTrainClassifier(random_state=0).fit(X, y), X, y))
+    graph = to_onnx(merged, dtype="float64").SerializeToString()
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    labels, probabilities = session.run(None, {"X": X})[:2]
+    np.testing.assert_array_equal(labels, merged.predict(X))
+    np.testing.assert_allclose(probabilities, merged.predict_proba(X), atol=1e-9)
 
 
 def test_terms_of_merged_powers_are_the_mean_of_the_terms():
