@@ -226,6 +226,11 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
     def _last_choice(self, rows: Rows, wishes: Wishes) -> Choice:
         """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in."""
         kept, before = self.model_.maps, self.plan_
+        if rows.columns_of_any_type != self.model_.columns:
+            raise ValueError(
+                "warm_start=True, but the columns of these rows have other types or levels than those of the last fit. "
+                "Keep them, or set warm_start=False."
+            )
         open_now = replace(wishes, alpha=before.alpha if wishes.alpha == "auto" else wishes.alpha)
         if wishes.rank == "auto":
             open_now = replace(open_now, rank=list(before.ranks[1:-1]) or 1)
