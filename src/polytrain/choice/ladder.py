@@ -41,8 +41,9 @@ _FEW_ROWS = 1300
 _MOST_WORK = 1e11
 # Newton steps of an update where the loss is not quadratic.
 _NEWTON_STEPS = 8
-# Loss of a row whose score is beyond all bounds.
-_HOPELESS = 1e100
+# Loss of a row whose score is beyond all bounds; and residuals that are outliers to losses that do not mind them, for
+# targets that are divided by their spread.
+_HOPELESS, _LARGEST_RESIDUAL = 1e100, 10.0
 # Updates of cores that take half a second or so, however small they are.
 _MOST_UPDATES = 500
 
@@ -210,7 +211,10 @@ class Ladder:
         is_joint = self._plan.joint and len(self._targets) > 1
         for target, size, scores in zip(self._targets, self._sizes, rows.scores.T, strict=True):
             wanted, factors = target.wanted(rows.y)
-            costs = np.minimum(loss.evaluate(wanted, scores + target.offset)[0], _HOPELESS)
+            scores = scores + target.offset
+            if loss.needs_values:  # outliers must not decide
+                wanted = np.clip(wanted, scores - _LARGEST_RESIDUAL, scores + _LARGEST_RESIDUAL)
+            costs = np.minimum(loss.evaluate(wanted, scores)[0], _HOPELESS)
             losses += 0.0 if is_joint else rows.weights * factors * size * size * costs
             largest = np.maximum(largest, factors)
         if is_joint:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polytrain.learning.trainer import TrainPlan
+from polytrain.maps import MapList
 from polytrain.tensor import clip_ranks
 
 __all__ = ["Wishes"]
@@ -29,6 +30,8 @@ class Wishes:
     rank : int, sequence of int, or "auto"
     init : str
     max_sweeps : int or "auto"
+    maps : MapList, optional
+        Given maps, whatever is said about bases.
     loss, solver, tol, sampling, patience, joint
         As in `polytrain.learning.trainer.TrainPlan`.
     """
@@ -47,6 +50,7 @@ class Wishes:
     sampling: str | None
     patience: int = 0
     joint: bool = False
+    maps: MapList | None = None
 
     @property
     def n_sweeps(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -33,7 +33,7 @@ from polytrain.learning.trainer import TrainJob, TrainResult
 from polytrain.maps import MapList, basis_names, map_kind
 from polytrain.models import FittedModel
 from polytrain.progress import ChoiceProgress
-from polytrain.rows import Rows, is_dask, is_dask_frame
+from polytrain.rows import Rows, is_dask, is_dask_frame, open_fit
 from polytrain.rows.summary import RawRows
 from polytrain.rows.targets import Target
 from polytrain.rows.validation import given_validation, hold_out
@@ -94,7 +94,9 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
     def _goal(self, rows: Rows, loss: str) -> Goal:
         """Check targets and say what is to be learned."""
 
-    def _fit_rows(self, rows: Rows, loss: str, alpha: Any, validation: Rows | None = None) -> None:
+    def _fit_rows(
+        self, rows: Rows, loss: str, alpha: Any, validation: Rows | None = None, maps: MapList | None = None
+    ) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""
         summary, calibrate = rows.summary, self._calibrates
         goal, callbacks = self._goal(rows, loss), FitCallbacks(self)
@@ -108,7 +110,10 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             stops_early=validation is not None,
             joint=self._is_joint,
         )
-        self._check_missing(rows, wishes.bases)
+        if maps is None:
+            self._check_missing(rows, wishes.bases)
+        else:
+            wishes = replace(wishes, maps=_checked_maps(maps, summary.n_features))
         with _remedy_for_overflow(summary.n_features):
             choice = self._last_choice(rows, wishes) if self._is_warm else self._choose(wishes, rows, goal, seeds)
             ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
@@ -144,6 +149,11 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         ]
         self.n_iter_ = max(len(result.history) for result in results)
         self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
+
+    def _open(self, X: Any, y: Any, sample_weight: Any, loss: str | None) -> AbstractContextManager[Rows]:
+        """Open what is given to a fit; ``loss`` is that of a regression."""
+        settings = {"max_memory": self.max_memory, "categorical_features": self.categorical_features}
+        return open_fit(self, X, y, sample_weight, loss=loss, **settings)
 
     def _split(
         self, rows: Rows, loss: str, X_val: Any = None, y_val: Any = None, sample_weight_val: Any = None
@@ -358,6 +368,14 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def _checked_maps(maps: Any, n_features: int) -> MapList:
+    if not isinstance(maps, MapList):
+        raise TypeError(f"maps must be those of a fitted model, such as model.maps_, got {type(maps).__name__}.")
+    if len(maps) != n_features:
+        raise ValueError(f"maps are about {len(maps)} features, but X has {n_features}.")
+    return maps
 
 
 def _looks(maps: MapList) -> list[tuple[str, str, int, bool]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, is_dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -14,9 +14,11 @@ from sklearn.base import clone
 
 from polytrain.choice import Chosen
 from polytrain.estimators._parameters import check_count, check_nonnegative
+from polytrain.estimators._streaming import Stream
 from polytrain.estimators.classifier import TensorTrainClassifier
 from polytrain.estimators.cross_validation import TensorTrainClassifierCV, TensorTrainRegressorCV
 from polytrain.estimators.regressor import TensorTrainRegressor
+from polytrain.learning.losses import get_loss
 from polytrain.models import FittedModel, fitted_model
 from polytrain.progress import ChoiceProgress
 from polytrain.tensor import TensorTrain
@@ -163,7 +165,7 @@ def _check_alike(models: Sequence[Any], fitted: Sequence[FittedModel]) -> None:
     """Refuse models whose scores do not mean the same, or whose trains speak of other functions."""
     questions = (
         ("kind", "", lambda model, one: "classifier" if one.classes is not None else "regressor"),
-        ("loss", ", so that their scores have another unit", lambda model, one: one.loss),
+        ("loss", ", so that their scores have another unit", lambda model, one: _loss_name(one.loss)),
         ("calibration", ", so that their scores have another unit", lambda model, one: one.calibrated),
         ("number of outputs", "", lambda model, one: None if one.one_output else one.n_trains),
         ("classes", "", lambda model, one: None if one.classes is None else one.classes.tolist()),
@@ -189,6 +191,12 @@ def _check_alike(models: Sequence[Any], fitted: Sequence[FittedModel]) -> None:
                 f"models[0] and models[{index}] have different maps, the first of them of feature "
                 f"{k if names is None else repr(names[k])}: {one!r} and {other!r}. {_SAME_MAPS}."
             )
+
+
+def _loss_name(spec: str) -> tuple[Any, ...]:
+    """What a loss is about, without what suits the residuals of one fit only."""
+    loss = get_loss(spec)
+    return loss.name, *(astuple(loss)[:-1] if is_dataclass(loss) else ())
 
 
 def _merged(
@@ -222,6 +230,8 @@ def _estimator(models: Sequence[Any], fitted: FittedModel, merge: Merge) -> Any:
         known = family().get_params(deep=False)
         estimator = family(**{name: value for name, value in estimator.get_params(deep=False).items() if name in known})
     estimator.model_, estimator.merge_ = fitted, merge
+    weight = float(sum(model.stream_.seen for model in models))
+    estimator.stream_ = Stream(weight, weight)
     estimator.plan_ = replace(first.plan_, ranks=merge.ranks)
     chosen = first.choice_
     estimator.choice_ = Chosen(chosen.basis, chosen.bandwidth, chosen.alpha, max(merge.ranks), (str(merge),))

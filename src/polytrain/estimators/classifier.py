@@ -23,8 +23,9 @@ from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_choice, check_loss
 from polytrain.estimators._streaming import Stream
 from polytrain.learning.losses import get_loss, loss_names
+from polytrain.maps import MapList
 from polytrain.models import FittedModel
-from polytrain.rows import ClassTarget, Rows, open_fit
+from polytrain.rows import ClassTarget, Rows
 from polytrain.rows.targets import Target
 from polytrain.rows.validation import Known
 from polytrain.tensor import TensorTrain
@@ -308,15 +309,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             The fitted estimator.
         """
         loss = learning_loss(self.loss)
-        with open_fit(
-            self,
-            X,
-            y,
-            sample_weight,
-            loss=None,
-            max_memory=self.max_memory,
-            categorical_features=self.categorical_features,
-        ) as rows:
+        with self._open(X, y, sample_weight, None) as rows:
             learned, validation = self._split(rows, loss, X_val, y_val, sample_weight_val)
             self._fit_rows(learned, loss, self.alpha, validation)
         return self
@@ -327,6 +320,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        maps: MapList | None = None,
     ) -> TensorTrainClassifier:
         """Learn from one more block of rows.
 
@@ -345,6 +340,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             All labels that will ever come. Needed at the first call; later it may be left out.
         sample_weight : array-like of shape (n_samples,), optional
             Weights; unlike those of `fit`, all of them count in units of a row.
+        maps : MapList, optional
+            Maps for the first block, such as ``maps_`` of another model, instead of those that it would settle.
 
         Returns
         -------
@@ -359,7 +356,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             )
         first = not hasattr(self, "model_")
         if first:
-            self._fit_first(X, y, classes, sample_weight, loss)
+            self._fit_first(X, y, classes, sample_weight, loss, maps)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
                 f"classes={np.unique(classes).tolist()} is not what the first call of partial_fit, or fit, was given: "
@@ -378,20 +375,12 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         self._learn_on(rows, mass, [ClassTarget(code, factors) for code in self.decision_.code(len(self.classes_))])
         return self
 
-    def _fit_first(self, X: Any, y: Any, classes: Any, sample_weight: Any, loss: str) -> None:
+    def _fit_first(self, X: Any, y: Any, classes: Any, sample_weight: Any, loss: str, maps: MapList | None) -> None:
         """Fit to the first block, which need not have all classes."""
         if classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever come.")
         known = np.unique(classes)
-        with open_fit(
-            self,
-            X,
-            y,
-            sample_weight,
-            loss=None,
-            max_memory=self.max_memory,
-            categorical_features=self.categorical_features,
-        ) as rows:
+        with self._open(X, y, sample_weight, None) as rows:
             summary = rows.summary
             strange = [label for label in summary.labels.tolist() if label not in known]
             if strange:
@@ -399,7 +388,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             weights = np.zeros(len(known))
             weights[np.searchsorted(known, summary.labels)] = summary.label_weights
             rows.__dict__["summary"] = replace(summary, labels=known, label_weights=weights)
-            self._fit_rows(rows, loss, self.alpha)
+            self._fit_rows(rows, loss, self.alpha, maps=maps)
 
     def _recalibrated(self, model: FittedModel, stream: Stream, targets: Sequence[Target]) -> FittedModel:
         """Calibrate by the scores of the last rows, once there are enough of them."""

@@ -18,7 +18,7 @@ from polytrain.estimators._parameters import check_count, check_loss, check_nonn
 from polytrain.estimators.classifier import TensorTrainClassifier, check_two_classes, learning_loss
 from polytrain.estimators.regressor import TensorTrainRegressor
 from polytrain.learning.helpers import spread
-from polytrain.rows import Rows, open_fit
+from polytrain.rows import Rows
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainClassifierCV", "TensorTrainRegressorCV"]
@@ -53,15 +53,7 @@ class _AlphaSearch(TrainModel):
             The fitted estimator.
         """
         loss = self._loss()
-        with open_fit(
-            self,
-            X,
-            y,
-            sample_weight,
-            loss=None if self._classifies else loss,
-            max_memory=self.max_memory,
-            categorical_features=self.categorical_features,
-        ) as rows:
+        with self._open(X, y, sample_weight, None if self._classifies else loss) as rows:
             if self._classifies:
                 check_two_classes(rows.summary.labels)
             alphas = self._check_alphas()

@@ -18,9 +18,10 @@ from polytrain.estimators._base import TrainModel
 from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_loss
-from polytrain.learning.losses import Loss, get_loss, spread
+from polytrain.learning.losses import Loss, get_loss, loss_names, spread
+from polytrain.maps import MapList
 from polytrain.models import FittedModel
-from polytrain.rows import NumberTarget, Rows, is_dask, open_fit
+from polytrain.rows import NumberTarget, Rows, is_dask
 from polytrain.rows.exposure import check_offset, to_rates
 from polytrain.rows.validation import Known
 from polytrain.tensor import TensorTrain
@@ -264,15 +265,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         loss = check_loss(self.loss, "regression", self.get_params(deep=False))
         y, sample_weight = self._with_offset(loss, X, y, sample_weight, offset)
         y_val, sample_weight_val = self._with_offset(loss, X_val, y_val, sample_weight_val, offset_val)
-        with open_fit(
-            self,
-            X,
-            y,
-            sample_weight,
-            loss=loss,
-            max_memory=self.max_memory,
-            categorical_features=self.categorical_features,
-        ) as rows:
+        with self._open(X, y, sample_weight, loss) as rows:
             learned, validation = self._split(rows, loss, X_val, y_val, sample_weight_val)
             self._fit_rows(learned, loss, self.alpha, validation)
         return self
@@ -283,6 +276,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
+        *,
+        maps: MapList | None = None,
     ) -> TensorTrainRegressor:
         """Learn from one more block of rows.
 
@@ -300,6 +295,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             Weights; unlike those of `fit`, all of them count in units of a row.
         offset : array-like of shape (n_samples,), optional
             Logarithm of the exposure of every row, for "poisson" and "gamma".
+        maps : MapList, optional
+            Maps for the first block, such as ``maps_`` of another model, instead of those that it would settle.
 
         Returns
         -------
@@ -322,7 +319,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         y, weights = self._with_offset(loss, X, y, sample_weight, offset)
         first = not hasattr(self, "model_")
         if first:
-            self.fit(X, y, weights)
+            with self._open(X, y, weights, loss) as opened:
+                self._fit_rows(opened, loss, self.alpha, maps=maps)
         model = self.model_
         known = Known(model.columns, model.n_features, np.zeros(0), model.n_trains)
         validate_data(self, X, reset=False, skip_check_array=True)
@@ -354,6 +352,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
+        tags.target_tags.positive_only = self.loss in loss_names("regression") and get_loss(self.loss).link == "log"
         return tags
 
     @property
