@@ -213,7 +213,7 @@ def test_classifiers_tell_classes_apart(loss):
 
 def test_losses_of_one_task_are_refused_for_the_other():
     X, y = _numbers("squared")
-    with pytest.raises(ValueError, match="loss must be one of .*'squared_hinge'"):
+    with pytest.raises(ValueError, match=r"loss must be one of .*'squared_hinge'"):
         power_classifier(loss="poisson").fit(X, y > 0)
-    with pytest.raises(ValueError, match="loss must be one of .*'quantile'"):
+    with pytest.raises(ValueError, match=r"loss must be one of .*'quantile'"):
         power_regressor(loss="logistic").fit(X, y)

@@ -124,9 +124,12 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
                 return FittedModel.make(loss, choice.maps, trains, **ends)
 
             callbacks.begin(lambda cores: {"model_": make(cores)} if len(goal.targets) == 1 else None)
-            learning = Learning(
-                rows, validation, choice.maps, goal, self.n_jobs, int(self.verbose), callbacks.sweep_done
-            )
+            sizes, degree = goal.sizes, get_loss(loss).degree
+
+            def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
+                return callbacks.sweep_done(train, _rescaled(record, float(sizes[train]), degree), cores)
+
+            learning = Learning(rows, validation, choice.maps, goal, self.n_jobs, int(self.verbose), watch)
             results, plan = learning.run(choice.plan, self._jobs(choice, goal, seeds))
         self.model_ = replace(make(*(result.cores for result in results)), loss=plan.loss)
         self.plan_, self.choice_ = plan, Chosen.of(choice)

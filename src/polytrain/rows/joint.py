@@ -42,10 +42,13 @@ def learn_jointly(
     histories: list[list[dict]] = [[] for _ in jobs]
     reason = "max_sweeps"
     if len(trains) < len(jobs):
-        # The start of the plan, as if the other classes were not there.
-        first = replace(plan, max_sweeps=0, patience=0)
-        plain = [TrainJob(job.seed, job.start) for job in jobs]
-        trains = [result.cores for result in learn_each(first, targets, plain, _silent)]
+        first, plain = replace(plan, max_sweeps=0, patience=0), [TrainJob(job.seed) for job in jobs]
+        if is_linear:  # from nothing, so that no class begins with what is common to all
+            trains = [[np.zeros((1, n, 1)) for n in plan.dims]] * len(jobs)
+        elif plan.init == "linear":
+            trains = [result.cores for result in learn_jointly(learn_each, maps, first, targets, plain, _silent)]
+        else:
+            trains = [result.cores for result in learn_each(first, targets, plain, _silent)]
     n_rounds = _LINEAR_ROUNDS if is_linear else -(-plan.max_sweeps // _SWEEPS_OF_VISIT)
     visit = replace(plan, max_sweeps=0 if is_linear else _SWEEPS_OF_VISIT, sampling=None)
     shift = np.zeros(len(jobs))
