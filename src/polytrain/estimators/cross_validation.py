@@ -67,6 +67,14 @@ class _AlphaSearch(TrainModel):
         self.errors_, self.mean_errors_, self.alphas_, self.alpha_ = errors, errors.mean(axis=1), alphas, alpha
         return self
 
+    @property
+    def partial_fit(self) -> Any:
+        """Not there: folds need all rows at once."""
+        raise AttributeError(
+            f"{type(self).__name__} has no partial_fit: it chooses alpha on folds of all rows. Use "
+            f"{'TensorTrainClassifier' if self._classifies else 'TensorTrainRegressor'}."
+        )
+
     @abstractmethod
     def _loss(self) -> str:
         """Return the loss that trains are learned with."""

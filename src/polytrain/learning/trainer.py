@@ -271,7 +271,8 @@ class _Learner:
             position=position,
         )
         state: SweepState = next(states)  # type: ignore[assignment]  # a stream begins with the start
-        if self._validation is not None and whole and done == 0:
+        # Random cores are no model; any other start may be better than what the sweeps make of it.
+        if self._validation is not None and whole and done == 0 and (plan.init != "random" or self._job.start):
             self._validate(state)
         if stage > 0 and done == 0 and not still_holds(self._history[-1]["objective"], state.objective):
             raise _SampleMisledError
