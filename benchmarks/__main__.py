@@ -29,6 +29,7 @@ NAMES = (
     "probabilities",
     "calibration",
     "averaging",
+    "losses",
     "multinomial",
     "streams",
     "paper_fit",

@@ -22,8 +22,8 @@ __all__ = ["choose_by_climbing"]
 _FIRST_RANK = 4
 _RUNG_SWEEPS, _LAST_SWEEPS = 2, 2
 _ALPHA_STEP, _MOST_ALPHA_STEPS = sqrt(10.0), 8
-# Fewer held-out rows than these must speak clearly.
-_WEAK_EVIDENCE = 500
+# Fewer held-out rows than these must speak clearly; but nothing is worth an error that grows by more than this factor.
+_WEAK_EVIDENCE, _NOT_MUCH = 500, 1.02
 # Smaller alphas drown in rounding.
 _LEAST_ALPHA = 1e-12
 
@@ -131,6 +131,8 @@ def _walk_alpha(path: _Path, rung: Rung) -> Rung:
             # Always beside the best so far: small losses would add up.
             stronger, weaker = (following, least) if factor > 1 else (least, following)
             if (simplest([stronger.evidence, weaker.evidence], clearly) == 0) != (factor > 1):
+                break
+            if following.evidence.error > _NOT_MUCH * least.evidence.error:  # unclear as it may be
                 break
             rung = following
             least = min(least, rung, key=lambda found: found.evidence.error)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import update_wrapper
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -15,14 +13,14 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import validate_data
 
 from polytrain.checks import check_mass, check_weight_range
-from polytrain.choice import Choice, fit_log_odds, fit_softmax
+from polytrain.choice import Choice
 from polytrain.decisions import Decision, OneVsRest, Softmax, decision_names, get_decision
 from polytrain.estimators._base import TrainModel
 from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_choice, check_loss
+from polytrain.estimators._probabilities import NeedsLogOdds, class_weights, fit_probabilities
 from polytrain.estimators._streaming import Stream
-from polytrain.learning.losses import get_loss, loss_names
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import ClassTarget, Rows
@@ -37,34 +35,6 @@ __all__ = ["TensorTrainClassifier", "check_two_classes", "learning_loss"]
 _JOINT = "multinomial"
 # Rows of a stream that calibrate probabilities anew.
 _ENOUGH_SCORES = 200
-
-
-class _NeedsLogOdds:
-    """A method that is there only where scores are log-odds; elsewhere the AttributeError says what to do.
-
-    scikit-learn's ``available_if`` would keep the reason in the error's cause, where few look.
-    """
-
-    def __init__(self, function: Callable) -> None:
-        self._function = function
-        update_wrapper(self, function)  # type: ignore[arg-type]
-
-    def __get__(self, model: TensorTrainClassifier | None, owner: type | None = None) -> Any:
-        if model is None:
-            return self._function
-        if not _has_log_odds(model):
-            raise AttributeError(
-                f"{type(model).__name__} has no {self._function.__name__} with loss={model.loss!r}: its scores are not "
-                "log-odds. Use loss='auto', 'logistic' or 'multinomial', or wrap the model in "
-                "sklearn.calibration.CalibratedClassifierCV."
-            )
-        return MethodType(self._function, model)
-
-
-def _has_log_odds(model: TensorTrainClassifier) -> bool:
-    if hasattr(model, "model_"):
-        return model.model_.has_probabilities
-    return model.loss not in loss_names("classification") or get_loss(model.loss).link == "logit"
 
 
 class TensorTrainClassifier(ClassifierMixin, TrainModel):
@@ -371,7 +341,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         if first:
             self._begin_stream(rows, mass)
             return self
-        factors = self._class_weights(self.classes_, np.ones(len(self.classes_)))
+        factors = class_weights(self.class_weight, self.classes_, np.ones(len(self.classes_)))
         self._learn_on(rows, mass, [ClassTarget(code, factors) for code in self.decision_.code(len(self.classes_))])
         return self
 
@@ -395,7 +365,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         if stream.scores is None or len(stream.scores) < _ENOUGH_SCORES:
             return model
         labels = np.eye(len(self.classes_))[stream.labels]
-        found = self._fit_probabilities(stream.scores, labels, len(labels), targets, model.decision)
+        found = fit_probabilities(stream.scores, labels, len(labels), targets, model.decision)
         return replace(model, size=found["size"], shift=found["shift"])
 
     @property
@@ -412,7 +382,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """Reduce the classes to binary problems."""
         summary, classes = rows.summary, rows.summary.labels
         decision = self._check_decision(classes)
-        factors = self._class_weights(classes, summary.label_weights)
+        factors = class_weights(self.class_weight, classes, summary.label_weights)
         if isinstance(self.class_weight, Mapping):
             least = factors.min() * (summary.least_weight / summary.largest_weight)
             check_weight_range("class_weight times sample_weight", least, 1.0)
@@ -434,26 +404,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """Turn scores into log-odds, or those of classes into logarithms of probabilities, by rows held out."""
         if choice.held_out is None:  # a warm start: the trains have changed little
             return {"size": self.model_.size, "shift": self.model_.shift, "calibrated": True}
-        return self._fit_probabilities(*choice.held_out, goal.targets, goal.ends["decision"])
-
-    @staticmethod
-    def _fit_probabilities(
-        scores: NDArray, labels: NDArray, n_rows: int, targets: Sequence[Target], decision: Any
-    ) -> dict[str, Any]:
-        """What becomes of the scores (N, n_trains) of rows with these weights at their labels (N, m)."""
-        codes, factors = zip(*(target.wanted(np.arange(labels.shape[1])) for target in targets), strict=True)
-        weights = labels * np.max(factors, axis=0)  # those of the fit: a class may lack rows that were held out
-        weights *= n_rows / weights.sum()
-        if isinstance(decision, Softmax):
-            size, shift = fit_softmax(scores, weights)
-            return {"size": size, "shift": shift, "calibrated": True}
-        found = []
-        for code, column in zip(codes, scores.T, strict=True):
-            sides = [weights[:, code == sign].sum(axis=1) for sign in (1.0, -1.0)]
-            used = sides[0] + sides[1] > 0
-            found.append(fit_log_odds(column[used], sides[0][used], sides[1][used]))
-        size, shift = np.array(found).T
-        return {"size": size, "shift": shift, "calibrated": True}
+        return fit_probabilities(*choice.held_out, goal.targets, goal.ends["decision"])
 
     def _check_decision(self, classes: NDArray) -> Decision:
         """Return the decision; classes and decision must fit it, and the last fit where there is a warm start."""
@@ -475,24 +426,6 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
                     "Keep classes and decision, or set warm_start=False."
                 )
         return decision
-
-    def _class_weights(self, classes: NDArray, totals: NDArray) -> NDArray:
-        """Weight of every class, shape (m,), given the total weight of its rows."""
-        if self.class_weight is None:
-            return np.ones(len(classes))
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            return totals.sum() / (len(classes) * totals)
-        if not isinstance(self.class_weight, Mapping):
-            raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {self.class_weight!r}.")
-        known = dict.fromkeys(classes.tolist())
-        missing = [label for label in self.class_weight if label not in known]
-        if missing:
-            raise ValueError(f"class_weight names classes that y does not have: {missing}; y has {list(known)}.")
-        given = np.array([float(self.class_weight.get(label, 1.0)) for label in known])
-        if not (np.isfinite(given).all() and (given > 0).all()):
-            raise ValueError(f"class_weight must be positive finite numbers, got {self.class_weight!r}.")
-        check_weight_range("class_weight", given.min(), given.max())
-        return given / given.max()  # only ratios matter, and sums of huge weights must not overflow
 
     def decision_function(self, X: ArrayLike) -> NDArray:
         """Return confidence scores.
@@ -526,7 +459,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """
         return self._ask(FittedModel.predict, X)
 
-    @_NeedsLogOdds
+    @NeedsLogOdds
     def predict_log_proba(self, X: ArrayLike) -> NDArray:
         """Return the logarithm of the probability of every class.
 
@@ -542,7 +475,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """
         return self._ask(FittedModel.log_probabilities, X)
 
-    @_NeedsLogOdds
+    @NeedsLogOdds
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Return the probability of every class; not there for ``loss="squared"``.
 
