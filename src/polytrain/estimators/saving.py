@@ -30,6 +30,7 @@ from polytrain.estimators._parameters import (
     given_starts,
     make_wishes,
 )
+from polytrain.estimators._probabilities import class_weights
 from polytrain.estimators.classifier import TensorTrainClassifier, learning_loss
 from polytrain.estimators.cross_validation import TensorTrainClassifierCV, TensorTrainRegressorCV
 from polytrain.estimators.regressor import TensorTrainRegressor
@@ -355,7 +356,7 @@ def _check_parameters(model: Any, n_trains: int) -> None:
             check(name, getattr(model, name))
     if is_classifier:
         check_choice("decision", model.decision, decision_names())
-        model._class_weights(model.classes_, np.ones(len(model.classes_)))
+        class_weights(model.class_weight, model.classes_, np.ones(len(model.classes_)))
 
 
 def _disarm(model: Any) -> None:
