@@ -88,7 +88,7 @@ def _add_reading(group: Any) -> None:
 def _add_model(group: Any) -> None:
     group.add_argument(
         "--loss",
-        choices=["auto", *loss_names("classification")],
+        choices=["auto", "multinomial", *loss_names("classification")],
         default="auto",
         help="of classifiers; auto learns with the squared loss and makes probabilities of it (default)",
     )
