@@ -27,6 +27,8 @@ class Wishes:
     rank : int, sequence of int, or "auto"
     init : str
     max_sweeps : int or "auto"
+    groups : tuple of tuples of int, or None
+        Which columns may act together; None for all.
     loss, solver, tol, sampling
         As in `polytrain.learning.trainer.TrainPlan`.
     """
@@ -43,6 +45,7 @@ class Wishes:
     solver: str
     tol: float
     sampling: str | None
+    groups: tuple[tuple[int, ...], ...] | None = None
 
     def plan(self, dims: tuple[int, ...], **settings: Any) -> TrainPlan:
         """Return a plan with these settings; what is still open has a usual value."""

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polytrain.checks import COMPUTE_DTYPES, validate_rows
 from polytrain.choice import Choice, Chosen, MapMaker, Wishes, choose
+from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._lazy import map_blocks
 from polytrain.estimators._parameters import given_starts, make_wishes
 from polytrain.learning.sweep import STOP_REASONS
@@ -29,6 +30,7 @@ from polytrain.maps import MapList, basis_names, map_kind
 from polytrain.models import FittedModel
 from polytrain.progress import ChoiceProgress, SweepProgress
 from polytrain.rows import Rows, Summary, is_dask, is_dask_frame
+from polytrain.rows.backfitting import Backfitting
 from polytrain.rows.targets import Target
 from polytrain.tensor import TensorTrain
 
@@ -114,10 +116,14 @@ class TrainModel(BaseEstimator, ABC):
         goal = self._goal(summary, loss)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
         wishes = make_wishes(self.get_params(deep=False), summary.n_features, loss, alpha, rows.is_category)
+        wishes = replace(wishes, groups=self._groups(rows))
         self._check_missing(rows, wishes.bases)
         with _remedy_for_overflow(summary.n_features):
             choice = self._last_choice(rows, wishes) if self._is_warm else self._choose(wishes, rows, goal, seeds)
-            results = self._learn(rows, choice.plan, choice.maps, goal, self._jobs(choice, goal, seeds))
+            if choice.parts is None:
+                results = self._learn(rows, choice.plan, choice.maps, goal, self._jobs(choice, goal, seeds))
+            else:
+                results = self._learn_sums(rows, choice, goal, seeds)
         trains = [result.cores for result in results]
         ends = goal.ends
         if calibrate:
@@ -138,6 +144,17 @@ class TrainModel(BaseEstimator, ABC):
             self.feature_names_in_ = np.asarray(rows.column_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def _groups(self, rows: Rows) -> tuple[tuple[int, ...], ...] | None:
+        """Which features may act together; None for all."""
+        columns = rows.columns_of_any_type
+        n_columns, sources = rows.summary.n_features, None
+        if columns is not None:
+            n_columns, sources = columns.n_columns, columns.sources.tolist()
+        groups = allowed_groups(self.interaction_cst, n_columns, rows.column_names, sources)
+        if groups is not None:
+            check_no_conflict(self.get_params(deep=False), self._is_warm)
+        return groups
 
     def _choose(self, wishes: Wishes, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
         with ChoiceProgress(int(self.verbose)) as progress:
@@ -201,6 +218,17 @@ class TrainModel(BaseEstimator, ABC):
                 results.append(result)
                 progress.train_done(len(results) - 1)
         return results
+
+    def _learn_sums(self, rows: Rows, choice: Choice, goal: Goal, seeds: Sequence[int]) -> list[TrainResult]:
+        """Learn sums of trains over groups of columns, and write each of them as one train."""
+        plan, parts, n_trains = choice.plan, choice.parts or (), len(goal.targets)
+        with SweepProgress(n_trains, plan.max_sweeps, int(self.verbose)) as progress:
+            job = Backfitting(rows.place(choice.maps), choice.maps, parts, plan, goal.targets, seeds, self.n_jobs)
+            starts: Sequence[Any] = [None] * n_trains if choice.starts is None else choice.starts
+            found = job.learn(starts, progress.sweep_done)
+            for index in range(n_trains):
+                progress.train_done(index)
+        return found.joined(parts, plan.dims)
 
     def _starts(self, choice: Choice, goal: Goal) -> Sequence[Any]:
         """Cores to start from, one entry per train; None where the plan's start is to be used."""

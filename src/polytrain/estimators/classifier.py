@@ -94,6 +94,10 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
         Which columns are categories: those of a frame whose type says so, none, or those that are named. Columns of
         text always are.
+    interaction_cst : None, "no_interactions", "pairwise", or sequence of groups of columns, default=None
+        Which columns may interact: all of them, none, any two, or those in a common group. A group is a list, tuple or
+        set of numbers or names of columns; groups may overlap, and columns in none of them are one more group. The
+        score is a sum of functions, each of the columns of one group only; ``rank`` is then that of a group's train.
     init : {"auto", "linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="auto"
         Where the sweeps start: where the choice of the other settings has ended ("auto"), at the linear model, at
         random cores (the paper), at the exact solution without a limit on the ranks, for the squared loss and at most
@@ -202,6 +206,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         degree: int | Sequence[int] = 2,
         scale: str | None = "minmax",
         categorical_features: Any = "from_dtype",
+        interaction_cst: Any = None,
         init: str | TensorTrain | Sequence[TensorTrain] = "auto",
         decision: str = "one-vs-rest",
         solver: str = "auto",
@@ -224,6 +229,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         self.degree = degree
         self.scale = scale
         self.categorical_features = categorical_features
+        self.interaction_cst = interaction_cst
         self.init = init
         self.decision = decision
         self.solver = solver

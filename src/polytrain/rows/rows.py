@@ -245,6 +245,14 @@ class PlacedRows(ABC):
     ) -> Iterator[TrainResult]:
         """Learn one train per target, in order."""
 
+    @abstractmethod
+    def seen_by(self, maps: MapList) -> PlacedRows:
+        """Return the same rows for trains on other maps; targets have to give the columns that these maps are for."""
+
+    @abstractmethod
+    def in_one_place(self, plan: TrainPlan) -> PlacedBlock | None:
+        """All rows, if they are in the memory of this process when trains of this plan are learned."""
+
 
 def _wants_gram(plan: TrainPlan, targets: Sequence[Target], jobs: Sequence[TrainJob]) -> bool:
     """Whether several linear starts share their Gram matrix: it is then computed once."""
@@ -320,6 +328,14 @@ class _PlacedArray(PlacedRows):
             for record in result.history:
                 report(index, record)
             yield result
+
+    def seen_by(self, maps: MapList) -> PlacedRows:
+        """Share the arrays."""
+        return _PlacedArray(maps, self._block)
+
+    def in_one_place(self, plan: TrainPlan) -> PlacedBlock | None:
+        """They always are."""
+        return self._block
 
     def _has_helpers(self, plan: TrainPlan, n_processes: int, n_trains: int) -> bool:
         """Whether to spread the trains: over processes that must be started only if that takes less time than one."""
@@ -404,11 +420,21 @@ class _PlacedPartitions(PlacedRows):
         self._runner, self._maps, self._partitions, self._budget = runner, maps, partitions, budget
 
     @cached_property
-    def _here(self) -> _PlacedArray:
+    def _here(self) -> PlacedBlock:
         """All rows in one array."""
         columns, *others = zip(*self._runner.collect(self._partitions), strict=True)
         joined = np.concatenate(columns, axis=1), *(np.concatenate(arrays) for arrays in others)
-        return _PlacedArray(self._maps, PlacedBlock(*joined))
+        return PlacedBlock(*joined)
+
+    def seen_by(self, maps: MapList) -> PlacedRows:
+        """Share the partitions, and the array of all rows if there is one."""
+        other = copy(self)
+        other._maps = maps
+        return other
+
+    def in_one_place(self, plan: TrainPlan) -> PlacedBlock | None:
+        """They are if they fit in memory."""
+        return self._here if self._budget.n_processes(plan) else None
 
     def learn(
         self, plan: TrainPlan, targets: Sequence[Target], jobs: Sequence[TrainJob], n_jobs: int | None, report: Report
@@ -417,7 +443,7 @@ class _PlacedPartitions(PlacedRows):
         n_processes = self._budget.n_processes(plan)
         if n_processes:
             n_jobs = n_jobs if n_processes >= effective_n_jobs(n_jobs) else n_processes
-            yield from self._here.learn(plan, targets, jobs, n_jobs, report)
+            yield from _PlacedArray(self._maps, self._here).learn(plan, targets, jobs, n_jobs, report)
             return
         gram = None
         if _wants_gram(plan, targets, jobs):
