@@ -22,7 +22,7 @@ __all__ = ["GroupLadder"]
 
 _RANKS = (2, 4, 8)
 # Updates of cores that a rung may take before ranks are no longer compared.
-_MOST_UPDATES = 2000
+_MOST_UPDATES = 500
 
 
 class GroupLadder(Ladder):
@@ -45,7 +45,7 @@ class GroupLadder(Ladder):
     def is_slow(self) -> bool:
         """Whether a rung takes seconds, however low it is."""
         cores = sum(len(part.columns) for part in self._parts if not part.additive)
-        return 2 * cores * len(self._targets) * self._n_sweeps * self.n_folds > _MOST_UPDATES
+        return super().is_slow or 2 * cores * len(self._targets) * self._n_sweeps * self.n_folds > _MOST_UPDATES
 
     def ranks(self) -> list[int]:
         """Ranks that are worth a try: more than the columns of all groups allow are the same as fewer."""
@@ -65,6 +65,8 @@ class GroupLadder(Ladder):
 
     def climb(self, below: Rung, rank: int, alpha: float) -> Rung:
         """Learn in rounds at this rank and alpha, from the trains of another rung."""
+        if all(part.additive for part in self._parts):  # it has no rank
+            return (below if below.alpha == alpha else self.linear(alpha))._replace(rank=rank)
         parts = with_rank(self._parts, self._plan.dims, rank)
         plan = replace(self._plan, ranks=joined_ranks(parts, self._plan.dims), max_sweeps=self._n_sweeps)
         starts: list[list[Any]] = list(map(list, below.trains))

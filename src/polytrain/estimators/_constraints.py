@@ -52,13 +52,19 @@ def allowed_groups(
         groups = [*groups, rest]
     if any(len(group) == n_columns for group in groups):
         return None
-    if len(groups) > _MOST_GROUPS:
+    _check_number(interaction_cst, sum(len(group) > 1 for group in groups), n_columns)
+    features: dict[int, list[int]] = {}
+    for feature, column in enumerate(range(n_columns) if sources is None else sources):
+        features.setdefault(column, []).append(feature)
+    return tuple(tuple(feature for column in sorted(group) for feature in features[column]) for group in groups)
+
+
+def _check_number(interaction_cst: Any, n_groups: int, n_columns: int) -> None:
+    if n_groups > _MOST_GROUPS:
         raise ValueError(
-            f"interaction_cst={_shown(interaction_cst)} makes {len(groups)} groups of {n_columns} columns, more than "
-            f"the {_MOST_GROUPS} that are learned in a sensible time. Name fewer groups, or leave out columns."
+            f"interaction_cst={_shown(interaction_cst)} makes {n_groups} groups of {n_columns} columns, more than the "
+            f"{_MOST_GROUPS} that are learned in a sensible time. Name fewer groups, or leave out columns."
         )
-    listed = range(n_columns) if sources is None else sources
-    return tuple(tuple(k for k, column in enumerate(listed) if column in group) for group in groups)
 
 
 def _column_groups(interaction_cst: Any, n_columns: int, names: Sequence[str] | None) -> list[set[int]]:
@@ -66,14 +72,8 @@ def _column_groups(interaction_cst: Any, n_columns: int, names: Sequence[str] | 
         if interaction_cst == "no_interactions":
             return [{k} for k in range(n_columns)]
         if interaction_cst == "pairwise":
-            size = min(2, n_columns)
-            if n_columns * (n_columns - 1) // 2 > _MOST_GROUPS:  # do not count them by making them
-                raise ValueError(
-                    f"interaction_cst='pairwise' makes {n_columns * (n_columns - 1) // 2} groups of {n_columns} "
-                    f"columns, more than the {_MOST_GROUPS} that are learned in a sensible time. Name fewer groups, "
-                    "or leave out columns."
-                )
-            return [set(pair) for pair in combinations(range(n_columns), size)]
+            _check_number(interaction_cst, n_columns * (n_columns - 1) // 2, n_columns)
+            return [set(pair) for pair in combinations(range(n_columns), min(2, n_columns))]
         raise ValueError(f"interaction_cst must not be {interaction_cst!r}. {_REMEDY}")
     if not _is_collection(interaction_cst):
         raise ValueError(f"interaction_cst must not be {_shown(interaction_cst)}. {_REMEDY}")

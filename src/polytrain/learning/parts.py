@@ -37,6 +37,9 @@ __all__ = [
     "with_rank",
 ]
 
+# Numbers of the train that a sum is written as: 200 MB.
+_MOST_NUMBERS = 25_000_000
+
 Cores = Sequence[NDArray]
 Name = str | tuple[str, int]  # of channels
 
@@ -110,32 +113,46 @@ def parts_upper_kernel(values: Sequence[NDArray], parts: Sequence[Part], out: ND
     """Do the same on and above the diagonal; what is below it says nothing."""
     n_rows = values[0].shape[1]
     kernel = np.zeros((n_rows, n_rows)) if out is None else out
+    grouped = [part.columns for part in parts if not part.additive]
+    alone = [values[k][1:] for part in parts if part.additive for k in part.columns]
+    stacked = np.concatenate(alone) if alone else None
     for start, stop in kernel_blocks(n_rows):
-        factors = [columns[:, start:stop].T @ columns[:, start:] for columns in values]
-        kernel[start:stop, start:] = _sum_of_products(factors, parts)
+        total = kernel[start:stop, start:]
+        if stacked is None:
+            total[:] = 0.0
+        else:
+            np.matmul(stacked[:, start:stop].T, stacked[:, start:], out=total)
+            total += 1.0
+        if grouped:
+            total += _sum_of_products([(v[:, start:stop], v[:, start:]) for v in values], grouped)
     return kernel
 
 
-def _sum_of_products(factors: Sequence[NDArray], parts: Sequence[Part]) -> NDArray:
-    if _are_all_pairs(parts, len(factors)):  # as the squared sum has all products, each pair twice
-        return (np.square(sum(factors)) - sum(np.square(factor) for factor in factors)) / 2.0
-    total = np.zeros(factors[0].shape)
-    for part in parts:
-        own = [factors[k] for k in part.columns]
-        if part.additive:
-            total += sum(own)
-            total -= len(own) - 1.0  # the constant counts once
-            continue
-        product = own[0] * own[1]
-        for factor in own[2:]:
-            product *= factor
+def _sum_of_products(sides: Sequence[tuple[NDArray, NDArray]], groups: Sequence[tuple[int, ...]]) -> NDArray:
+    """Sum of the products of the kernels of the columns of every group, for some rows and others of every column."""
+    counts = np.bincount([k for group in groups for k in group], minlength=len(sides))
+    # Only kernels that are needed again are kept.
+    kept = {k: sides[k][0].T @ sides[k][1] for k in np.flatnonzero(counts > 1).tolist()}
+
+    def factor(k: int) -> NDArray:
+        return kept[k] if k in kept else sides[k][0].T @ sides[k][1]
+
+    if _are_all_pairs(groups, len(sides)):  # the squared sum has all products, each pair twice
+        return (np.square(sum(kept.values())) - sum(map(np.square, kept.values()))) / 2.0
+    total = np.zeros((sides[0][0].shape[1], sides[0][1].shape[1]))
+    for group in groups:
+        product = factor(group[0]) * factor(group[1])
+        for k in group[2:]:
+            product *= factor(k)
         total += product
     return total
 
 
-def _are_all_pairs(parts: Sequence[Part], n_columns: int) -> bool:
-    pairs = not any(part.additive for part in parts) and all(len(part.columns) == 2 for part in parts)
-    return pairs and len(parts) == n_columns * (n_columns - 1) // 2
+def _are_all_pairs(groups: Sequence[tuple[int, ...]], n_columns: int) -> bool:
+    """Whether the groups are all pairs of three columns or more."""
+    return (
+        n_columns > 2 and len(groups) == n_columns * (n_columns - 1) // 2 and all(len(group) == 2 for group in groups)
+    )
 
 
 # --- trains of parts --------------------------------------------------------------------------------------------------
@@ -175,7 +192,14 @@ def joined_ranks(parts: Sequence[Part], dims: Sequence[int]) -> tuple[int, ...]:
         for part in parts
     ]
     widths = [len(layout) for layout in _Sum(parts, dims, zeros).bonds]
-    return clip_ranks(dims, widths[1:-1]) if len(dims) > 1 else (1, 1)
+    ranks = clip_ranks(dims, widths[1:-1]) if len(dims) > 1 else (1, 1)
+    numbers = sum(a * n * b for a, n, b in zip(ranks, dims, ranks[1:], strict=False))
+    if numbers > _MOST_NUMBERS:
+        raise ValueError(
+            f"the sum of {len(parts)} groups of columns takes a train of {numbers} numbers, more than the "
+            f"{_MOST_NUMBERS} that are sensible. Name fewer groups in interaction_cst, or leave out columns."
+        )
+    return ranks
 
 
 def join_parts(parts: Sequence[Part], dims: Sequence[int], trains: Sequence[Cores]) -> list[NDArray]:
@@ -183,7 +207,8 @@ def join_parts(parts: Sequence[Part], dims: Sequence[int], trains: Sequence[Core
 
     Two channels are shared by all: one says that nothing has begun yet, the other carries the sum of what has ended. In
     between, a part has channels of its own; the constant function carries them over columns that it does not have.
-    Parts that begin with the same column share its functions as channels where these are fewer. So products of columns
+    Parts that begin with the same column share its functions as channels where these are fewer, and so do pairs that
+    end with the same column, in the right half. So products of columns
     that no part has together have no channel: their coefficients are zero.
     """
     return _narrowed(_Sum(parts, dims, trains).cores())
@@ -193,35 +218,54 @@ class _Sum:
     """A sum of trains over some of the columns, as channels of one train.
 
     ``bonds[k]`` holds the layout of the bond left of column k: where the channels of everything that crosses it begin,
-    and how many there are. The names are "before", "sum", ("functions", column) and ("train", number).
+    and how many there are. The names are "before", "sum", ("train", number), ("functions", column) for the functions of
+    a column to the left, and ("awaited", column) for what waits to be multiplied by those of a column to the right.
     """
 
     def __init__(self, parts: Sequence[Part], dims: Sequence[int], trains: Sequence[Cores]) -> None:
-        self._dims = dims
+        self._dims, self._middle = dims, len(dims) // 2
         self._pieces = _pieces(parts, trains)
-        self._shared = self._shared_columns()
-        self.bonds = [_Layout(self._widths(k)) for k in range(len(dims) + 1)]
-
-    def _shared_columns(self) -> set[int]:
-        widths = np.zeros(len(self._dims))
+        self._long = [number for number, (columns, _) in enumerate(self._pieces) if len(columns) > 1]
+        self._last_begin = max(columns[0] for columns, _ in self._pieces)
+        self._first_end = min(columns[-1] for columns, _ in self._pieces)
+        first, last = np.zeros(len(dims)), np.zeros(len(dims))
         for columns, cores in self._pieces:
             if len(columns) > 1:
-                widths[columns[0]] += cores[0].shape[2]
-        return set(np.flatnonzero(widths > np.array(self._dims)).tolist())
+                first[columns[0]] += cores[0].shape[2]
+            if len(columns) == 2:
+                last[columns[1]] += cores[0].shape[2]
+        # Columns whose functions are fewer than the channels of all trains that begin or end there.
+        self._begins, self._ends = (set(np.flatnonzero(widths > np.array(dims)).tolist()) for widths in (first, last))
+        self.bonds = [_Layout(self._widths(k)) for k in range(len(dims) + 1)]
+
+    def _name(self, number: int, bond: int) -> Name:
+        """What a train is called at a bond."""
+        columns, _ = self._pieces[number]
+        if bond <= columns[0]:
+            return "before"
+        if bond > columns[-1]:
+            return "sum"
+        begins = columns[0] in self._begins and (len(columns) == 2 or bond <= columns[1])
+        ends = len(columns) == 2 and columns[1] in self._ends
+        if begins and not (ends and bond > self._middle):
+            return "functions", columns[0]
+        return ("awaited", columns[1]) if ends else ("train", number)
 
     def _widths(self, bond: int) -> dict[Name, int]:
         widths: dict[Name, int] = {}
-        if any(columns[0] >= bond for columns, _ in self._pieces):
+        if bond <= self._last_begin:
             widths["before"] = 1
-        if any(columns[-1] < bond for columns, _ in self._pieces):
+        if bond > self._first_end:
             widths["sum"] = 1
-        for number, (columns, cores) in enumerate(self._pieces):
-            if columns[0] < bond <= columns[-1]:
-                passed = sum(column < bond for column in columns)
-                if passed == 1 and columns[0] in self._shared:
-                    widths["functions", columns[0]] = self._dims[columns[0]]
-                else:
-                    widths["train", number] = cores[passed].shape[0]
+        for number in self._long:
+            columns, cores = self._pieces[number]
+            name = self._name(number, bond)
+            if isinstance(name, str):
+                continue
+            if name[0] == "train":
+                widths[name] = cores[sum(column < bond for column in columns)].shape[0]
+            else:
+                widths[name] = self._dims[name[1]]
         return widths
 
     def cores(self) -> list[NDArray]:
@@ -232,31 +276,40 @@ class _Sum:
         ]
         for k, core in enumerate(made):
             left, right = self.bonds[k], self.bonds[k + 1]
-            for name in left.names & right.names:  # what has not to do with this column, and what goes on beside it
-                if isinstance(name, str) or not self._is_touched(name, k):
+            for name in left.names & right.names:  # what has nothing to do with this column, and what it is added to
+                if isinstance(name, str) or name[0] != "train" or k not in self._pieces[name[1]][0]:
                     core[left[name], 0, right[name]] = np.eye(left.width(name))
             if ("functions", k) in right.names:
                 core[left["before"], :, right["functions", k]] = np.eye(self._dims[k])
+            if ("awaited", k) in left.names:
+                core[left["awaited", k], :, right["sum"]] = np.eye(self._dims[k])[:, :, None]
         for number, (columns, cores) in enumerate(self._pieces):
             self._lay(made, number, columns, cores)
         return made
 
-    def _is_touched(self, name: tuple[str, int], column: int) -> bool:
-        return name[0] == "train" and column in self._pieces[name[1]][0]
-
     def _lay(self, made: list[NDArray], number: int, columns: Sequence[int], cores: Cores) -> None:
-        cores, first = list(cores), 0
-        if len(columns) > 1 and columns[0] in self._shared:  # its first core goes into the second
-            cores[1] = np.tensordot(cores[0][0], cores[1], axes=(1, 0))
-            first = 1
-        for place in range(first, len(columns)):
-            k, last = columns[place], len(columns) - 1
-            begin: Name = "before" if place == 0 else ("train", number)
-            if place == 1 and first == 1:
-                begin = "functions", columns[0]
-            end: Name = "sum" if place == last else ("train", number)
-            # Several parts may end here: their sum goes to the same channel.
-            made[k][self.bonds[k][begin], :, self.bonds[k + 1][end]] += cores[place]
+        """Add the cores of a train, where it has channels of its own or goes from shared ones to others."""
+        cores = list(cores)
+        whole = cores[0][0] @ cores[1][:, :, 0] if len(columns) == 2 else None
+        for k in range(columns[0], columns[-1] + 1):
+            begin, end = self._name(number, k), self._name(number, k + 1)
+            place = made[k][self.bonds[k][begin], :, self.bonds[k + 1][end]]
+            if begin == ("functions", columns[0]) and end != begin:
+                if whole is None:  # its first core goes into the second
+                    place += np.tensordot(cores[0][0], cores[1], axes=(1, 0))
+                elif end == "sum":
+                    place += whole[:, :, None]
+                else:
+                    place[:, 0, :] += whole
+            elif end == ("awaited", columns[-1]) and begin == "before" and whole is not None:
+                place += whole[None]
+            elif k in columns and not (_is_shared(begin) or _is_shared(end)):
+                # Several parts may end here: their sum goes to the same channel.
+                place += cores[columns.index(k)]
+
+
+def _is_shared(name: Name) -> bool:
+    return not isinstance(name, str) and name[0] != "train"
 
 
 class _Layout:
