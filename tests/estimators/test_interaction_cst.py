@@ -114,8 +114,10 @@ def test_classes(loss, decision, n_rows):
 def test_sobol_indices_have_no_other_interactions():
     X, y = some_rows()
     found = sobol_indices(TensorTrainRegressor(interaction_cst=[{2, 3}, {0, 4}, {1}], random_state=0).fit(X, y), X)
-    np.testing.assert_allclose(found.total[0][1], found.first_order[0][1], atol=1e-10)
-    assert found.total[0][2] > found.first_order[0][2] + 0.01
+    expected = np.zeros((5, 5), dtype=bool)
+    expected[[2, 3, 0, 4], [3, 2, 4, 0]] = True
+    np.testing.assert_array_equal(found.second[0] > 1e-10, expected)
+    assert found.higher[0] < 1e-10
 
 
 @pytest.mark.parametrize("n_rows", [100, pytest.param(1500, marks=pytest.mark.slow)])
