@@ -45,6 +45,8 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
         task.reasons.append(
             f"the linear model in these functions has no larger error ({plain.error:.4g}) than the exact solution "
             f"with interactions ({trial.error:.4g}), so it is the model"
+            if not task.is_additive
+            else f"without interactions, the linear model in these functions is the model, error {plain.error:.4g}"
         )
         plan = wishes.linear_plan(maps.dims, plain.alpha)
         trains = _linear_trains(task, values, additive, plain.alpha)

@@ -149,7 +149,12 @@ def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
     held_out = _held_out(task, path.ladder, rung)
     how = f"on rows that were held out, error {rung.evidence.error:.4g}"
     if rung.rank == LINEAR:
-        task.reasons.append(f"no rank was better than the linear model {how}, so it is the model")
+        why = "without interactions, the linear model in these functions is the model:"
+        task.reasons.append(
+            f"{why} {how}"
+            if task.is_additive
+            else f"no rank was better than the linear model {how}, so it is the model"
+        )
         alone = None if task.parts is None else (additive_part(range(len(maps))),)
         return task.conclude(path.trial, maps, wishes.linear_plan(maps.dims, rung.alpha), None, held_out, alone)
     task.reasons.append(f"rank {rung.rank} and alpha {rung.alpha:.2g} were the best {how}")

@@ -75,6 +75,11 @@ class Task:
         return None if groups is None else make_parts(groups, len(self.wishes.bases))
 
     @property
+    def is_additive(self) -> bool:
+        """Whether no columns may act together."""
+        return self.parts is not None and all(part.additive for part in self.parts)
+
+    @property
     def is_open(self) -> bool:
         """Whether anything is left to choose, or to learn about left-out rows."""
         free = self.maker.is_free or "auto" in (self.bandwidth, self.wishes.alpha)
