@@ -27,6 +27,8 @@ NAMES = (
     "small_fits",
     "two_site",
     "probabilities",
+    "calibration",
+    "averaging",
     "paper_fit",
     "mnist",
     "virtual_mnist",

@@ -12,10 +12,14 @@ EVERY_KIND = [
     TensorTrainRegressor(),
     power_classifier(),
     power_regressor(),
+    power_classifier(loss="multinomial", rank=3, max_sweeps=2),
+    power_regressor(loss="huber", rank=3, max_sweeps=2),
     TensorTrainClassifierCV(alphas=(1e-2,), cv=2, loss="squared", degree=1, rank=3, solver="cg", max_sweeps=4),
     TensorTrainRegressorCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=2),
 ]
 CLASSIFIERS = [
+    TensorTrainClassifier(loss="multinomial"),
+    power_classifier(loss="squared_hinge", rank=3),
     TensorTrainClassifier(decision="one-vs-one"),
     TensorTrainClassifier(loss="logistic", basis="smooth", bandwidth=1.0, rank=2, max_sweeps=1),
     TensorTrainClassifier(loss="squared", basis="spline"),
@@ -39,6 +43,10 @@ CLASSIFIERS = [
     TensorTrainClassifierCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=4),
 ]
 REGRESSORS = [
+    power_regressor(loss="quantile", rank=3, quantile=0.7),
+    power_regressor(loss="absolute", rank=3),
+    power_regressor(loss="poisson", rank=3),
+    power_regressor(loss="gamma", rank=3, alpha=1e-3),
     TensorTrainRegressor(basis="spline"),
     TensorTrainRegressor(basis="legendre", degree=3, alpha=1e-3),
     TensorTrainRegressor(basis="smooth", bandwidth=1.0, rank=2, init="linear"),

@@ -2,7 +2,8 @@
 
 The pipeline of the paper, features -> tensor-train classifier -> decision, is the layout of the package. Start with
 `TensorTrainClassifier` or `TensorTrainRegressor`; `TensorTrain` and `Polynomial` are the objects behind them. Fitted
-models have a method ``save``; `load` reads the file, and ``polytrain.export`` turns models into ONNX and C.
+models have a method ``save``; `load` reads the file, and ``polytrain.export`` turns models into ONNX and C. `average`
+makes one model of several.
 """
 
 from importlib import import_module
@@ -19,6 +20,7 @@ from polytrain.version import __version__
 
 if TYPE_CHECKING:
     from polytrain import export
+    from polytrain.estimators.averaging import average
     from polytrain.estimators.saving import load
     from polytrain.models import ModelFileError
 
@@ -31,12 +33,17 @@ __all__ = [
     "TensorTrainRegressor",
     "TensorTrainRegressorCV",
     "__version__",
+    "average",
     "export",
     "load",
 ]
 
 # Not every user needs these; they are imported on first use, so that `import polytrain` stays fast.
-_LAZY = {"ModelFileError": "polytrain.models", "load": "polytrain.estimators.saving"}
+_LAZY = {
+    "ModelFileError": "polytrain.models",
+    "average": "polytrain.estimators.averaging",
+    "load": "polytrain.estimators.saving",
+}
 
 
 def __getattr__(name: str) -> Any:

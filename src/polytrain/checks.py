@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-__all__ = ["COMPUTE_DTYPES", "check_weight_range", "check_weights", "validate_rows"]
+__all__ = ["COMPUTE_DTYPES", "check_mass", "check_weight_range", "check_weights", "validate_rows"]
 
 #: Types that trains are learned and evaluated in; others become the first.
 COMPUTE_DTYPES = (np.float64, np.float32)
@@ -47,6 +47,11 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray:
     largest = weights.max()
     check_weight_range("sample_weight", weights.min(initial=largest, where=weights > 0), largest)
     return weights / largest  # only ratios matter, and sums of huge weights must not overflow
+
+
+def check_mass(sample_weight: Any, n_rows: int) -> float:
+    """Return the sum of checked weights in units of a row."""
+    return float(n_rows) if sample_weight is None else float(np.sum(np.broadcast_to(sample_weight, n_rows)))
 
 
 def check_weight_range(name: str, least: float, largest: float) -> None:

@@ -64,6 +64,11 @@ class ChoiceProgress(_Shown):
                 logger.info("tried:\n%s", table)
             logger.info("chosen: %s", "; ".join(reasons))
 
+    def merged(self, words: str) -> None:
+        """Take note that models became one."""
+        if self._verbose:
+            logger.info("merged: %s", words)
+
     def __exit__(self, *exception: object) -> None:
         if self._verbose:
             self._hide_log()

@@ -123,7 +123,7 @@ def test_squared_loss_has_no_probabilities_but_says_where_to_get_them(iris):
             getattr(model, method)
         chain = f"{caught.value} {caught.value.__cause__}"
         assert "CalibratedClassifierCV" in chain
-        assert "loss='auto' or 'logistic'" in chain
+        assert "loss='auto', 'logistic' or 'multinomial'" in chain
     calibrated = CalibratedClassifierCV(model, cv=3).fit(X, y)
     probabilities = calibrated.predict_proba(X)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)

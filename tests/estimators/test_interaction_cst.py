@@ -302,6 +302,7 @@ def test_too_many_groups_are_refused():
     ("settings", "message"),
     [
         ({"rank": [2, 2, 2, 2]}, "rank gives one number per bond.*Give a single integer"),
+        ({"early_stopping": True}, "interaction_cst knows no validation rows.*Set early_stopping=False"),
         ({"init": "random"}, "init must be 'auto' or 'linear' with interaction_cst, got 'random'"),
         ({"checkpoint": "folder"}, "checkpoint='folder' cannot be combined with interaction_cst.*Set checkpoint=None"),
     ],
@@ -310,6 +311,28 @@ def test_what_speaks_of_one_train_is_refused(settings, message):
     X, y = some_rows(20)
     with pytest.raises(ValueError, match=message):
         TensorTrainRegressor(interaction_cst=[[0, 1]], random_state=0, **settings).fit(X, y)
+
+
+def test_classes_are_not_learned_jointly():
+    X, y = some_rows(30)
+    with pytest.raises(ValueError, match=r"loss='multinomial' learns the trains .* Use loss='auto'"):
+        TensorTrainClassifier(loss="multinomial", interaction_cst=[[0, 1]]).fit(X, np.digitize(y, [-0.5, 0.8]))
+
+
+def test_streams_are_refused():
+    X, y = some_rows(30)
+    with pytest.raises(ValueError, match=r"interaction_cst=\[\[0, 1\]\] needs all rows at once.*Use fit"):
+        TensorTrainRegressor(interaction_cst=[[0, 1]]).partial_fit(X, y)
+
+
+@pytest.mark.parametrize("loss", ["absolute", "quantile", "huber", "poisson", "gamma"])
+def test_other_losses(loss):
+    X, y = some_rows(200)
+    groups, allowed = CASES["overlapping"]
+    settings = {"basis": "legendre", "rank": 2, "alpha": 1e-3, "random_state": 0}
+    model = TensorTrainRegressor(loss=loss, interaction_cst=groups, **settings).fit(X, np.exp(y / 2))
+    assert_only(model, X, allowed)
+    assert all(record["decrease"] >= -1e-9 for record in model.history_)
 
 
 def test_a_warm_start_is_refused():

@@ -4,11 +4,12 @@ import pickle
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 
-from polytrain import TensorTrain
+from polytrain import TensorTrain, TensorTrainRegressor
 from power_models import power_regressor
 
 QUICK = {"rank": 3, "max_sweeps": 3, "random_state": 0}
@@ -142,3 +143,18 @@ def test_history_and_stop_reason(diabetes):
 def test_constant_target_is_predicted_exactly(diabetes):
     X, _ = diabetes
     np.testing.assert_allclose(_predicted(X, np.full(len(X), 3.5)), 3.5, atol=1e-12)
+
+
+def test_warm_start_keeps_levels_and_refuses_other_types():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"colour": rng.choice(["blue", "green", "red"], 200), "size": rng.uniform(size=200)})
+    y = X["colour"].map({"blue": 0.0, "green": 5.0, "red": -5.0}).to_numpy() + X["size"].to_numpy()
+    model = TensorTrainRegressor(warm_start=True, random_state=0).fit(X, y)
+    columns, some = model.model_.columns, (X["colour"] != "blue").to_numpy()
+    model.set_params(max_sweeps=0).fit(X[some], y[some])
+    assert model.model_.columns == columns
+    np.testing.assert_allclose(model.predict(X) - model.intercept_, y - y.mean(), atol=0.1)  # the trains are the same
+    sizes = X[["size", "size"]].set_axis(["colour", "size"], axis=1)
+    numbers = TensorTrainRegressor(warm_start=True, random_state=0).fit(sizes, y)
+    with pytest.raises(ValueError, match=r"warm_start=True, but the columns of these rows have other types or levels"):
+        numbers.fit(X, y)

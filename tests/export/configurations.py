@@ -18,6 +18,7 @@ CONFIGURATIONS = [
     *itertools.product(_LOSSES, ("one-vs-rest",), _BASES[1:], _SCALES, (5,)),
     *itertools.product(_LOSSES, ("one-vs-one",), ("legendre",), _SCALES, (2,)),
     *itertools.product(_LOSSES[:1], ("one-vs-rest",), ("smooth", "smooth-rank"), _SCALES[:1], (5,)),
+    *itertools.product(("multinomial", "auto", "squared_hinge"), ("one-vs-rest",), ("power",), _SCALES[:1], (2, 5)),
 ]
 
 #: Bases of the columns of `model_with_gaps`, by name.

@@ -29,7 +29,7 @@ def _plan(loss, dims, **changes):
 
 
 def _learn(plan, problem, path, stop_after=None, start=None):
-    def report(record):
+    def report(record, cores):
         if record["sweep"] == stop_after:
             raise Stopped
 

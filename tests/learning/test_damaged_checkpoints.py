@@ -23,7 +23,7 @@ class Stopped(Exception):
 
 
 def learn(path, stop_after=None):
-    def report(record):
+    def report(record, cores):
         if record["sweep"] == stop_after:
             raise Stopped
 

@@ -8,17 +8,85 @@ from polytrain.learning.losses import LogisticLoss, SquaredLoss, get_loss, loss_
 LOSSES = sorted({*loss_names("classification"), *loss_names("regression")})
 
 
-@pytest.mark.parametrize("name", LOSSES)
+SPECS = [*LOSSES, "quantile(0.9, 0.5)", "quantile(0.05, 1.0)", "absolute(0.5, 0.3)", "huber(2.0, 0.5)"]
+
+
+def _targets(loss, rng, count):
+    """Random targets that a loss is defined for."""
+    if "classification" in loss.tasks and loss.name != "squared":
+        return np.where(rng.random(count) < 0.5, -1.0, 1.0)
+    if loss.name == "poisson":
+        return rng.poisson(2.0, count).astype(float)
+    return rng.gamma(2.0, 1.0, count) if loss.name == "gamma" else rng.normal(0, 2, count)
+
+
+@pytest.mark.parametrize("name", SPECS)
 def test_derivatives_match_central_differences(name):
-    loss = get_loss(name)
-    rng = np.random.default_rng(0)
-    target = np.where(rng.random(50) < 0.5, -1.0, 1.0)
-    score = rng.normal(0, 3, 50)
-    _, slope, curvature = loss.evaluate(target, score)
+    loss, rng = get_loss(name), np.random.default_rng(0)
+    target, score = _targets(loss, rng, 500), rng.normal(0, 2, 500)
+    cost, slope, curvature = loss.evaluate(target, score)
     h = 1e-4
     up, here, down = (loss.evaluate(target, score + shift)[0] for shift in (h, 0.0, -h))
-    np.testing.assert_allclose(slope, (up - down) / (2 * h), atol=1e-7)
-    np.testing.assert_allclose(curvature, (up - 2 * here + down) / h**2, atol=1e-6)
+    size = 1 + np.abs(cost)
+    np.testing.assert_allclose(slope / size, (up - down) / (2 * h) / size, atol=1e-7)
+    # Some losses have a curvature that jumps: not where the three points lie on both sides of the jump.
+    bends = [loss.evaluate(target, score + shift)[2] for shift in (-2 * h, 2 * h)]
+    smooth = np.isclose(*bends, rtol=0.01, atol=1e-3)
+    assert smooth.mean() > 0.99
+    np.testing.assert_allclose((curvature / size)[smooth], ((up - 2 * here + down) / h**2 / size)[smooth], atol=2e-5)
+    assert (curvature >= 0).all()
+    if loss.name != "squared_hinge" and loss.degree != 1:
+        assert (cost >= -1e-12).all()
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_spec_names_a_loss(name):
+    loss = get_loss(name)
+    assert get_loss(loss.spec) == loss or type(get_loss(loss.spec)) is type(loss)
+    assert get_loss(loss.spec).spec == loss.spec
+
+
+@pytest.mark.parametrize("name", ["quantile(0.9)", "quantile(2.0, 0.1)", "quantile(0.5, 0.0)", "huber()",
+                                  "quantile(0.5, nan)", "huber(1.0, 1.0, 1.0)", "a(0.5)"])  # fmt: skip
+def test_specs_are_checked(name):
+    with pytest.raises(ValueError, match="loss"):
+        get_loss(name)
+
+
+def test_smoothing_shrinks_to_the_pinball_loss_and_never_lies_below_it():
+    residual = np.linspace(-3, 3, 61)
+    for level in (0.1, 0.5, 0.9):
+        exact = np.maximum(level * residual, (level - 1) * residual)
+        wide, narrow = (
+            get_loss(f"quantile({level}, {width})").evaluate(residual, 0 * residual)[0] for width in (1, 0.01)
+        )
+        assert (wide > narrow).all()
+        assert (narrow >= exact - 1e-15).all()
+        np.testing.assert_allclose(narrow, exact, atol=0.007)
+
+
+def test_refined_losses_follow_the_residuals():
+    rng = np.random.default_rng(0)
+    residuals, weights = rng.normal(0, 0.1, 2000), np.ones(2000)
+    assert 0.005 < get_loss("quantile(0.5, 0.1)").refined(residuals, weights).width < 0.01
+    assert get_loss("quantile(0.5, 0.001)").refined(residuals, weights).width == 0.001  # it never grows
+    residuals[:400] *= 1e6
+    assert 0.09 < get_loss("huber").refined(residuals, weights).scale < 0.15
+    assert get_loss("squared").refined(residuals, weights) is get_loss("squared")
+
+
+def test_homogeneous_losses_grow_with_their_degree():
+    rng = np.random.default_rng(0)
+    target, score = rng.normal(size=(2, 20))
+    for small, large in [
+        ("squared",) * 2,
+        ("quantile(0.3, 0.1)", "quantile(0.3, 0.5)"),
+        ("huber(1.0, 0.2)", "huber(1.0, 1.0)"),
+    ]:
+        one, other = get_loss(small), get_loss(large)
+        np.testing.assert_allclose(
+            other.evaluate(5 * target, 5 * score)[0], 5.0**one.degree * one.evaluate(target, score)[0], rtol=1e-12
+        )
 
 
 def test_logistic_derivatives_are_the_papers():
@@ -66,7 +134,7 @@ def test_names():
     assert not get_loss("logistic").quadratic
     loss = SquaredLoss()
     assert get_loss(loss) is loss
-    with pytest.raises(ValueError, match=r"loss must be one of \['logistic', 'squared'\], got 'hinge'"):
+    with pytest.raises(ValueError, match=r"loss must be one of \['absolute', .*\], got 'hinge'"):
         get_loss("hinge")
 
 
@@ -81,11 +149,16 @@ def test_logistic_derivatives_are_zero_or_large_enough_for_float32():
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_start_is_the_best_constant(name):
-    loss = get_loss(name)
-    target = np.array([1.0, 1.0, -1.0, 1.0, -1.0])
-    start = loss.start(target.mean())
-    costs = [loss.evaluate(target, np.full(5, start + shift))[0].mean() for shift in (-1e-3, 0.0, 1e-3)]
+    loss, rng = get_loss(name), np.random.default_rng(1)
+    target, weights = _targets(loss, rng, 501), rng.uniform(0.5, 1.5, 501)
+    start = loss.start(target, weights)
+    # Constants that are quantiles are best for the loss that is not smoothed, and Huber's is only near.
+    away = 0.2 if loss.needs_values else 1e-3
+    costs = [weights @ loss.evaluate(target, np.full(501, start + shift))[0] for shift in (-away, 0.0, away)]
     assert costs[1] < min(costs[0], costs[2])
+    if not loss.needs_values:
+        mean = np.average(target, weights=weights)
+        assert loss.start(np.array([mean]), np.ones(1)) == pytest.approx(start)
 
 
 def test_domains():
@@ -95,4 +168,7 @@ def test_domains():
         get_loss("logistic").check_target(np.array([1.0, 0.5]))
     with pytest.raises(ValueError, match=r"between -1e\+140 and 1e\+140, got nan"):
         get_loss("squared").check_target(np.array([[1.0, np.nan]]))
-    assert get_loss("logistic").start(1.0) == np.inf
+    assert get_loss("logistic").start(np.ones(3), np.ones(3)) == np.inf
+    for name, value in [("poisson", -1.0), ("gamma", 0.0), ("squared_hinge", 0.5), ("huber", np.inf)]:
+        with pytest.raises(ValueError, match=f"loss='{name}' is defined for targets that are"):
+            get_loss(name).check_target(np.array([1.0, value]))

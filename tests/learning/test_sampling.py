@@ -119,7 +119,9 @@ def test_what_a_sample_taught_is_forgotten_where_it_does_not_hold(n_processes):
     rows = separable(20_000)
     plan = TrainPlan("logistic", (2,) * 8, clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
     reported = []
-    sampled = learn_train(plan, *rows, TrainJob(0), report=reported.append, n_processes=n_processes)
+    sampled = learn_train(
+        plan, *rows, TrainJob(0), report=lambda record, cores: reported.append(record), n_processes=n_processes
+    )
     assert reported[0]["n_rows"] < 20_000  # it was tried
     assert [record["n_rows"] for record in sampled.history] == [20_000] * 4
     full = learn_train(replace(plan, sampling=None), *rows, TrainJob(0))
@@ -142,7 +144,7 @@ def test_a_sample_that_misled_is_let_go_of(monkeypatch):
     plan = TrainPlan("logistic", (2,) * 8, clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
     alive = []
 
-    def report(record):
+    def report(record, cores):
         if record["n_rows"] == 6000:
             gc.collect()
             alive.append(sum(engine() is not None for engine in samples))
@@ -159,12 +161,12 @@ def test_a_fit_that_began_anew_can_be_resumed(tmp_path):
     rows = separable()
     plan = TrainPlan("logistic", (2,) * 8, clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
     records = []
-    expected = learn_train(plan, *rows, TrainJob(0), report=records.append)
+    expected = learn_train(plan, *rows, TrainJob(0), report=lambda record, cores: records.append(record))
     assert len(records) > len(expected.history) == 4
     for stop in range(len(records)):
         seen = []
 
-        def report(record, seen=seen, stop=stop):
+        def report(record, cores, seen=seen, stop=stop):
             seen.append(record)
             if len(seen) == stop + 1:
                 raise Stopped

@@ -57,7 +57,7 @@ def test_first_decrease_is_measured_from_the_start():
 
 def test_report_sees_every_record():
     seen = []
-    _, result = _learn(report=seen.append)
+    _, result = _learn(report=lambda record, cores: seen.append(record))
     assert seen == result.history
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from polytrain.choice.maps import function_values
 from polytrain.learning.dual import solve_dual
-from polytrain.learning.parts import join_parts, joined_ranks, make_parts, parts_kernel, with_rank
+from polytrain.learning.parts import joined_ranks, make_parts, parts_kernel, with_rank
 from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import MapList, PolynomialMap
 from polytrain.models import FittedModel
@@ -19,7 +19,7 @@ from polytrain.rows.targets import PlacedBlock
 GROUPS = [{0, 1}, {1, 2, 3}, {4}]
 
 
-def silent(index, record):
+def silent(index, record, cores):
     pass
 
 
@@ -29,8 +29,14 @@ class Elsewhere(PlacedRows):
     def __init__(self, rows):
         self._rows = rows
 
-    def learn(self, *arguments):
-        return self._rows.learn(*arguments)
+    def _learn_each(self, *arguments):
+        return self._rows._learn_each(*arguments)
+
+    def block(self):
+        raise AssertionError("they stay where they are")
+
+    def engine(self, plan, target):
+        return self._rows.engine(plan, target)
 
     def seen_by(self, maps):
         return Elsewhere(self._rows.seen_by(maps))
@@ -56,18 +62,18 @@ def backfit(loss="squared", rank=3, max_sweeps=4, tol=0.0, alpha=1e-2, rows=None
     raw = RawRows(X.astype(dtype), (numbers > 0).astype(int) if classify else numbers, weights)
     placed = ArrayRows(raw, classify).place(maps)
     job = Backfitting(Elsewhere(placed) if elsewhere else placed, maps, parts, plan, [target], [0], None)
-    found = job.learn([None], silent)
-    return maps, parts, found, FittedModel.make(loss, maps, [join_parts(parts, maps.dims, found.trains[0])])
+    (found,) = job.learn([None], silent)
+    return maps, parts, found, FittedModel.make(loss, maps, [found.cores])
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_objective_never_rises(loss, dtype):
     _, _, found, _ = backfit(loss, rank=2, dtype=dtype)
-    objectives = [record["objective"] for record in found.histories[0]]
+    objectives = [record["objective"] for record in found.history]
     slack = 1e-12 if dtype == np.float64 else 1e-5
     assert len(objectives) == 4
-    assert all(record["decrease"] >= -slack * abs(record["objective"]) for record in found.histories[0])
+    assert all(record["decrease"] >= -slack * abs(record["objective"]) for record in found.history)
     assert objectives[-1] < objectives[0]
 
 
@@ -79,9 +85,9 @@ def test_the_objective_is_that_of_the_whole(loss):
     scores = model.scores(X)[0]
     signs = np.where(y > 0, 1.0, -1.0)
     losses = np.square(scores - y) if loss == "squared" else np.logaddexp(0, -signs * scores)
-    norms = sum(np.square(np.linalg.norm(_dense(cores))) for cores in found.trains[0])
+    norms = sum(np.square(np.linalg.norm(_dense(cores))) for cores in found.trains)
     expected = np.average(losses, weights=weights) + alpha / 2 * norms
-    np.testing.assert_allclose(found.histories[0][-1]["objective"], expected, rtol=1e-9)
+    np.testing.assert_allclose(found.history[-1]["objective"], expected, rtol=1e-9)
 
 
 def _dense(cores):
@@ -99,7 +105,7 @@ def test_rounds_lead_to_the_exact_solution():
     kernel = parts_kernel(function_values(maps, X), parts)
     exact = solve_dual(kernel, y, weights, alpha)
     least = weights @ np.square(kernel @ exact - y) + alpha / 2 * exact @ kernel @ exact
-    assert least * (1 - 1e-9) <= found.histories[0][-1]["objective"] <= least * (1 + 1e-5)
+    assert least * (1 - 1e-9) <= found.history[-1]["objective"] <= least * (1 + 1e-5)
     np.testing.assert_allclose(model.scores(X)[0], kernel @ exact, atol=1e-3)
 
 
@@ -119,8 +125,8 @@ def test_repeated_rows_are_rows_of_twice_the_weight():
 
 def test_it_ends_where_the_objective_hardly_changes():
     _, _, found, _ = backfit(max_sweeps=100, tol=1e-3)
-    last = found.histories[0][-1]
-    assert found.reasons == ["tolerance"]
+    last = found.history[-1]
+    assert found.stop_reason == "tolerance"
     assert 0 <= last["decrease"] <= 1e-3 * (last["objective"] + last["decrease"])
 
 
@@ -130,11 +136,11 @@ def test_an_additive_part_alone_is_solved_at_once():
     parts = make_parts([{k} for k in range(5)], 5)
     plan = TrainPlan("squared", maps.dims, joined_ranks(parts, maps.dims), 0.1, "linear", "auto", 4, 0.0)
     placed = ArrayRows(RawRows(X, y, weights), False).place(maps)
-    found = Backfitting(placed, maps, parts, plan, [NumberTarget(0)], [0], None).learn([None], silent)
-    model = FittedModel.make("squared", maps, [join_parts(parts, maps.dims, found.trains[0])])
+    (found,) = Backfitting(placed, maps, parts, plan, [NumberTarget(0)], [0], None).learn([None], silent)
+    model = FittedModel.make("squared", maps, [found.cores])
     kernel, shares = parts_kernel(function_values(maps, X), parts), weights / weights.sum()
     np.testing.assert_allclose(model.scores(X)[0], kernel @ solve_dual(kernel, y, shares, 0.1), atol=1e-10)
-    assert found.histories == [[]]
+    assert found.history == []
 
 
 @pytest.mark.parametrize("code", [[-1.0, 1.0, 0.0], [1.0, -1.0, 1.0]])
@@ -144,7 +150,7 @@ def test_scores_that_are_known_are_those_of_the_other_parts(code):
     maps, parts, found, _ = backfit()
     columns = rng.uniform(-1, 1, size=(5, 40))
     block = PlacedBlock(columns, rng.integers(0, 3, size=40), rng.uniform(1, 2, size=40), rng.integers(0, 9, size=40))
-    others = OtherParts(parts[1:], maps, found.trains[0][1:])
+    others = OtherParts(parts[1:], maps, found.trains[1:])
     known = KnownScores(others.of(columns, np.arange(40)))
     target = ClassTarget(np.array(code), np.ones(3))
     one, two = (PartTarget(target, (4, 2), rest).problem(block) for rest in (others, known))
@@ -153,3 +159,23 @@ def test_scores_that_are_known_are_those_of_the_other_parts(code):
         np.testing.assert_allclose(getattr(one, name), getattr(two, name), atol=1e-13)
     np.testing.assert_array_equal(one.columns, plain.columns[[4, 2]])
     np.testing.assert_array_equal(one.keys, plain.keys)
+
+
+def test_a_report_may_end_the_rounds():
+    X, y, weights = some_rows()
+    maps = MapList([PolynomialMap("legendre", 3)] * 5)
+    parts = with_rank(make_parts(GROUPS, 5), maps.dims, 2)
+    plan = TrainPlan("squared", maps.dims, joined_ranks(parts, maps.dims), 1e-2, "linear", "auto", 9, 0.0)
+    job = Backfitting(
+        ArrayRows(RawRows(X, y, weights), False).place(maps), maps, parts, plan, [NumberTarget(0)], [0], None
+    )
+    seen = []
+
+    def report(index, record, cores):
+        seen.append(cores)
+        return len(seen) == 2
+
+    (found,) = job.learn([None], report)
+    assert (found.stop_reason, len(found.history)) == ("stopped", 2)
+    for one, other in zip(seen[-1], found.cores, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -1,14 +1,17 @@
-"""From scores of any size to log-odds: a logistic regression of the labels on scores of rows that were held out."""
+"""From scores of any size to probabilities: a logistic regression of labels on scores of rows that were held out."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit, softmax
 
-__all__ = ["fit_log_odds"]
+__all__ = ["fit_log_odds", "fit_softmax"]
 
-_MOST_STEPS, _LEAST_SLOPE = 100, 1e-3
+_MOST_STEPS, _LEAST_SLOPE, _LARGEST_SLOPE = 100, 1e-3, 1e6
 # Scores that hardly differ say nothing: their spread counts as this, and their slope is held back as by so many rows.
 _LEAST_SPREAD, _PRIOR = 0.05, 0.1
 
@@ -72,3 +75,58 @@ def fit_log_odds(scores: NDArray, positive: NDArray, negative: NDArray) -> tuple
         theta, now = theta - length * step, following
     factor = max(float(theta[0]), _LEAST_SLOPE) / size
     return factor, float(theta[1]) - factor * centre
+
+
+def fit_softmax(scores: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
+    """Find the factor and the shifts that make logarithms of probabilities, up to a constant, of the scores of classes.
+
+    One factor for all classes: with one for each, few rows say too little about all of them. Labels count as a little
+    less than certain, as if one more row had been seen that speaks for all classes alike.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (N, m)
+        Scores of rows that the trains have not learned from, one per class.
+    weights : ndarray of shape (N, m)
+        Weight of every row at its label, in units of a row.
+
+    Returns
+    -------
+    factor, shift : ndarray of shape (m,)
+        The factors are positive, and all the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polytrain.choice.calibration import fit_softmax
+    >>> scores = np.array([[1.0, -1.0, -1.0], [-1.0, 0.5, -0.5], [-1.0, -1.0, 1.0], [0.1, 0.0, -1.0]])
+    >>> factor, shift = fit_softmax(scores, np.eye(3)[[0, 1, 2, 1]])
+    >>> bool(factor[0] > 1 and np.ptp(factor) == 0)
+    True
+    """
+    n_classes, count = scores.shape[1], weights.sum()
+    totals = weights.sum(axis=1)
+    if not count > 0:
+        return np.ones(n_classes), np.zeros(n_classes)
+    wanted = (weights * count + totals[:, None] / n_classes) / (count + 1.0)
+    centre = np.average(scores, axis=0, weights=totals)
+    spread = float(np.sqrt(np.average(np.square(scores - centre).mean(axis=1), weights=totals)))
+    size = max(spread, _LEAST_SPREAD)
+    x = (scores - centre) / size
+
+    def cost(theta: NDArray) -> tuple[float, NDArray]:
+        factor, shift = np.exp(theta[0]), theta[1:]
+        z = factor * x + shift
+        chances = softmax(z, axis=1)
+        largest = z.max(axis=1)
+        logs = largest + np.log(np.exp(z - largest[:, None]).sum(axis=1))
+        value = float(totals @ logs - np.sum(wanted * z)) + _PRIOR / 2.0 * float(shift @ shift)
+        slopes = totals[:, None] * chances - wanted
+        slope = np.concatenate([[factor * np.sum(slopes * x)], slopes.sum(axis=0) + _PRIOR * shift])
+        return value / count, slope / count
+
+    bounds = [(np.log(_LEAST_SLOPE), np.log(_LARGEST_SLOPE)), *[(-np.inf, np.inf)] * n_classes]
+    options: Any = {"maxiter": _MOST_STEPS, "ftol": 1e-14, "gtol": 1e-10}
+    found = minimize(cost, np.zeros(1 + n_classes), jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    factor = float(np.exp(found[0])) / size
+    return np.full(n_classes, factor), found[1:] - factor * centre

@@ -85,8 +85,8 @@ class GroupLadder(Ladder):
             targets, seeds = [self._targets[k] for k in chosen], [self._seeds[k] for k in chosen]
             job = Backfitting(fold.learned, self._maps, parts, plan, targets, seeds, self._n_jobs)
             found = job.learn([None if start is None else start[k] for k in chosen], silent)
-            for k, cores in zip(chosen, found.trains, strict=True):
-                learned[k] = cores
+            for k, result in zip(chosen, found, strict=True):
+                learned[k] = result.trains
             trains.append(learned)
             joined = [join_parts(parts, plan.dims, cores) for cores in learned]
             model = FittedModel.make(plan.loss, self._maps, joined)

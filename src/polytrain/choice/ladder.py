@@ -23,6 +23,7 @@ from polytrain.learning.trainer import TrainJob, TrainPlan
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import Rows
+from polytrain.rows.joint import log_losses
 from polytrain.rows.rows import PlacedRows, Scored
 from polytrain.rows.targets import Target
 from polytrain.tensor import clip_ranks
@@ -40,6 +41,9 @@ _FEW_ROWS = 1300
 _MOST_WORK = 1e11
 # Newton steps of an update where the loss is not quadratic.
 _NEWTON_STEPS = 8
+# Loss of a row whose score is beyond all bounds; and residuals that are outliers to losses that do not mind them, for
+# targets that are divided by their spread.
+_HOPELESS, _LARGEST_RESIDUAL = 1e100, 10.0
 # Updates of cores that take half a second or so, however small they are.
 _MOST_UPDATES = 500
 
@@ -204,10 +208,17 @@ class Ladder:
 
     def _evidence(self, rows: Scored) -> Evidence:
         loss, losses, largest = get_loss(self._plan.loss), np.zeros(len(rows.weights)), np.zeros(len(rows.weights))
+        is_joint = self._plan.joint and len(self._targets) > 1
         for target, size, scores in zip(self._targets, self._sizes, rows.scores.T, strict=True):
             wanted, factors = target.wanted(rows.y)
-            losses += rows.weights * factors * size * size * loss.evaluate(wanted, scores)[0]
+            scores = scores + target.offset
+            if loss.needs_values:  # outliers must not decide
+                wanted = np.clip(wanted, scores - _LARGEST_RESIDUAL, scores + _LARGEST_RESIDUAL)
+            costs = np.minimum(loss.evaluate(wanted, scores)[0], _HOPELESS)
+            losses += 0.0 if is_joint else rows.weights * factors * size * size * costs
             largest = np.maximum(largest, factors)
+        if is_joint:
+            losses = rows.weights * largest * log_losses(rows.scores, rows.y)
         # Rows that are alike are one row with all of their weight: repetition makes nobody surer.
         _, place = np.unique(rows.hashes, return_inverse=True)
         weights = np.bincount(place, rows.weights * largest)
@@ -225,5 +236,5 @@ def train_values(model: FittedModel, X: NDArray) -> NDArray:
     return model.scores(X)
 
 
-def silent(index: int, record: dict) -> None:
+def silent(index: int, record: dict, cores: Sequence[NDArray]) -> None:
     """Say nothing."""

@@ -25,8 +25,6 @@ _FIRST_RANK = 4
 _RUNG_SWEEPS, _LAST_SWEEPS = 2, 2
 # Rounds over groups of columns: each waits for what the others say.
 _LAST_ROUNDS = 4
-# Curvature of the squared loss in units of that of the logistic loss at a score of 0.
-_LOGISTIC_SHARE = 8.0
 _ALPHA_STEP, _MOST_ALPHA_STEPS = sqrt(10.0), 8
 # Fewer held-out rows than these must speak clearly.
 _WEAK_EVIDENCE = 500
@@ -43,8 +41,9 @@ class _Path:
         self.maps = task.maker(trial.kind, trial.bandwidth)
         # The alpha of a trial is for the squared loss, on the rows of the sample.
         self.alpha = trial.alpha * task.share
-        if wishes.alpha == "auto" and not get_loss(wishes.loss).quadratic:
-            self.alpha /= _LOGISTIC_SHARE
+        if wishes.alpha == "auto":
+            noise = trial.error / float(np.mean(task.sizes)) ** 2
+            self.alpha *= get_loss(wishes.loss).alpha_share(noise, task.guides[0].steepness)
         sweeps = _RUNG_SWEEPS if wishes.max_sweeps == "auto" else wishes.max_sweeps
         plan = wishes.plan(self.maps.dims, alpha=self.alpha, init="linear", max_sweeps=sweeps)
         sizes = task.sizes if task.guides is task.targets or not task.rows.classify else np.ones(len(task.targets))
@@ -165,7 +164,8 @@ def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
     if wishes.init == "auto":
         starts, settings["init"] = rung.trains[0], "given"
         if wishes.max_sweeps == "auto":
-            settings["max_sweeps"] = _LAST_SWEEPS if parts is None else _LAST_ROUNDS
+            usual = _LAST_SWEEPS if parts is None else _LAST_ROUNDS
+            settings["max_sweeps"] = wishes.n_sweeps if wishes.patience else usual
     return task.conclude(path.trial, maps, wishes.plan(maps.dims, **settings), starts, held_out, parts)
 
 

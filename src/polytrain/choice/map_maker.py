@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from polytrain.learning.parts import Part
 from polytrain.maps import ColumnSummary, MapList, MapSettings, fit_map, map_kind
 
-__all__ = ["AUTO", "MapMaker"]
+__all__ = ["AUTO", "GivenMaps", "MapMaker"]
 
 #: The basis of columns that leave the choice to the fit.
 AUTO = "auto"
@@ -96,6 +96,36 @@ class MapMaker:
             MapSettings(str(kind) if basis == AUTO else basis, degree, *common)
             for basis, degree in zip(self._bases, self._degrees, strict=True)
         ]
+
+
+class GivenMaps(MapMaker):
+    """Makes nothing: the maps are those of somebody else.
+
+    Examples
+    --------
+    >>> from polytrain.choice.map_maker import GivenMaps
+    >>> from polytrain.maps import MapList, PolynomialMap
+    >>> maps = MapList([PolynomialMap("power", 3)])
+    >>> GivenMaps(maps)(None, None) is maps
+    True
+    """
+
+    def __init__(self, maps: MapList, parts: Sequence[Part] | None = None) -> None:
+        self._maps, self.parts = maps, parts
+        self.is_free = self.has_bandwidth = self.has_ties = self.has_repeats = False
+        self.n_columns = len(maps)
+
+    def __call__(self, kind: str | None, bandwidth: float | None) -> MapList:
+        """The maps."""
+        return self._maps
+
+    def plain(self, kind: str | None) -> MapList:
+        """The maps."""
+        return self._maps
+
+    def factors(self, kind: str | None, bandwidth: float | None) -> list[NDArray]:
+        """Nothing changes."""
+        return [np.ones(n) for n in self._maps.dims]
 
 
 def _is_tied(column: ColumnSummary) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from polytrain.choice.map_maker import MapMaker
+from polytrain.choice.map_maker import GivenMaps, MapMaker
 from polytrain.choice.maps import ALPHAS, LARGEST_BANDWIDTH, LEAST_BANDWIDTH, ChoiceRows, MapTrial
 from polytrain.choice.result import Choice, HeldOut, Tried
 from polytrain.choice.wishes import Wishes
@@ -54,6 +54,8 @@ class Task:
     def maker(self) -> MapMaker:
         """Makes maps."""
         wishes = self.wishes
+        if wishes.maps is not None:
+            return GivenMaps(wishes.maps, self.parts)
         return MapMaker(wishes.bases, wishes.degrees, wishes.scale, self._columns, self.parts)
 
     def _columns(self, with_values: bool) -> list[ColumnSummary]:

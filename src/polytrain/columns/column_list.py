@@ -35,7 +35,9 @@ def needs_encoding(X: Any, categorical_features: Any) -> bool:
     -------
     bool
         For a frame, whether any column holds other things than NumPy's numbers (text, categories, True and False,
-        dates, durations, missing values other than NaN); for all, whether `categorical_features` names any column.
+        dates, durations, missing values other than NaN); for an array of objects, which is what scikit-learn's
+        ensembles make of a frame, whether any of them is no number; for all, whether `categorical_features` names any
+        column.
 
     Examples
     --------
@@ -48,8 +50,23 @@ def needs_encoding(X: Any, categorical_features: Any) -> bool:
     True
     >>> needs_encoding(np.zeros((3, 2)), [1])
     True
+    >>> needs_encoding(np.array([["red", 1.5]], dtype=object), "from_dtype")
+    True
     """
-    return names_something(categorical_features) or (is_frame(X) and not is_plain_frame(X))
+    if names_something(categorical_features):
+        return True
+    return not is_plain_frame(X) if is_frame(X) else _holds_other_objects(X)
+
+
+def _holds_other_objects(X: Any) -> bool:
+    """Whether X is an array of objects that are not all numbers, or texts of numbers."""
+    if not (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2):
+        return False
+    try:
+        X.astype(np.float64)
+    except (TypeError, ValueError):
+        return True
+    return False
 
 
 @dataclass(frozen=True)

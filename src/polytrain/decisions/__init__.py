@@ -9,11 +9,23 @@ from polytrain.decisions.binary_code import BinaryCode
 from polytrain.decisions.decision import Decision
 from polytrain.decisions.one_vs_one import OneVsOne
 from polytrain.decisions.one_vs_rest import OneVsRest
+from polytrain.decisions.softmax import Softmax
 from polytrain.decisions.two_classes import TwoClasses
 
-__all__ = ["BinaryCode", "Decision", "OneVsOne", "OneVsRest", "TwoClasses", "decision_names", "get_decision"]
+__all__ = [
+    "BinaryCode",
+    "Decision",
+    "OneVsOne",
+    "OneVsRest",
+    "Softmax",
+    "TwoClasses",
+    "decision_names",
+    "get_decision",
+]
 
 _DECISIONS: dict[str, Decision] = {decision.name: decision for decision in (OneVsRest(), OneVsOne(), BinaryCode())}
+# What comes with a loss, rather than by name.
+_OTHERS: dict[str, Decision] = {Softmax.name: Softmax()}
 
 
 def decision_names() -> list[str]:
@@ -39,8 +51,9 @@ def get_decision(name: str, n_classes: int) -> Decision:
     >>> get_decision("one-vs-one", 2)
     TwoClasses()
     """
-    if n_classes == 2 and name in (*_DECISIONS, TwoClasses.name):
+    known = {**_DECISIONS, **_OTHERS}
+    if n_classes == 2 and name in (*known, TwoClasses.name):
         return TwoClasses()
-    if name not in _DECISIONS:
+    if name not in known:
         raise ValueError(f"decision must be one of {list(_DECISIONS)}, got {name!r}.")
-    return _DECISIONS[name]
+    return known[name]

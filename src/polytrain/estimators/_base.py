@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, contextmanager
+from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from pathlib import Path
@@ -21,52 +22,36 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polytrain.checks import COMPUTE_DTYPES, validate_rows
 from polytrain.choice import Choice, Chosen, MapMaker, Wishes, choose
+from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._lazy import map_blocks
-from polytrain.estimators._parameters import given_starts, make_wishes
+from polytrain.estimators._learning import Goal, Learning
+from polytrain.estimators._parameters import check_fraction, check_nonnegative, given_starts, make_wishes
+from polytrain.estimators._streaming import Stream, go_on
+from polytrain.learning.losses import get_loss
 from polytrain.learning.sweep import STOP_REASONS
-from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult
+from polytrain.learning.trainer import TrainJob, TrainResult
 from polytrain.maps import MapList, basis_names, map_kind
 from polytrain.models import FittedModel
-from polytrain.progress import ChoiceProgress, SweepProgress
-from polytrain.rows import Rows, Summary, is_dask, is_dask_frame
-from polytrain.rows.backfitting import Backfitting
+from polytrain.progress import ChoiceProgress
+from polytrain.rows import Rows, is_dask, is_dask_frame, open_fit
+from polytrain.rows.summary import RawRows
 from polytrain.rows.targets import Target
+from polytrain.rows.validation import given_validation, hold_out
 from polytrain.tensor import TensorTrain
 
-__all__ = ["Goal", "TrainModel"]
+__all__ = ["TrainModel"]
+
+# Entries of a record that are losses.
+_LOSSES = ("loss", "objective", "decrease", "validation_loss")
 
 
-@dataclass(frozen=True)
-class Goal:
-    """What a fit is to learn.
-
-    Attributes
-    ----------
-    targets : sequence of Target
-        One per train.
-    guides : sequence of Target
-        What maps are chosen by, see `polytrain.choice.choose`.
-    ends : dict
-        What becomes of the scores: arguments of ``FittedModel.make``.
-    """
-
-    targets: Sequence[Target]
-    guides: Sequence[Target]
-    ends: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def sizes(self) -> NDArray:
-        """What the targets of each train were divided by."""
-        return np.broadcast_to(self.ends.get("size", 1.0), len(self.targets))
-
-
-def _rescaled(record: dict, target_size: float) -> dict:
-    """Bring the squared losses of a record from divided targets back to the original units."""
+def _rescaled(record: dict, target_size: float, degree: int) -> dict:
+    """Bring the losses of a record from divided targets back to the original units."""
     if target_size == 1.0:
         return record
-    losses = {key: record[key] * target_size * target_size for key in ("loss", "objective", "decrease")}
-    return {**record, **losses}
+    unit = target_size**degree
+    return {**record, **{key: record[key] * unit for key in _LOSSES if key in record}}
 
 
 def _divided(trains: Sequence[Sequence[NDArray]], sizes: NDArray) -> list[list[NDArray]]:
@@ -86,7 +71,7 @@ def _remedy_for_overflow(n_features: int) -> Iterator[None]:
         ) from error
 
 
-class TrainModel(BaseEstimator, ABC):
+class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
     """Base of the estimators. Subclasses define their parameters and turn targets into problems."""
 
     model_: FittedModel
@@ -107,45 +92,86 @@ class TrainModel(BaseEstimator, ABC):
         return self.model_.n_parameters
 
     @abstractmethod
-    def _goal(self, summary: Summary, loss: str) -> Goal:
+    def _goal(self, rows: Rows, loss: str) -> Goal:
         """Check targets and say what is to be learned."""
 
-    def _fit_rows(self, rows: Rows, loss: str, alpha: Any) -> None:
+    def _fit_rows(
+        self, rows: Rows, loss: str, alpha: Any, validation: Rows | None = None, maps: MapList | None = None
+    ) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""
         summary, calibrate = rows.summary, self._calibrates
-        goal = self._goal(summary, loss)
+        goal, callbacks = self._goal(rows, loss), FitCallbacks(self)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
-        wishes = make_wishes(self.get_params(deep=False), summary.n_features, loss, alpha, rows.is_category)
-        wishes = replace(wishes, groups=self._groups(rows))
-        self._check_missing(rows, wishes.bases)
+        wishes = make_wishes(
+            self.get_params(deep=False),
+            summary.n_features,
+            loss,
+            alpha,
+            rows.is_category,
+            stops_early=validation is not None,
+            joint=self._is_joint,
+        )
+        wishes = replace(wishes, groups=self._groups(rows, validation is not None))
+        if maps is None:
+            self._check_missing(rows, wishes.bases)
+        else:
+            wishes = replace(wishes, maps=_checked_maps(maps, summary.n_features))
         with _remedy_for_overflow(summary.n_features):
             choice = self._last_choice(rows, wishes) if self._is_warm else self._choose(wishes, rows, goal, seeds)
-            if choice.parts is None:
-                results = self._learn(rows, choice.plan, choice.maps, goal, self._jobs(choice, goal, seeds))
-            else:
-                results = self._learn_sums(rows, choice, goal, seeds)
-        trains = [result.cores for result in results]
-        ends = goal.ends
-        if calibrate:
-            ends = {**ends, **self._calibrated(goal, choice)}
-        self.model_ = FittedModel.make(
-            loss, choice.maps, trains, feature_names=rows.feature_names, columns=rows.columns_of_any_type, **ends
-        )
-        self.plan_, self.choice_ = choice.plan, Chosen.of(choice)
-        self.history_ = [
-            {"train": index, **_rescaled(record, float(size))}
-            for index, (result, size) in enumerate(zip(results, goal.sizes, strict=True))
-            for record in result.history
-        ]
-        self.n_iter_ = max(len(result.history) for result in results)
-        self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
+            ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
+            if calibrate:
+                ends |= self._calibrated(goal, choice)
+
+            def make(*trains: Sequence[NDArray]) -> FittedModel:
+                return FittedModel.make(loss, choice.maps, trains, **ends)
+
+            callbacks.begin(lambda cores: {"model_": make(cores)} if len(goal.targets) == 1 else None)
+            sizes, degree = goal.sizes, get_loss(loss).degree
+
+            def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
+                return callbacks.sweep_done(train, _rescaled(record, float(sizes[train]), degree), cores)
+
+            settings = self.n_jobs, int(self.verbose), watch, choice.parts
+            learning = Learning(rows, validation, choice.maps, goal, *settings)
+            results, plan = learning.run(choice.plan, self._jobs(choice, goal, seeds))
+        self.model_ = replace(make(*(result.cores for result in results)), loss=plan.loss)
+        self.plan_, self.choice_ = plan, Chosen.of(choice)
+        self._remember_sweeps(results, goal.sizes)
+        self.stream_ = Stream(float(summary.n_rows), float(summary.n_rows))
         self.n_features_in_ = self.model_.n_columns
         if rows.column_names is not None:
             self.feature_names_in_ = np.asarray(rows.column_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+        callbacks.end(lambda: {"model_": self.model_})
 
-    def _groups(self, rows: Rows) -> tuple[tuple[int, ...], ...] | None:
+    def _remember_sweeps(self, results: Sequence[TrainResult], sizes: NDArray) -> None:
+        """Store what is to be known about the sweeps."""
+        degree = get_loss(self.plan_.loss).degree
+        self.history_ = [
+            {"train": index, **_rescaled(record, float(size), degree)}
+            for index, (result, size) in enumerate(zip(results, sizes, strict=True))
+            for record in result.history
+        ]
+        self.n_iter_ = max(len(result.history) for result in results)
+        self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
+
+    def _open(self, X: Any, y: Any, sample_weight: Any, loss: str | None) -> AbstractContextManager[Rows]:
+        """Open what is given to a fit; ``loss`` is that of a regression."""
+        settings = {"max_memory": self.max_memory, "categorical_features": self.categorical_features}
+        return open_fit(self, X, y, sample_weight, loss=loss, **settings)
+
+    def _split(
+        self, rows: Rows, loss: str, X_val: Any = None, y_val: Any = None, sample_weight_val: Any = None
+    ) -> tuple[Rows, Rows | None]:
+        """Rows to learn from, and those that say when to stop, if there are to be any."""
+        if X_val is not None:
+            return rows, given_validation(rows, X_val, y_val, sample_weight_val, None if rows.classify else loss)
+        if not self.early_stopping:
+            return rows, None
+        return hold_out(rows, check_fraction("validation_fraction", self.validation_fraction))
+
+    def _groups(self, rows: Rows, stops_early: bool) -> tuple[tuple[int, ...], ...] | None:
         """Which features may act together; None for all."""
         columns = rows.columns_of_any_type
         n_columns, sources = rows.summary.n_features, None
@@ -153,7 +179,7 @@ class TrainModel(BaseEstimator, ABC):
             n_columns, sources = columns.n_columns, columns.sources.tolist()
         groups = allowed_groups(self.interaction_cst, n_columns, rows.column_names, sources)
         if groups is not None:
-            check_no_conflict(self.get_params(deep=False), self._is_warm)
+            check_no_conflict(self.get_params(deep=False), self._is_warm, stops_early)
         return groups
 
     def _choose(self, wishes: Wishes, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
@@ -161,6 +187,54 @@ class TrainModel(BaseEstimator, ABC):
             choice = choose(wishes, rows, goal.targets, goal.guides, seeds, self.n_jobs, self._calibrates)
             progress.chosen(choice.reasons, Chosen.of(choice).table())
         return choice
+
+    #: Whether trains are learned together.
+    _is_joint = False
+
+    def _learn_on(self, rows: RawRows, mass: float, targets: Sequence[Target]) -> None:
+        """Learn from one more block of rows, whose weights sum to a mass; see `polytrain.estimators._streaming`."""
+        forgetting = self._check_forgetting()
+        model, stream = self.model_, deepcopy(self.stream_)
+        rows = replace(rows, weights=rows.weights * (mass / rows.weights.sum())).filled()
+        rng = np.random.default_rng([stream.n_blocks, *self._entropy()])
+        plan = self.plan_
+        if isinstance(self.alpha, str):  # it was chosen for the first rows; noise does not shrink with more of them
+            plan = replace(plan, alpha=self.choice_.alpha * stream.first / (stream.seen + mass))
+        if self._calibrates:
+            stream.remember_scores(model.values(rows.X), rows.y)
+        seeds = rng.integers(np.iinfo(np.int32).max, size=len(targets)).tolist()
+        with _remedy_for_overflow(model.n_features):
+            results = go_on(model, plan, targets, rows, stream, seeds)
+        model = model.with_trains([result.cores for result in results])
+        stream.remember(rows, forgetting, rng)
+        if self._calibrates:
+            model = self._recalibrated(model, stream, targets)
+        self.model_, self.plan_, self.stream_ = model, plan, stream
+        self._remember_sweeps(results, model.size if model.classes is None else np.ones(len(results)))
+
+    def _begin_stream(self, rows: RawRows, mass: float) -> None:
+        """Take the first block into the memory."""
+        rows = replace(rows, weights=rows.weights * (mass / rows.weights.sum())).filled()
+        self.stream_ = Stream(0.0, mass)
+        self.stream_.remember(rows, self._check_forgetting(), np.random.default_rng([0, *self._entropy()]))
+
+    def _entropy(self) -> tuple[int, ...]:
+        return (int(self.random_state),) if isinstance(self.random_state, Integral) else ()
+
+    def _check_forgetting(self) -> float:
+        if self.interaction_cst is not None:
+            raise ValueError(
+                f"interaction_cst={self.interaction_cst!r:.60} needs all rows at once: sweeps over one more block "
+                "would let any columns interact. Use fit, or set interaction_cst=None."
+            )
+        forgetting = check_nonnegative("forgetting", self.forgetting)
+        if forgetting >= 1.0:
+            raise ValueError(f"forgetting must be less than 1, got {self.forgetting!r}.")
+        return forgetting
+
+    def _recalibrated(self, model: FittedModel, stream: Stream, targets: Sequence[Target]) -> FittedModel:
+        """The model with what becomes of its scores brought up to date."""
+        return model
 
     @property
     def _calibrates(self) -> bool:
@@ -184,6 +258,11 @@ class TrainModel(BaseEstimator, ABC):
     def _last_choice(self, rows: Rows, wishes: Wishes) -> Choice:
         """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in."""
         kept, before = self.model_.maps, self.plan_
+        if rows.columns_of_any_type != self.model_.columns:
+            raise ValueError(
+                "warm_start=True, but the columns of these rows have other types or levels than those of the last fit. "
+                "Keep them, or set warm_start=False."
+            )
         open_now = replace(wishes, alpha=before.alpha if wishes.alpha == "auto" else wishes.alpha)
         if wishes.rank == "auto":
             open_now = replace(open_now, rank=list(before.ranks[1:-1]) or 1)
@@ -209,27 +288,6 @@ class TrainModel(BaseEstimator, ABC):
         starts = self._starts(choice, goal)
         return [TrainJob(*job) for job in zip(seeds, starts, self._checkpoints(n_trains), strict=True)]
 
-    def _learn(
-        self, rows: Rows, plan: TrainPlan, maps: MapList, goal: Goal, jobs: Sequence[TrainJob]
-    ) -> list[TrainResult]:
-        results: list[TrainResult] = []
-        with SweepProgress(len(jobs), plan.max_sweeps, int(self.verbose)) as progress:
-            for result in rows.place(maps).learn(plan, goal.targets, jobs, self.n_jobs, progress.sweep_done):
-                results.append(result)
-                progress.train_done(len(results) - 1)
-        return results
-
-    def _learn_sums(self, rows: Rows, choice: Choice, goal: Goal, seeds: Sequence[int]) -> list[TrainResult]:
-        """Learn sums of trains over groups of columns, and write each of them as one train."""
-        plan, parts, n_trains = choice.plan, choice.parts or (), len(goal.targets)
-        with SweepProgress(n_trains, plan.max_sweeps, int(self.verbose)) as progress:
-            job = Backfitting(rows.place(choice.maps), choice.maps, parts, plan, goal.targets, seeds, self.n_jobs)
-            starts: Sequence[Any] = [None] * n_trains if choice.starts is None else choice.starts
-            found = job.learn(starts, progress.sweep_done)
-            for index in range(n_trains):
-                progress.train_done(index)
-        return found.joined(parts, plan.dims)
-
     def _starts(self, choice: Choice, goal: Goal) -> Sequence[Any]:
         """Cores to start from, one entry per train; None where the plan's start is to be used."""
         n_trains = len(goal.targets)
@@ -253,6 +311,11 @@ class TrainModel(BaseEstimator, ABC):
         folder = getattr(self, "checkpoint", None)
         if folder is None:
             return [None] * n_trains
+        if getattr(self, "early_stopping", False):
+            raise ValueError(
+                "checkpoint and early_stopping=True exclude each other: the file keeps the last state of a train, and "
+                "not its best one. Set one of them to its default."
+            )
         if not isinstance(self.random_state, Integral):
             raise ValueError(
                 f"checkpoint needs an integer random_state, got {self.random_state!r}: "
@@ -327,6 +390,14 @@ class TrainModel(BaseEstimator, ABC):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def _checked_maps(maps: Any, n_features: int) -> MapList:
+    if not isinstance(maps, MapList):
+        raise TypeError(f"maps must be those of a fitted model, such as model.maps_, got {type(maps).__name__}.")
+    if len(maps) != n_features:
+        raise ValueError(f"maps are about {len(maps)} features, but X has {n_features}.")
+    return maps
 
 
 def _looks(maps: MapList) -> list[tuple[str, str, int, bool]]:

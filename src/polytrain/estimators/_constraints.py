@@ -123,7 +123,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def check_no_conflict(parameters: dict[str, Any], is_warm: bool) -> None:
+def check_no_conflict(parameters: dict[str, Any], is_warm: bool, stops_early: bool) -> None:
     """Refuse parameters that speak of one train, where a fit learns a sum of trains over groups of columns."""
     rank, init = parameters["rank"], parameters["init"]
     if isinstance(rank, Sequence | np.ndarray) and not isinstance(rank, str):
@@ -135,6 +135,16 @@ def check_no_conflict(parameters: dict[str, Any], is_warm: bool) -> None:
         raise ValueError(
             f"init must be 'auto' or 'linear' with interaction_cst, got {_shown(init)}: a given train may have "
             "interactions that are not allowed."
+        )
+    if parameters["loss"] == "multinomial":
+        raise ValueError(
+            "loss='multinomial' learns the trains of all classes together, which interaction_cst does not know. Use "
+            "loss='auto' or 'logistic'."
+        )
+    if stops_early:
+        raise ValueError(
+            "interaction_cst knows no validation rows: groups are learned in rounds until tol or max_sweeps. Set "
+            "early_stopping=False, and leave X_val out."
         )
     if is_warm:
         raise ValueError(

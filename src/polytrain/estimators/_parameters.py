@@ -19,6 +19,7 @@ from polytrain.tensor import TensorTrain
 __all__ = [
     "check_choice",
     "check_count",
+    "check_fraction",
     "check_loss",
     "check_map_parameters",
     "check_nonnegative",
@@ -46,6 +47,13 @@ def check_nonnegative(name: str, value: Any) -> float:
     """Return ``value`` as a finite float that is not negative."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
         raise ValueError(f"{name} must be a finite number that is not negative, got {value!r}.")
+    return float(value)
+
+
+def check_fraction(name: str, value: Any) -> float:
+    """Return ``value`` as a float between 0 and 1, without these."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 < float(value) < 1:
+        raise ValueError(f"{name} must be a number between 0 and 1, without these, got {value!r}.")
     return float(value)
 
 
@@ -115,17 +123,23 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
 
 
-def check_loss(loss: Any, task: str) -> str:
-    """Return the name of a loss that is there for this task."""
+def check_loss(loss: Any, task: str, parameters: dict[str, Any] | None = None) -> str:
+    """Return the ``spec`` of a loss that is there for this task, with what an estimator's parameters say about it."""
     if not isinstance(loss, str):
         raise ValueError(f"loss must be a name such as {' or '.join(map(repr, loss_names(task)))}, got {loss!r}.")
     if loss not in loss_names(task):
         raise ValueError(f"loss must be one of {sorted(loss_names(task))}, got {loss!r}.")
-    return get_loss(loss).name
+    return get_loss(loss).tuned(parameters or {}).spec
 
 
 def make_wishes(
-    parameters: dict[str, Any], n_features: int, loss: str, alpha: Any, is_category: NDArray | None = None
+    parameters: dict[str, Any],
+    n_features: int,
+    loss: str,
+    alpha: Any,
+    is_category: NDArray | None = None,
+    stops_early: bool = False,
+    joint: bool = False,
 ) -> Wishes:
     """Check an estimator's parameters and say what is wanted, and what is left open."""
     degrees, bases = check_map_parameters(parameters, n_features, is_category)
@@ -140,6 +154,7 @@ def make_wishes(
     elif not isinstance(parameters["init"], TensorTrain) and not _is_sequence(parameters["init"]):
         raise ValueError(_WRONG_INIT.format(parameters["init"]))
     sweeps, bandwidth = parameters["max_sweeps"], parameters["bandwidth"]
+    patience = check_count("n_iter_no_change", parameters.get("n_iter_no_change", 1), 1)
     return Wishes(
         bases=bases,
         degrees=degrees,
@@ -153,6 +168,8 @@ def make_wishes(
         solver=parameters["solver"],
         tol=check_nonnegative("tol", parameters["tol"]),
         sampling=parameters["sampling"],
+        patience=patience if stops_early else 0,
+        joint=joint,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import update_wrapper
 from types import MethodType
 from typing import Any
@@ -11,18 +12,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import validate_data
 
-from polytrain.checks import check_weight_range
-from polytrain.choice import Choice, fit_log_odds
-from polytrain.decisions import Decision, OneVsRest, decision_names, get_decision
-from polytrain.estimators._base import Goal, TrainModel
+from polytrain.checks import check_mass, check_weight_range
+from polytrain.choice import Choice, fit_log_odds, fit_softmax
+from polytrain.decisions import Decision, OneVsRest, Softmax, decision_names, get_decision
+from polytrain.estimators._base import TrainModel
+from polytrain.estimators._callbacks import with_callbacks
+from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_choice, check_loss
+from polytrain.estimators._streaming import Stream
 from polytrain.learning.losses import get_loss, loss_names
+from polytrain.maps import MapList
 from polytrain.models import FittedModel
-from polytrain.rows import ClassTarget, Summary, open_fit
+from polytrain.rows import ClassTarget, Rows
+from polytrain.rows.targets import Target
+from polytrain.rows.validation import Known
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainClassifier", "check_two_classes", "learning_loss"]
+
+
+# The loss whose trains are learned together.
+_JOINT = "multinomial"
+# Rows of a stream that calibrate probabilities anew.
+_ENOUGH_SCORES = 200
 
 
 class _NeedsLogOdds:
@@ -41,7 +55,7 @@ class _NeedsLogOdds:
         if not _has_log_odds(model):
             raise AttributeError(
                 f"{type(model).__name__} has no {self._function.__name__} with loss={model.loss!r}: its scores are not "
-                "log-odds. Use loss='auto' or 'logistic', or wrap the model in "
+                "log-odds. Use loss='auto', 'logistic' or 'multinomial', or wrap the model in "
                 "sklearn.calibration.CalibratedClassifierCV."
             )
         return MethodType(self._function, model)
@@ -66,10 +80,12 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
     Parameters
     ----------
-    loss : {"auto", "squared", "logistic"}, default="auto"
+    loss : {"auto", "squared", "logistic", "multinomial", "squared_hinge"}, default="auto"
         "auto" learns with the squared loss, and turns scores into log-odds by a logistic regression on rows that were
         left out, so that there are probabilities. "squared" is the paper's TTLS, with scores as they are, "logistic"
-        its TTLR.
+        its TTLR. "multinomial" learns the trains of all classes together, so that a softmax of their scores fits the
+        labels: better probabilities of more than two classes, and slower. "squared_hinge" is that of support vector
+        machines; its scores say nothing about probabilities.
     basis : str or sequence of str, default="auto"
         Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
         values of the features: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may
@@ -113,6 +129,13 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Largest number of one-way sweeps. 0 keeps the start. "auto" is 4, or fewer from a good start.
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
+    early_stopping : bool, default=False
+        Hold ``validation_fraction`` of the rows out, stop once sweeps no longer lower their loss, and keep the train
+        with the lowest. ``max_sweeps="auto"`` is 20 then.
+    validation_fraction : float, default=0.1
+        Part of the rows that are held out; equal rows stay together.
+    n_iter_no_change : int, default=2
+        How many sweeps must pass without a lower loss of the validation rows.
     sampling : {"auto"} or None, default="auto"
         "auto" shows samples to the first sweeps where there are at least 4096 different rows: an eighth of them, a
         quarter, a half, but always enough for the size of the cores. The last sweep always sees all. None shows all
@@ -128,6 +151,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Weights of the classes; "balanced" makes all classes weigh the same in total.
     warm_start : bool, default=False
         Start from the trains of the last fit, in the maps that they were learned in, with their ranges and bandwidth.
+    forgetting : float, default=0.0
+        Part of the weight of all earlier rows that `partial_fit` forgets with every block: 0 for none, 0.1 for blocks
+        of which the last ten or so count.
     random_state : int, RandomState instance or None, default=None
         Randomness of the start and of the rows that the first sweeps see.
     n_jobs : int or None, default=None
@@ -148,14 +174,18 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     trains_ : list of TensorTrain
         The learned coefficients, in terms of the functions of the maps.
     history_ : list of dict
-        One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds. Loss and
-        objective are means over the ``n_rows`` rows that the sweep saw. Empty if the start needed no sweep.
+        One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds, and
+        validation_loss where there are validation rows. Loss and objective are means over the ``n_rows`` rows that
+        the sweep saw. Empty if the start needed no sweep.
     n_iter_ : int
         Sweeps of the train that took most.
     stop_reason_ : str
-        "tolerance" if all trains met ``tol``, else "max_sweeps", or "rounding" if a sweep had to be undone.
+        "tolerance" if all trains met ``tol``, "validation" if rows that were held out said so, else "max_sweeps",
+        "stopped" if a callback did, or "rounding" if a sweep had to be undone.
     n_parameters_ : int
         Stored coefficients.
+    stream_ : Stream
+        What `partial_fit` knows of the past besides the model: how much it weighs, and a memory of some rows.
     maps_ : MapList
         The map of every feature: its functions, and its range in the training rows.
     model_ : FittedModel
@@ -212,11 +242,15 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         solver: str = "auto",
         max_sweeps: str | int = "auto",
         tol: float = 1e-3,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 2,
         sampling: str | None = "auto",
         max_memory: int | str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         class_weight: Mapping | str | None = None,
         warm_start: bool = False,
+        forgetting: float = 0.0,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -235,17 +269,29 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         self.solver = solver
         self.max_sweeps = max_sweeps
         self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.sampling = sampling
         self.max_memory = max_memory
         self.checkpoint = checkpoint
         self.class_weight = class_weight
         self.warm_start = warm_start
+        self.forgetting = forgetting
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @with_callbacks
     def fit(
-        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: ArrayLike | None = None,
+        y_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | None = None,
     ) -> TensorTrainClassifier:
         """Learn from rows and labels.
 
@@ -260,6 +306,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             Labels of any type; None with a source.
         sample_weight : array-like of shape (n_samples,), optional
             Weights. A weight of zero is the same as leaving the row out.
+        X_val, y_val, sample_weight_val : array-like, optional
+            Rows that are not learned from and say when to stop, whether ``early_stopping`` is set or not.
 
         Returns
         -------
@@ -267,17 +315,94 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             The fitted estimator.
         """
         loss = learning_loss(self.loss)
-        with open_fit(
-            self,
-            X,
-            y,
-            sample_weight,
-            loss=None,
-            max_memory=self.max_memory,
-            categorical_features=self.categorical_features,
-        ) as rows:
-            self._fit_rows(rows, loss, self.alpha)
+        with self._open(X, y, sample_weight, None) as rows:
+            learned, validation = self._split(rows, loss, X_val, y_val, sample_weight_val)
+            self._fit_rows(learned, loss, self.alpha, validation)
         return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        maps: MapList | None = None,
+    ) -> TensorTrainClassifier:
+        """Learn from one more block of rows.
+
+        The first block is learned from as by `fit`, which also settles everything that is left open: maps with their
+        ranges, ranks and regularisation. Let it be typical, or call `fit` with typical rows first. For every later
+        block the past is a quadratic around the last model, see the guide "Streams". Probabilities are calibrated
+        anew, by rows that were scored before they were learned from.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Labels.
+        classes : array-like of shape (n_classes,), optional
+            All labels that will ever come. Needed at the first call; later it may be left out.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights; unlike those of `fit`, all of them count in units of a row.
+        maps : MapList, optional
+            Maps for the first block, such as ``maps_`` of another model, instead of those that it would settle.
+
+        Returns
+        -------
+        TensorTrainClassifier
+            The fitted estimator.
+        """
+        loss = learning_loss(self.loss)
+        self._check_forgetting()
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} needs all rows at once; give partial_fit a dict of weights."
+            )
+        first = not hasattr(self, "model_")
+        if first:
+            self._fit_first(X, y, classes, sample_weight, loss, maps)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={np.unique(classes).tolist()} is not what the first call of partial_fit, or fit, was given: "
+                f"{self.classes_.tolist()}."
+            )
+        model = self.model_
+        validate_data(self, X, reset=False, skip_check_array=True)
+        known = Known(model.columns, model.n_features, self.classes_, None)
+        rows = known.check(X, y, sample_weight, None, ("X", "y"))
+        rows = replace(rows, y=np.searchsorted(self.classes_, rows.y))
+        mass = check_mass(sample_weight, len(rows.X))
+        if first:
+            self._begin_stream(rows, mass)
+            return self
+        factors = self._class_weights(self.classes_, np.ones(len(self.classes_)))
+        self._learn_on(rows, mass, [ClassTarget(code, factors) for code in self.decision_.code(len(self.classes_))])
+        return self
+
+    def _fit_first(self, X: Any, y: Any, classes: Any, sample_weight: Any, loss: str, maps: MapList | None) -> None:
+        """Fit to the first block, which need not have all classes."""
+        if classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever come.")
+        known = np.unique(classes)
+        with self._open(X, y, sample_weight, None) as rows:
+            summary = rows.summary
+            strange = [label for label in summary.labels.tolist() if label not in known]
+            if strange:
+                raise ValueError(f"y has labels that are not in classes: {strange}; classes are {known.tolist()}.")
+            weights = np.zeros(len(known))
+            weights[np.searchsorted(known, summary.labels)] = summary.label_weights
+            rows.__dict__["summary"] = replace(summary, labels=known, label_weights=weights)
+            self._fit_rows(rows, loss, self.alpha, maps=maps)
+
+    def _recalibrated(self, model: FittedModel, stream: Stream, targets: Sequence[Target]) -> FittedModel:
+        """Calibrate by the scores of the last rows, once there are enough of them."""
+        if stream.scores is None or len(stream.scores) < _ENOUGH_SCORES:
+            return model
+        labels = np.eye(len(self.classes_))[stream.labels]
+        found = self._fit_probabilities(stream.scores, labels, len(labels), targets, model.decision)
+        return replace(model, size=found["size"], shift=found["shift"])
 
     @property
     def classes_(self) -> NDArray:
@@ -289,9 +414,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """How the trains' scores become classes."""
         return self.model_.decision  # type: ignore[return-value]
 
-    def _goal(self, summary: Summary, loss: str) -> Goal:
+    def _goal(self, rows: Rows, loss: str) -> Goal:
         """Reduce the classes to binary problems."""
-        classes = summary.labels
+        summary, classes = rows.summary, rows.summary.labels
         decision = self._check_decision(classes)
         factors = self._class_weights(classes, summary.label_weights)
         if isinstance(self.class_weight, Mapping):
@@ -304,17 +429,30 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         return Goal(targets, guides, {"decision": decision, "classes": classes})
 
     @property
+    def _is_joint(self) -> bool:  # type: ignore[override]
+        return isinstance(self.loss, str) and self.loss == _JOINT
+
+    @property
     def _calibrates(self) -> bool:
         return self.loss == "auto"
 
     def _calibrated(self, goal: Goal, choice: Choice) -> dict[str, Any]:
-        """Turn the scores of every train into log-odds, by those of rows that were held out."""
+        """Turn scores into log-odds, or those of classes into logarithms of probabilities, by rows held out."""
         if choice.held_out is None:  # a warm start: the trains have changed little
             return {"size": self.model_.size, "shift": self.model_.shift, "calibrated": True}
-        scores, labels, n_rows = choice.held_out
-        codes, factors = zip(*(target.wanted(np.arange(labels.shape[1])) for target in goal.targets), strict=True)
+        return self._fit_probabilities(*choice.held_out, goal.targets, goal.ends["decision"])
+
+    @staticmethod
+    def _fit_probabilities(
+        scores: NDArray, labels: NDArray, n_rows: int, targets: Sequence[Target], decision: Any
+    ) -> dict[str, Any]:
+        """What becomes of the scores (N, n_trains) of rows with these weights at their labels (N, m)."""
+        codes, factors = zip(*(target.wanted(np.arange(labels.shape[1])) for target in targets), strict=True)
         weights = labels * np.max(factors, axis=0)  # those of the fit: a class may lack rows that were held out
         weights *= n_rows / weights.sum()
+        if isinstance(decision, Softmax):
+            size, shift = fit_softmax(scores, weights)
+            return {"size": size, "shift": shift, "calibrated": True}
         found = []
         for code, column in zip(codes, scores.T, strict=True):
             sides = [weights[:, code == sign].sum(axis=1) for sign in (1.0, -1.0)]
@@ -327,7 +465,13 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """Return the decision; classes and decision must fit it, and the last fit where there is a warm start."""
         check_choice("decision", self.decision, decision_names())
         check_two_classes(classes)
-        decision = get_decision(self.decision, len(classes))
+        if self._is_joint and self.decision != OneVsRest.name:
+            raise ValueError(
+                f"loss={_JOINT!r} learns one train per class, all of them together, so decision must be "
+                f"{OneVsRest.name!r}, got {self.decision!r}."
+            )
+        has_softmax = self._is_joint or (self._calibrates and self.decision == OneVsRest.name)
+        decision = get_decision(Softmax.name if has_softmax else self.decision, len(classes))
         if self._is_warm:
             same = np.array_equal(self.classes_, classes) and self.decision_.name == decision.name
             if not same:
@@ -423,9 +567,14 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
 
 def learning_loss(loss: Any) -> str:
-    """Return the loss that trains are learned with; "auto" is the squared loss, whose scores become log-odds then."""
+    """Return the loss that trains are learned with.
+
+    "auto" is the squared loss, whose scores become log-odds then, and "multinomial" the logistic one, given the others.
+    """
     if isinstance(loss, str) and loss == "auto":
         return "squared"
+    if isinstance(loss, str) and loss == _JOINT:
+        return "logistic"
     return check_loss(loss, "classification")
 
 

@@ -18,7 +18,7 @@ from polytrain.estimators._parameters import check_count, check_loss, check_nonn
 from polytrain.estimators.classifier import TensorTrainClassifier, check_two_classes, learning_loss
 from polytrain.estimators.regressor import TensorTrainRegressor
 from polytrain.learning.helpers import spread
-from polytrain.rows import Rows, open_fit
+from polytrain.rows import Rows
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainClassifierCV", "TensorTrainRegressorCV"]
@@ -53,15 +53,7 @@ class _AlphaSearch(TrainModel):
             The fitted estimator.
         """
         loss = self._loss()
-        with open_fit(
-            self,
-            X,
-            y,
-            sample_weight,
-            loss=None if self._classifies else loss,
-            max_memory=self.max_memory,
-            categorical_features=self.categorical_features,
-        ) as rows:
+        with self._open(X, y, sample_weight, None if self._classifies else loss) as rows:
             if self._classifies:
                 check_two_classes(rows.summary.labels)
             alphas = self._check_alphas()
@@ -74,6 +66,14 @@ class _AlphaSearch(TrainModel):
             self._fit_rows(rows, loss, alpha)
         self.errors_, self.mean_errors_, self.alphas_, self.alpha_ = errors, errors.mean(axis=1), alphas, alpha
         return self
+
+    @property
+    def partial_fit(self) -> Any:
+        """Not there: folds need all rows at once."""
+        raise AttributeError(
+            f"{type(self).__name__} has no partial_fit: it chooses alpha on folds of all rows. Use "
+            f"{'TensorTrainClassifier' if self._classifies else 'TensorTrainRegressor'}."
+        )
 
     @abstractmethod
     def _loss(self) -> str:
@@ -253,7 +253,9 @@ class TensorTrainRegressorCV(_AlphaSearch, TensorTrainRegressor):
         Regularisations to try.
     cv : int, cross-validation generator or iterable of splits, default=10
         Number of folds (no more than there are rows), or how to split.
-    loss, basis, rank, bandwidth, degree, scale, categorical_features, init, solver, max_sweeps, tol, sampling
+    loss, quantile, epsilon, basis, rank, bandwidth, degree, scale, categorical_features, init
+        See `TensorTrainRegressor`.
+    solver, max_sweeps, tol, sampling
         See `TensorTrainRegressor`.
     max_memory, warm_start, interaction_cst
         See `TensorTrainRegressor`.
@@ -287,6 +289,8 @@ class TensorTrainRegressorCV(_AlphaSearch, TensorTrainRegressor):
         alphas: Sequence[float] = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1),
         cv: Any = 10,
         loss: str = "squared",
+        quantile: float = 0.5,
+        epsilon: float = 1.35,
         basis: str | Sequence[str] = "power",
         rank: str | int | Sequence[int] = 8,
         bandwidth: str | float | None = None,
@@ -308,6 +312,8 @@ class TensorTrainRegressorCV(_AlphaSearch, TensorTrainRegressor):
         self.alphas = alphas
         self.cv = cv
         self.loss = loss
+        self.quantile = quantile
+        self.epsilon = epsilon
         self.basis = basis
         self.rank = rank
         self.bandwidth = bandwidth
@@ -327,7 +333,7 @@ class TensorTrainRegressorCV(_AlphaSearch, TensorTrainRegressor):
         self.verbose = verbose
 
     def _loss(self) -> str:
-        return check_loss(self.loss, "regression")
+        return check_loss(self.loss, "regression", self.get_params(deep=False))
 
 
 def _counts(used: NDArray, chosen: NDArray, n_rows: int) -> NDArray:

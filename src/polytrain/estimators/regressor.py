@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from polytrain.estimators._base import Goal, TrainModel
+from polytrain.checks import check_mass, check_weights
+from polytrain.estimators._base import TrainModel
+from polytrain.estimators._callbacks import with_callbacks
+from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_loss
-from polytrain.learning.losses import get_loss
+from polytrain.learning.losses import Loss, get_loss, loss_names, spread
+from polytrain.maps import MapList
 from polytrain.models import FittedModel
-from polytrain.rows import NumberTarget, Summary, open_fit
+from polytrain.rows import NumberTarget, Rows, is_dask
+from polytrain.rows.exposure import check_offset, to_rates
+from polytrain.rows.validation import Known
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainRegressor"]
+
+# Where outliers must not lead: maps are chosen by targets that are no further from their middle than so many spreads.
+_LARGEST_GUIDE = 5.0
+# A spread that is less than this part of the largest distance is that of targets most of which are the same.
+_LEAST_SPREAD = 1e-6
 
 
 class TensorTrainRegressor(RegressorMixin, TrainModel):
@@ -34,8 +47,14 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
 
     Parameters
     ----------
-    loss : {"squared"}, default="squared"
-        What a wrong prediction costs.
+    loss : {"squared", "absolute", "quantile", "huber", "poisson", "gamma"}, default="squared"
+        What a wrong prediction costs, and so what is predicted: the mean ("squared"), the median ("absolute"), a
+        ``quantile``, a mean that outliers hardly move ("huber"), or the mean of counts ("poisson") and of positive
+        numbers ("gamma"), whose logarithm the trains are then.
+    quantile : float, default=0.5
+        Which quantile is predicted, for ``loss="quantile"``: 0.9 is exceeded by one target in ten.
+    epsilon : float, default=1.35
+        For ``loss="huber"``: errors larger than so many standard deviations count by their size instead of its square.
     basis : str or sequence of str, default="auto"
         Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
         values of the features: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may
@@ -48,7 +67,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         sequence gives one rank per bond. Ranks are cut to what the dimensions allow.
     alpha : float or "auto", default="auto"
         Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
-        the weighted mean of the squared error.
+        the weighted mean of the loss.
     bandwidth : float, "auto" or None, default="auto"
         How much the functions of all columns may vary together, for bases that are no polynomials of ``degree``: small
         values let few columns act at once, large ones many. None is 1.
@@ -75,6 +94,13 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Largest number of one-way sweeps. 0 keeps the start. "auto" is 4, or fewer from a good start.
     tol : float, default=1e-3
         Sweeps stop once the objective changes by at most this part of its value over a sweep.
+    early_stopping : bool, default=False
+        Hold ``validation_fraction`` of the rows out, stop once sweeps no longer lower their loss, and keep the train
+        with the lowest. ``max_sweeps="auto"`` is 20 then.
+    validation_fraction : float, default=0.1
+        Part of the rows that are held out; equal rows stay together.
+    n_iter_no_change : int, default=2
+        How many sweeps must pass without a lower loss of the validation rows.
     sampling : {"auto"} or None, default="auto"
         "auto" shows samples to the first sweeps where there are at least 4096 different rows: an eighth of them, a
         quarter, a half, but always enough for the size of the cores. The last sweep always sees all. None shows all
@@ -88,6 +114,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         ``random_state`` (an integer) goes on from what is there and ends with the same model.
     warm_start : bool, default=False
         Start from the trains of the last fit, in the maps that they were learned in, with their ranges and bandwidth.
+    forgetting : float, default=0.0
+        Part of the weight of all earlier rows that `partial_fit` forgets with every block: 0 for none, 0.1 for blocks
+        of which the last ten or so count.
     random_state : int, RandomState instance or None, default=None
         Randomness of the start and of the rows that the first sweeps see.
     n_jobs : int or None, default=None
@@ -106,14 +135,18 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     choice_ : Chosen
         What was chosen and why, with the table of what was tried.
     history_ : list of dict
-        One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds. Loss and
-        objective are means over the ``n_rows`` rows that the sweep saw. Empty if the start needed no sweep.
+        One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds, and
+        validation_loss where there are validation rows. Loss and objective are means over the ``n_rows`` rows that
+        the sweep saw. Empty if the start needed no sweep.
     n_iter_ : int
         Sweeps of the train that took most.
     stop_reason_ : str
-        "tolerance" if all trains met ``tol``, else "max_sweeps", or "rounding" if a sweep had to be undone.
+        "tolerance" if all trains met ``tol``, "validation" if rows that were held out said so, else "max_sweeps",
+        "stopped" if a callback did, or "rounding" if a sweep had to be undone.
     n_parameters_ : int
         Stored coefficients.
+    stream_ : Stream
+        What `partial_fit` knows of the past besides the model: how much it weighs, and a memory of some rows.
     maps_ : MapList
         The map of every feature: its functions, and its range in the training rows.
     model_ : FittedModel
@@ -145,6 +178,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         self,
         *,
         loss: str = "squared",
+        quantile: float = 0.5,
+        epsilon: float = 1.35,
         basis: str | Sequence[str] = "auto",
         rank: str | int | Sequence[int] = "auto",
         alpha: str | float = "auto",
@@ -157,15 +192,21 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         solver: str = "auto",
         max_sweeps: str | int = "auto",
         tol: float = 1e-3,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 2,
         sampling: str | None = "auto",
         max_memory: int | str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         warm_start: bool = False,
+        forgetting: float = 0.0,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
+        self.quantile = quantile
+        self.epsilon = epsilon
         self.basis = basis
         self.rank = rank
         self.alpha = alpha
@@ -178,16 +219,30 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         self.solver = solver
         self.max_sweeps = max_sweeps
         self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.sampling = sampling
         self.max_memory = max_memory
         self.checkpoint = checkpoint
         self.warm_start = warm_start
+        self.forgetting = forgetting
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @with_callbacks
     def fit(
-        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        *,
+        X_val: ArrayLike | None = None,
+        y_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | None = None,
+        offset_val: ArrayLike | None = None,
     ) -> TensorTrainRegressor:
         """Learn from rows and targets.
 
@@ -202,28 +257,108 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             Targets, of size 1e140 at most; None with a source.
         sample_weight : array-like of shape (n_samples,), optional
             Weights. A weight of zero is the same as leaving the row out.
+        offset : array-like of shape (n_samples,), optional
+            Logarithm of the exposure of every row, for "poisson" and "gamma": it is added to the score. A source gives
+            rates as targets instead and, for "poisson", exposures as weights, which is the same.
+        X_val, y_val, sample_weight_val, offset_val : array-like, optional
+            Rows that are not learned from and say when to stop, whether ``early_stopping`` is set or not.
 
         Returns
         -------
         TensorTrainRegressor
             The fitted estimator.
         """
-        loss = check_loss(self.loss, "regression")
-        with open_fit(
-            self,
-            X,
-            y,
-            sample_weight,
-            loss=loss,
-            max_memory=self.max_memory,
-            categorical_features=self.categorical_features,
-        ) as rows:
-            self._fit_rows(rows, loss, self.alpha)
+        loss = check_loss(self.loss, "regression", self.get_params(deep=False))
+        y, sample_weight = self._with_offset(loss, X, y, sample_weight, offset)
+        y_val, sample_weight_val = self._with_offset(loss, X_val, y_val, sample_weight_val, offset_val)
+        with self._open(X, y, sample_weight, loss) as rows:
+            learned, validation = self._split(rows, loss, X_val, y_val, sample_weight_val)
+            self._fit_rows(learned, loss, self.alpha, validation)
         return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        *,
+        maps: MapList | None = None,
+    ) -> TensorTrainRegressor:
+        """Learn from one more block of rows.
+
+        The first block is learned from as by `fit`, which also settles everything that is left open: maps with their
+        ranges, ranks and regularisation. Let it be typical, or call `fit` with typical rows first. For every later
+        block the past is a quadratic around the last model, see the guide "Streams".
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights; unlike those of `fit`, all of them count in units of a row.
+        offset : array-like of shape (n_samples,), optional
+            Logarithm of the exposure of every row, for "poisson" and "gamma".
+        maps : MapList, optional
+            Maps for the first block, such as ``maps_`` of another model, instead of those that it would settle.
+
+        Returns
+        -------
+        TensorTrainRegressor
+            The fitted estimator.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from polytrain import TensorTrainRegressor
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(1000, 2))
+        >>> model = TensorTrainRegressor(random_state=0)
+        >>> for rows in np.split(np.arange(1000), 10):
+        ...     model = model.partial_fit(X[rows], X[rows, 0] * X[rows, 1])
+        >>> model.stream_.n_blocks, bool(model.score(X, X[:, 0] * X[:, 1]) > 0.99)
+        (10, True)
+        """
+        loss = check_loss(self.loss, "regression", self.get_params(deep=False))
+        self._check_forgetting()
+        y, weights = self._with_offset(loss, X, y, sample_weight, offset)
+        first = not hasattr(self, "model_")
+        if first:
+            with self._open(X, y, weights, loss) as opened:
+                self._fit_rows(opened, loss, self.alpha, maps=maps)
+        model = self.model_
+        known = Known(model.columns, model.n_features, np.zeros(0), model.n_trains)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        rows = known.check(X, y, weights, loss, ("X", "y"))
+        mass = check_mass(weights, len(rows.X))
+        if first:
+            self._begin_stream(rows, mass)
+            return self
+        if get_loss(loss).degree:
+            scales = zip(model.shift.tolist(), model.size.tolist(), strict=True)
+            targets = [NumberTarget(output, 1.0, *scale) for output, scale in enumerate(scales)]
+        else:
+            targets = [NumberTarget(output, offset=shift) for output, shift in enumerate(model.shift.tolist())]
+        self._learn_on(rows, mass, targets)
+        return self
+
+    @staticmethod
+    def _with_offset(loss: str, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Any]:
+        """Targets and weights that mean the same without an offset."""
+        if offset is None:
+            return y, sample_weight
+        if y is None:
+            raise ValueError(
+                f"X is a {type(X).__name__} that yields its targets, so offset cannot be given beside it. Divide the "
+                "targets by the exposure, and for loss='poisson' give exposures as weights."
+            )
+        return to_rates(get_loss(loss), y, sample_weight, offset)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
+        tags.target_tags.positive_only = self.loss in loss_names("regression") and get_loss(self.loss).link == "log"
         return tags
 
     @property
@@ -232,35 +367,100 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         shift = self.model_.shift
         return float(shift[0]) if self.model_.one_output else shift
 
-    def _goal(self, summary: Summary, loss: str) -> Goal:
-        """Let every output begin at the best constant, and give it size one where the loss does not care."""
-        target = summary.target
+    def _goal(self, rows: Rows, loss: str) -> Goal:
+        """Let every output begin at the best constant, and give it size one where the loss allows it."""
+        target = rows.summary.target
         if target is None:  # pragma: no cover  # regressions always summarise their targets
             raise ValueError("y has no targets.")
         kind, largest = get_loss(loss), target.largest
-        scales = zip(largest.tolist(), target.mean.tolist(), target.spread.tolist(), strict=True)
-        guides = [NumberTarget(output, *scale) for output, scale in enumerate(scales)]
-        if kind.quadratic:
+        ends: dict[str, Any] = {"one_output": target.one_output}
+        mean, spread = target.mean, target.spread
+        if kind.needs_values:
+            mean, spread = self._middle(rows, kind)
+        scales = zip(largest.tolist(), mean.tolist(), spread.tolist(), strict=True)
+        targets = [NumberTarget(output, *scale) for output, scale in enumerate(scales)]
+        if kind.degree:
             # The problem is homogeneous in the target: dividing by its size changes nothing but the risk of overflow.
-            targets = guides
-            ends = {"shift": target.mean * largest, "size": target.spread * largest}
-        else:
-            starts = [kind.start(mean) for mean in (target.mean * largest).tolist()]
-            targets = [NumberTarget(output, offset=start) for output, start in enumerate(starts)]
-            ends = {"shift": np.array(starts)}
-        return Goal(targets, guides, {**ends, "one_output": target.one_output})
+            guides = [replace(one, limit=_LARGEST_GUIDE) for one in targets] if kind.needs_values else targets
+            return Goal(targets, guides, {**ends, "shift": mean * largest, "size": spread * largest})
+        starts = [kind.start(np.array([value]), np.ones(1)) for value in (mean * largest).tolist()]
+        if not np.isfinite(starts).all():
+            raise ValueError(f"y is {target.low[0]:g} in every row of positive weight, where loss={kind.name!r} ends.")
+        learned = [NumberTarget(output, offset=start) for output, start in enumerate(starts)]
+        return Goal(learned, targets, {**ends, "shift": np.array(starts)})
 
-    def predict(self, X: ArrayLike) -> NDArray:
+    def _middle(self, rows: Rows, kind: Loss) -> tuple[NDArray, NDArray]:
+        """Where a constant model begins, and a spread that outliers do not change, of targets divided by the largest.
+
+        Both are those of a sample of the rows, and of its different rows only.
+        """
+        sketch, most = rows.sketch, rows.summary.target.spread  # type: ignore[union-attr]
+        values = sketch.sums / sketch.weights[:, None]
+        mean = np.array([kind.start(column, sketch.weights) for column in values.T])
+        found = [spread(column - centre, sketch.weights) for column, centre in zip(values.T, mean, strict=True)]
+        return mean, np.where(np.array(found) > _LEAST_SPREAD * most, found, most)
+
+    def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> NDArray:
         """Return the prediction for every row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features; values outside the training range are clipped to it, unless ``scale=None``.
+        offset : array-like of shape (n_samples,), optional
+            Logarithm of the exposure of every row, for "poisson" and "gamma".
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Predictions.
         """
-        return self._ask(FittedModel.predict, X)
+        predicted = self._ask(FittedModel.predict, X)
+        if offset is None:
+            return predicted
+        known = None if is_dask(predicted) else len(predicted)
+        factors = np.exp(check_offset(offset, get_loss(self.model_.loss), known))
+        return predicted * (factors if predicted.ndim == 1 else factors[:, None])
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> float:
+        """Return how much of the targets' variance is explained, or of their deviance for "poisson" and "gamma".
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights.
+        offset : array-like of shape (n_samples,), optional
+            Logarithm of the exposure of every row, for "poisson" and "gamma".
+
+        Returns
+        -------
+        float
+            1 for perfect predictions, 0 for the mean of the targets: R^2, or D^2 as scikit-learn's generalised linear
+            models have it.
+        """
+        check_is_fitted(self, "model_")
+        loss = get_loss(self.model_.loss)
+        if offset is not None:
+            y, sample_weight = to_rates(loss, y, sample_weight, offset)
+        if loss.link != "log":
+            return super().score(X, y, sample_weight)
+        targets = np.asarray(y, dtype=np.float64)
+        loss.check_target(targets)
+        weights = check_weights(sample_weight, len(targets))
+        logs = np.log(np.asarray(self.predict(X))).reshape(len(targets), -1)
+        targets = targets.reshape(logs.shape)
+        shares = []
+        for target, score in zip(targets.T, logs.T, strict=True):
+            costs = [loss.evaluate(target, s)[0] for s in (score, np.full(len(target), loss.start(target, weights)))]
+            shares.append(1.0 - float(weights @ costs[0]) / float(weights @ costs[1]))
+        return float(np.mean(shares))

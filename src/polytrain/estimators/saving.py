@@ -34,6 +34,7 @@ from polytrain.estimators._parameters import (
 from polytrain.estimators.classifier import TensorTrainClassifier, learning_loss
 from polytrain.estimators.cross_validation import TensorTrainClassifierCV, TensorTrainRegressorCV
 from polytrain.estimators.regressor import TensorTrainRegressor
+from polytrain.learning.losses import get_loss
 from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import basis_names, map_kind
 from polytrain.models import FittedModel, ModelFileError
@@ -237,7 +238,9 @@ def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[An
     model = _ESTIMATORS[name](**_read_parameters(document, _ESTIMATORS[name], version))
     is_classifier = isinstance(model, TensorTrainClassifier)
     plan, old = _read_plan(document, version)
-    check_loss(plan.loss, "classification" if is_classifier else "regression")
+    task = "classification" if is_classifier else "regression"
+    if not isinstance(plan.loss, str) or task not in get_loss(plan.loss).tasks:
+        raise ValueError(f"the loss {plan.loss!r:.60} is none for {task}.")
     model.plan_, model.choice_ = plan, _read_choice(document, plan, version)
     model.model_ = read_fitted(document, plan.loss, plan.dims, version, {**old, "is_classifier": is_classifier})
     if (model.model_.classes is not None) != is_classifier:
@@ -313,9 +316,13 @@ def _read_plan(document: Document, version: int) -> tuple[TrainPlan, dict[str, A
         "basis": "power",
         "scale": None,
         "bandwidth": None,  # of no interest here
+        "n_iter_no_change": max(1, plan.patience) if type(plan.patience) is int else plan.patience,
         **{name: getattr(plan, name) for name in ("solver", "max_sweeps", "tol", "sampling")},
     }
-    if make_wishes(parameters, len(plan.dims), plan.loss, plan.alpha).plan(plan.dims) != plan:
+    wishes = make_wishes(
+        parameters, len(plan.dims), plan.loss, plan.alpha, stops_early=bool(plan.patience), joint=plan.joint is True
+    )
+    if wishes.plan(plan.dims) != plan:
         raise ValueError("the plan contradicts itself.")
     return plan, old
 
@@ -332,7 +339,7 @@ def _check_parameters(model: Any, n_trains: int) -> None:
     is_classifier = isinstance(model, TensorTrainClassifier)
     alpha = model._check_alphas()[0] if isinstance(model, _SEARCHES) else model.alpha
     parameters = model.get_params(deep=False)
-    loss = learning_loss(model.loss) if is_classifier else check_loss(model.loss, "regression")
+    loss = learning_loss(model.loss) if is_classifier else check_loss(model.loss, "regression", parameters)
     columns = model.model_.columns
     is_category = None if columns is None else columns.is_category
     wishes = make_wishes(parameters, model.model_.n_features, loss, alpha, is_category)

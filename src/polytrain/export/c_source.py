@@ -158,7 +158,7 @@ class _Source:
             f"/* {self._title} of {model.n_features} features, {model.n_parameters} coefficients.",
             f"   Written by polytrain {__version__}. C99. */",
             "",
-            *(["#include <math.h>", ""] if model.has_probabilities else []),
+            *(["#include <math.h>", ""] if model.link in ("log", "logit", "softmax") else []),
             "/* Declarations, for a header of your own. x has NAME_N_FEATURES numbers. */",
             f"enum {{ NAME_N_FEATURES = {model.n_features} }};",
         ]
@@ -221,6 +221,8 @@ class _Source:
 
     def _chain(self) -> str:
         score = "left[0] * size[t] + shift[t]" if self._model.rescales else "left[0]"
+        if self._model.link == "log":
+            score = f"exp{self.suffix}({score})"
         return f"""/* The scores of all trains. */
 static void evaluate_trains(const REAL *x, REAL *values)
 {{

@@ -141,7 +141,10 @@ def _convert_model(model: FittedModel, title: str, dtype: np.dtype, opset: int) 
 def _add_regressor(graph: Any, model: FittedModel, rows: str, dtype: Any, output: str) -> None:
     from polytrain.export.onnx_graph import add_scores, onnx_type
 
-    graph.add("Cast", add_scores(graph, model, rows), to=onnx_type(dtype), output=output)
+    numbers = add_scores(graph, model, rows)
+    if model.link == "log":
+        numbers = graph.add("Exp", numbers)
+    graph.add("Cast", numbers, to=onnx_type(dtype), output=output)
 
 
 def _add_classifier(

@@ -21,7 +21,7 @@ from polytrain.learning.gauge import shift_left, shift_right
 __all__ = ["STOP_REASONS", "CoreUpdate", "SweepState", "sweep_train"]
 
 #: Why sweeps end, the harmless reason first: a fit of several trains reports the last of its reasons in this order.
-STOP_REASONS = ("tolerance", "max_sweeps", "rounding")
+STOP_REASONS = ("tolerance", "validation", "max_sweeps", "stopped", "rounding")
 
 # A relative rise of the objective over a sweep that rounding explains, also in float32.
 _ROUNDING = 1e-5

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.learning.checkpoint import Checkpoint, Progress, fingerprint
 from polytrain.learning.core_solvers import CoreSolver
-from polytrain.learning.engines import Engine, open_engine
+from polytrain.learning.engines import Engine, LocalEngine, open_engine
 from polytrain.learning.gauge import fit_ranks
 from polytrain.learning.losses import get_loss
 from polytrain.learning.problem import Need, ProblemRows
@@ -22,12 +24,20 @@ from polytrain.learning.sweep import CoreUpdate, SweepState, sweep_train
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 
-__all__ = ["TrainJob", "TrainPlan", "TrainResult", "learn_on", "learn_train", "shared_linear_gram"]
+__all__ = ["Report", "TrainJob", "TrainPlan", "TrainResult", "learn_on", "learn_train", "shared_linear_gram"]
+
+
+#: Told each sweep's record and the cores as soon as they are there; True ends the sweeps.
+Report = Callable[[dict, Sequence[NDArray]], Any]
 
 
 @dataclass(frozen=True)
 class TrainPlan:
-    """What to learn, apart from the rows and the maps: the same for all trains of one fit."""
+    """What to learn, apart from the rows and the maps: the same for all trains of one fit.
+
+    With validation rows, sweeps stop after ``patience`` of them that did not lower the loss of these rows. Trains that
+    are ``joint`` are those of classes whose probabilities sum to 1 by a softmax of their scores.
+    """
 
     loss: str
     dims: tuple[int, ...]
@@ -38,6 +48,8 @@ class TrainPlan:
     max_sweeps: int
     tol: float
     sampling: str | None = None
+    patience: int = 0
+    joint: bool = False
 
     @property
     def n_unknowns(self) -> int:
@@ -52,6 +64,11 @@ class TrainResult:
     cores: tuple[NDArray, ...]
     history: list[dict]
     stop_reason: str
+
+    @property
+    def following(self) -> Any:
+        """Where a job that goes on from here starts."""
+        return self.cores
 
 
 def _record(state: SweepState, previous: SweepState, sweep: int, n_rows: int) -> dict:
@@ -91,9 +108,10 @@ def learn_train(
     rows: ProblemRows,
     job: TrainJob,
     *,
-    report: Callable[[dict], None] | None = None,
+    report: Report | None = None,
     n_processes: int = 1,
     linear_gram: NDArray | None = None,
+    validation: ProblemRows | None = None,
 ) -> TrainResult:
     """Learn one train on rows in memory.
 
@@ -106,14 +124,18 @@ def learn_train(
         Their weights sum to 1.
     job : TrainJob
     report : callable, optional
-        Called with each sweep's record as soon as it is there.
+        Called with each sweep's record and the cores as soon as they are there; if it returns True, it was the last.
     n_processes : int, default=1
         Processes that share the rows. The result does not depend on it.
     linear_gram : ndarray, optional
         Gram matrix of the linear model on these rows, if it is known.
+    validation : ProblemRows, optional
+        Rows whose loss decides when to stop, and which of the trains on the way is kept.
     """
-    with one_blas_thread(), open_engine(rows, get_loss(plan.loss), maps, n_processes) as engine:
-        return learn_on(engine, plan, maps, job, report=report, linear_gram=linear_gram)
+    loss = get_loss(plan.loss)
+    with one_blas_thread(), open_engine(rows, loss, maps, n_processes) as engine:
+        watched = None if validation is None else LocalEngine(validation, loss, maps)
+        return learn_on(engine, plan, maps, job, report=report, linear_gram=linear_gram, validation=watched)
 
 
 def learn_on(
@@ -122,12 +144,13 @@ def learn_on(
     maps: MapList,
     job: TrainJob,
     *,
-    report: Callable[[dict], None] | None = None,
+    report: Report | None = None,
     linear_gram: NDArray | None = None,
+    validation: Engine | None = None,
 ) -> TrainResult:
     """Learn one train on the rows of an engine, wherever they are; see `learn_train`."""
     with np.errstate(over="ignore", invalid="ignore"):  # the sweep refuses an objective that is not finite
-        learner = _Learner(engine, plan, maps, job, report, linear_gram)
+        learner = _Learner(engine, plan, maps, job, report, linear_gram, validation)
         if job.checkpoint is not None:
             name = fingerprint(plan, maps, job, engine.fingerprint())
             learner.resume(Checkpoint(job.checkpoint, name, plan.dims, plan.ranks))
@@ -154,9 +177,11 @@ class _Learner:
         plan: TrainPlan,
         maps: MapList,
         job: TrainJob,
-        report: Callable[[dict], None] | None,
+        report: Report | None,
         linear_gram: NDArray | None,
+        validation: Engine | None,
     ) -> None:
+        self._validation = validation
         self._engine, self._plan, self._maps, self._job = engine, plan, maps, job
         self._report, self._linear_gram = report, linear_gram
         # Cores that are given come from all rows, or from somebody's care: they are not shown a sample.
@@ -167,6 +192,8 @@ class _Learner:
     def _begin(self, sampled: bool) -> None:
         """Forget all sweeps, and show samples of the rows to the next ones or not."""
         plan, self._sampled = self._plan, sampled
+        self._best: tuple[float, tuple[NDArray, ...]] = math.inf, ()  # loss of the validation rows, and its cores
+        self._since_best = 0
         self._rng = np.random.default_rng(self._job.seed)
         self._history: list[dict] = []
         self._stages = [(1.0, plan.max_sweeps)]
@@ -187,7 +214,7 @@ class _Learner:
             self._rng.bit_generator.state = self._before.random_state
             if self._report is not None:
                 for record in self._history:
-                    self._report(record)
+                    self._report(record, self._before.cores)
 
     def _first_cores(self) -> list[NDArray]:
         plan, rng = self._plan, self._rng
@@ -209,6 +236,8 @@ class _Learner:
             self._before = None
             learned = self._run()
         cores, reason = learned
+        if self._best[1]:
+            cores = list(self._best[1])
         # A last word in C order: file formats may silently store anything else wrongly.
         return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), self._history, str(reason))
 
@@ -247,6 +276,9 @@ class _Learner:
             position=position,
         )
         state: SweepState = next(states)  # type: ignore[assignment]  # a stream begins with the start
+        # Random cores are no model; any other start may be better than what the sweeps make of it.
+        if self._validation is not None and whole and done == 0 and (plan.init != "random" or self._job.start):
+            self._validate(state)
         if stage > 0 and done == 0 and not still_holds(self._history[-1]["objective"], state.objective):
             raise _SampleMisledError
         for following in states:
@@ -256,9 +288,23 @@ class _Learner:
             state = following
             if self._checkpoint is not None:
                 self._checkpoint.save(self._progress(state, stage, done + state.sweep))
-            if self._report is not None:
-                self._report(self._history[-1])
+            if self._validation is not None:
+                self._history[-1]["validation_loss"] = self._validate(state, whole)
+            asked = self._report is not None and self._report(self._history[-1], state.cores)
+            if asked or (whole and self._validation is not None and self._since_best >= self._plan.patience):
+                return state if state.stop_reason else replace(state, stop_reason="stopped" if asked else "validation")
         return state
+
+    def _validate(self, state: SweepState, counts: bool = True) -> float:
+        """Loss of the validation rows; where it counts, the best train so far is remembered."""
+        self._validation.place(list(state.cores), state.position)  # type: ignore[union-attr]
+        loss = self._validation.mean_loss()  # type: ignore[union-attr]
+        if counts:
+            is_better = loss < self._best[0]
+            self._since_best = 0 if is_better else self._since_best + 1
+            if is_better:
+                self._best = loss, state.cores
+        return loss
 
     def _progress(self, state: SweepState, stage: int, n_sweeps: int) -> Progress:
         random_state = self._rng.bit_generator.state

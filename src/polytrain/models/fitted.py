@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.columns import Columns
-from polytrain.decisions import Decision
+from polytrain.decisions import Decision, Softmax
 from polytrain.learning.losses import get_loss
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
@@ -146,6 +146,13 @@ class FittedModel:
         return tuple(f"output {index}" for index in range(self.n_trains))
 
     @property
+    def link(self) -> str:
+        """What becomes of scores: "identity", "log", "logit" or "softmax"."""
+        if self.classes is not None and isinstance(self.decision, Softmax) and self.has_probabilities:
+            return "softmax"
+        return "logit" if self.has_probabilities else get_loss(self.loss).link
+
+    @property
     def has_probabilities(self) -> bool:
         """Whether the scores are log-odds of classes."""
         return self.classes is not None and (self.calibrated or get_loss(self.loss).link == "logit")
@@ -183,11 +190,15 @@ class FittedModel:
         functions, knots = ([getattr(one, name) for one in self.maps] for name in ("values", "knots"))
         return TrainStack(self.cores, functions, np.float64, knots)
 
-    def scores(self, X: NDArray, n_threads: int = 1) -> NDArray:
-        """Scores of all trains on checked rows X (N, d), shape (n_trains, N), float64."""
+    def values(self, X: NDArray, n_threads: int = 1) -> NDArray:
+        """Values of all trains, as they were learned, on checked rows X (N, d), shape (n_trains, N), float64."""
         with one_blas_thread():
             values = self._stack.astype(X.dtype).evaluate(X, self.maps.place, n_threads)
-        values = values.astype(np.float64, copy=False)
+        return values.astype(np.float64, copy=False)
+
+    def scores(self, X: NDArray, n_threads: int = 1) -> NDArray:
+        """Scores of all trains on checked rows X (N, d), shape (n_trains, N), float64."""
+        values = self.values(X, n_threads)
         if self.rescales:
             values *= self.size[:, None]
             values += self.shift[:, None]
@@ -204,7 +215,9 @@ class FittedModel:
     def _predicted(self, scores: NDArray) -> NDArray:
         if self.classes is not None:
             return self.classes[self._decision.choose(self._decision.decide(scores, self._n_classes))]
-        return scores[0] if self.one_output else np.ascontiguousarray(scores.T)
+        with np.errstate(over="ignore"):
+            numbers = get_loss(self.loss).mean(scores)
+        return numbers[0] if self.one_output else np.ascontiguousarray(numbers.T)
 
     def probabilities(self, X: NDArray, n_threads: int = 1) -> NDArray:
         """Probabilities (N, m) of checked rows."""

@@ -16,6 +16,7 @@ __all__ = ["describe_history", "read_history"]
 
 _COUNTS = ("train", "sweep", "n_rows")
 _NUMBERS = ("loss", "objective", "decrease", "seconds")
+_OPTIONAL = "validation_loss"
 _KEYS = {*_COUNTS, *_NUMBERS, "ranks"}
 _LARGEST = sys.float_info.max
 
@@ -43,17 +44,18 @@ def read_history(document: Document, ranks: Sequence[int], n_trains: int) -> lis
         return []
     if not all(isinstance(key, str) for key in keys) or len(set(keys)) < len(keys):
         raise ValueError("the history has a column twice, or one without a name.")
-    if not _KEYS - {"n_rows"} <= set(keys) <= _KEYS:  # models that were once in format 1 do not know their rows
+    # Models that were once in format 1 do not know their rows.
+    if not _KEYS - {"n_rows"} <= set(keys) <= {*_KEYS, _OPTIONAL}:
         raise ValueError(f"the history should have the columns {sorted(_KEYS)}, not {str(keys)[:200]}.")
     n_records: int | None = None
     columns: dict[str, NDArray] = {}
     for key in keys:
-        dtype = np.float64 if key in _NUMBERS else np.int64
+        dtype = np.float64 if key in (*_NUMBERS, _OPTIONAL) else np.int64
         columns[key] = document.tensor(f"history.{key}", (dtype,), (n_records, len(ranks))[: 1 + (key == "ranks")])
         n_records = len(columns[key])
     _check_columns(columns, ranks, n_trains)
     # Squared losses of targets beyond 1e154 exceed the largest float. Older files have them as infinity.
-    for key in ("loss", "objective", "decrease"):
+    for key in {"loss", "objective", "decrease", _OPTIONAL} & columns.keys():
         columns[key] = np.clip(columns[key], -_LARGEST, _LARGEST)
     lists = [map(tuple, column.tolist()) if column.ndim == 2 else column.tolist() for column in columns.values()]
     return [dict(zip(keys, record, strict=True)) for record in zip(*lists, strict=True)]
@@ -69,5 +71,8 @@ def _check_columns(columns: dict[str, NDArray], ranks: Sequence[int], n_trains: 
     seen = columns["ranks"]
     if (seen < 1).any() or (seen > np.array(ranks, dtype=np.int64)).any():
         raise ValueError("the ranks in the history are not those of the plan.")
-    if any(np.isnan(columns[key]).any() for key in _NUMBERS) or not np.isfinite(columns["seconds"]).all():
+    if (
+        any(np.isnan(columns[key]).any() for key in {*_NUMBERS, _OPTIONAL} & columns.keys())
+        or not np.isfinite(columns["seconds"]).all()
+    ):
         raise ValueError("the history contains NaN, or infinitely many seconds.")

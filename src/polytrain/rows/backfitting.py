@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from polytrain.rows.part_target import KnownScores, OtherParts, PartTarget
 from polytrain.rows.rows import PlacedRows, Report
 from polytrain.rows.targets import Target
 
-__all__ = ["Backfitted", "Backfitting"]
+__all__ = ["Backfitting", "SumResult"]
 
 # Through the cores of a part and back again.
 _SWEEPS = 2
@@ -33,29 +33,16 @@ _ROUNDING = 1e-5
 Trains = list[list[Sequence[NDArray]]]  # of every target, one per part
 
 
-class Backfitted(NamedTuple):
-    """What was learned, one entry per target.
+@dataclass(frozen=True)
+class SumResult(TrainResult):
+    """A learned sum as one train, with one record per round, and the trains of its parts."""
 
-    Attributes
-    ----------
-    trains : list of lists of cores
-        A train for every part.
-    histories : list of lists of dict
-        A record for every round.
-    reasons : list of str
-        Why rounds have ended.
-    """
+    trains: Sequence[Sequence[NDArray]]
 
-    trains: Trains
-    histories: list[list[dict]]
-    reasons: list[str]
-
-    def joined(self, parts: Sequence[Part], dims: Sequence[int]) -> list[TrainResult]:
-        """Return one train over all columns for every target."""
-        return [
-            TrainResult(tuple(map(np.ascontiguousarray, join_parts(parts, dims, trains))), history, reason)
-            for trains, history, reason in zip(*self, strict=True)
-        ]
+    @property
+    def following(self) -> Sequence[Sequence[NDArray]]:
+        """The trains of the parts."""
+        return self.trains
 
 
 class Backfitting:
@@ -91,7 +78,7 @@ class Backfitting:
         self._block = rows.in_one_place(plan)
         self._scores: dict[int, NDArray] = {}  # of all parts together, by target, where rows are in one place
 
-    def learn(self, starts: Sequence[Sequence[Sequence[NDArray]] | None], report: Report) -> Backfitted:
+    def learn(self, starts: Sequence[Sequence[Sequence[NDArray]] | None], report: Report) -> list[SumResult]:
         """Learn until the objective hardly changes over a round.
 
         Parameters
@@ -99,7 +86,7 @@ class Backfitting:
         starts : sequence
             For every target the trains of all parts, or None to begin at the additive model.
         report : callable
-            Told the index of a target and the record of a round.
+            Told the index of a target, the record of a round and the cores of the sum; True ends the rounds.
         """
         plan, trains = self._plan, self._start(starts)
         histories: list[list[dict]] = [[] for _ in trains]
@@ -121,12 +108,18 @@ class Backfitting:
                 seconds = (time.perf_counter() - started) / len(before)
                 record = {"sweep": number, "objective": objective, "decrease": previous - objective}
                 histories[t].append({**last[t], **record, "ranks": plan.ranks, "seconds": seconds})
-                report(t, histories[t][-1])
+                is_last = report(t, histories[t][-1], self._joined(trains[t]))
+                if is_last and reasons[t] == "max_sweeps":
+                    reasons[t] = "stopped"
                 if reasons[t] != "max_sweeps":
                     going.remove(t)
             if not going:
                 break
-        return Backfitted(trains, histories, reasons)
+        found = zip(map(self._joined, trains), histories, reasons, trains, strict=True)
+        return [SumResult(*entries) for entries in found]
+
+    def _joined(self, trains: Sequence[Sequence[NDArray]]) -> tuple[NDArray, ...]:
+        return tuple(map(np.ascontiguousarray, join_parts(self._parts, self._plan.dims, trains)))
 
     def _round(self, trains: Trains, going: Sequence[int], objectives: dict[int, float]) -> dict[int, dict]:
         """Learn all parts once; return the last record of every target. In the first round, note where it begins."""
@@ -199,7 +192,7 @@ class Backfitting:
         settings = {"init": "given", "max_sweeps": _SWEEPS}
         if part.additive:  # it is solved at once
             maps, settings = all_linear(maps), {"init": "linear", "max_sweeps": 0}
-        plan = replace(self._plan, dims=maps.dims, ranks=part.ranks, tol=0.0, sampling=None, **settings)  # type: ignore[arg-type]
+        plan = replace(self._plan, dims=maps.dims, ranks=part.ranks, tol=0.0, sampling=None, patience=0, **settings)  # type: ignore[arg-type]
         jobs = [TrainJob(self._seeds[t], None if starts is None else starts[i]) for i, t in enumerate(targets)]
         wanted = [PartTarget(self._targets[t], part.columns, rest) for t, rest in zip(targets, others, strict=True)]
         return list(self._rows.seen_by(maps).learn(plan, wanted, jobs, self._n_jobs, _silent))
@@ -213,5 +206,5 @@ def _squared_norm(cores: Sequence[NDArray]) -> float:
     return float(environment[0, 0])
 
 
-def _silent(index: int, record: dict) -> None:
+def _silent(index: int, record: dict, cores: Any) -> None:
     """Say nothing."""

@@ -98,12 +98,23 @@ def _open(
             raise ValueError("X yields blocks of rows with their targets; leave y and sample_weight out.")
         source = X
     else:
-        columns = Columns.fit(X, categorical_features) if needs_encoding(X, categorical_features) else None
+        columns = _kept_columns(estimator, X)
+        if columns is None and needs_encoding(X, categorical_features):
+            columns = Columns.fit(X, categorical_features)
         rows = _check_arrays(estimator, X, y, sample_weight, loss, columns)
         yield ArrayRows(rows, loss is None, getattr(estimator, "feature_names_in_", None), columns)
         return
     with SpillRunner(max_bytes) as runner:
         yield _SourceRows(source, runner, max_bytes, loss, categorical_features)
+
+
+def _kept_columns(estimator: BaseEstimator, X: Any) -> Columns | None:
+    """Columns of the last fit, for a warm start: its maps know levels by their numbers."""
+    if not getattr(estimator, "warm_start", False) or not hasattr(estimator, "model_"):
+        return None
+    columns = estimator.model_.columns
+    # Another number of columns is refused later, with all that differs.
+    return columns if columns is not None and np.shape(X)[1:] == (columns.n_columns,) else None
 
 
 def _check_arrays(

@@ -63,6 +63,16 @@ class PartTarget:
         """As the target says."""
         return self.target.keeps_all
 
+    @property
+    def offset(self) -> float:
+        """As the target says."""
+        return self.target.offset
+
+    @property
+    def steepness(self) -> float:
+        """As the target says."""
+        return self.target.steepness
+
     def wanted(self, y: NDArray) -> tuple[NDArray, NDArray]:
         """As the target says."""
         return self.target.wanted(y)

@@ -14,13 +14,14 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from polytrain.columns import Columns
-from polytrain.learning.engines import Engine, open_engine
+from polytrain.learning.engines import Engine, LocalEngine
 from polytrain.learning.engines.tasks import Runner, TaskEngine
 from polytrain.learning.helpers import are_ready, may_hire, spread
 from polytrain.learning.losses import get_loss
 from polytrain.learning.sampling import row_keys
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_on, learn_train, shared_linear_gram
 from polytrain.maps import ColumnSummary, MapList
+from polytrain.rows.joint import learn_jointly
 from polytrain.rows.sketch import RowSketch, column_summaries, row_hashes, sketch_rows
 from polytrain.rows.summary import RawRows, Summary, summarise
 from polytrain.rows.targets import PlacedBlock, Target
@@ -34,8 +35,8 @@ _TINY_WORK = 1e9
 # Bytes of a row besides its columns and environments: some eight numbers in float64.
 _ROW_BYTES = 64
 
-#: Told the index of a train and the record of one of its sweeps.
-Report = Callable[[int, dict], None]
+#: Told the index of a train, the record of one of its sweeps and its cores; True ends the sweeps of that train.
+Report = Callable[[int, dict, Sequence[NDArray]], Any]
 
 
 class _Weighed:
@@ -45,18 +46,17 @@ class _Weighed:
         self,
         check: Callable[[Any], RawRows],
         unit: float,
-        part: tuple[int, int, int, bool] | None,
+        parts: Sequence[tuple[int, int, int, bool]],
         function: Callable,
         *arguments: Any,
     ) -> None:
-        self._check, self._unit, self._part, self._function, self._arguments = check, unit, part, function, arguments
+        self._check, self._unit, self._parts, self._function, self._arguments = check, unit, parts, function, arguments
 
     def __call__(self, raw: Any, factors: NDArray | None) -> Any:
         rows = self._check(raw)
         if factors is not None:
             rows = RawRows(rows.X, rows.y, rows.weights / self._unit * factors)
-        if self._part is not None:
-            start, stop, n_parts, inside = self._part
+        for start, stop, n_parts, inside in self._parts:
             number = row_hashes(rows.X) % np.uint64(n_parts)
             chosen = ((number >= start) & (number < stop)) == inside
             rows = RawRows(rows.X, rows.y, rows.weights * chosen)
@@ -149,7 +149,7 @@ class Rows(ABC):
         # Weights are divided by the unit before they are multiplied: neither they nor their sums may overflow.
         self._factors: list[NDArray] | None = None
         self._unit = 1.0
-        self._part: tuple[int, int, int, bool] | None = None
+        self._parts: tuple[tuple[int, int, int, bool], ...] = ()
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -175,7 +175,7 @@ class Rows(ABC):
         """Place the columns of all rows: the second pass over them."""
 
     def _map(self, function: Callable, *arguments: Any) -> list[Any]:
-        return self._map_raw(_Weighed(self._check, self._unit, self._part, function, *arguments))
+        return self._map_raw(_Weighed(self._check, self._unit, self._parts, function, *arguments))
 
     @cached_property
     def summary(self) -> Summary:
@@ -203,7 +203,8 @@ class Rows(ABC):
         """
         other = copy(self)
         other.__dict__["summary"] = self.summary
-        other._part = start, stop, n_parts, inside
+        other.__dict__.pop("sketch", None)
+        other._parts = (*self._parts, (start, stop, n_parts, inside))
         return other
 
     def scored(self, scores: Callable[[NDArray], NDArray]) -> Scored:
@@ -239,11 +240,46 @@ class Rows(ABC):
 class PlacedRows(ABC):
     """Rows whose columns are placed, ready to learn from."""
 
-    @abstractmethod
+    _maps: MapList
+
     def learn(
-        self, plan: TrainPlan, targets: Sequence[Target], jobs: Sequence[TrainJob], n_jobs: int | None, report: Report
+        self,
+        plan: TrainPlan,
+        targets: Sequence[Target],
+        jobs: Sequence[TrainJob],
+        n_jobs: int | None,
+        report: Report,
+        validation: PlacedRows | None = None,
     ) -> Iterator[TrainResult]:
-        """Learn one train per target, in order."""
+        """Learn one train per target, in order; validation rows may say when to stop."""
+        if not plan.joint or len(targets) == 1:
+            yield from self._learn_each(plan, targets, jobs, n_jobs, report, validation)
+            return
+
+        def learn_each(plan: TrainPlan, targets: Any, jobs: Any, report: Any) -> Iterator[TrainResult]:
+            return self._learn_each(plan, targets, jobs, n_jobs, report, validation)
+
+        yield from learn_jointly(learn_each, self._maps, plan, targets, jobs, report)
+
+    @abstractmethod
+    def _learn_each(
+        self,
+        plan: TrainPlan,
+        targets: Sequence[Target],
+        jobs: Sequence[TrainJob],
+        n_jobs: int | None,
+        report: Report,
+        validation: PlacedRows | None,
+    ) -> Iterator[TrainResult]:
+        """Learn trains that ignore each other."""
+
+    @abstractmethod
+    def block(self) -> PlacedBlock:
+        """Bring all rows here."""
+
+    @abstractmethod
+    def engine(self, plan: TrainPlan, target: Target) -> Engine:
+        """Return an engine on the problem of one train."""
 
     @abstractmethod
     def seen_by(self, maps: MapList) -> PlacedRows:
@@ -297,45 +333,62 @@ def _learn(
     plan: TrainPlan,
     maps: MapList,
     block: PlacedBlock,
+    validation: PlacedBlock | None,
     linear_gram: NDArray | None,
     target: Target,
     job: TrainJob,
     n_processes: int = 1,
-    report: Callable[[dict], None] | None = None,
+    report: Callable[[dict, Sequence[NDArray]], Any] | None = None,
 ) -> TrainResult:
     rows = target.problem(block).normalised()
-    return learn_train(plan, maps, rows, job, report=report, n_processes=n_processes, linear_gram=linear_gram)
+    watched = None if validation is None else target.problem(validation).normalised()
+    return learn_train(
+        plan, maps, rows, job, report=report, n_processes=n_processes, linear_gram=linear_gram, validation=watched
+    )
 
 
 class _PlacedArray(PlacedRows):
     def __init__(self, maps: MapList, block: PlacedBlock) -> None:
         self._maps, self._block = maps, block
 
-    def learn(
-        self, plan: TrainPlan, targets: Sequence[Target], jobs: Sequence[TrainJob], n_jobs: int | None, report: Report
+    def _learn_each(
+        self,
+        plan: TrainPlan,
+        targets: Sequence[Target],
+        jobs: Sequence[TrainJob],
+        n_jobs: int | None,
+        report: Report,
+        validation: PlacedRows | None,
     ) -> Iterator[TrainResult]:
         """Spread the trains, or the rows of one train, over processes."""
         n_processes = effective_n_jobs(n_jobs)
         gram = self._gram(plan, targets[0]) if _wants_gram(plan, targets, jobs) else None
         # With many more cores than trains, the rows of each train are shared by all of them in turn.
         n_sharing = n_processes if n_processes >= 2 * len(jobs) and may_hire() else 1
-        shared, calls = (plan, self._maps, self._block, gram), list(zip(targets, jobs, strict=True))
+        watched = None if validation is None else validation.block()
+        shared, calls = (plan, self._maps, self._block, watched, gram), list(zip(targets, jobs, strict=True))
         if n_sharing > 1 or not self._has_helpers(plan, min(n_processes, len(jobs)), len(jobs)):
             for index, call in enumerate(calls):
                 yield _learn(*shared, *call, n_sharing, partial(report, index))
             return
         for index, result in enumerate(spread(_learn, shared, calls, n_jobs)):
             for record in result.history:
-                report(index, record)
+                report(index, record, result.cores)
             yield result
 
-    def seen_by(self, maps: MapList) -> PlacedRows:
+    def seen_by(self, maps: MapList) -> _PlacedArray:
         """Share the arrays."""
         return _PlacedArray(maps, self._block)
 
     def in_one_place(self, plan: TrainPlan) -> PlacedBlock | None:
         """They always are."""
         return self._block
+
+    def block(self) -> PlacedBlock:
+        return self._block
+
+    def engine(self, plan: TrainPlan, target: Target) -> Engine:
+        return LocalEngine(target.problem(self._block).normalised(), get_loss(plan.loss), self._maps)
 
     def _has_helpers(self, plan: TrainPlan, n_processes: int, n_trains: int) -> bool:
         """Whether to spread the trains: over processes that must be started only if that takes less time than one."""
@@ -346,8 +399,7 @@ class _PlacedArray(PlacedRows):
         return work >= _SMALL_WORK or (work * n_trains >= _TINY_WORK and are_ready(n_processes))
 
     def _gram(self, plan: TrainPlan, target: Target) -> NDArray:
-        rows = target.problem(self._block).normalised()
-        with open_engine(rows, get_loss(plan.loss), self._maps) as engine:
+        with self.engine(plan, target) as engine:
             return shared_linear_gram(engine, self._maps)
 
 
@@ -420,8 +472,11 @@ class _PlacedPartitions(PlacedRows):
         self._runner, self._maps, self._partitions, self._budget = runner, maps, partitions, budget
 
     @cached_property
-    def _here(self) -> PlacedBlock:
+    def _here(self) -> _PlacedArray:
         """All rows in one array."""
+        return _PlacedArray(self._maps, self.block())
+
+    def block(self) -> PlacedBlock:
         columns, *others = zip(*self._runner.collect(self._partitions), strict=True)
         joined = np.concatenate(columns, axis=1), *(np.concatenate(arrays) for arrays in others)
         return PlacedBlock(*joined)
@@ -430,28 +485,39 @@ class _PlacedPartitions(PlacedRows):
         """Share the partitions, and the array of all rows if there is one."""
         other = copy(self)
         other._maps = maps
+        if "_here" in self.__dict__:
+            other.__dict__["_here"] = self._here.seen_by(maps)
         return other
 
     def in_one_place(self, plan: TrainPlan) -> PlacedBlock | None:
         """They are if they fit in memory."""
-        return self._here if self._budget.n_processes(plan) else None
+        return self._here.block() if self._budget.n_processes(plan) else None
 
-    def learn(
-        self, plan: TrainPlan, targets: Sequence[Target], jobs: Sequence[TrainJob], n_jobs: int | None, report: Report
+    def _learn_each(
+        self,
+        plan: TrainPlan,
+        targets: Sequence[Target],
+        jobs: Sequence[TrainJob],
+        n_jobs: int | None,
+        report: Report,
+        validation: PlacedRows | None,
     ) -> Iterator[TrainResult]:
         """Learn from one array where that fits in memory; else one train after the other, spread over all workers."""
         n_processes = self._budget.n_processes(plan)
         if n_processes:
             n_jobs = n_jobs if n_processes >= effective_n_jobs(n_jobs) else n_processes
-            yield from _PlacedArray(self._maps, self._here).learn(plan, targets, jobs, n_jobs, report)
+            yield from self._here._learn_each(plan, targets, jobs, n_jobs, report, validation)
             return
         gram = None
         if _wants_gram(plan, targets, jobs):
-            gram = shared_linear_gram(self._engine(plan, targets[0]), self._maps)
+            gram = shared_linear_gram(self.engine(plan, targets[0]), self._maps)
         for index, (target, job) in enumerate(zip(targets, jobs, strict=True)):
-            engine = self._engine(plan, target)
-            yield learn_on(engine, plan, self._maps, job, report=partial(report, index), linear_gram=gram)
+            engine = self.engine(plan, target)
+            watched = None if validation is None else validation.engine(plan, target)
+            yield learn_on(
+                engine, plan, self._maps, job, report=partial(report, index), linear_gram=gram, validation=watched
+            )
 
-    def _engine(self, plan: TrainPlan, target: Target) -> Engine:
+    def engine(self, plan: TrainPlan, target: Target) -> Engine:
         problem = self._runner.map(target.problem, self._partitions)
         return TaskEngine(self._runner, problem, get_loss(plan.loss), self._maps)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from polytrain.learning.problem import ProblemRows
+from polytrain.maps import MapList
+from polytrain.tensor.stack import TrainStack
 
-__all__ = ["ClassTarget", "NumberTarget", "PlacedBlock", "Target"]
+__all__ = ["ClassTarget", "JointTarget", "NumberTarget", "PlacedBlock", "Target"]
 
 
 class PlacedBlock(NamedTuple):
@@ -39,6 +43,14 @@ class Target(Protocol):
     def keeps_all(self) -> bool:
         """Whether no row is left out, nor weighted differently than for the other trains of the fit."""
 
+    @property
+    def offset(self) -> float:
+        """Where scores begin."""
+
+    @property
+    def steepness(self) -> float:
+        """Size of what is wanted in units of its mean before it was centred; 1 for classes."""
+
     def wanted(self, y: NDArray) -> tuple[NDArray, NDArray]:
         """Return what the score of every row should be, and what its weight is multiplied by, (N,) each."""
 
@@ -63,6 +75,9 @@ class ClassTarget:
 
     code: NDArray
     factors: NDArray
+
+    offset = 0.0
+    steepness = 1.0
 
     @property
     def keeps_all(self) -> bool:
@@ -92,13 +107,22 @@ class ClassTarget:
 
 @dataclass(frozen=True)
 class NumberTarget:
-    """Predict ``(y / largest - mean) / spread`` of one output by a score that begins at ``offset``."""
+    """Predict ``(y / largest - mean) / spread`` of one output by a score that begins at ``offset``.
+
+    What a sketch wants is no larger than ``limit``.
+    """
 
     output: int
     largest: float = 1.0
     mean: float = 0.0
     spread: float = 1.0
     offset: float = 0.0
+    limit: float = np.inf
+
+    @property
+    def steepness(self) -> float:
+        """Spread in units of the mean."""
+        return self.spread / self.mean if self.mean else 1.0
 
     @property
     def keeps_all(self) -> bool:
@@ -112,10 +136,66 @@ class NumberTarget:
 
     def sketched(self, sums: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
         """Rows that are alike have a mean target. The sums are of targets that are divided by ``largest`` already."""
-        return (sums[:, self.output] / weights - self.mean) / self.spread, weights
+        wanted = (sums[:, self.output] / weights - self.mean) / self.spread
+        return np.clip(wanted, -self.limit, self.limit), weights
 
     def problem(self, rows: PlacedBlock) -> ProblemRows:
         """All rows, with the offset."""
         target, _ = self.wanted(rows.y)
         offset = np.full(len(target), self.offset) if self.offset else None
         return ProblemRows(rows.columns, target, rows.weights, rows.keys, offset)
+
+
+@dataclass(frozen=True, eq=False)
+class JointTarget:
+    """Tell one class from all others, given the scores of the other classes.
+
+    With these fixed, minus the logarithm of the probability of the right class is, to a constant, a logistic loss of
+    the own score, less the logarithm of the sum of the exponentials of the others.
+
+    Attributes
+    ----------
+    own : ClassTarget
+        The class.
+    index : int
+        Which of the trains is its own.
+    maps : MapList
+    trains : sequence of sequences of cores
+        The trains of all classes.
+    shift : ndarray of shape (m,)
+        What is added to the value of every train.
+    """
+
+    own: ClassTarget
+    index: int
+    maps: MapList
+    trains: Sequence[Sequence[NDArray]]
+    shift: NDArray
+
+    steepness = 1.0
+
+    @property
+    def offset(self) -> float:
+        """Where the own score begins, the others aside."""
+        return float(self.shift[self.index])
+
+    @property
+    def keeps_all(self) -> bool:
+        """Every row has a class."""
+        return self.own.keeps_all
+
+    def wanted(self, y: NDArray) -> tuple[NDArray, NDArray]:
+        """The codes of the labels."""
+        return self.own.wanted(y)
+
+    def sketched(self, sums: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
+        """Mean codes."""
+        return self.own.sketched(sums, weights)
+
+    def problem(self, rows: PlacedBlock) -> ProblemRows:
+        """All rows, with an offset that the other trains make."""
+        others = [k for k in range(len(self.trains)) if k != self.index]
+        functions, knots = ([getattr(one, name) for one in self.maps] for name in ("values", "knots"))
+        stack = TrainStack([self.trains[k] for k in others], functions, rows.columns.dtype, knots)
+        scores = stack.evaluate(rows.columns.T, np.transpose).astype(np.float64) + self.shift[others, None]
+        return self.own.problem(rows)._replace(offset=self.offset - logsumexp(scores, axis=0))

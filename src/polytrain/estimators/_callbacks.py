@@ -1,0 +1,81 @@
+"""scikit-learn's callbacks, where the installed version has them: one context per fit, train and sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    def with_callbacks(method: Callable) -> Callable:
+        """Return the method as it is."""
+        return method
+
+
+__all__ = ["CallbackSupportMixin", "FitCallbacks", "with_callbacks"]
+
+
+class FitCallbacks:
+    """Tells the callbacks of an estimator what its fit does.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With callbacks or without.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self._estimator = estimator
+        self._fit: Any = None
+        self._train: Any = None
+        self._index = -1
+        self._attributes: Callable[[Sequence[NDArray]], dict | None] = lambda cores: None
+
+    @property
+    def _is_idle(self) -> bool:
+        return not getattr(self._estimator, "_skl_callbacks", None)
+
+    def begin(self, attributes: Callable[[Sequence[NDArray]], dict | None]) -> None:
+        """Begin a fit; ``attributes`` makes what a fitted estimator has of the cores of a train, if that is enough."""
+        self._attributes = attributes
+        if not self._is_idle:
+            self._fit = self._estimator._init_callback_context(max_subtasks=None)
+            self._fit.call_on_fit_task_begin(estimator=self._estimator)
+
+    def sweep_done(self, train: int, record: dict, cores: Sequence[NDArray]) -> bool:
+        """Take note of a sweep, and say whether a callback wants the sweeps of this train to end."""
+        if self._fit is None:
+            return False
+        if train != self._index:
+            self.train_done()
+            self._index = train
+            self._train = self._fit.subcontext(task_name=f"train {train}", max_subtasks=None)
+            self._train.call_on_fit_task_begin(estimator=self._estimator)
+        sweep = self._train.subcontext(task_name="sweep")
+        sweep.call_on_fit_task_begin(estimator=self._estimator)
+        return bool(
+            sweep.call_on_fit_task_end(
+                estimator=self._estimator,
+                metadata={"record": record},
+                reconstruction_attributes=lambda: self._attributes(cores),
+            )
+        )
+
+    def train_done(self) -> None:
+        """End the sweeps of a train."""
+        if self._train is not None:
+            self._train.call_on_fit_task_end(estimator=self._estimator)
+            self._train = None
+
+    def end(self, attributes: Callable[[], dict]) -> None:
+        """End the fit, with what makes a fitted estimator."""
+        self.train_done()
+        if self._fit is not None:
+            self._fit.call_on_fit_task_end(estimator=self._estimator, reconstruction_attributes=attributes)

@@ -1,0 +1,177 @@
+"""Learn on from one block of rows after another, without the rows of the past.
+
+What is kept of the past is the model itself, how much it weighs, and a memory of some rows without their targets'
+noise: on these rows the present scores are the target, with the curvature that the loss has there. So the past enters
+every core problem as a quadratic around the last model, with the Gram matrix of rows that really were: whatever the
+gauge of the train, and with all correlations between columns.
+
+With f the last model, n_new the weight of a block and n_past that of the past, a block's objective is
+
+    n_new / (n_new + n_past) (mean loss of the block + alpha / 2 |A|^2) + n_past / (n_new + n_past) distance from f.
+
+Regularisation goes with the block's share: the last model has paid for the past's already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from polytrain.learning.losses import Loss, get_loss
+from polytrain.learning.problem import ProblemRows
+from polytrain.learning.sampling import row_keys
+from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_train
+from polytrain.models import FittedModel
+from polytrain.rows.summary import RawRows
+from polytrain.rows.targets import JointTarget, PlacedBlock, Target
+
+__all__ = ["Stream", "go_on"]
+
+# Rows of the memory, and rows whose scores are remembered for the calibration of probabilities.
+_MEMORY_ROWS, _SCORED_ROWS = 4096, 2048
+# One sweep there and one back.
+_SWEEPS = 2
+
+
+@dataclass
+class Stream:
+    """What is known of the past besides the model.
+
+    Attributes
+    ----------
+    seen : float
+        Weight of all rows so far, as far as it is not forgotten.
+    first : float
+        Weight of the rows that settings were chosen for.
+    n_blocks : int
+    X, y, weights : ndarray
+        The memory: rows that stand for all, with targets or indices of labels.
+    scores, labels : ndarray of shape (k, n_trains) and (k,)
+        Scores of the last rows before they were learned from, and indices of their labels.
+    """
+
+    seen: float
+    first: float
+    n_blocks: int = 0
+    X: NDArray | None = None
+    y: NDArray = field(default_factory=lambda: np.zeros(0))
+    weights: NDArray = field(default_factory=lambda: np.zeros(0))
+    scores: NDArray | None = None
+    labels: NDArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+    def remember(self, rows: RawRows, forgetting: float, rng: np.random.Generator) -> None:
+        """Take the rows of a block into the memory, and forget a part of all."""
+        kept = self.X is not None
+        X = np.concatenate([self.X, rows.X]) if self.X is not None else rows.X
+        y = np.concatenate([self.y, rows.y]) if kept else rows.y
+        weights = np.concatenate([self.weights, rows.weights]) if kept else rows.weights
+        if len(X) > _MEMORY_ROWS:
+            chosen, weights = _resampled(weights, _MEMORY_ROWS, rng)
+            X, y = X[chosen], y[chosen]
+        self.seen = (1.0 - forgetting) * (self.seen + float(rows.weights.sum()))
+        self.X, self.y, self.weights = X, y, weights * (self.seen / float(weights.sum()))
+        self.n_blocks += 1
+
+    def remember_scores(self, scores: NDArray, labels: NDArray) -> None:
+        """Keep scores (n_trains, N) of rows that are not learned from yet."""
+        found = scores.T if self.scores is None else np.concatenate([self.scores, scores.T])
+        self.scores = found[-_SCORED_ROWS:]
+        self.labels = np.concatenate([self.labels, labels])[-_SCORED_ROWS:]
+
+
+def _resampled(weights: NDArray, count: int, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
+    """Choose about so many rows, heavier ones rather, and weights with which they stand for all in the mean."""
+    # Rows that would be chosen more than once keep their own weight, and the others share what is left of the places.
+    chance = np.minimum(weights * (count / weights.sum()), 1.0)
+    for _ in range(10):
+        light = chance < 1.0
+        places = count - np.sum(~light)
+        if not light.any() or places <= 0:
+            break
+        chance[light] = np.minimum(weights[light] * (places / weights[light].sum()), 1.0)
+    ends = np.cumsum(chance)
+    chosen = np.flatnonzero(np.floor(ends + (start := rng.random())) > np.floor(ends - chance + start))
+    return chosen, weights[chosen] / chance[chosen]
+
+
+def go_on(
+    model: FittedModel,
+    plan: TrainPlan,
+    targets: Sequence[Target],
+    rows: RawRows,
+    stream: Stream,
+    seeds: Sequence[int],
+) -> list[TrainResult]:
+    """Learn from a block, given the past.
+
+    Parameters
+    ----------
+    model, plan
+        As the last block has left them; the plan's alpha is that for all rows up to this block.
+    targets : sequence of Target
+        One per train.
+    rows : RawRows
+        The block: features, indices of labels or targets, and weights.
+    stream : Stream
+        The past. It is not changed.
+    seeds : sequence of int
+        One per train.
+    """
+    loss, maps = get_loss(plan.loss), model.maps
+    new = _placed(model, rows.X, rows.y, rows.weights)
+    # A model from a file has no memory: the present rows stand for those of the past.
+    kept = (stream.X, stream.y, stream.weights) if stream.X is not None else (rows.X, rows.y, rows.weights)
+    past = _placed(model, *kept)
+    past = past._replace(weights=past.weights * (stream.seen / past.weights.sum()))
+    n_new = float(rows.weights.sum())
+    own_plan = replace(
+        plan,
+        alpha=plan.alpha * n_new / (n_new + stream.seen),
+        init="given",
+        max_sweeps=_SWEEPS,
+        sampling=None,
+        patience=0,
+        tol=0.0,
+    )
+    is_joint = plan.joint and len(targets) > 1
+    trains: list[Sequence[NDArray]] = list(model.cores)
+    before = model.values(kept[0])
+    results = []
+    for index, (own, seed) in enumerate(zip(targets, seeds, strict=True)):
+        target, score = own, before[index] + own.offset
+        if is_joint:
+            target = JointTarget(own, index, maps, list(trains), np.zeros(len(trains)))  # type: ignore[arg-type]
+            score = before[index] - logsumexp(np.delete(before, index, axis=0), axis=0)
+        problem = _joined(target.problem(new), _of_past(loss, target, past, score))
+        result = learn_train(own_plan, maps, problem.normalised(), TrainJob(seed, trains[index]))
+        trains[index] = result.cores
+        results.append(result)
+    return results
+
+
+def _placed(model: FittedModel, X: NDArray, y: NDArray, weights: NDArray) -> PlacedBlock:
+    columns = model.maps.place(X)
+    return PlacedBlock(columns, y, weights, row_keys(columns))
+
+
+def _of_past(loss: Loss, target: Target, past: PlacedBlock, score: NDArray) -> ProblemRows:
+    """Rows that cost least at the scores of the past, or the rows of the memory with their own targets."""
+    rows, stand_ins = target.problem(past), loss.stand_ins(score)
+    if stand_ins is None:
+        return rows
+    pieces = [rows._replace(target=wanted, weights=past.weights * share) for wanted, share in stand_ins]
+    return pieces[0] if len(pieces) == 1 else _joined(*pieces)
+
+
+def _joined(*pieces: ProblemRows) -> ProblemRows:
+    joined: list[Any] = [
+        None if entries[0] is None else np.concatenate(entries, axis=-1) for entries in zip(*pieces, strict=True)
+    ]
+    rows = ProblemRows(*joined)
+    used = rows.weights > 0
+    return rows if used.all() else rows.take(np.flatnonzero(used), rows.weights[used])

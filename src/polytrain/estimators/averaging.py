@@ -1,0 +1,242 @@
+"""The average of fitted models as one model: their trains are added, and the sum is rounded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, is_dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from polytrain.choice import Chosen
+from polytrain.estimators._parameters import check_count, check_nonnegative
+from polytrain.estimators._streaming import Stream
+from polytrain.estimators.classifier import TensorTrainClassifier
+from polytrain.estimators.cross_validation import TensorTrainClassifierCV, TensorTrainRegressorCV
+from polytrain.estimators.regressor import TensorTrainRegressor
+from polytrain.learning.losses import get_loss
+from polytrain.models import FittedModel, fitted_model
+from polytrain.progress import ChoiceProgress
+from polytrain.tensor import TensorTrain
+
+__all__ = ["Merge", "average"]
+
+# Relative errors of coefficients below this are no choice of anybody.
+_ROUNDING = 1e-12
+_SAME_MAPS = (
+    "Trains can be added only if they are about the same functions of the same columns: fit one model, and the others "
+    "as copies of it, copy.deepcopy(model).set_params(warm_start=True).fit(X, y)"
+)
+
+
+@dataclass(frozen=True)
+class Merge:
+    """How models became one.
+
+    Attributes
+    ----------
+    weights : tuple of float
+        Part of every model; they sum to 1.
+    added_ranks : tuple of int
+        Ranks of the sum before it was rounded, the largest of all trains.
+    ranks : tuple of int
+        Ranks after it.
+    errors : tuple of float
+        Of every train, the norm of the coefficients that rounding cut off, relative to the norm of the sum.
+
+    Examples
+    --------
+    >>> from polytrain.estimators.averaging import Merge
+    >>> print(Merge((0.5, 0.5), (1, 8, 1), (1, 5, 1), (0.0007,)))
+    the average of 2 models, rounded from ranks up to 8 to ranks up to 5, which cut off 0.07 % of the coefficients
+    """
+
+    weights: tuple[float, ...]
+    added_ranks: tuple[int, ...]
+    ranks: tuple[int, ...]
+    errors: tuple[float, ...]
+
+    @property
+    def error(self) -> float:
+        """The largest of ``errors``."""
+        return max(self.errors)
+
+    def __str__(self) -> str:
+        most = "up to " if len(self.errors) > 1 else ""
+        cut = f"{most}{100 * self.error:.2g} %" if self.error > _ROUNDING else "nothing"
+        return (
+            f"the average of {len(self.weights)} models, rounded from ranks up to {max(self.added_ranks)} to ranks up "
+            f"to {max(self.ranks)}, which cut off {cut} of the coefficients"
+        )
+
+
+def average(
+    models: Sequence[Any],
+    weights: ArrayLike | None = None,
+    *,
+    tolerance: float = 1e-3,
+    max_rank: int | None = None,
+    verbose: int = 0,
+) -> Any:
+    """Merge fitted models into one that predicts their average.
+
+    The scores are averaged: predictions of regressors, log-odds (or plain scores) of every train of classifiers. The
+    average of trains is a train again, whose ranks are the sums of theirs; it is rounded to what it needs. The result
+    is a fitted estimator like any other: it predicts as fast as one model of its ranks, and can be explained, saved
+    and exported.
+
+    Parameters
+    ----------
+    models : sequence of fitted TensorTrainRegressor or TensorTrainClassifier
+        All of one kind, with the same loss, classes and decision, and with equal maps: the same functions of the same
+        columns. Copies of one model that were fitted with ``warm_start=True`` have them.
+    weights : array-like of shape (n_models,), optional
+        Weights of the models, not negative; only their ratios matter. All are equal by default.
+    tolerance : float, default=1e-3
+        Allowed norm of the coefficients that rounding cuts off, relative to the norm of all of a train. 0 cuts off
+        nothing but what is at the level of rounding errors.
+    max_rank : int, optional
+        Largest rank. It wins over ``tolerance``.
+    verbose : int, default=0
+        1 says what the merge has cut off.
+
+    Returns
+    -------
+    estimator
+        Fitted, of the class and with the parameters of the first model; for estimators that searched alpha, the class
+        without the search. ``merge_`` is a `Merge`, which says what was cut off, ``choice_.reasons`` says it in words
+        and stays in model files. ``history_`` is empty; settings in ``plan_`` other than the ranks, and
+        ``stop_reason_``, are those of the first model.
+
+    Raises
+    ------
+    ValueError
+        If the models differ in what they are about.
+
+    Examples
+    --------
+    >>> from copy import deepcopy
+    >>> import numpy as np
+    >>> import polytrain
+    >>> generator = np.random.default_rng(0)
+    >>> X = generator.uniform(-1, 1, size=(200, 3))
+    >>> y = X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * generator.normal(size=200)
+    >>> first = polytrain.TensorTrainRegressor(random_state=0).fit(X, y)
+    >>> halves = [deepcopy(first).set_params(warm_start=True).fit(X[half::2], y[half::2]) for half in (0, 1)]
+    >>> merged = polytrain.average(halves)
+    >>> mean = (halves[0].predict(X) + halves[1].predict(X)) / 2
+    >>> bool(np.abs(merged.predict(X) - mean).max() < 0.01)
+    True
+    >>> merged.merge_.error <= 1e-3
+    True
+    """
+    models = list(models)
+    if not models:
+        raise ValueError("models is empty; give at least one fitted model.")
+    if any(isinstance(model, FittedModel) for model in models):
+        raise TypeError("an average needs fitted estimators, not their model_.")
+    fitted = [fitted_model(model, "an average") for model in models]
+    _check_alike(models, fitted)
+    shares = _shares(weights, len(fitted))
+    limit = check_nonnegative("tolerance", tolerance)
+    largest = None if max_rank is None else check_count("max_rank", max_rank, 1)
+    model, merge = _merged(fitted, shares, limit, largest)
+    with ChoiceProgress(int(verbose)) as progress:
+        progress.merged(str(merge))
+    return _estimator(models, model, merge)
+
+
+def _shares(weights: ArrayLike | None, n_models: int) -> NDArray:
+    """Weights that sum to 1, shape (n_models,)."""
+    given = np.ones(n_models) if weights is None else np.asarray(weights, dtype=np.float64)
+    if given.shape != (n_models,):
+        raise ValueError(f"weights must be {n_models} numbers, one per model, got shape {given.shape}.")
+    if not (np.isfinite(given).all() and (given >= 0).all() and given.any()):
+        raise ValueError(f"weights must be finite, not negative, and not all zero, got {given.tolist()}.")
+    given = given / given.max()  # sums of huge weights must not overflow
+    return given / given.sum()
+
+
+def _check_alike(models: Sequence[Any], fitted: Sequence[FittedModel]) -> None:
+    """Refuse models whose scores do not mean the same, or whose trains speak of other functions."""
+    questions = (
+        ("kind", "", lambda model, one: "classifier" if one.classes is not None else "regressor"),
+        ("loss", ", so that their scores have another unit", lambda model, one: _loss_name(one.loss)),
+        ("calibration", ", so that their scores have another unit", lambda model, one: one.calibrated),
+        ("number of outputs", "", lambda model, one: None if one.one_output else one.n_trains),
+        ("classes", "", lambda model, one: None if one.classes is None else one.classes.tolist()),
+        ("decision", "", lambda model, one: None if one.decision is None else one.decision.name),
+        ("number of columns", "", lambda model, one: one.n_columns),
+        ("names of columns", "", lambda model, one: list(getattr(model, "feature_names_in_", ())) or None),
+    )
+    for index in range(1, len(fitted)):
+        for what, why, answer in questions:
+            one, other = answer(models[0], fitted[0]), answer(models[index], fitted[index])
+            if one != other:
+                raise ValueError(
+                    f"models[0] and models[{index}] differ in their {what}{why}: {one!r:.200} and {other!r:.200}. "
+                    "Average models of one kind only."
+                )
+        if fitted[index].columns != fitted[0].columns:
+            raise ValueError(f"models[0] and models[{index}] have read other levels or types of columns. {_SAME_MAPS}.")
+        if fitted[index].maps != fitted[0].maps:
+            pairs = enumerate(zip(fitted[0].maps, fitted[index].maps, strict=True))
+            k, (one, other) = next((k, pair) for k, pair in pairs if pair[0] != pair[1])
+            names = fitted[0].feature_names
+            raise ValueError(
+                f"models[0] and models[{index}] have different maps, the first of them of feature "
+                f"{k if names is None else repr(names[k])}: {one!r} and {other!r}. {_SAME_MAPS}."
+            )
+
+
+def _loss_name(spec: str) -> tuple[Any, ...]:
+    """What a loss is about, without what suits the residuals of one fit only."""
+    loss = get_loss(spec)
+    return loss.name, *(astuple(loss)[:-1] if is_dataclass(loss) else ())
+
+
+def _merged(
+    models: Sequence[FittedModel], shares: NDArray, tolerance: float, max_rank: int | None
+) -> tuple[FittedModel, Merge]:
+    """The weighted mean of all scores as one model."""
+    # In units of the first model: trains of classifiers that are not calibrated stay in units of 1, to the last bit.
+    factors = [share * model.size / models[0].size for share, model in zip(shares.tolist(), models, strict=True)]
+    trains, errors, added = [], [], []
+    for index in range(models[0].n_trains):
+        parts = (TensorTrain(model.cores[index]) * one[index] for model, one in zip(models, factors, strict=True))
+        total = reduce(add, parts)
+        rounded = total.round(tolerance, max_rank)
+        norm = total.norm()
+        errors.append((total - rounded).norm() / norm if norm else 0.0)
+        added.append(total.ranks)
+        trains.append(rounded)
+    shift = shares @ np.array([model.shift for model in models])
+    shift.setflags(write=False)  # as all arrays of a fitted model
+    ranks = tuple(np.max([train.ranks for train in trains], axis=0).tolist())
+    merge = Merge(tuple(shares.tolist()), tuple(np.max(added, axis=0).tolist()), ranks, tuple(errors))
+    return replace(models[0].with_trains([train.cores for train in trains]), shift=shift), merge
+
+
+def _estimator(models: Sequence[Any], fitted: FittedModel, merge: Merge) -> Any:
+    """An estimator like the first of the models that holds the merged one."""
+    first = models[0]
+    estimator = clone(first)
+    if isinstance(first, TensorTrainClassifierCV | TensorTrainRegressorCV):  # what a search has found is of one model
+        family = TensorTrainClassifier if fitted.classes is not None else TensorTrainRegressor
+        known = family().get_params(deep=False)
+        estimator = family(**{name: value for name, value in estimator.get_params(deep=False).items() if name in known})
+    estimator.model_, estimator.merge_ = fitted, merge
+    weight = float(sum(model.stream_.seen for model in models))
+    estimator.stream_ = Stream(weight, weight)
+    estimator.plan_ = replace(first.plan_, ranks=merge.ranks)
+    chosen = first.choice_
+    estimator.choice_ = Chosen(chosen.basis, chosen.bandwidth, chosen.alpha, max(merge.ranks), (str(merge),))
+    estimator.history_, estimator.n_iter_, estimator.stop_reason_ = [], 0, first.stop_reason_
+    estimator.n_features_in_ = fitted.n_columns
+    if hasattr(first, "feature_names_in_"):
+        estimator.feature_names_in_ = first.feature_names_in_
+    return estimator

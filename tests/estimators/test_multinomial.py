@@ -1,0 +1,99 @@
+"""loss='multinomial', and the calibration of several classes by a softmax."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+import polytrain
+from polytrain import TensorTrainClassifier
+from polytrain.choice.calibration import fit_softmax
+from polytrain.decisions import OneVsRest, Softmax, TwoClasses
+from power_models import power_classifier
+
+QUICK = {"loss": "multinomial", "rank": 3, "max_sweeps": 4, "random_state": 0}
+
+
+def test_probabilities_are_a_softmax_of_the_scores():
+    X, y = load_wine(return_X_y=True)
+    model = power_classifier(**QUICK).fit(X, y)
+    scores, chances = model.decision_function(X), model.predict_proba(X)
+    np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(chances, np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True), rtol=1e-9)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[chances.argmax(axis=1)])
+    assert isinstance(model.decision_, Softmax)
+    assert model.model_.link == "softmax"
+
+
+def test_the_log_loss_is_no_worse_than_that_of_the_linear_model():
+    X, y = load_iris(return_X_y=True)
+    model = power_classifier(**{**QUICK, "rank": 2, "max_sweeps": 20, "degree": 1, "scale": None, "tol": 0.0,
+                                "alpha": 1e-6, "basis": "power"}).fit(X / 10, y)  # fmt: skip
+    linear = LogisticRegression(C=100, max_iter=10_000).fit(X / 10, y)
+    # Products of features, and less regularisation: no worse than the linear model.
+    assert log_loss(y, model.predict_proba(X / 10)) <= log_loss(y, linear.predict_proba(X / 10))
+
+
+def test_two_classes_are_the_logistic_loss():
+    X, y = load_iris(return_X_y=True)
+    joint, plain = (power_classifier(**{**QUICK, "loss": loss}).fit(X, y == 1) for loss in ("multinomial", "logistic"))
+    np.testing.assert_array_equal(joint.predict_proba(X), plain.predict_proba(X))
+    assert isinstance(joint.decision_, TwoClasses)
+
+
+def test_other_decisions_are_refused():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"decision must be 'one-vs-rest', got 'one-vs-one'"):
+        power_classifier(**QUICK, decision="one-vs-one").fit(X, y)
+
+
+def test_files_and_checkpoints(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = power_classifier(**QUICK).fit(X, y)
+    model.save(tmp_path / "model")
+    same = polytrain.load(tmp_path / "model")
+    np.testing.assert_array_equal(same.predict_proba(X), model.predict_proba(X))
+    assert isinstance(same.decision_, Softmax)
+    for _ in range(2):  # the second fit finds all that the first has done
+        kept = power_classifier(**QUICK, checkpoint=tmp_path / "kept").fit(X, y)
+        np.testing.assert_array_equal(kept.predict_proba(X), model.predict_proba(X))
+
+
+def test_weights_and_processes_do_not_matter():
+    X, y = load_iris(return_X_y=True)
+    weights = np.random.default_rng(0).integers(0, 3, len(y))
+    weighted = power_classifier(**QUICK).fit(X, y, sample_weight=weights)
+    repeated = power_classifier(**QUICK).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
+    two = power_classifier(**QUICK, n_jobs=2).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(two.predict_proba(X), weighted.predict_proba(X), atol=1e-12)
+
+
+def test_calibration_by_a_softmax_finds_the_factor_of_the_truth():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(4000, 4))
+    chances = np.exp(3 * scores + [0.5, 0.0, -0.5, 0.0])
+    chances /= chances.sum(axis=1, keepdims=True)
+    y = (rng.random((4000, 1)) > np.cumsum(chances, axis=1)).sum(axis=1)
+    factor, shift = fit_softmax(scores, np.eye(4)[y])
+    np.testing.assert_allclose(factor, 3, rtol=0.05)
+    np.testing.assert_allclose(shift - shift[1], [0.5, 0.0, -0.5, 0.0], atol=0.15)
+    np.testing.assert_array_equal(fit_softmax(scores, np.zeros((4000, 4))), [[1] * 4, [0] * 4])
+
+
+def test_scores_that_tell_all_apart_do_not_mean_certainty():
+    scores = 2 * np.eye(3)[np.arange(30) % 3] - 1
+    factor, shift = fit_softmax(scores, np.eye(3)[np.arange(30) % 3])
+    chances = np.exp(scores * factor + shift)
+    assert 0.9 < (chances / chances.sum(axis=1, keepdims=True)).max() < 0.999
+
+
+def test_the_default_is_calibrated_by_a_softmax_where_there_are_several_classes():
+    X, y = load_wine(return_X_y=True)
+    model = TensorTrainClassifier(random_state=0).fit(X, y)
+    assert isinstance(model.decision_, Softmax)
+    assert np.ptp(model.model_.size) == 0
+    plain = TensorTrainClassifier(loss="squared", random_state=0).fit(X, y)
+    assert type(plain.decision_) is OneVsRest
+    assert isinstance(TensorTrainClassifier(random_state=0).fit(X, y > 0).decision_, TwoClasses)

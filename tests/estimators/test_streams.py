@@ -1,0 +1,233 @@
+"""partial_fit: streams of blocks end near the batch, forget what they should, and refuse what makes no sense."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+import polytrain
+from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain.estimators._streaming import Stream, _resampled
+from polytrain.learning.losses import get_loss
+from polytrain.rows.joint import log_losses
+from polytrain.rows.summary import RawRows
+from polytrain.tensor import TensorTrain
+from power_models import power_classifier, power_regressor
+
+SETTINGS = {"rank": 4, "degree": 3, "alpha": 1e-4, "random_state": 0}
+
+
+def _rows(n_rows, seed=0, noise=0.5):
+    """Correlated columns, and a sum of products of them."""
+    rng = np.random.default_rng(seed)
+    X = np.tanh(rng.normal(size=(n_rows, 5)) @ (np.eye(5) + 0.5 * np.eye(5, k=1)))
+    truth = 2 * X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2]) - X[:, 3] * X[:, 4]
+    return X, truth + noise * rng.normal(size=n_rows)
+
+
+def _objective(model, X, y):
+    """What a batch minimises, on any rows."""
+    fitted = model.model_
+    loss, values = get_loss(fitted.loss), fitted.values(X)
+    penalty = model.plan_.alpha / 2 * sum(TensorTrain(cores).norm() ** 2 for cores in fitted.cores)
+    if fitted.classes is None and loss.degree:
+        return penalty + loss.evaluate((y - fitted.shift[0]) / fitted.size[0], values[0])[0].mean()
+    if fitted.classes is None:
+        return penalty + loss.evaluate(y, values[0] + fitted.shift[0])[0].mean()
+    index = np.searchsorted(fitted.classes, y)
+    if model.plan_.joint:
+        return penalty + log_losses(values.T, index).mean()
+    codes = fitted.decision.code(len(fitted.classes))[:, index]
+    return penalty + sum(loss.evaluate(code, value)[0].mean() for code, value in zip(codes, values, strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["squared", "poisson", "gamma"])
+def test_a_hundred_blocks_end_near_the_batch(loss):
+    X, y = _rows(10_000)
+    if loss != "squared":
+        y = np.random.default_rng(1).poisson(np.exp(y / 2)) + (loss == "gamma")
+    batch = power_regressor(**SETTINGS, loss=loss, max_sweeps=8).fit(X, y)
+    stream = power_regressor(**SETTINGS, loss=loss)
+    for rows in np.split(np.arange(10_000), 100):
+        stream.partial_fit(X[rows], y[rows])
+    stream.plan_ = batch.plan_
+    if loss == "squared":  # in the same units
+        unit = stream.model_.size[0] / batch.model_.size[0]
+        found = _objective(stream, X, y) * unit**2
+    else:
+        found = _objective(stream, X, y)
+    assert found < 1.1 * _objective(batch, X, y)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["logistic", "multinomial", "squared"])
+def test_a_hundred_blocks_of_classes_end_near_the_batch(loss):
+    X, y = _rows(10_000)
+    labels = np.array(["low", "middle", "high"])[np.digitize(y, [-1, 1])]
+    batch = power_classifier(**{**SETTINGS, "loss": loss}, max_sweeps=8).fit(X, labels)
+    stream = power_classifier(**{**SETTINGS, "loss": loss})
+    for rows in np.split(np.arange(10_000), 100):
+        stream.partial_fit(X[rows], labels[rows], classes=["low", "middle", "high"])
+    stream.plan_ = batch.plan_
+    assert _objective(stream, X, labels) < 1.1 * _objective(batch, X, labels)
+
+
+def test_the_past_counts_more_than_a_bare_restart():
+    X, y = _rows(4000)
+    stream = power_regressor(**SETTINGS)
+    restarted = power_regressor(**SETTINGS, warm_start=True, max_sweeps=2)
+    for rows in np.split(np.arange(4000), 40):
+        stream.partial_fit(X[rows], y[rows])
+        restarted.fit(X[rows], y[rows])
+    new = _rows(4000, 1)
+    errors = [np.mean(np.square(model.predict(new[0]) - new[1])) for model in (stream, restarted)]
+    assert errors[0] < 0.3
+    assert errors[0] < 0.7 * errors[1]
+
+
+def test_a_stream_whose_rule_changes_recovers():
+    X, y = _rows(6000)
+    y[3000:] *= -1
+    scores = {}
+    for forgetting in (0.0, 0.2):
+        model = power_regressor(**SETTINGS, forgetting=forgetting)
+        for rows in np.split(np.arange(6000), 60):
+            model.partial_fit(X[rows], y[rows])
+        scores[forgetting] = model.score(X[3000:], y[3000:])
+    assert scores[0.2] > 0.8
+    assert scores[0.0] < 0.5
+
+
+def test_probabilities_follow_a_stream_whose_first_block_lacks_a_class():
+    X, y = _rows(3000, noise=0.2)
+    labels = np.digitize(y, [-1, 1])
+    first = np.flatnonzero(labels < 2)[:200]
+    order = np.concatenate([first, np.setdiff1d(np.arange(3000), first)])
+    model = TensorTrainClassifier(random_state=0, rank=4)
+    losses = []
+    for rows in np.array_split(order, 15):
+        model.partial_fit(X[rows], labels[rows], classes=[0, 1, 2])
+        losses.append(log_loss(labels, model.predict_proba(X)))
+    assert losses[-1] < 0.3 < 1 < losses[0]
+    assert model.score(X, labels) > 0.88
+
+
+def test_frames_with_categories_and_gaps():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame({"kind": rng.choice(["a", "b", "c"], 900), "x": rng.normal(size=900)})
+    y = frame["x"] * (frame["kind"] == "a") + 0.1 * rng.normal(size=900)
+    frame.loc[::7, "x"] = np.nan
+    model = TensorTrainRegressor(random_state=0)
+    for rows in np.split(np.arange(900), 3):
+        model.partial_fit(frame.iloc[rows], y.iloc[rows])
+    assert model.score(frame, y) > 0.6
+    later = frame.iloc[:5].assign(kind="never seen")
+    model.partial_fit(later, y.iloc[:5])
+
+
+def test_weights_are_in_units_of_a_row():
+    X, y = _rows(400)
+    one, other = power_regressor(**SETTINGS), power_regressor(**SETTINGS)
+    for rows in np.split(np.arange(400), 2):
+        one.partial_fit(X[rows], y[rows], sample_weight=np.full(200, 2.0))
+        other.partial_fit(np.repeat(X[rows], 2, axis=0), np.repeat(y[rows], 2))
+    assert one.stream_.seen == other.stream_.seen == 800
+    np.testing.assert_allclose(one.predict(X), other.predict(X), atol=1e-4)
+
+
+def test_streams_are_reproducible_and_can_be_pickled():
+    X, y = _rows(600)
+    models = [power_regressor(**SETTINGS) for _ in range(2)]
+    for rows in np.split(np.arange(600), 3):
+        models = [model.partial_fit(X[rows], y[rows]) for model in models]
+        models[1] = pickle.loads(pickle.dumps(models[1]))
+    np.testing.assert_array_equal(models[0].predict(X), models[1].predict(X))
+
+
+def test_a_model_from_a_file_goes_on(tmp_path):
+    X, y = _rows(3000)
+    model = power_regressor(**SETTINGS).fit(X[:1500], y[:1500])
+    model.save(tmp_path / "model")
+    loaded = polytrain.load(tmp_path / "model")
+    assert loaded.stream_.seen == 1500
+    for rows in np.split(np.arange(1500, 3000), 15):
+        loaded.partial_fit(X[rows], y[rows])
+        model.partial_fit(X[rows], y[rows])
+    assert loaded.stream_.seen == 3000
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    new = _rows(2000, 1)
+    assert loaded.score(*new) > 0.85
+
+
+def test_maps_can_be_given():
+    X, y = _rows(2000)
+    typical = power_regressor(**SETTINGS).fit(X, y)
+    model = power_regressor(**SETTINGS).partial_fit(X[:50], y[:50], maps=typical.maps_)
+    assert model.maps_ == typical.maps_
+    defaults = TensorTrainRegressor(random_state=0).fit(X, y)
+    assert (
+        TensorTrainRegressor(random_state=0).partial_fit(X[:200], y[:200], maps=defaults.maps_).maps_ == defaults.maps_
+    )
+    labels = y > 0
+    classifier = TensorTrainClassifier(random_state=0).partial_fit(
+        X[:200], labels[:200], [False, True], maps=defaults.maps_
+    )
+    assert classifier.maps_ == defaults.maps_
+    with pytest.raises(TypeError, match="maps must be those of a fitted model"):
+        power_regressor().partial_fit(X, y, maps="spline")
+    with pytest.raises(ValueError, match="maps are about 5 features, but X has 4"):
+        power_regressor().partial_fit(X[:, :4], y, maps=typical.maps_)
+
+
+def test_mistakes_are_named():
+    X, y = _rows(100)
+    labels = (y > 0).astype(int)
+    with pytest.raises(ValueError, match="classes must be passed on the first call to partial_fit"):
+        power_classifier().partial_fit(X, labels)
+    with pytest.raises(ValueError, match=r"y has labels that are not in classes: \[0\]"):
+        power_classifier().partial_fit(X, labels, classes=[1, 2])
+    model = power_classifier(rank=2).partial_fit(X, labels, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match=r"classes=\[0, 1\] is not what the first call"):
+        model.partial_fit(X, labels, classes=[0, 1])
+    with pytest.raises(ValueError, match=r"y has labels that are not known: \[7\]"):
+        model.partial_fit(X, np.full(100, 7))
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="features"):
+        model.partial_fit(X[:, :3], labels)
+    np.testing.assert_array_equal(model.predict(X), before)
+    with pytest.raises(ValueError, match="class_weight='balanced' needs all rows at once"):
+        power_classifier(class_weight="balanced").partial_fit(X, labels, classes=[0, 1])
+    for forgetting in (1, -0.1, "x"):
+        with pytest.raises(ValueError, match="forgetting must be"):
+            power_regressor(forgetting=forgetting).partial_fit(X, y)
+    with pytest.raises(AttributeError, match="TensorTrainClassifierCV has no partial_fit"):
+        TensorTrainClassifierCV().partial_fit(X, labels)
+    assert not hasattr(TensorTrainClassifierCV(), "partial_fit")
+
+
+def test_the_memory_stands_for_all_rows():
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(0, 1, 10_000)
+    weights[:3] = 1000.0
+    totals = np.zeros(10_000)
+    for _ in range(200):
+        chosen, kept = _resampled(weights, 500, rng)
+        assert abs(len(chosen) - 500) <= 1
+        assert set(range(3)) <= set(chosen.tolist())
+        totals[chosen] += kept / 200
+    np.testing.assert_allclose(totals.sum(), weights.sum(), rtol=1e-6)
+    np.testing.assert_allclose(
+        totals[3:].reshape(-1, 769).sum(axis=1), weights[3:].reshape(-1, 769).sum(axis=1), rtol=0.05
+    )
+
+
+def test_forgetting_bounds_what_was_seen():
+    stream, rng = Stream(0.0, 10.0), np.random.default_rng(0)
+    for _ in range(200):
+        stream.remember(RawRows(np.zeros((10, 1)), np.zeros(10), np.ones(10)), 0.1, rng)
+    assert stream.seen == pytest.approx(90.0, rel=1e-6)
+    assert stream.weights.sum() == pytest.approx(90.0, rel=1e-6)
+    assert stream.n_blocks == 200
