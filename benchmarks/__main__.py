@@ -29,6 +29,8 @@ NAMES = (
     "probabilities",
     "calibration",
     "averaging",
+    "multinomial",
+    "streams",
     "paper_fit",
     "mnist",
     "virtual_mnist",
