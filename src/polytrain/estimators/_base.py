@@ -222,11 +222,6 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         return (int(self.random_state),) if isinstance(self.random_state, Integral) else ()
 
     def _check_forgetting(self) -> float:
-        if self.interaction_cst is not None:
-            raise ValueError(
-                f"interaction_cst={self.interaction_cst!r:.60} needs all rows at once: sweeps over one more block "
-                "would let any columns interact. Use fit, or set interaction_cst=None."
-            )
         forgetting = check_nonnegative("forgetting", self.forgetting)
         if forgetting >= 1.0:
             raise ValueError(f"forgetting must be less than 1, got {self.forgetting!r}.")

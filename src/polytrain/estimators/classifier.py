@@ -19,6 +19,7 @@ from polytrain.choice import Choice, fit_log_odds, fit_softmax
 from polytrain.decisions import Decision, OneVsRest, Softmax, decision_names, get_decision
 from polytrain.estimators._base import TrainModel
 from polytrain.estimators._callbacks import with_callbacks
+from polytrain.estimators._constraints import NeedsFreeColumns
 from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_choice, check_loss
 from polytrain.estimators._streaming import Stream
@@ -320,6 +321,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             self._fit_rows(learned, loss, self.alpha, validation)
         return self
 
+    @NeedsFreeColumns
     def partial_fit(
         self,
         X: ArrayLike,
