@@ -371,3 +371,13 @@ def test_defaults_choose_the_same_on_frames_of_any_types_and_predict_lazily(clie
     assert (model.choice_.basis, model.choice_.bandwidth) == (expected.choice_.basis, expected.choice_.bandwidth)
     assert model.plan_ == expected.plan_
     np.testing.assert_allclose(model.predict(lazy).compute(), expected.predict(frame), atol=1e-8)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_groups_of_columns_that_may_interact(client, loss):
+    X, y = _rows()
+    settings = {"loss": loss, "rank": 2, "max_sweeps": 2, "interaction_cst": [[0, 1], [1, 2]], "random_state": 0}
+    expected = power_classifier(**settings).fit(X, y)
+    model = power_classifier(**settings).fit(_chunked(X, 400), _chunked(y, 400))
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-6)

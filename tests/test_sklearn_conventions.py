@@ -37,6 +37,9 @@ CLASSIFIERS = [
     power_classifier(loss="squared", basis="spline", rank=3),
     power_classifier(basis="gauss-rank", rank=3, bandwidth=2.0),
     power_classifier(loss="squared", rank=4, init="dual", max_sweeps=0),
+    TensorTrainClassifier(interaction_cst="pairwise"),
+    TensorTrainClassifier(interaction_cst="no_interactions", loss="squared", decision="one-vs-one"),
+    power_classifier(loss="logistic", rank=3, interaction_cst="pairwise", max_sweeps=2),
     TensorTrainClassifierCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=4),
 ]
 REGRESSORS = [
@@ -53,6 +56,9 @@ REGRESSORS = [
     power_regressor(basis="spline-rank", rank=3),
     power_regressor(basis="spline-distinct", rank=2, bandwidth=0.5),
     power_regressor(basis="spline", rank=3, init="dual", max_sweeps=2),
+    TensorTrainRegressor(interaction_cst="pairwise"),
+    power_regressor(interaction_cst="no_interactions"),
+    power_regressor(rank=3, interaction_cst="pairwise"),
 ]
 
 

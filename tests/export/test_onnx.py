@@ -128,6 +128,12 @@ def test_default_models_in_a_pipeline(table):
         to_onnx(steps.fit(np.round(X), labels))
 
 
+def test_groups_of_columns_that_may_interact(table):
+    X, rows, labels, _ = table
+    model = power_classifier(interaction_cst="pairwise", **FAST).fit(X, labels)
+    check_classifier(model, rows.astype("float64"), "float64")
+
+
 def test_degrees_and_ranks_that_differ(table):
     X, rows, labels, _ = table
     model = power_classifier(degree=(1, 3, 2, 5), rank=(2, 5, 3), max_sweeps=1, random_state=0).fit(X, labels)

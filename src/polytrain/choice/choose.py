@@ -58,7 +58,7 @@ def choose(
     task = Task(wishes, rows, targets, guides, seeds, n_jobs, calibrate)
     if not task.is_open:
         maps = task.maker(None, task.bandwidth)
-        return Choice(maps, wishes.plan(maps.dims), bandwidth=task.bandwidth)
+        return task.plain(maps)
     is_exact = get_loss(wishes.loss).quadratic and task.n_rows <= FEW_ROWS and wishes.init in ("auto", "dual")
     with np.errstate(over="ignore", invalid="ignore"):  # kernels are looked at before they are used
         finalists = _compare(task)

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from polytrain.choice.alphas import find_alpha
 from polytrain.choice.evidence import simplest, strongest
+from polytrain.choice.few_groups import round_groups
 from polytrain.choice.ladder import LINEAR
 from polytrain.choice.maps import MapTrial, additive_kernel, alpha_for, function_values, judge_kernel, try_maps
 from polytrain.choice.result import Choice, HeldOut
 from polytrain.choice.task import Task
 from polytrain.learning.dual import product_kernel, round_rank_ones, round_together, solve_dual
+from polytrain.learning.parts import Part, joined_ranks, parts_kernel
 from polytrain.learning.start import linear_cores
 from polytrain.maps import MapList
 from polytrain.tensor import clip_ranks
@@ -43,14 +45,16 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
         task.reasons.append(
             f"the linear model in these functions has no larger error ({plain.error:.4g}) than the exact solution "
             f"with interactions ({trial.error:.4g}), so it is the model"
+            if not task.is_additive
+            else f"without interactions, the linear model in these functions is the model, error {plain.error:.4g}"
         )
         plan = wishes.linear_plan(maps.dims, plain.alpha)
         trains = _linear_trains(task, values, additive, plain.alpha)
         return task.conclude(trial, maps, plan, trains, _left_out(task, additive, plain))
-    kernel = product_kernel(values)
+    kernel = product_kernel(values) if task.parts is None else parts_kernel(values, task.parts)
     if not np.isfinite(kernel).all():
         raise FloatingPointError("the kernel of all columns is not finite")
-    ranks, trains, is_cut = _round(task, maps, values, kernel, trial.alpha)
+    parts, ranks, trains, is_cut = _round(task, maps, values, kernel, trial.alpha)
     sweeps, alpha = wishes.max_sweeps, trial.alpha
     if sweeps == "auto":  # what was cut off is partly found back by a sweep
         sweeps = _SWEEPS if is_cut else 0
@@ -61,7 +65,7 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
         f"the exact solution on all {len(rows.X)} different rows, leave-one-out error {trial.error:.4g}, is "
         f"rounded to ranks up to {max(ranks)}"
     )
-    return task.conclude(trial, maps, plan, trains, _left_out(task, kernel, trial))
+    return task.conclude(trial, maps, plan, trains, _left_out(task, kernel, trial), parts)
 
 
 def _look_closer(task: Task, winner: MapTrial) -> MapTrial:
@@ -79,9 +83,13 @@ def _look_closer(task: Task, winner: MapTrial) -> MapTrial:
 
 def _round(
     task: Task, maps: MapList, values: Sequence[NDArray], kernel: NDArray, alpha: float
-) -> tuple[tuple[int, ...], Sequence[Sequence[NDArray]], bool]:
-    """Round the exact solutions of all trains; return ranks, cores, and whether more than a little was cut off."""
+) -> tuple[tuple[Part, ...] | None, tuple[int, ...], Sequence[Sequence], bool]:
+    """Round the exact solutions of all trains; return parts, ranks, cores, and whether more than a little was cut."""
     is_open = task.wishes.rank == "auto"
+    if task.parts is not None:
+        most = _rank(task, maps) if is_open else task.wishes.rank
+        grouped, sums, lost = round_groups(task, values, kernel, alpha, most, _TOLERANCE if is_open else 0.0)
+        return grouped, joined_ranks(grouped, maps.dims), sums, lost > _LITTLE
     ranks = clip_ranks(maps.dims, _rank(task, maps) if is_open else task.wishes.rank)
     solutions, parts = [], []
     for used, wanted, weights in task.each_target():
@@ -101,7 +109,7 @@ def _round(
     if is_open:
         found = [[core.shape[2] for core in train[:-1]] for train in trains]
         ranks = clip_ranks(maps.dims, np.max(found, axis=0).tolist() if len(maps) > 1 else 1)
-    return ranks, trains, is_cut
+    return None, ranks, trains, is_cut
 
 
 def _rank(task: Task, maps: MapList) -> int:

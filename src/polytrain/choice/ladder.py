@@ -28,7 +28,7 @@ from polytrain.rows.rows import PlacedRows, Scored
 from polytrain.rows.targets import Target
 from polytrain.tensor import clip_ranks
 
-__all__ = ["LINEAR", "Ladder", "Rung"]
+__all__ = ["LINEAR", "Ladder", "Rung", "silent", "train_values"]
 
 #: The rung of the linear model.
 LINEAR = 1
@@ -185,7 +185,7 @@ class Ladder:
             jobs = [TrainJob(seed, begin) for seed, begin in zip(self._seeds, cores, strict=True)]
             learned = self._learn(fold, plan, jobs)
             trains.append(learned)
-            seen.append(fold.held_out.scored(partial(_values, FittedModel.make(plan.loss, self._maps, learned))))
+            seen.append(fold.held_out.scored(partial(train_values, FittedModel.make(plan.loss, self._maps, learned))))
         held_out = Scored(*(np.concatenate(pieces) for pieces in zip(*seen, strict=True)))
         self._seen = held_out
         return Rung(rank, alpha, self._evidence(held_out), held_out.scores, trains)
@@ -196,7 +196,7 @@ class Ladder:
         chosen = np.flatnonzero(fold.has_rows).tolist()
         if chosen:
             targets, used = [self._targets[k] for k in chosen], [jobs[k] for k in chosen]
-            for k, result in zip(chosen, fold.learned.learn(plan, targets, used, self._n_jobs, _silent), strict=True):
+            for k, result in zip(chosen, fold.learned.learn(plan, targets, used, self._n_jobs, silent), strict=True):
                 learned[k] = result.cores
         return learned
 
@@ -231,9 +231,10 @@ def _nothing(plan: TrainPlan, seed: int) -> Sequence[NDArray]:
     return [np.zeros_like(first), *others]
 
 
-def _values(model: FittedModel, X: NDArray) -> NDArray:
+def train_values(model: FittedModel, X: NDArray) -> NDArray:
+    """Values of all trains, (n_trains, N): a function that processes can be given."""
     return model.scores(X)
 
 
-def _silent(index: int, record: dict, cores: Sequence[NDArray]) -> None:
+def silent(index: int, record: dict, cores: Sequence[NDArray]) -> None:
     """Say nothing."""

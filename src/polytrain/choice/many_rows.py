@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from polytrain.choice.evidence import simplest, strongest
+from polytrain.choice.group_ladder import GroupLadder
 from polytrain.choice.ladder import LINEAR, Ladder, Rung
 from polytrain.choice.maps import MapTrial
 from polytrain.choice.result import Choice, HeldOut
 from polytrain.choice.task import Task
 from polytrain.learning.losses import get_loss
+from polytrain.learning.parts import additive_part, joined_ranks, with_rank
 from polytrain.tensor import clip_ranks
 
 __all__ = ["choose_by_climbing"]
@@ -21,6 +23,8 @@ __all__ = ["choose_by_climbing"]
 # Kinds of maps are compared at this rank.
 _FIRST_RANK = 4
 _RUNG_SWEEPS, _LAST_SWEEPS = 2, 2
+# Rounds over groups of columns: each waits for what the others say.
+_LAST_ROUNDS = 4
 _ALPHA_STEP, _MOST_ALPHA_STEPS = sqrt(10.0), 8
 # Fewer held-out rows than these must speak clearly; but nothing is worth an error that grows by more than this factor.
 _WEAK_EVIDENCE, _NOT_MUCH = 500, 1.02
@@ -43,9 +47,8 @@ class _Path:
         sweeps = _RUNG_SWEEPS if wishes.max_sweeps == "auto" else wishes.max_sweeps
         plan = wishes.plan(self.maps.dims, alpha=self.alpha, init="linear", max_sweeps=sweeps)
         sizes = task.sizes if task.guides is task.targets or not task.rows.classify else np.ones(len(task.targets))
-        self.ladder = Ladder(
-            task.rows, task.n_rows, self.maps, plan, task.targets, sizes, task.seeds, task.n_jobs, sweeps
-        )
+        settings = task.rows, task.n_rows, self.maps, plan, task.targets, sizes, task.seeds, task.n_jobs, sweeps
+        self.ladder = Ladder(*settings) if task.parts is None else GroupLadder(task.parts, *settings)
         self.rungs: list[Rung] = []
 
     def begin(self) -> None:
@@ -147,16 +150,25 @@ def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
     held_out = _held_out(task, path.ladder, rung)
     how = f"on rows that were held out, error {rung.evidence.error:.4g}"
     if rung.rank == LINEAR:
-        task.reasons.append(f"no rank was better than the linear model {how}, so it is the model")
-        return task.conclude(path.trial, maps, wishes.linear_plan(maps.dims, rung.alpha), None, held_out)
+        why = "without interactions, the linear model in these functions is the model:"
+        task.reasons.append(
+            f"{why} {how}"
+            if task.is_additive
+            else f"no rank was better than the linear model {how}, so it is the model"
+        )
+        alone = None if task.parts is None else (additive_part(range(len(maps))),)
+        return task.conclude(path.trial, maps, wishes.linear_plan(maps.dims, rung.alpha), None, held_out, alone)
     task.reasons.append(f"rank {rung.rank} and alpha {rung.alpha:.2g} were the best {how}")
-    settings: dict[str, Any] = {"ranks": clip_ranks(maps.dims, rung.rank), "alpha": rung.alpha}
+    parts = None if task.parts is None else with_rank(task.parts, maps.dims, rung.rank)
+    ranks = clip_ranks(maps.dims, rung.rank) if parts is None else joined_ranks(parts, maps.dims)
+    settings: dict[str, Any] = {"ranks": ranks, "alpha": rung.alpha}
     starts = None
     if wishes.init == "auto":
         starts, settings["init"] = rung.trains[0], "given"
         if wishes.max_sweeps == "auto":
-            settings["max_sweeps"] = wishes.n_sweeps if wishes.patience else _LAST_SWEEPS
-    return task.conclude(path.trial, maps, wishes.plan(maps.dims, **settings), starts, held_out)
+            usual = _LAST_SWEEPS if parts is None else _LAST_ROUNDS
+            settings["max_sweeps"] = wishes.n_sweeps if wishes.patience else usual
+    return task.conclude(path.trial, maps, wishes.plan(maps.dims, **settings), starts, held_out, parts)
 
 
 def _held_out(task: Task, ladder: Ladder, rung: Rung) -> HeldOut | None:

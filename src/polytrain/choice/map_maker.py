@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.learning.parts import Part
 from polytrain.maps import ColumnSummary, MapList, MapSettings, fit_map, map_kind
 
 __all__ = ["AUTO", "GivenMaps", "MapMaker"]
@@ -30,6 +31,8 @@ class MapMaker:
     scale : {"minmax"} or None
     get_columns : callable
         Gives what is known about the columns, with or without their values: see `polytrain.rows.Rows.columns`.
+    parts : sequence of Part, optional
+        What a model in these maps is a sum of; None if all columns may act together.
 
     Examples
     --------
@@ -48,7 +51,9 @@ class MapMaker:
         degrees: Sequence[int],
         scale: str | None,
         get_columns: Callable[[bool], Sequence[ColumnSummary]],
+        parts: Sequence[Part] | None = None,
     ) -> None:
+        self.parts = parts
         self._bases, self._degrees, self._scale = bases, degrees, scale
         self.is_free, self.n_columns = AUTO in bases, len(bases)
         self.has_bandwidth = self.is_free or any(map_kind(basis).needs_values for basis in set(bases))
@@ -105,8 +110,8 @@ class GivenMaps(MapMaker):
     True
     """
 
-    def __init__(self, maps: MapList) -> None:
-        self._maps = maps
+    def __init__(self, maps: MapList, parts: Sequence[Part] | None = None) -> None:
+        self._maps, self.parts = maps, parts
         self.is_free = self.has_bandwidth = self.has_ties = self.has_repeats = False
         self.n_columns = len(maps)
 

@@ -19,6 +19,7 @@ from polytrain.choice.alphas import find_alpha
 from polytrain.choice.evidence import Evidence, strongest
 from polytrain.choice.map_maker import MapMaker
 from polytrain.learning.dual import upper_kernel
+from polytrain.learning.parts import parts_upper_kernel
 from polytrain.maps import MapList
 
 __all__ = [
@@ -180,9 +181,11 @@ class _Family:
         self._values = function_values(maker.plain(kind), X)
 
     def kernel(self, bandwidth: float | None, out: NDArray) -> NDArray:
-        """Products of all columns' kernels, (M, M), on and above the diagonal."""
+        """Products of all columns' kernels, (M, M), on and above the diagonal; or the sum of those of all parts."""
         factors = self._maker.factors(self._kind, bandwidth)
-        return upper_kernel([grow[:, None] * values for grow, values in zip(factors, self._values, strict=True)], out)
+        grown = [grow[:, None] * values for grow, values in zip(factors, self._values, strict=True)]
+        parts = self._maker.parts
+        return upper_kernel(grown, out) if parts is None else parts_upper_kernel(grown, parts, out)
 
 
 def _walk(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from polytrain.learning.parts import Part
 from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import MapList
 
@@ -80,16 +81,19 @@ class Choice:
     tried : tuple of Tried
     held_out : HeldOut or None
         What the calibration of probabilities needs.
+    parts : tuple of Part, or None
+        What every train is a sum of, with ranks; then its start has a train for every part. None for one train.
     """
 
     maps: MapList
     plan: TrainPlan
-    starts: Sequence[Sequence[NDArray]] | None = None
+    starts: Sequence[Sequence[Any]] | None = None
     basis: str | None = None
     bandwidth: float | None = None
     reasons: tuple[str, ...] = ()
     tried: tuple[Tried, ...] = ()
     held_out: HeldOut | None = None
+    parts: tuple[Part, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from polytrain.choice.map_maker import GivenMaps, MapMaker
 from polytrain.choice.maps import ALPHAS, LARGEST_BANDWIDTH, LEAST_BANDWIDTH, ChoiceRows, MapTrial
 from polytrain.choice.result import Choice, HeldOut, Tried
 from polytrain.choice.wishes import Wishes
+from polytrain.learning.parts import Part, joined_ranks, make_parts, with_rank
 from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows import Rows
@@ -54,8 +55,8 @@ class Task:
         """Makes maps."""
         wishes = self.wishes
         if wishes.maps is not None:
-            return GivenMaps(wishes.maps)
-        return MapMaker(wishes.bases, wishes.degrees, wishes.scale, self._columns)
+            return GivenMaps(wishes.maps, self.parts)
+        return MapMaker(wishes.bases, wishes.degrees, wishes.scale, self._columns, self.parts)
 
     def _columns(self, with_values: bool) -> list[ColumnSummary]:
         """What is known about the columns; their values weigh what the guides let their rows weigh."""
@@ -68,6 +69,17 @@ class Task:
     def bandwidth(self) -> Any:
         """What the user says about it; None if no map has one."""
         return self.wishes.bandwidth if self.maker.has_bandwidth else None
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...] | None:
+        """What the model is a sum of, if not all columns may act together."""
+        groups = self.wishes.groups
+        return None if groups is None else make_parts(groups, len(self.wishes.bases))
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether no columns may act together."""
+        return self.parts is not None and all(part.additive for part in self.parts)
 
     @property
     def is_open(self) -> bool:
@@ -131,6 +143,14 @@ class Task:
             used = np.flatnonzero(rows.weights)
             yield used, rows.targets[used, 0], rows.weights[used]
 
+    def plain(self, maps: MapList) -> Choice:
+        """Return the choice where nothing is open."""
+        if self.parts is None:
+            return Choice(maps, self.wishes.plan(maps.dims), bandwidth=self.bandwidth)
+        parts = with_rank(self.parts, maps.dims, self.wishes.rank)
+        plan = self.wishes.plan(maps.dims, ranks=joined_ranks(parts, maps.dims))
+        return Choice(maps, plan, bandwidth=self.bandwidth, parts=parts)
+
     # --- the notebook -------------------------------------------------------------------------------------------------
 
     def note_trial(self, step: str, trial: MapTrial, n_rows: int, rank: int = 0) -> None:
@@ -157,8 +177,14 @@ class Task:
                 self.reasons.append(f"this {name} is the {side} that is tried, so a better one may lie beyond")
 
     def conclude(
-        self, trial: MapTrial, maps: MapList, plan: TrainPlan, starts: Any, held_out: HeldOut | None
+        self,
+        trial: MapTrial,
+        maps: MapList,
+        plan: TrainPlan,
+        starts: Any,
+        held_out: HeldOut | None,
+        parts: tuple[Part, ...] | None = None,
     ) -> Choice:
         """Return the choice with all that was noted."""
         reasons, tried = tuple(self.reasons), tuple(self.tried)
-        return Choice(maps, plan, starts, trial.kind, trial.bandwidth, reasons, tried, held_out)
+        return Choice(maps, plan, starts, trial.kind, trial.bandwidth, reasons, tried, held_out, parts)

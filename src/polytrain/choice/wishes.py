@@ -32,6 +32,8 @@ class Wishes:
     max_sweeps : int or "auto"
     maps : MapList, optional
         Given maps, whatever is said about bases.
+    groups : tuple of tuples of int, or None
+        Which columns may act together; None for all.
     loss, solver, tol, sampling, patience, joint
         As in `polytrain.learning.trainer.TrainPlan`.
     """
@@ -51,6 +53,7 @@ class Wishes:
     patience: int = 0
     joint: bool = False
     maps: MapList | None = None
+    groups: tuple[tuple[int, ...], ...] | None = None
 
     @property
     def n_sweeps(self) -> int:

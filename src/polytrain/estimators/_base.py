@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from polytrain.checks import COMPUTE_DTYPES, validate_rows
 from polytrain.choice import Choice, Chosen, MapMaker, Wishes, choose
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
+from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._lazy import map_blocks
 from polytrain.estimators._learning import Goal, Learning
 from polytrain.estimators._parameters import check_fraction, check_nonnegative, given_starts, make_wishes
@@ -110,6 +111,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             stops_early=validation is not None,
             joint=self._is_joint,
         )
+        wishes = replace(wishes, groups=self._groups(rows, validation is not None))
         if maps is None:
             self._check_missing(rows, wishes.bases)
         else:
@@ -129,7 +131,8 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
                 return callbacks.sweep_done(train, _rescaled(record, float(sizes[train]), degree), cores)
 
-            learning = Learning(rows, validation, choice.maps, goal, self.n_jobs, int(self.verbose), watch)
+            settings = self.n_jobs, int(self.verbose), watch, choice.parts
+            learning = Learning(rows, validation, choice.maps, goal, *settings)
             results, plan = learning.run(choice.plan, self._jobs(choice, goal, seeds))
         self.model_ = replace(make(*(result.cores for result in results)), loss=plan.loss)
         self.plan_, self.choice_ = plan, Chosen.of(choice)
@@ -167,6 +170,17 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         if not self.early_stopping:
             return rows, None
         return hold_out(rows, check_fraction("validation_fraction", self.validation_fraction))
+
+    def _groups(self, rows: Rows, stops_early: bool) -> tuple[tuple[int, ...], ...] | None:
+        """Which features may act together; None for all."""
+        columns = rows.columns_of_any_type
+        n_columns, sources = rows.summary.n_features, None
+        if columns is not None:
+            n_columns, sources = columns.n_columns, columns.sources.tolist()
+        groups = allowed_groups(self.interaction_cst, n_columns, rows.column_names, sources)
+        if groups is not None:
+            check_no_conflict(self.get_params(deep=False), self._is_warm, stops_early)
+        return groups
 
     def _choose(self, wishes: Wishes, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
         with ChoiceProgress(int(self.verbose)) as progress:

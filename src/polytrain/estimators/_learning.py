@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.learning.losses import Loss, get_loss
+from polytrain.learning.parts import Part
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.progress import SweepProgress
 from polytrain.rows import Rows
+from polytrain.rows.backfitting import Backfitting
 from polytrain.rows.rows import PlacedRows
 from polytrain.rows.targets import Target
 
@@ -63,6 +65,8 @@ class Learning:
         As for the estimators.
     watch : callable
         Told the index of a train, the record of a sweep and the cores; True ends the sweeps of that train.
+    parts : sequence of Part, optional
+        What every train is a sum of.
     """
 
     rows: Rows
@@ -72,6 +76,7 @@ class Learning:
     n_jobs: int | None
     verbose: int
     watch: Callable[[int, dict, Sequence[NDArray]], Any]
+    parts: Sequence[Part] | None = None
 
     def run(self, plan: TrainPlan, jobs: Sequence[TrainJob]) -> tuple[list[TrainResult], TrainPlan]:
         """Learn all trains; return them with the plan that was carried out last."""
@@ -99,6 +104,14 @@ class Learning:
                 progress.sweep_done(train, record)
                 return self.watch(train, record, cores)
 
+            if self.parts is not None:
+                seeds: list[int] = [job.seed for job in jobs]
+                starts: list[Any] = [job.start for job in jobs]
+                job = Backfitting(placed, self.maps, self.parts, plan, self.goal.targets, seeds, self.n_jobs)
+                results.extend(job.learn(starts, report))
+                for index in range(len(results)):
+                    progress.train_done(index)
+                return results
             for result in placed.learn(plan, self.goal.targets, jobs, self.n_jobs, report, watched):
                 results.append(result)
                 progress.train_done(len(results) - 1)
@@ -126,11 +139,11 @@ def _following(job: TrainJob, plan: TrainPlan, result: TrainResult, stage: int) 
     if path is not None:
         path = Path(path).with_suffix(f".{stage}{path.suffix}")
     is_linear = plan.max_sweeps == 0 and plan.init == "linear"
-    return TrainJob(job.seed, None if is_linear else result.cores, path)
+    return TrainJob(job.seed, None if is_linear else result.following, path)
 
 
 def _joined(first: TrainResult, second: TrainResult) -> TrainResult:
     """The history of both, and the cores of the second."""
     shift = len(first.history)
     later = [{**record, "sweep": record["sweep"] + shift} for record in second.history]
-    return TrainResult(second.cores, [*first.history, *later], second.stop_reason)
+    return replace(second, history=[*first.history, *later])

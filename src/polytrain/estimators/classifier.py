@@ -17,6 +17,7 @@ from polytrain.choice import Choice
 from polytrain.decisions import Decision, OneVsRest, Softmax, decision_names, get_decision
 from polytrain.estimators._base import TrainModel
 from polytrain.estimators._callbacks import with_callbacks
+from polytrain.estimators._constraints import NeedsFreeColumns
 from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_choice, check_loss
 from polytrain.estimators._probabilities import NeedsLogOdds, class_weights, fit_probabilities
@@ -80,6 +81,10 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
         Which columns are categories: those of a frame whose type says so, none, or those that are named. Columns of
         text always are.
+    interaction_cst : None, "no_interactions", "pairwise", or sequence of groups of columns, default=None
+        Which columns may interact: all of them, none, any two, or those in a common group. A group is a list, tuple or
+        set of numbers or names of columns; groups may overlap, and columns in none of them are one more group. The
+        score is a sum of functions, each of the columns of one group only; ``rank`` is then that of a group's train.
     init : {"auto", "linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="auto"
         Where the sweeps start: where the choice of the other settings has ended ("auto"), at the linear model, at
         random cores (the paper), at the exact solution without a limit on the ranks, for the squared loss and at most
@@ -202,6 +207,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         degree: int | Sequence[int] = 2,
         scale: str | None = "minmax",
         categorical_features: Any = "from_dtype",
+        interaction_cst: Any = None,
         init: str | TensorTrain | Sequence[TensorTrain] = "auto",
         decision: str = "one-vs-rest",
         solver: str = "auto",
@@ -228,6 +234,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         self.degree = degree
         self.scale = scale
         self.categorical_features = categorical_features
+        self.interaction_cst = interaction_cst
         self.init = init
         self.decision = decision
         self.solver = solver
@@ -284,6 +291,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             self._fit_rows(learned, loss, self.alpha, validation)
         return self
 
+    @NeedsFreeColumns
     def partial_fit(
         self,
         X: ArrayLike,

@@ -98,7 +98,8 @@ class _AlphaSearch(TrainModel):
         for own in ("alphas", "cv"):
             del parameters[own]
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        parameters.update(warm_start=True, n_jobs=None, verbose=0, random_state=seed)
+        warm = self.interaction_cst is None  # sums of trains over groups of columns begin anew for every alpha
+        parameters.update(warm_start=warm, n_jobs=None, verbose=0, random_state=seed)
         return (TensorTrainClassifier if self._classifies else TensorTrainRegressor)(**parameters)
 
     def _folds(self, rows: Rows, groups: ArrayLike | None) -> Iterator[tuple[NDArray, NDArray]]:
@@ -153,7 +154,7 @@ class TensorTrainClassifierCV(_AlphaSearch, TensorTrainClassifier):
         Number of stratified folds (no more than the smallest class has rows, two at least), or how to split.
     loss, basis, rank, bandwidth, degree, scale, categorical_features, init, decision, solver, max_sweeps, tol
         See `TensorTrainClassifier`.
-    sampling, max_memory, class_weight, warm_start
+    sampling, max_memory, class_weight, warm_start, interaction_cst
         See `TensorTrainClassifier`.
     random_state : int, RandomState instance or None, default=None
         Randomness of the folds and of the starts.
@@ -199,6 +200,7 @@ class TensorTrainClassifierCV(_AlphaSearch, TensorTrainClassifier):
         degree: int | Sequence[int] = 2,
         scale: str | None = "minmax",
         categorical_features: Any = "from_dtype",
+        interaction_cst: Any = None,
         init: str | TensorTrain | Sequence[TensorTrain] = "linear",
         decision: str = "one-vs-rest",
         solver: str = "auto",
@@ -221,6 +223,7 @@ class TensorTrainClassifierCV(_AlphaSearch, TensorTrainClassifier):
         self.degree = degree
         self.scale = scale
         self.categorical_features = categorical_features
+        self.interaction_cst = interaction_cst
         self.init = init
         self.decision = decision
         self.solver = solver
@@ -254,7 +257,7 @@ class TensorTrainRegressorCV(_AlphaSearch, TensorTrainRegressor):
         See `TensorTrainRegressor`.
     solver, max_sweeps, tol, sampling
         See `TensorTrainRegressor`.
-    max_memory, warm_start
+    max_memory, warm_start, interaction_cst
         See `TensorTrainRegressor`.
     random_state : int, RandomState instance or None, default=None
         Randomness of the folds and of the starts.
@@ -294,6 +297,7 @@ class TensorTrainRegressorCV(_AlphaSearch, TensorTrainRegressor):
         degree: int | Sequence[int] = 2,
         scale: str | None = "minmax",
         categorical_features: Any = "from_dtype",
+        interaction_cst: Any = None,
         init: str | TensorTrain | Sequence[TensorTrain] | Sequence[NDArray] = "linear",
         solver: str = "auto",
         max_sweeps: str | int = 4,
@@ -316,6 +320,7 @@ class TensorTrainRegressorCV(_AlphaSearch, TensorTrainRegressor):
         self.degree = degree
         self.scale = scale
         self.categorical_features = categorical_features
+        self.interaction_cst = interaction_cst
         self.init = init
         self.solver = solver
         self.max_sweeps = max_sweeps

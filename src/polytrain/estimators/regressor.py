@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from polytrain.checks import check_mass, check_weights
 from polytrain.estimators._base import TrainModel
 from polytrain.estimators._callbacks import with_callbacks
+from polytrain.estimators._constraints import NeedsFreeColumns
 from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_loss
 from polytrain.learning.losses import Loss, get_loss, loss_names, spread
@@ -79,6 +80,10 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
         Which columns are categories: those of a frame whose type says so, none, or those that are named. Columns of
         text always are.
+    interaction_cst : None, "no_interactions", "pairwise", or sequence of groups of columns, default=None
+        Which columns may interact: all of them, none, any two, or those in a common group. A group is a list, tuple or
+        set of numbers or names of columns; groups may overlap, and columns in none of them are one more group. The
+        score is a sum of functions, each of the columns of one group only; ``rank`` is then that of a group's train.
     init : {"auto", "linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="auto"
         Where the sweeps start: where the choice of the other settings has ended ("auto"), at the linear model, at
         random cores, at the exact solution without a limit on the ranks, for at most 1300 different rows, cut to the
@@ -183,6 +188,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         degree: int | Sequence[int] = 2,
         scale: str | None = "minmax",
         categorical_features: Any = "from_dtype",
+        interaction_cst: Any = None,
         init: str | TensorTrain | Sequence[TensorTrain] | Sequence[NDArray] = "auto",
         solver: str = "auto",
         max_sweeps: str | int = "auto",
@@ -209,6 +215,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         self.degree = degree
         self.scale = scale
         self.categorical_features = categorical_features
+        self.interaction_cst = interaction_cst
         self.init = init
         self.solver = solver
         self.max_sweeps = max_sweeps
@@ -270,6 +277,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             self._fit_rows(learned, loss, self.alpha, validation)
         return self
 
+    @NeedsFreeColumns
     def partial_fit(
         self,
         X: ArrayLike,

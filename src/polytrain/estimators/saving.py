@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from polytrain.choice import Chosen, Tried
 from polytrain.columns.choice import chosen_columns
 from polytrain.decisions import decision_names
+from polytrain.estimators._constraints import allowed_groups
 from polytrain.estimators._parameters import (
     check_choice,
     check_count,
@@ -351,6 +352,7 @@ def _check_parameters(model: Any, n_trains: int) -> None:
     names = getattr(model, "feature_names_in_", None)
     numbered = tuple(f"x{k}" for k in range(model.n_features_in_))
     chosen_columns(model.categorical_features, numbered if names is None else tuple(names), names is not None)
+    allowed_groups(model.interaction_cst, model.n_features_in_, None if names is None else list(names))
     for name, check in _OTHER_CHECKS.items():
         if hasattr(model, name):
             check(name, getattr(model, name))

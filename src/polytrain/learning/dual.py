@@ -24,7 +24,15 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.linalg.blas import dtrmm
 
-__all__ = ["dual_train", "product_kernel", "round_rank_ones", "round_together", "solve_dual", "upper_kernel"]
+__all__ = [
+    "dual_train",
+    "kernel_blocks",
+    "product_kernel",
+    "round_rank_ones",
+    "round_together",
+    "solve_dual",
+    "upper_kernel",
+]
 
 # Directions with less than this part of the largest squared singular value are rounding noise of the Gram matrix.
 _NOISE = 1e-13
@@ -35,7 +43,7 @@ _BLOCK_NUMBERS, _LEAST_ROWS = 1 << 15, 16
 def product_kernel(values: Sequence[NDArray]) -> NDArray:
     """Kernel of all pairs of rows, (N, N)."""
     kernel = upper_kernel(values)
-    for start, stop in _blocks(len(kernel)):
+    for start, stop in kernel_blocks(len(kernel)):
         kernel[stop:, start:stop] = kernel[start:stop, stop:].T
     return kernel
 
@@ -44,7 +52,7 @@ def upper_kernel(values: Sequence[NDArray], out: NDArray | None = None) -> NDArr
     """Kernel of all pairs of rows, (N, N), on and above the diagonal; what is below it says nothing."""
     n_rows = values[0].shape[1]
     kernel = np.zeros((n_rows, n_rows)) if out is None else out
-    for start, stop in _blocks(n_rows):
+    for start, stop in kernel_blocks(n_rows):
         # The products of all columns for some rows, while these stay in cache.
         product = kernel[start:stop, start:]
         np.matmul(values[0][:, start:stop].T, values[0][:, start:], out=product)
@@ -55,7 +63,7 @@ def upper_kernel(values: Sequence[NDArray], out: NDArray | None = None) -> NDArr
     return kernel
 
 
-def _blocks(n_rows: int) -> Iterator[tuple[int, int]]:
+def kernel_blocks(n_rows: int) -> Iterator[tuple[int, int]]:
     """First row and end of every block of rows of a kernel."""
     size = max(_LEAST_ROWS, _BLOCK_NUMBERS // n_rows)
     for start in range(0, n_rows, size):

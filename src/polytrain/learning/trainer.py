@@ -65,6 +65,11 @@ class TrainResult:
     history: list[dict]
     stop_reason: str
 
+    @property
+    def following(self) -> Any:
+        """Where a job that goes on from here starts."""
+        return self.cores
+
 
 def _record(state: SweepState, previous: SweepState, sweep: int, n_rows: int) -> dict:
     return {

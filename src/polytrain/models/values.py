@@ -103,6 +103,8 @@ class ValueWriter:
             return [self._encode(item, depth + 1) for item in value]
         if kind is tuple:
             return {"tuple": [self._encode(item, depth + 1) for item in value]}
+        if kind in (set, frozenset):
+            return {kind.__name__: [self._encode(item, depth + 1) for item in sorted(value, key=_order)]}
         if kind is dict:
             return {
                 "dict": [[self._encode(key, depth + 1), self._encode(item, depth + 1)] for key, item in value.items()]
@@ -130,6 +132,11 @@ class ValueWriter:
         raise TypeError(f"{value!r} of type {kind.__module__}.{kind.__qualname__}")
 
 
+def _order(item: Any) -> tuple[str, Any]:
+    """Key for sorting the items of a set, so that equal sets become equal files."""
+    return (type(item).__name__, item)
+
+
 def _splitter_arguments(splitter: Any) -> dict[str, Any]:
     found = {**vars(splitter), **getattr(splitter, "cvargs", {})}
     return {name: found[name] for name in _SPLITTERS[type(splitter).__name__][1]}
@@ -144,6 +151,8 @@ class ValueReader:
             "float": self._float,
             "tuple": lambda content, depth: tuple(self._list(content, depth)),
             "dict": self._dict,
+            "set": lambda content, depth: set(self._distinct(content, depth)),
+            "frozenset": lambda content, depth: frozenset(self._distinct(content, depth)),
             "range": self._range,
             "numpy": self._numpy,
             "array": lambda content, depth: self._take(content),
@@ -197,6 +206,13 @@ class ValueReader:
             raise ValueError("a key of a dict is no scalar")
         check_hashes((key for key, _ in pairs), "a dict")
         return dict(pairs)
+
+    def _distinct(self, content: Any, depth: int) -> list[Any]:
+        items = self._list(content, depth)
+        if any(item is not None and not isinstance(item, bool | int | float | str | np.generic) for item in items):
+            raise ValueError("an item of a set is no scalar")
+        check_hashes(items, "a set")
+        return items
 
     @staticmethod
     def _plain_list(content: Any) -> list:

@@ -281,6 +281,14 @@ class PlacedRows(ABC):
     def engine(self, plan: TrainPlan, target: Target) -> Engine:
         """Return an engine on the problem of one train."""
 
+    @abstractmethod
+    def seen_by(self, maps: MapList) -> PlacedRows:
+        """Return the same rows for trains on other maps; targets have to give the columns that these maps are for."""
+
+    @abstractmethod
+    def in_one_place(self, plan: TrainPlan) -> PlacedBlock | None:
+        """All rows, if they are in the memory of this process when trains of this plan are learned."""
+
 
 def _wants_gram(plan: TrainPlan, targets: Sequence[Target], jobs: Sequence[TrainJob]) -> bool:
     """Whether several linear starts share their Gram matrix: it is then computed once."""
@@ -367,6 +375,14 @@ class _PlacedArray(PlacedRows):
             for record in result.history:
                 report(index, record, result.cores)
             yield result
+
+    def seen_by(self, maps: MapList) -> _PlacedArray:
+        """Share the arrays."""
+        return _PlacedArray(maps, self._block)
+
+    def in_one_place(self, plan: TrainPlan) -> PlacedBlock | None:
+        """They always are."""
+        return self._block
 
     def block(self) -> PlacedBlock:
         return self._block
@@ -464,6 +480,18 @@ class _PlacedPartitions(PlacedRows):
         columns, *others = zip(*self._runner.collect(self._partitions), strict=True)
         joined = np.concatenate(columns, axis=1), *(np.concatenate(arrays) for arrays in others)
         return PlacedBlock(*joined)
+
+    def seen_by(self, maps: MapList) -> PlacedRows:
+        """Share the partitions, and the array of all rows if there is one."""
+        other = copy(self)
+        other._maps = maps
+        if "_here" in self.__dict__:
+            other.__dict__["_here"] = self._here.seen_by(maps)
+        return other
+
+    def in_one_place(self, plan: TrainPlan) -> PlacedBlock | None:
+        """They are if they fit in memory."""
+        return self._here.block() if self._budget.n_processes(plan) else None
 
     def _learn_each(
         self,

@@ -1,0 +1,179 @@
+"""Which columns may act together: the meaning of ``interaction_cst``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import update_wrapper
+from itertools import combinations
+from numbers import Integral
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["NeedsFreeColumns", "allowed_groups", "check_no_conflict"]
+
+_REMEDY = (
+    "Give None, 'no_interactions', 'pairwise', or a list of groups, each a list, tuple or set of numbers or names of "
+    "columns."
+)
+# Every group is learned in turn, round after round.
+_MOST_GROUPS = 1000
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+class NeedsFreeColumns:
+    """A method that is there only where all columns may interact; elsewhere the AttributeError says what to do."""
+
+    def __init__(self, function: Callable) -> None:
+        self._function = function
+        update_wrapper(self, function)  # type: ignore[arg-type]
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self._function
+        if model.interaction_cst is not None:
+            raise AttributeError(
+                f"{type(model).__name__} has no {self._function.__name__} with "
+                f"interaction_cst={_shown(model.interaction_cst)}: sweeps over one more block of rows would let any "
+                "columns interact. Use fit, or set interaction_cst=None."
+            )
+        return MethodType(self._function, model)
+
+
+def allowed_groups(
+    interaction_cst: Any, n_columns: int, names: Sequence[str] | None = None, sources: Sequence[int] | None = None
+) -> Groups | None:
+    """Return the groups of features that may act together; None if all may.
+
+    Parameters
+    ----------
+    interaction_cst : None, str, or sequence of collections of int or str
+    n_columns : int
+        Number of columns of X.
+    names : sequence of str, optional
+        Names of the columns, if they have any.
+    sources : sequence of int, optional
+        Column that each feature comes from, where a column may have become several: these may always act together.
+
+    Examples
+    --------
+    >>> from polytrain.estimators._constraints import allowed_groups
+    >>> allowed_groups([{"a", "c"}], 4, ["a", "b", "c", "d"])
+    ((0, 2), (1, 3))
+    >>> allowed_groups("no_interactions", 2)
+    ((0,), (1,))
+    """
+    if interaction_cst is None:
+        return None
+    groups = _column_groups(interaction_cst, n_columns, names)
+    rest = set(range(n_columns)).difference(*groups)
+    if rest:
+        groups = [*groups, rest]
+    if any(len(group) == n_columns for group in groups):
+        return None
+    _check_number(interaction_cst, sum(len(group) > 1 for group in groups), n_columns)
+    features: dict[int, list[int]] = {}
+    for feature, column in enumerate(range(n_columns) if sources is None else sources):
+        features.setdefault(column, []).append(feature)
+    return tuple(tuple(feature for column in sorted(group) for feature in features[column]) for group in groups)
+
+
+def _check_number(interaction_cst: Any, n_groups: int, n_columns: int) -> None:
+    if n_groups > _MOST_GROUPS:
+        raise ValueError(
+            f"interaction_cst={_shown(interaction_cst)} makes {n_groups} groups of {n_columns} columns, more than the "
+            f"{_MOST_GROUPS} that are learned in a sensible time. Name fewer groups, or leave out columns."
+        )
+
+
+def _column_groups(interaction_cst: Any, n_columns: int, names: Sequence[str] | None) -> list[set[int]]:
+    if isinstance(interaction_cst, str):
+        if interaction_cst == "no_interactions":
+            return [{k} for k in range(n_columns)]
+        if interaction_cst == "pairwise":
+            _check_number(interaction_cst, n_columns * (n_columns - 1) // 2, n_columns)
+            return [set(pair) for pair in combinations(range(n_columns), min(2, n_columns))]
+        raise ValueError(f"interaction_cst must not be {interaction_cst!r}. {_REMEDY}")
+    if not _is_collection(interaction_cst):
+        raise ValueError(f"interaction_cst must not be {_shown(interaction_cst)}. {_REMEDY}")
+    groups = list(interaction_cst)
+    if not groups:
+        raise ValueError(f"interaction_cst has no groups. {_REMEDY}")
+    return [_group(number, group, n_columns, names) for number, group in enumerate(groups)]
+
+
+def _group(number: int, group: Any, n_columns: int, names: Sequence[str] | None) -> set[int]:
+    where = f"interaction_cst[{number}]"
+    if not _is_collection(group):
+        raise ValueError(f"{where} is {_shown(group)}, which is no group of columns. {_REMEDY}")
+    columns = [_column(where, entry, n_columns, names) for entry in group]
+    if not columns:
+        raise ValueError(f"{where} is empty. Name at least one column, or leave the group out.")
+    return set(columns)
+
+
+def _column(where: str, entry: Any, n_columns: int, names: Sequence[str] | None) -> int:
+    if isinstance(entry, str):
+        if names is None:
+            raise ValueError(
+                f"{where} has the column name {entry!r}, but the columns of X have no names of text. Give column "
+                "numbers, or a frame with names."
+            )
+        if entry not in names:
+            shown = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+            raise ValueError(f"{where} has the column name {entry!r}, which X does not have. Its columns are {shown}.")
+        return list(names).index(entry)
+    if isinstance(entry, bool | np.bool_) or not isinstance(entry, Integral):
+        raise ValueError(f"{where} has the entry {_shown(entry)}, which is no column. Give column numbers or names.")
+    if not 0 <= int(entry) < n_columns:
+        raise ValueError(
+            f"{where} has the column number {entry}, but X has {n_columns} columns. Give numbers from 0 to "
+            f"{n_columns - 1}."
+        )
+    return int(entry)
+
+
+def _is_collection(value: Any) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str | bytes | dict)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def check_no_conflict(parameters: dict[str, Any], is_warm: bool, stops_early: bool) -> None:
+    """Refuse parameters that speak of one train, where a fit learns a sum of trains over groups of columns."""
+    rank, init = parameters["rank"], parameters["init"]
+    if isinstance(rank, Sequence | np.ndarray) and not isinstance(rank, str):
+        raise ValueError(
+            f"rank gives one number per bond, got {_shown(rank)}, but with interaction_cst every group of columns has "
+            "a train of its own. Give a single integer, the largest rank of all groups, or 'auto'."
+        )
+    if not isinstance(init, str) or init in ("random", "dual"):
+        raise ValueError(
+            f"init must be 'auto' or 'linear' with interaction_cst, got {_shown(init)}: a given train may have "
+            "interactions that are not allowed."
+        )
+    if parameters["loss"] == "multinomial":
+        raise ValueError(
+            "loss='multinomial' learns the trains of all classes together, which interaction_cst does not know. Use "
+            "loss='auto' or 'logistic'."
+        )
+    if stops_early:
+        raise ValueError(
+            "interaction_cst knows no validation rows: groups are learned in rounds until tol or max_sweeps. Set "
+            "early_stopping=False, and leave X_val out."
+        )
+    if is_warm:
+        raise ValueError(
+            "warm_start=True cannot go on from the trains of the last fit with interaction_cst: what the groups have "
+            "learned is no longer told apart. Set warm_start=False."
+        )
+    if parameters.get("checkpoint") is not None:
+        raise ValueError(
+            f"checkpoint={_shown(parameters['checkpoint'])} cannot be combined with interaction_cst: groups are "
+            "learned in turn, and only single trains are kept. Set checkpoint=None."
+        )

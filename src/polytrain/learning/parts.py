@@ -1,0 +1,361 @@
+"""Functions in which only some columns act together: a sum of trains, each over a few columns.
+
+A *part* is one of these trains. Columns that interact with no other are one part together, a sum of functions of single
+columns; every other part is a train over the columns of a group. The sum is written as one ordinary train over all
+columns, so that nothing else need know about parts.
+
+Conventions
+-----------
+The objective is the weighted mean loss plus alpha / 2 times the sum of the squared norms of the parts. Without a limit
+on the ranks this is ridge regression with the sum of the parts' kernels, see `polytrain.learning.dual`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.learning.dual import kernel_blocks
+from polytrain.learning.start import linear_cores
+from polytrain.maps import MapList
+from polytrain.tensor import clip_ranks
+from polytrain.tensor.stack import TrainStack
+
+__all__ = [
+    "Part",
+    "additive_part",
+    "join_parts",
+    "joined_ranks",
+    "make_parts",
+    "part_scores",
+    "parts_kernel",
+    "parts_upper_kernel",
+    "share_additive",
+    "with_rank",
+]
+
+# Numbers of the train that a sum is written as: 200 MB.
+_MOST_NUMBERS = 25_000_000
+
+Cores = Sequence[NDArray]
+Name = str | tuple[str, int]  # of channels
+
+
+@dataclass(frozen=True)
+class Part:
+    """Columns that may act together.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        In their order.
+    additive : bool
+        Whether these columns do not act together, but each on its own.
+    ranks : tuple of int
+        Ranks of the part's train with the border ranks 1; empty until they are known.
+    """
+
+    columns: tuple[int, ...]
+    additive: bool = False
+    ranks: tuple[int, ...] = ()
+
+
+def additive_part(columns: Sequence[int]) -> Part:
+    """Columns that do not act together."""
+    return Part(tuple(columns), True, (1, *[2] * (len(columns) - 1), 1))
+
+
+def make_parts(groups: Iterable[Iterable[int]], n_columns: int) -> tuple[Part, ...]:
+    """Return the parts of a function whose columns act together in these groups only, the additive part first.
+
+    What lies within another group is left out. Columns in none of the groups are one more group.
+
+    Examples
+    --------
+    >>> from polytrain.learning.parts import make_parts
+    >>> [(part.columns, part.additive) for part in make_parts([{1, 0}, {2}, {0}, {1, 3}], 5)]
+    [((2, 4), True), ((0, 1), False), ((1, 3), False)]
+    """
+    wanted = {frozenset(group) for group in groups}
+    wanted.add(frozenset(range(n_columns)) - frozenset().union(*wanted))
+    # A group lies within another one only if its columns do: few have a column in common with it.
+    holders: dict[int, list[frozenset[int]]] = {}
+    for group in wanted:
+        for column in group:
+            holders.setdefault(column, []).append(group)
+    largest = sorted(sorted(group) for group in wanted if group and not any(group < o for o in holders[min(group)]))
+    single = [group[0] for group in largest if len(group) == 1]
+    parts = [Part(tuple(group)) for group in largest if len(group) > 1]
+    return tuple([additive_part(single), *parts] if single else parts)
+
+
+def with_rank(parts: Sequence[Part], dims: Sequence[int], rank: int) -> tuple[Part, ...]:
+    """Give all parts that are trains this rank, cut to what their columns allow."""
+    return tuple(
+        part if part.additive else replace(part, ranks=clip_ranks([dims[k] for k in part.columns], rank))
+        for part in parts
+    )
+
+
+# --- the kernel -------------------------------------------------------------------------------------------------------
+
+
+def parts_kernel(values: Sequence[NDArray], parts: Sequence[Part]) -> NDArray:
+    """Kernel of a sum of parts for all pairs of rows, (N, N), given the functions of every column, (n_k, N) each."""
+    kernel = parts_upper_kernel(values, parts)
+    return np.triu(kernel) + np.triu(kernel, 1).T
+
+
+def parts_upper_kernel(values: Sequence[NDArray], parts: Sequence[Part], out: NDArray | None = None) -> NDArray:
+    """Do the same on and above the diagonal; what is below it says nothing."""
+    n_rows = values[0].shape[1]
+    kernel = np.zeros((n_rows, n_rows)) if out is None else out
+    grouped = [part.columns for part in parts if not part.additive]
+    alone = [values[k][1:] for part in parts if part.additive for k in part.columns]
+    stacked = np.concatenate(alone) if alone else None
+    for start, stop in kernel_blocks(n_rows):
+        total = kernel[start:stop, start:]
+        if stacked is None:
+            total[:] = 0.0
+        else:
+            np.matmul(stacked[:, start:stop].T, stacked[:, start:], out=total)
+            total += 1.0
+        if grouped:
+            total += _sum_of_products([(v[:, start:stop], v[:, start:]) for v in values], grouped)
+    return kernel
+
+
+def _sum_of_products(sides: Sequence[tuple[NDArray, NDArray]], groups: Sequence[tuple[int, ...]]) -> NDArray:
+    """Sum of the products of the kernels of the columns of every group, for some rows and others of every column."""
+    counts = np.bincount([k for group in groups for k in group], minlength=len(sides))
+    # Only kernels that are needed again are kept.
+    kept = {k: sides[k][0].T @ sides[k][1] for k in np.flatnonzero(counts > 1).tolist()}
+
+    def factor(k: int) -> NDArray:
+        return kept[k] if k in kept else sides[k][0].T @ sides[k][1]
+
+    if _are_all_pairs(groups, len(sides)):  # the squared sum has all products, each pair twice
+        return (np.square(sum(kept.values())) - sum(map(np.square, kept.values()))) / 2.0
+    total = np.zeros((sides[0][0].shape[1], sides[0][1].shape[1]))
+    for group in groups:
+        product = factor(group[0]) * factor(group[1])
+        for k in group[2:]:
+            product *= factor(k)
+        total += product
+    return total
+
+
+def _are_all_pairs(groups: Sequence[tuple[int, ...]], n_columns: int) -> bool:
+    """Whether the groups are all pairs of three columns or more."""
+    return (
+        n_columns > 2 and len(groups) == n_columns * (n_columns - 1) // 2 and all(len(group) == 2 for group in groups)
+    )
+
+
+# --- trains of parts --------------------------------------------------------------------------------------------------
+
+
+def _effects(cores: Cores) -> list[NDArray]:
+    """Coefficients (n_k,) of what each column does alone; the first of them is the constant, the same everywhere."""
+    rights = [np.ones(1)]
+    for core in reversed(cores[1:]):
+        rights.append(core[:, 0, :] @ rights[-1])
+    found, left = [], np.ones(1)
+    for core, right in zip(cores, reversed(rights), strict=True):
+        found.append(np.einsum("a,aib,b->i", left, core, right))
+        left = left @ core[:, 0, :]
+    return found
+
+
+def share_additive(cores: Cores, parts: Sequence[Part]) -> list[list[NDArray]]:
+    """Share an additive train over all columns between parts: equal shares have the least norm."""
+    effects = _effects(cores)
+    counts = np.bincount([k for part in parts for k in part.columns], minlength=len(effects))
+    bias = float(effects[0][0]) / len(parts)
+    return [linear_cores(bias, [effects[k][1:] / counts[k] for k in part.columns]) for part in parts]
+
+
+def part_scores(part: Part, maps: MapList, cores: Cores, columns: NDArray) -> NDArray:
+    """Evaluate a part on placed columns (d, N) -> (N,), in float64; ``maps`` are those of all columns."""
+    own = maps.members(part.columns)
+    stack = TrainStack([cores], [m.values for m in own], np.float64, [m.knots for m in own])
+    return stack.evaluate(columns[list(part.columns)].T)[0]
+
+
+def joined_ranks(parts: Sequence[Part], dims: Sequence[int]) -> tuple[int, ...]:
+    """Ranks of the train that `join_parts` makes of parts whose ranks are known."""
+    zeros = [
+        [np.zeros((a, dims[k], b)) for k, a, b in zip(part.columns, part.ranks, part.ranks[1:], strict=False)]
+        for part in parts
+    ]
+    widths = [len(layout) for layout in _Sum(parts, dims, zeros).bonds]
+    ranks = clip_ranks(dims, widths[1:-1]) if len(dims) > 1 else (1, 1)
+    numbers = sum(a * n * b for a, n, b in zip(ranks, dims, ranks[1:], strict=False))
+    if numbers > _MOST_NUMBERS:
+        raise ValueError(
+            f"the sum of {len(parts)} groups of columns takes a train of {numbers} numbers, more than the "
+            f"{_MOST_NUMBERS} that are sensible. Name fewer groups in interaction_cst, or leave out columns."
+        )
+    return ranks
+
+
+def join_parts(parts: Sequence[Part], dims: Sequence[int], trains: Sequence[Cores]) -> list[NDArray]:
+    """Write a sum of parts as one train over all columns.
+
+    Two channels are shared by all: one says that nothing has begun yet, the other carries the sum of what has ended. In
+    between, a part has channels of its own; the constant function carries them over columns that it does not have.
+    Parts that begin with the same column share its functions as channels where these are fewer, and so do pairs that
+    end with the same column, in the right half. So products of columns
+    that no part has together have no channel: their coefficients are zero.
+    """
+    return _narrowed(_Sum(parts, dims, trains).cores())
+
+
+class _Sum:
+    """A sum of trains over some of the columns, as channels of one train.
+
+    ``bonds[k]`` holds the layout of the bond left of column k: where the channels of everything that crosses it begin,
+    and how many there are. The names are "before", "sum", ("train", number), ("functions", column) for the functions of
+    a column to the left, and ("awaited", column) for what waits to be multiplied by those of a column to the right.
+    """
+
+    def __init__(self, parts: Sequence[Part], dims: Sequence[int], trains: Sequence[Cores]) -> None:
+        self._dims, self._middle = dims, len(dims) // 2
+        self._pieces = _pieces(parts, trains)
+        self._long = [number for number, (columns, _) in enumerate(self._pieces) if len(columns) > 1]
+        self._last_begin = max(columns[0] for columns, _ in self._pieces)
+        self._first_end = min(columns[-1] for columns, _ in self._pieces)
+        first, last = np.zeros(len(dims)), np.zeros(len(dims))
+        for columns, cores in self._pieces:
+            if len(columns) > 1:
+                first[columns[0]] += cores[0].shape[2]
+            if len(columns) == 2:
+                last[columns[1]] += cores[0].shape[2]
+        # Columns whose functions are fewer than the channels of all trains that begin or end there.
+        self._begins, self._ends = (set(np.flatnonzero(widths > np.array(dims)).tolist()) for widths in (first, last))
+        self.bonds = [_Layout(self._widths(k)) for k in range(len(dims) + 1)]
+
+    def _name(self, number: int, bond: int) -> Name:
+        """What a train is called at a bond."""
+        columns, _ = self._pieces[number]
+        if bond <= columns[0]:
+            return "before"
+        if bond > columns[-1]:
+            return "sum"
+        begins = columns[0] in self._begins and (len(columns) == 2 or bond <= columns[1])
+        ends = len(columns) == 2 and columns[1] in self._ends
+        if begins and not (ends and bond > self._middle):
+            return "functions", columns[0]
+        return ("awaited", columns[1]) if ends else ("train", number)
+
+    def _widths(self, bond: int) -> dict[Name, int]:
+        widths: dict[Name, int] = {}
+        if bond <= self._last_begin:
+            widths["before"] = 1
+        if bond > self._first_end:
+            widths["sum"] = 1
+        for number in self._long:
+            columns, cores = self._pieces[number]
+            name = self._name(number, bond)
+            if isinstance(name, str):
+                continue
+            if name[0] == "train":
+                widths[name] = cores[sum(column < bond for column in columns)].shape[0]
+            else:
+                widths[name] = self._dims[name[1]]
+        return widths
+
+    def cores(self) -> list[NDArray]:
+        """The cores of the sum."""
+        made = [
+            np.zeros((len(left), n, len(right)))
+            for n, left, right in zip(self._dims, self.bonds, self.bonds[1:], strict=False)
+        ]
+        for k, core in enumerate(made):
+            left, right = self.bonds[k], self.bonds[k + 1]
+            for name in left.names & right.names:  # what has nothing to do with this column, and what it is added to
+                if isinstance(name, str) or name[0] != "train" or k not in self._pieces[name[1]][0]:
+                    core[left[name], 0, right[name]] = np.eye(left.width(name))
+            if ("functions", k) in right.names:
+                core[left["before"], :, right["functions", k]] = np.eye(self._dims[k])
+            if ("awaited", k) in left.names:
+                core[left["awaited", k], :, right["sum"]] = np.eye(self._dims[k])[:, :, None]
+        for number, (columns, cores) in enumerate(self._pieces):
+            self._lay(made, number, columns, cores)
+        return made
+
+    def _lay(self, made: list[NDArray], number: int, columns: Sequence[int], cores: Cores) -> None:
+        """Add the cores of a train, where it has channels of its own or goes from shared ones to others."""
+        cores = list(cores)
+        whole = cores[0][0] @ cores[1][:, :, 0] if len(columns) == 2 else None
+        for k in range(columns[0], columns[-1] + 1):
+            begin, end = self._name(number, k), self._name(number, k + 1)
+            place = made[k][self.bonds[k][begin], :, self.bonds[k + 1][end]]
+            if begin == ("functions", columns[0]) and end != begin:
+                if whole is None:  # its first core goes into the second
+                    place += np.tensordot(cores[0][0], cores[1], axes=(1, 0))
+                elif end == "sum":
+                    place += whole[:, :, None]
+                else:
+                    place[:, 0, :] += whole
+            elif end == ("awaited", columns[-1]) and begin == "before" and whole is not None:
+                place += whole[None]
+            elif k in columns and not (_is_shared(begin) or _is_shared(end)):
+                # Several parts may end here: their sum goes to the same channel.
+                place += cores[columns.index(k)]
+
+
+def _is_shared(name: Name) -> bool:
+    return not isinstance(name, str) and name[0] != "train"
+
+
+class _Layout:
+    """Channels of a bond, by name."""
+
+    def __init__(self, widths: dict[Name, int]) -> None:
+        stops = np.cumsum(list(widths.values())).tolist()
+        self._slices = {name: slice(stop - widths[name], stop) for name, stop in zip(widths, stops, strict=True)}
+        self._size = stops[-1]
+        self.names = set(widths)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, name: Name) -> slice:
+        return self._slices[name]
+
+    def width(self, name: Name) -> int:
+        """How many channels the name has."""
+        return self._slices[name].stop - self._slices[name].start
+
+
+def _pieces(parts: Sequence[Part], trains: Sequence[Cores]) -> list[tuple[tuple[int, ...], Cores]]:
+    """Trains with their columns; an additive part falls into a train for every column."""
+    found: list[tuple[tuple[int, ...], Cores]] = []
+    for part, cores in zip(parts, trains, strict=True):
+        if not part.additive:
+            found.append((part.columns, cores))
+            continue
+        for place, (column, effect) in enumerate(zip(part.columns, _effects(cores), strict=True)):
+            own = effect.copy()
+            own[0] *= place == 0  # the constant counts once
+            found.append(((column,), [own.reshape(1, -1, 1)]))
+    return found
+
+
+def _narrowed(cores: list[NDArray]) -> list[NDArray]:
+    """Bonds that are wider than their neighbours allow, near the ends of a train, become narrower; others stay."""
+    for k in range(len(cores) - 1):
+        a, n, b = cores[k].shape
+        if b > a * n:  # all of what the columns up to here can say: the channels are their products
+            cores[k + 1] = np.tensordot(cores[k].reshape(a * n, b), cores[k + 1], axes=(1, 0))
+            cores[k] = np.eye(a * n).reshape(a, n, a * n)
+    for k in range(len(cores) - 1, 0, -1):
+        a, n, b = cores[k].shape
+        if a > n * b:
+            cores[k - 1] = np.tensordot(cores[k - 1], cores[k].reshape(a, n * b), axes=(2, 0))
+            cores[k] = np.eye(n * b).reshape(n * b, n, b)
+    return cores

@@ -1,0 +1,181 @@
+"""Sums of trains are learned in rounds: towards the exact solution, and the same wherever the rows are."""
+
+import numpy as np
+import pytest
+
+from polytrain.choice.maps import function_values
+from polytrain.learning.dual import solve_dual
+from polytrain.learning.parts import joined_ranks, make_parts, parts_kernel, with_rank
+from polytrain.learning.trainer import TrainPlan
+from polytrain.maps import MapList, PolynomialMap
+from polytrain.models import FittedModel
+from polytrain.rows import ClassTarget, NumberTarget
+from polytrain.rows.backfitting import Backfitting
+from polytrain.rows.part_target import KnownScores, OtherParts, PartTarget
+from polytrain.rows.rows import ArrayRows, PlacedRows
+from polytrain.rows.summary import RawRows
+from polytrain.rows.targets import PlacedBlock
+
+GROUPS = [{0, 1}, {1, 2, 3}, {4}]
+
+
+def silent(index, record, cores):
+    pass
+
+
+class Elsewhere(PlacedRows):
+    """Rows that are never in one place."""
+
+    def __init__(self, rows):
+        self._rows = rows
+
+    def _learn_each(self, *arguments):
+        return self._rows._learn_each(*arguments)
+
+    def block(self):
+        raise AssertionError("they stay where they are")
+
+    def engine(self, plan, target):
+        return self._rows.engine(plan, target)
+
+    def seen_by(self, maps):
+        return Elsewhere(self._rows.seen_by(maps))
+
+    def in_one_place(self, plan):
+        return None
+
+
+def some_rows(n_rows=120, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n_rows, 5))
+    y = X[:, 0] * X[:, 1] + X[:, 1] * X[:, 2] * X[:, 3] + X[:, 4] ** 2 + 0.1 * rng.normal(size=n_rows)
+    return X, y, rng.uniform(0.2, 1, size=n_rows)
+
+
+def backfit(loss="squared", rank=3, max_sweeps=4, tol=0.0, alpha=1e-2, rows=None, elsewhere=False, y=None, dtype=float):
+    X, numbers, weights = some_rows() if rows is None else rows
+    maps = MapList([PolynomialMap("legendre", 3)] * 5)
+    parts = with_rank(make_parts(GROUPS, 5), maps.dims, rank)
+    plan = TrainPlan(loss, maps.dims, joined_ranks(parts, maps.dims), alpha, "linear", "auto", max_sweeps, tol)
+    classify = loss == "logistic"
+    target = ClassTarget(np.array([-1.0, 1.0]), np.ones(2)) if classify else NumberTarget(0)
+    raw = RawRows(X.astype(dtype), (numbers > 0).astype(int) if classify else numbers, weights)
+    placed = ArrayRows(raw, classify).place(maps)
+    job = Backfitting(Elsewhere(placed) if elsewhere else placed, maps, parts, plan, [target], [0], None)
+    (found,) = job.learn([None], silent)
+    return maps, parts, found, FittedModel.make(loss, maps, [found.cores])
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_objective_never_rises(loss, dtype):
+    _, _, found, _ = backfit(loss, rank=2, dtype=dtype)
+    objectives = [record["objective"] for record in found.history]
+    slack = 1e-12 if dtype == np.float64 else 1e-5
+    assert len(objectives) == 4
+    assert all(record["decrease"] >= -slack * abs(record["objective"]) for record in found.history)
+    assert objectives[-1] < objectives[0]
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_the_objective_is_that_of_the_whole(loss):
+    X, y, weights = some_rows()
+    alpha = 1e-2
+    _, _, found, model = backfit(loss, alpha=alpha)
+    scores = model.scores(X)[0]
+    signs = np.where(y > 0, 1.0, -1.0)
+    losses = np.square(scores - y) if loss == "squared" else np.logaddexp(0, -signs * scores)
+    norms = sum(np.square(np.linalg.norm(_dense(cores))) for cores in found.trains)
+    expected = np.average(losses, weights=weights) + alpha / 2 * norms
+    np.testing.assert_allclose(found.history[-1]["objective"], expected, rtol=1e-9)
+
+
+def _dense(cores):
+    dense = np.ones((1, 1))
+    for core in cores:
+        dense = (dense @ core.reshape(len(core), -1)).reshape(-1, core.shape[2])
+    return dense
+
+
+def test_rounds_lead_to_the_exact_solution():
+    X, y, weights = some_rows()
+    alpha = 0.05
+    maps, parts, found, model = backfit(rank=9, max_sweeps=60, alpha=alpha)
+    weights = weights / weights.sum()
+    kernel = parts_kernel(function_values(maps, X), parts)
+    exact = solve_dual(kernel, y, weights, alpha)
+    least = weights @ np.square(kernel @ exact - y) + alpha / 2 * exact @ kernel @ exact
+    assert least * (1 - 1e-9) <= found.history[-1]["objective"] <= least * (1 + 1e-5)
+    np.testing.assert_allclose(model.scores(X)[0], kernel @ exact, atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_rows_elsewhere_lead_to_the_same_model(loss):
+    X, _, _ = some_rows()
+    here, there = (backfit(loss, elsewhere=elsewhere) for elsewhere in (False, True))
+    np.testing.assert_allclose(there[3].scores(X), here[3].scores(X), atol=1e-9)
+
+
+def test_repeated_rows_are_rows_of_twice_the_weight():
+    X, y, weights = some_rows(60)
+    twice = backfit(rows=(X, y, 2 * weights))
+    repeated = backfit(rows=tuple(np.concatenate([array, array])[::-1] for array in (X, y, weights)))
+    np.testing.assert_allclose(repeated[3].scores(X), twice[3].scores(X), atol=1e-8)
+
+
+def test_it_ends_where_the_objective_hardly_changes():
+    _, _, found, _ = backfit(max_sweeps=100, tol=1e-3)
+    last = found.history[-1]
+    assert found.stop_reason == "tolerance"
+    assert 0 <= last["decrease"] <= 1e-3 * (last["objective"] + last["decrease"])
+
+
+def test_an_additive_part_alone_is_solved_at_once():
+    X, y, weights = some_rows()
+    maps = MapList([PolynomialMap("legendre", 3)] * 5)
+    parts = make_parts([{k} for k in range(5)], 5)
+    plan = TrainPlan("squared", maps.dims, joined_ranks(parts, maps.dims), 0.1, "linear", "auto", 4, 0.0)
+    placed = ArrayRows(RawRows(X, y, weights), False).place(maps)
+    (found,) = Backfitting(placed, maps, parts, plan, [NumberTarget(0)], [0], None).learn([None], silent)
+    model = FittedModel.make("squared", maps, [found.cores])
+    kernel, shares = parts_kernel(function_values(maps, X), parts), weights / weights.sum()
+    np.testing.assert_allclose(model.scores(X)[0], kernel @ solve_dual(kernel, y, shares, 0.1), atol=1e-10)
+    assert found.history == []
+
+
+@pytest.mark.parametrize("code", [[-1.0, 1.0, 0.0], [1.0, -1.0, 1.0]])
+def test_scores_that_are_known_are_those_of_the_other_parts(code):
+    """Also where some classes are left out."""
+    rng = np.random.default_rng(0)
+    maps, parts, found, _ = backfit()
+    columns = rng.uniform(-1, 1, size=(5, 40))
+    block = PlacedBlock(columns, rng.integers(0, 3, size=40), rng.uniform(1, 2, size=40), rng.integers(0, 9, size=40))
+    others = OtherParts(parts[1:], maps, found.trains[1:])
+    known = KnownScores(others.of(columns, np.arange(40)))
+    target = ClassTarget(np.array(code), np.ones(3))
+    one, two = (PartTarget(target, (4, 2), rest).problem(block) for rest in (others, known))
+    plain = target.problem(block)
+    for name in ("columns", "target", "weights", "keys", "offset"):
+        np.testing.assert_allclose(getattr(one, name), getattr(two, name), atol=1e-13)
+    np.testing.assert_array_equal(one.columns, plain.columns[[4, 2]])
+    np.testing.assert_array_equal(one.keys, plain.keys)
+
+
+def test_a_report_may_end_the_rounds():
+    X, y, weights = some_rows()
+    maps = MapList([PolynomialMap("legendre", 3)] * 5)
+    parts = with_rank(make_parts(GROUPS, 5), maps.dims, 2)
+    plan = TrainPlan("squared", maps.dims, joined_ranks(parts, maps.dims), 1e-2, "linear", "auto", 9, 0.0)
+    job = Backfitting(
+        ArrayRows(RawRows(X, y, weights), False).place(maps), maps, parts, plan, [NumberTarget(0)], [0], None
+    )
+    seen = []
+
+    def report(index, record, cores):
+        seen.append(cores)
+        return len(seen) == 2
+
+    (found,) = job.learn([None], report)
+    assert (found.stop_reason, len(found.history)) == ("stopped", 2)
+    for one, other in zip(seen[-1], found.cores, strict=True):
+        np.testing.assert_array_equal(one, other)
