@@ -103,7 +103,11 @@ def main(argv: list[str] | None = None) -> None:
     y = np.concatenate([truth[:half], -truth[half:]]) + 0.3 * rng.normal(size=n_rows)
     changes = {str(forgetting): change(forgetting, X, y) for forgetting in (0.0, 0.1, 0.3)}
     ends = [
-        {"forgetting": name, "before": np.mean(found[half // BLOCK - 6 : half // BLOCK - 1]), "after": np.mean(found[-5:])}
+        {
+            "forgetting": name,
+            "before": np.mean(found[half // BLOCK - 6 : half // BLOCK - 1]),
+            "after": np.mean(found[-5:]),
+        }
         for name, found in changes.items()
     ]
     report.table("explained variance of the next block, before and long after the change", ends, markdown=True)

@@ -86,7 +86,9 @@ def draw_stopping() -> None:
     sweeps = [record["sweep"] for record in history]
     losses = [record["validation_loss"] for record in history]
     figure, ax = plt.subplots(figsize=(6.5, 3.3), layout="constrained")
-    ax.plot(sweeps, [record["loss"] for record in history], color=COLOURS[0], marker="o", markersize=3, label="training")
+    ax.plot(
+        sweeps, [record["loss"] for record in history], color=COLOURS[0], marker="o", markersize=3, label="training"
+    )
     ax.plot(sweeps, losses, color=COLOURS[1], marker="o", markersize=3, label="validation")
     best = int(np.argmin(losses))
     ax.plot(sweeps[best], losses[best], marker="o", markersize=11, fillstyle="none", color="0.2", linestyle="none")

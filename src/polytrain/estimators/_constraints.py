@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from functools import update_wrapper
+from collections.abc import Collection, Sequence
 from itertools import combinations
 from numbers import Integral
-from types import MethodType
 from typing import Any
 
 import numpy as np
 
-__all__ = ["NeedsFreeColumns", "allowed_groups", "check_no_conflict"]
+__all__ = ["allowed_groups", "check_no_conflict"]
 
 _REMEDY = (
     "Give None, 'no_interactions', 'pairwise', or a list of groups, each a list, tuple or set of numbers or names of "
@@ -21,25 +19,6 @@ _REMEDY = (
 _MOST_GROUPS = 1000
 
 Groups = tuple[tuple[int, ...], ...]
-
-
-class NeedsFreeColumns:
-    """A method that is there only where all columns may interact; elsewhere the AttributeError says what to do."""
-
-    def __init__(self, function: Callable) -> None:
-        self._function = function
-        update_wrapper(self, function)  # type: ignore[arg-type]
-
-    def __get__(self, model: Any, owner: type | None = None) -> Any:
-        if model is None:
-            return self._function
-        if model.interaction_cst is not None:
-            raise AttributeError(
-                f"{type(model).__name__} has no {self._function.__name__} with "
-                f"interaction_cst={_shown(model.interaction_cst)}: sweeps over one more block of rows would let any "
-                "columns interact. Use fit, or set interaction_cst=None."
-            )
-        return MethodType(self._function, model)
 
 
 def allowed_groups(

@@ -14,8 +14,10 @@ Regularisation goes with the block's share: the last model has paid for the past
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import update_wrapper
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -30,12 +32,32 @@ from polytrain.models import FittedModel
 from polytrain.rows.summary import RawRows
 from polytrain.rows.targets import JointTarget, PlacedBlock, Target
 
-__all__ = ["Stream", "go_on"]
+__all__ = ["PartialFit", "Stream", "go_on"]
 
 # Rows of the memory, and rows whose scores are remembered for the calibration of probabilities.
 _MEMORY_ROWS, _SCORED_ROWS = 4096, 2048
 # One sweep there and one back.
 _SWEEPS = 2
+
+
+class PartialFit:
+    """The method `partial_fit`, where blocks can be learned from one by one; else an AttributeError says what to do."""
+
+    def __init__(self, function: Callable) -> None:
+        self._function = function
+        update_wrapper(self, function)  # type: ignore[arg-type]
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self._function
+        reason = None
+        if model.interaction_cst is not None:
+            reason = "interaction_cst: sweeps over one more block of rows would let any columns interact"
+        elif isinstance(getattr(model, "class_weight", None), str):
+            reason = f"class_weight={model.class_weight!r}, which needs all rows at once; give a dict of weights"
+        if reason is not None:
+            raise AttributeError(f"{type(model).__name__} has no partial_fit with {reason}. Or use fit.")
+        return MethodType(self._function, model)
 
 
 @dataclass

@@ -98,7 +98,7 @@ def average(
         Weights of the models, not negative; only their ratios matter. All are equal by default.
     tolerance : float, default=1e-3
         Allowed norm of the coefficients that rounding cuts off, relative to the norm of all of a train. 0 cuts off
-        nothing but what is at the level of rounding errors.
+        nothing but what is at the level of rounding errors. Models with ``interaction_cst`` are never rounded.
     max_rank : int, optional
         Largest rank. It wins over ``tolerance``.
     verbose : int, default=0
@@ -144,7 +144,9 @@ def average(
     shares = _shares(weights, len(fitted))
     limit = check_nonnegative("tolerance", tolerance)
     largest = None if max_rank is None else check_count("max_rank", max_rank, 1)
-    model, merge = _merged(fitted, shares, limit, largest)
+    # Rounding would let columns interact that must not.
+    is_constrained = any(model.interaction_cst is not None for model in models)
+    model, merge = _merged(fitted, shares, limit, largest, is_constrained)
     with ChoiceProgress(int(verbose)) as progress:
         progress.merged(str(merge))
     return _estimator(models, model, merge)
@@ -200,16 +202,16 @@ def _loss_name(spec: str) -> tuple[Any, ...]:
 
 
 def _merged(
-    models: Sequence[FittedModel], shares: NDArray, tolerance: float, max_rank: int | None
+    models: Sequence[FittedModel], shares: NDArray, tolerance: float, max_rank: int | None, exact: bool
 ) -> tuple[FittedModel, Merge]:
-    """The weighted mean of all scores as one model."""
+    """The weighted mean of all scores as one model; if it is to be exact, it is not rounded."""
     # In units of the first model: trains of classifiers that are not calibrated stay in units of 1, to the last bit.
     factors = [share * model.size / models[0].size for share, model in zip(shares.tolist(), models, strict=True)]
     trains, errors, added = [], [], []
     for index in range(models[0].n_trains):
         parts = (TensorTrain(model.cores[index]) * one[index] for model, one in zip(models, factors, strict=True))
         total = reduce(add, parts)
-        rounded = total.round(tolerance, max_rank)
+        rounded = total if exact else total.round(tolerance, max_rank)
         norm = total.norm()
         errors.append((total - rounded).norm() / norm if norm else 0.0)
         added.append(total.ranks)

@@ -17,11 +17,10 @@ from polytrain.choice import Choice
 from polytrain.decisions import Decision, OneVsRest, Softmax, decision_names, get_decision
 from polytrain.estimators._base import TrainModel
 from polytrain.estimators._callbacks import with_callbacks
-from polytrain.estimators._constraints import NeedsFreeColumns
 from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_choice, check_loss
 from polytrain.estimators._probabilities import NeedsLogOdds, class_weights, fit_probabilities
-from polytrain.estimators._streaming import Stream
+from polytrain.estimators._streaming import PartialFit, Stream
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import ClassTarget, Rows
@@ -291,7 +290,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             self._fit_rows(learned, loss, self.alpha, validation)
         return self
 
-    @NeedsFreeColumns
+    @PartialFit
     def partial_fit(
         self,
         X: ArrayLike,
@@ -328,10 +327,6 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """
         loss = learning_loss(self.loss)
         self._check_forgetting()
-        if isinstance(self.class_weight, str):
-            raise ValueError(
-                f"class_weight={self.class_weight!r} needs all rows at once; give partial_fit a dict of weights."
-            )
         first = not hasattr(self, "model_")
         if first:
             self._fit_first(X, y, classes, sample_weight, loss, maps)

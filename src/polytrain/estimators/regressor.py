@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from polytrain.checks import check_mass, check_weights
 from polytrain.estimators._base import TrainModel
 from polytrain.estimators._callbacks import with_callbacks
-from polytrain.estimators._constraints import NeedsFreeColumns
 from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_loss
+from polytrain.estimators._streaming import PartialFit
 from polytrain.learning.losses import Loss, get_loss, loss_names, spread
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
@@ -277,7 +277,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             self._fit_rows(learned, loss, self.alpha, validation)
         return self
 
-    @NeedsFreeColumns
+    @PartialFit
     def partial_fit(
         self,
         X: ArrayLike,
