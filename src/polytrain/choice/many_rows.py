@@ -144,10 +144,11 @@ def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
     """Learn from all rows with the settings of a rung, from where it has ended."""
     wishes, maps = task.wishes, path.maps
     held_out = _held_out(task, path.ladder, rung)
+    left_out = path.ladder.left_out_of(rung) if task.has_noise else None
     how = f"on rows that were held out, error {rung.evidence.error:.4g}"
     if rung.rank == LINEAR:
         task.reasons.append(f"no rank was better than the linear model {how}, so it is the model")
-        return task.conclude(path.trial, maps, wishes.linear_plan(maps.dims, rung.alpha), None, held_out)
+        return task.conclude(path.trial, maps, wishes.linear_plan(maps.dims, rung.alpha), None, held_out, left_out)
     task.reasons.append(f"rank {rung.rank} and alpha {rung.alpha:.2g} were the best {how}")
     settings: dict[str, Any] = {"ranks": clip_ranks(maps.dims, rung.rank), "alpha": rung.alpha}
     starts = None
@@ -155,7 +156,7 @@ def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
         starts, settings["init"] = rung.trains[0], "given"
         if wishes.max_sweeps == "auto":
             settings["max_sweeps"] = _LAST_SWEEPS
-    return task.conclude(path.trial, maps, wishes.plan(maps.dims, **settings), starts, held_out)
+    return task.conclude(path.trial, maps, wishes.plan(maps.dims, **settings), starts, held_out, left_out)
 
 
 def _held_out(task: Task, ladder: Ladder, rung: Rung) -> HeldOut | None:

@@ -110,6 +110,7 @@ class TrainModel(BaseEstimator, ABC):
 
     def _fit_rows(self, rows: Rows, loss: str, alpha: Any) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""
+        rows, apart = self._set_apart(rows)
         summary, calibrate = rows.summary, self._calibrates
         goal = self._goal(summary, loss)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
@@ -122,9 +123,10 @@ class TrainModel(BaseEstimator, ABC):
         ends = goal.ends
         if calibrate:
             ends = {**ends, **self._calibrated(goal, choice)}
-        self.model_ = FittedModel.make(
+        model = FittedModel.make(
             loss, choice.maps, trains, feature_names=rows.feature_names, columns=rows.columns_of_any_type, **ends
         )
+        self.model_ = self._with_uncertainty(model, choice, [result.moments for result in results], rows, apart)
         self.plan_, self.choice_ = choice.plan, Chosen.of(choice)
         self.history_ = [
             {"train": index, **_rescaled(record, float(size))}
@@ -153,6 +155,20 @@ class TrainModel(BaseEstimator, ABC):
     def _calibrated(self, goal: Goal, choice: Choice) -> dict[str, Any]:
         """What becomes of the scores of every train."""
         return {}
+
+    def _set_apart(self, rows: Rows) -> tuple[Rows, Rows | None]:
+        """Rows to learn from, and rows that are kept for calibration, if any are."""
+        return rows, None
+
+    def _measures(self, choice: Choice) -> bool:
+        """Whether second moments are wanted of every train, for `_with_uncertainty`."""
+        return False
+
+    def _with_uncertainty(
+        self, model: FittedModel, choice: Choice, moments: Sequence[Any], rows: Rows, apart: Rows | None
+    ) -> FittedModel:
+        """Say how sure the predictions of a model are."""
+        return model
 
     def _check_missing(self, rows: Rows, bases: Sequence[str]) -> None:
         """Refuse missing values in columns whose functions do not know them."""
@@ -190,7 +206,8 @@ class TrainModel(BaseEstimator, ABC):
         """Seed, start and checkpoint of every train."""
         n_trains = len(goal.targets)
         starts = self._starts(choice, goal)
-        return [TrainJob(*job) for job in zip(seeds, starts, self._checkpoints(n_trains), strict=True)]
+        jobs = zip(seeds, starts, self._checkpoints(n_trains), strict=True)
+        return [TrainJob(*job, measure=self._measures(choice)) for job in jobs]
 
     def _learn(
         self, rows: Rows, plan: TrainPlan, maps: MapList, goal: Goal, jobs: Sequence[TrainJob]

@@ -17,6 +17,7 @@ from polytrain.rows.opening import check_bytes
 from polytrain.tensor import TensorTrain
 
 __all__ = [
+    "check_between",
     "check_choice",
     "check_count",
     "check_loss",
@@ -46,6 +47,13 @@ def check_nonnegative(name: str, value: Any) -> float:
     """Return ``value`` as a finite float that is not negative."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
         raise ValueError(f"{name} must be a finite number that is not negative, got {value!r}.")
+    return float(value)
+
+
+def check_between(name: str, value: Any, low: float, high: float) -> float:
+    """Return ``value`` as a float between two others."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not low < float(value) < high:
+        raise ValueError(f"{name} must be a number between {low:g} and {high:g}, got {value!r}.")
     return float(value)
 
 

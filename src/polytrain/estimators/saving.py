@@ -1,6 +1,6 @@
 """Fitted estimators in model files, and back.
 
-`describe` writes format 4, `rebuild` reads formats 1 to 4. Reading goes through the estimators' own checks of
+`describe` writes format 5, `rebuild` reads formats 1 to 5. Reading goes through the estimators' own checks of
 parameters. What is wrong is a ``ValueError`` without the file's name; `load` adds it.
 """
 
@@ -23,6 +23,7 @@ from polytrain.choice import Chosen, Tried
 from polytrain.columns.choice import chosen_columns
 from polytrain.decisions import decision_names
 from polytrain.estimators._parameters import (
+    check_between,
     check_choice,
     check_count,
     check_loss,
@@ -391,10 +392,16 @@ def _check_cv(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a number of folds, splits or a splitter, got {value!r:.60}.")
 
 
+def _check_fraction(name: str, value: Any) -> None:
+    if value is not None:
+        check_between(name, value, 0.0, 1.0)
+
+
 _OTHER_CHECKS: dict[str, Callable[[str, Any], None]] = {
     "warm_start": _check_flag,
     "n_jobs": _check_n_jobs,
     "random_state": _check_seed,
     "cv": _check_cv,
     "checkpoint": _check_folder,
+    "calibration_fraction": _check_fraction,
 }

@@ -40,6 +40,9 @@ class Loss(ABC):
     remedy: str = ""
     #: A quadratic loss has constant curvature, so one Newton step of length 1 solves a core problem.
     quadratic: bool = False
+    #: Whether what is left of a target is noise of the same kind everywhere, so that predictions have a standard
+    #: deviation and an interval: asked of losses whose scores are numbers like the target.
+    has_noise: bool = False
 
     @abstractmethod
     def evaluate(self, target: NDArray, score: NDArray) -> tuple[NDArray, NDArray, NDArray]:
@@ -82,6 +85,7 @@ class SquaredLoss(Loss):
     domain = f"between {-_LARGEST_TARGET:g} and {_LARGEST_TARGET:g}"
     remedy = " Sums of their squares must be finite: divide the target first."
     quadratic = True
+    has_noise = True
 
     def accepts(self, target: NDArray) -> bool:
         """Numbers that can be squared."""
