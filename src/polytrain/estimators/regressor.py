@@ -13,8 +13,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from polytrain.estimators._base import Goal, TrainModel
 from polytrain.choice import Choice
+from polytrain.estimators._base import Goal, TrainModel
 from polytrain.estimators._parameters import check_between, check_loss
 from polytrain.estimators._uncertainty import fit_uncertainty
 from polytrain.learning.losses import get_loss

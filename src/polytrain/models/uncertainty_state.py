@@ -66,7 +66,8 @@ def read_uncertainty(document: Document, cores: Sequence[Sequence[NDArray]]) -> 
         if (np.diff(left_out) < 0).any() or left_out[1, -1] != 1.0:
             raise ValueError("the errors of the uncertainty are not in order.")
         own = measured.pop(0) if n else ()
-        trains.append(TrainUncertainty(own, alpha, reach, noise, LeftOutErrors(*left_out.copy(), count)))
+        errors, heights = left_out.copy()
+        trains.append(TrainUncertainty(own, alpha, reach, noise, LeftOutErrors(errors, heights, count)))
     return Uncertainty(tuple(trains), bool(guaranteed[0]))
 
 
@@ -85,8 +86,8 @@ def _read_moments(
         raise ValueError(f"the moments should be {sum(sizes)} numbers, but there are {len(moments)}.")
     parts = iter(np.split(moments, np.cumsum(sizes)[:-1]) if sizes else [])
     found = []
-    for core in shapes:
-        arrays = [next(parts).reshape(shape).copy() for shape in core]
+    for of_core in shapes:
+        arrays = [next(parts).reshape(shape).copy() for shape in of_core]
         if any((array < 0).any() for array in arrays[3:]):
             raise ValueError("a second moment is negative.")
         found.append(CoreMoments(*arrays))

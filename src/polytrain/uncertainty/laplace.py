@@ -61,7 +61,7 @@ def doubts(
 
 
 def _doubt(at: CoreMoments, alpha: float, left: NDArray, functions: NDArray, right: NDArray) -> NDArray:
-    """v' H^-1 v at one core, (N,)."""
+    """The part of one core, (N,)."""
     spectrum = np.multiply.outer(at.left_sizes, np.multiply.outer(at.middle_sizes, at.right_sizes)) + alpha
     # Directions that no row has: keep the inverse bounded where alpha is zero.
     spectrum = np.maximum(spectrum, max(_EPS * float(spectrum.max()), _TINY))

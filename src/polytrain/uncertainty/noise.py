@@ -9,6 +9,8 @@ __all__ = ["fit_noise"]
 
 # How much doubts may be stretched: by nothing unless rows that were left out speak clearly for another factor.
 _STRETCHES = (1.0, 1 / 16, 1 / 4, 4.0, 16.0, 64.0)
+# It is clear if the gain is larger than so many of its standard errors.
+_CLEARLY = 2.0
 
 
 def fit_noise(errors: NDArray, leverages: NDArray, weights: NDArray) -> tuple[float, float]:
@@ -48,8 +50,7 @@ def fit_noise(errors: NDArray, leverages: NDArray, weights: NDArray) -> tuple[fl
         found.append((np.log(noise * factors) + squares / (noise * factors), noise, stretch))
     costs = [float(weights @ cost) for cost, _, _ in found]
     least = int(np.argmin(costs))
-    # Clearly better: by more than one standard error of the difference.
     gain = found[0][0] - found[least][0]
     mean = float(weights @ gain)
-    chosen = found[least if mean > float(np.linalg.norm(weights * (gain - mean))) else 0]
+    chosen = found[least if mean > _CLEARLY * float(np.linalg.norm(weights * (gain - mean))) else 0]
     return chosen[1] * size * size, chosen[2]

@@ -65,7 +65,8 @@ class TrainUncertainty:
 
     def widths(self, cores: Sequence[NDArray], values: Sequence[NDArray]) -> NDArray:
         """How much wider than noise the errors of some rows spread, (N,): the root of 1 + doubt."""
-        return np.sqrt(1.0 + self.reach * doubts(cores, self.moments, self.alpha, values))
+        with np.errstate(over="ignore", invalid="ignore"):  # far from everything, there may be no end to it
+            return np.sqrt(1.0 + self.reach * doubts(cores, self.moments, self.alpha, values))
 
 
 @dataclass(frozen=True, eq=False)
