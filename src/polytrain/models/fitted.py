@@ -215,15 +215,17 @@ class FittedModel:
         """Standard deviations of what is predicted for checked rows, shaped like it."""
         known = self._uncertainty
         noise = np.sqrt([train.noise for train in known.trains])
-        return self._predicted((self.size * noise)[:, None] * known.widths(self.cores, self.maps, X))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._predicted((self.size * noise)[:, None] * known.widths(self.cores, self.maps, X))
 
     def intervals(self, X: NDArray, n_threads: int = 1, *, coverage: float) -> NDArray:
         """Intervals that hold this part of the targets of rows like these: (N, 2), or (N, outputs, 2)."""
         known = self._uncertainty
         bounds = np.array([train.left_out.bound(coverage) for train in known.trains])
-        reach = self._predicted((self.size * bounds)[:, None] * known.widths(self.cores, self.maps, X))
-        centre = self.predict(X, n_threads)
-        return np.stack([centre - reach, centre + reach], axis=-1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            reach = self._predicted((self.size * bounds)[:, None] * known.widths(self.cores, self.maps, X))
+            centre = self.predict(X, n_threads)
+            return np.stack([centre - reach, centre + reach], axis=-1)
 
     @property
     def _uncertainty(self) -> Uncertainty:
