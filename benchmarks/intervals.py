@@ -2,19 +2,25 @@
 
     POLYTRAIN_DATA=FOLDER python -m benchmarks.intervals
     python -m benchmarks.intervals --only diabetes friedman --coverage 0.8 --out FILE
+    python -m benchmarks.intervals --overhead
 
 Five shuffled folds of the tables with numbers as targets, and of 5000 rows of Friedman's first function, which are many
 enough for the way of many rows. All models see training rows only:
 
     default     TensorTrainRegressor().predict_interval
-    split       TensorTrainRegressor(calibration_fraction=0.2).predict_interval
+    split       TensorTrainRegressor(calibration_fraction=0.2).predict_interval, mean over five splits
     std         TensorTrainRegressor().predict(return_std=True), mean plus and minus z standard deviations
     gp          a Gaussian process of scikit-learn with one length scale per column, mean plus and minus z deviations
     boosting    two HistGradientBoostingRegressor(loss="quantile")
 
+Which rows are set apart is decided by what they hold, so all folds have the same split of the table. Other splits come
+from noise in the eighth digit of the targets.
+
 Coverage is the part of all test rows whose target is in its interval. Widths are means over the test rows, in units of
 the standard deviation of the table's target. The score (Winkler's) is the width plus 2 / (1 - coverage) times what a
 target is outside: its mean is least for the true quantiles.
+
+With --overhead: what all this adds to the time of default fits, and to that of predictions.
 """
 
 from __future__ import annotations
@@ -22,9 +28,12 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from time import process_time
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from scipy.stats import norm
@@ -38,11 +47,15 @@ from benchmarks.table_models import make_model
 from benchmarks.tables import TABLES, markdown, write_json
 from benchmarks.timing import seconds
 from polytrain import TensorTrainRegressor
+from polytrain.estimators import regressor
+from polytrain.learning import trainer
 
-#: A way to intervals: training rows and targets, test rows, coverage -> lower and upper ends; None does not apply.
+#: A way to intervals: training rows and targets, test rows, coverage -> lower and upper ends, perhaps several of them;
+#: None does not apply.
 Method = Callable[[np.ndarray, np.ndarray, np.ndarray, float], np.ndarray | None]
 
 SYNTHETIC = "friedman"
+N_SPLITS = 5
 
 
 def _default(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, coverage: float) -> np.ndarray:
@@ -50,8 +63,9 @@ def _default(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, coverage: float) 
 
 
 def _split(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, coverage: float) -> np.ndarray:
-    model = TensorTrainRegressor(calibration_fraction=0.2, random_state=0).fit(X, y)
-    return model.predict_interval(X_test, coverage)
+    rng, model = np.random.default_rng(0), TensorTrainRegressor(calibration_fraction=0.2, random_state=0)
+    noise = 1e-8 * np.std(y) * rng.normal(size=(N_SPLITS, len(y)))
+    return np.stack([model.fit(X, y + own).predict_interval(X_test, coverage) for own in noise])
 
 
 def _normal(model: Any, X_test: np.ndarray, coverage: float) -> np.ndarray:
@@ -90,20 +104,22 @@ def folds(name: str) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
         yield X[train], y[train], X[test], y[test]
 
 
-def measure(name: str, coverage: float) -> list[dict]:
+def measure(name: str, coverage: float, methods: Sequence[str]) -> list[dict]:
     """One row per method and fold."""
     rows = []
     every = list(folds(name))
     unit = float(np.std(np.concatenate([fold[3] for fold in every])))
     for number, (X, y, X_test, y_test) in enumerate(every):
-        for method, intervals in METHODS.items():
+        for method in methods:
+            intervals = METHODS[method]
             found: list[np.ndarray | None] = []
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 taken = seconds(lambda: found.append(intervals(X, y, X_test, coverage)))  # noqa: B023
             if found[0] is None:
                 continue
-            low, high = found[0].T
+            low, high = np.moveaxis(found[0], -1, 0)
+            taken /= found[0].size / (2 * len(y_test))
             outside = np.maximum(low - y_test, 0) + np.maximum(y_test - high, 0)
             rows.append(
                 {
@@ -130,32 +146,75 @@ def means(rows: list[dict], measure: str) -> dict[tuple[str, str], float]:
 
 
 def print_measure(title: str, rows: list[dict], name: str, form: str, factor: float = 1.0) -> None:
-    """One measure of all tables and methods, with the mean over the tables that a method has."""
+    """One measure of all tables and methods."""
     found = means(rows, name)
     tables = list(dict.fromkeys(row["table"] for row in rows))
     lines = [
         [table, *(format(factor * found[table, m], form) if (table, m) in found else "-" for m in METHODS)]
         for table in tables
     ]
-    every = [[found[table, m] for table in tables if (table, m) in found] for m in METHODS]
-    if all(len(values) == len(tables) for values in every):
-        lines.append(["mean", *(format(factor * float(np.mean(values)), form) for values in every)])
     print(f"\n### {title}\n\n{markdown(('table', *METHODS), lines)}")
+
+
+def print_overhead(repeats: int = 5) -> None:
+    """Processor time of what is done for uncertainty, beside that of the rest of the same fit; medians."""
+    lines = []
+    for n_rows in (500, 10_000, 100_000):
+        X, y = make_friedman1(n_rows, noise=1.0, random_state=0)
+        shares, ratios = [], []
+        for _ in range(repeats):
+            added: list[float] = []
+            model = TensorTrainRegressor(random_state=0)
+            with ExitStack() as stack:
+                for module, name in ((trainer, "measure_moments"), (regressor, "fit_uncertainty")):
+                    stack.enter_context(patch.object(module, name, timed(getattr(module, name), added)))
+                whole = processor_seconds(lambda: model.fit(X, y))  # noqa: B023
+            shares.append(sum(added) / (whole - sum(added)))
+            plain, known = (
+                processor_seconds(lambda: model.predict(X[:5000], return_std=std))  # noqa: B023
+                for std in (False, True)
+            )
+            ratios.append(known / plain)
+        lines.append([f"{n_rows} x 10", f"{100 * np.median(shares):.1f}", f"{np.median(ratios):.1f}"])
+    print(f"\n{markdown(('rows x columns', 'added to the fit, %', 'prediction with std / without'), lines)}")
+
+
+def timed(function: Callable[..., Any], times: list[float]) -> Callable[..., Any]:
+    """Return the function with a note of how long every call takes."""
+
+    def call(*arguments: Any) -> Any:
+        found: list[Any] = []
+        times.append(processor_seconds(lambda: found.append(function(*arguments))))
+        return found[0]
+
+    return call
+
+
+def processor_seconds(action: Callable[[], Any]) -> float:
+    """Processor time of an action."""
+    start = process_time()
+    action()
+    return process_time() - start
 
 
 def main(argv: list[str] | None = None) -> int:
     names = [table.name for table in TABLES if table.kind == "numbers"] + [SYNTHETIC]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=names, help="names of tables")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), help="names of methods")
     parser.add_argument("--coverage", type=float, default=0.9, help="what intervals are asked to hold")
     parser.add_argument("--out", type=Path, help="write all rows to this JSON file")
+    parser.add_argument("--overhead", action="store_true", help="measure the time that it takes instead")
     arguments = parser.parse_args(argv)
+    if arguments.overhead:
+        print_overhead()
+        return 0
     available = {table.name for table in TABLES if table.available} | {SYNTHETIC}
     chosen = [name for name in names if not arguments.only or name in arguments.only]
     missing = [name for name in chosen if name not in available]
     if missing:
         print(f"left out, POLYTRAIN_DATA is not set: {', '.join(missing)}", file=sys.stderr)
-    rows = [row for name in chosen if name in available for row in measure(name, arguments.coverage)]
+    rows = [row for name in chosen if name in available for row in measure(name, arguments.coverage, arguments.methods)]
     print_measure("Targets in their interval, %", rows, "coverage", ".1f", 100)
     print_measure("Mean width, in standard deviations of the target", rows, "width", ".3f")
     print_measure("Interval score, in the same units", rows, "score", ".3f")

@@ -371,3 +371,18 @@ def test_defaults_choose_the_same_on_frames_of_any_types_and_predict_lazily(clie
     assert (model.choice_.basis, model.choice_.bandwidth) == (expected.choice_.basis, expected.choice_.bandwidth)
     assert model.plan_ == expected.plan_
     np.testing.assert_allclose(model.predict(lazy).compute(), expected.predict(frame), atol=1e-8)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("fraction", [None, 0.3])
+def test_uncertainty_is_that_of_arrays(client, fraction):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (400, 3))
+    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=400)
+    settings = {"basis": "smooth", "calibration_fraction": fraction, "random_state": 0}
+    expected = TensorTrainRegressor(**settings).fit(X, y)
+    model = TensorTrainRegressor(**settings).fit(_chunked(X, 150), _chunked(y, 150))
+    np.testing.assert_allclose(model.predict_interval(X), expected.predict_interval(X), atol=1e-6)
+    std = model.predict(_chunked(X, 150), return_std=True)[1].compute()
+    np.testing.assert_allclose(std, expected.predict(X, return_std=True)[1], atol=1e-6)
+    assert model.model_.uncertainty.guaranteed == (fraction is not None)
