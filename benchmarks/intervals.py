@@ -2,6 +2,7 @@
 
     POLYTRAIN_DATA=FOLDER python -m benchmarks.intervals
     python -m benchmarks.intervals --only diabetes friedman --coverage 0.8 --out FILE
+    python -m benchmarks.intervals --small 300
     python -m benchmarks.intervals --overhead
 
 Five shuffled folds of the tables with numbers as targets, and of 5000 rows of Friedman's first function, which are many
@@ -19,6 +20,8 @@ from noise in the eighth digit of the targets.
 Coverage is the part of all test rows whose target is in its interval. Widths are means over the test rows, in units of
 the standard deviation of the table's target. The score (Winkler's) is the width plus 2 / (1 - coverage) times what a
 target is outside: its mean is least for the true quantiles.
+
+With --small: mean coverage over many tables of 60 rows, where guarantee and lack of it must show.
 
 With --overhead: what all this adds to the time of default fits, and to that of predictions.
 """
@@ -156,6 +159,27 @@ def print_measure(title: str, rows: list[dict], name: str, form: str, factor: fl
     print(f"\n### {title}\n\n{markdown(('table', *METHODS), lines)}")
 
 
+def print_small(n_tables: int, coverage: float = 0.8) -> None:
+    """Mean coverage of 200 new rows each, with its standard error, over tables of a wave with noise."""
+    lines = []
+    for title, fraction in (("default", None), ("split", 0.3)):
+        held, n_apart = [], []
+        for seed in range(n_tables):
+            rng = np.random.default_rng(seed)
+            X = rng.uniform(-1, 1, (260, 2))
+            y = np.sin(3 * X[:, 0]) * X[:, 1] + 0.3 * rng.normal(size=260)
+            model = TensorTrainRegressor(calibration_fraction=fraction, random_state=0).fit(X[:60], y[:60])
+            low, high = model.predict_interval(X[60:], coverage).T
+            held.append(np.mean((low <= y[60:]) & (y[60:] <= high)))
+            n_apart.append(model.model_.uncertainty.trains[0].left_out.n_rows)
+        error = np.std(held) / np.sqrt(n_tables)
+        most = coverage + np.mean(1 / (np.array(n_apart) + 1))
+        guaranteed = f"{100 * most:.1f}" if fraction else "-"
+        lines.append([title, f"{100 * np.mean(held):.1f}", f"{100 * error:.1f}", guaranteed])
+    head = ("method", "coverage, %", "standard error", "guaranteed at most")
+    print(f"\n{n_tables} tables, {100 * coverage:g} % wanted\n\n{markdown(head, lines)}")
+
+
 def print_overhead(repeats: int = 5) -> None:
     """Processor time of what is done for uncertainty, beside that of the rest of the same fit; medians."""
     lines = []
@@ -204,8 +228,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), help="names of methods")
     parser.add_argument("--coverage", type=float, default=0.9, help="what intervals are asked to hold")
     parser.add_argument("--out", type=Path, help="write all rows to this JSON file")
+    parser.add_argument("--small", type=int, metavar="TABLES", help="simulate so many small tables instead")
     parser.add_argument("--overhead", action="store_true", help="measure the time that it takes instead")
     arguments = parser.parse_args(argv)
+    if arguments.small:
+        print_small(arguments.small)
+        return 0
     if arguments.overhead:
         print_overhead()
         return 0

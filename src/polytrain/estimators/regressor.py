@@ -362,11 +362,11 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         >>> import numpy as np
         >>> from polytrain import TensorTrainRegressor
         >>> rng = np.random.default_rng(0)
-        >>> x = rng.uniform(-1, 1, size=(400, 1))
-        >>> y = np.sin(3 * x[:, 0]) + 0.1 * rng.normal(size=400)
-        >>> model = TensorTrainRegressor(calibration_fraction=0.2, random_state=0).fit(x[:200], y[:200])
-        >>> low, high = model.predict_interval(x[200:], coverage=0.8).T
-        >>> bool(0.7 < ((low <= y[200:]) & (y[200:] <= high)).mean() < 0.9)
+        >>> x = rng.uniform(-1, 1, size=(1000, 1))
+        >>> y = np.sin(3 * x[:, 0]) + 0.1 * rng.normal(size=1000)
+        >>> model = TensorTrainRegressor(calibration_fraction=0.4, random_state=0).fit(x[:500], y[:500])
+        >>> low, high = model.predict_interval(x[500:], coverage=0.8).T
+        >>> bool(0.7 < ((low <= y[500:]) & (y[500:] <= high)).mean() < 0.9)
         True
         """
         level = check_between("coverage", coverage, 0.0, 1.0)
