@@ -381,3 +381,18 @@ def test_groups_of_columns_that_may_interact(client, loss):
     expected = power_classifier(**settings).fit(X, y)
     model = power_classifier(**settings).fit(_chunked(X, 400), _chunked(y, 400))
     np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-6)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("fraction", [None, 0.3])
+def test_uncertainty_is_that_of_arrays(client, fraction):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (400, 3))
+    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=400)
+    settings = {"basis": "smooth", "calibration_fraction": fraction, "random_state": 0}
+    expected = TensorTrainRegressor(**settings).fit(X, y)
+    model = TensorTrainRegressor(**settings).fit(_chunked(X, 150), _chunked(y, 150))
+    np.testing.assert_allclose(model.predict_interval(X), expected.predict_interval(X), atol=1e-6)
+    std = model.predict(_chunked(X, 150), return_std=True)[1].compute()
+    np.testing.assert_allclose(std, expected.predict(X, return_std=True)[1], atol=1e-6)
+    assert model.model_.uncertainty.guaranteed == (fraction is not None)

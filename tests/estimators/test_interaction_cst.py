@@ -321,7 +321,7 @@ def test_classes_are_not_learned_jointly():
 
 def test_streams_are_refused():
     X, y = some_rows(30)
-    with pytest.raises(AttributeError, match=r"no partial_fit with interaction_cst=\[\[0, 1\]\].*Use fit"):
+    with pytest.raises(AttributeError, match=r"no partial_fit with interaction_cst.*use fit"):
         TensorTrainRegressor(interaction_cst=[[0, 1]]).partial_fit(X, y)
 
 

@@ -101,3 +101,42 @@ def test_format_4():
     ]
     assert model.predict(rows).tolist() == ["perhaps", "yes", "yes", "yes"]
     assert_allclose(model.predict_proba(rows), probabilities, rtol=1e-10)
+
+
+def test_format_4_knows_of_no_uncertainty(tmp_path):
+    """Nor do older ones: a regressor of format 3 says so, and says it again once it is saved in the format of today."""
+    model = polytrain.load(DATA / "format3.polytrain")
+    model.save(tmp_path / "now")
+    for read in (model, polytrain.load(tmp_path / "now")):
+        assert read.model_.uncertainty is None
+        with pytest.raises(ValueError, match="read from a file of format 4 or older"):
+            read.model_.deviations(np.zeros((1, 3)))
+    assert polytrain.load(DATA / "format4.polytrain").model_.uncertainty is None
+
+
+def test_format_5():
+    """What tests/data/write_format5.py has made."""
+    model = polytrain.load(DATA / "format5.polytrain")
+    assert isinstance(model, polytrain.TensorTrainRegressor)
+    assert (model.basis, model.rank, model.calibration_fraction) == ("smooth", 2, 0.3)
+    known = model.model_.uncertainty
+    assert known.guaranteed
+    assert [train.left_out.n_rows for train in known.trains] == [22, 22]
+    rows = np.array([[-9.0, 0.25], [0.5, np.nan], [0.0, 0.0], [0.75, 9.0]])
+    mean = [
+        [-0.21042850762817908, 98.924634756672958],
+        [0.07718520420754274, 100.23702241060982],
+        [0.0061642794179464777, 100.09007316234913],
+        [0.66825736900822863, 100.50372436451121],
+    ]
+    std = [
+        [0.15637159220306607, 0.568718516004866],
+        [0.16532694479504856, 0.5597141136477688],
+        [0.14838149684390517, 0.5025232034160141],
+        [0.18610241874694586, 0.5777446329333482],
+    ]
+    found = model.predict(rows, return_std=True)
+    assert_allclose(found[0], mean, rtol=1e-10)
+    assert_allclose(found[1], std, rtol=1e-10)
+    first = [[-0.45621071661304602, 0.035353701356687833], [98.12662141678986, 99.722648096556057]]
+    assert_allclose(model.predict_interval(rows, coverage=0.8)[0], first, rtol=1e-10)

@@ -12,6 +12,8 @@ from polytrain.learning import sampling
 from polytrain.learning.blocks import LinearBlock
 from polytrain.rows import ClassTarget, NumberTarget, Summary
 from polytrain.rows import rows as rows_module
+from polytrain.rows.rows import ArrayRows
+from polytrain.rows.sketch import target_hashes
 from polytrain.rows.summary import RawRows, summarise
 from polytrain.rows.targets import PlacedBlock
 from power_models import power_classifier, power_regressor
@@ -172,3 +174,26 @@ def test_blocks_that_do_not_belong_together_are_refused():
         Summary.merge(found)
     with pytest.raises(ValueError, match="no rows of positive weight"):
         Summary.merge([summarise(RawRows(X, np.ones(4), np.zeros(4)), classify=False)])
+
+
+def test_rows_set_apart_know_nothing_of_each_other():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 2)), rng.normal(size=2000)
+    X[5] = X[3]  # another target
+    X[9], y[9] = X[8], y[8]
+    rows = ArrayRows(RawRows(X, y, np.ones(2000)), False)
+    assert rows.sketch.n_rows == 1998
+    learned, apart = rows.set_apart(0.2)
+    sizes = [side.summary.n_rows for side in (learned, apart)]
+    assert sum(sizes) == 2000
+    assert 350 < sizes[1] < 450
+    seen = [side.scored(lambda X: X.T) for side in (learned, apart)]
+    keys = [set(target_hashes(side.hashes, side.y).tolist()) for side in seen]
+    assert not keys[0] & keys[1]
+    assert len(keys[0] | keys[1]) == 1999
+    # Neither order nor what else is there matters, and parts of a side are parts of it alone.
+    few = ArrayRows(RawRows(X[::-3], y[::-3], np.ones(667)), False).set_apart(0.2)[1].scored(lambda X: X.T)
+    assert set(target_hashes(few.hashes, few.y).tolist()) <= keys[1]
+    halves = [learned.part(k, k + 1, 2).scored(lambda X: X.T).hashes for k in range(2)]
+    assert sum(map(len, halves)) == sizes[0]
+    assert not set(halves[0].tolist()) & set(halves[1].tolist())

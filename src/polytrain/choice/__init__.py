@@ -7,7 +7,18 @@
 from polytrain.choice.calibration import fit_log_odds, fit_softmax
 from polytrain.choice.choose import choose
 from polytrain.choice.map_maker import MapMaker
-from polytrain.choice.result import Choice, Chosen, HeldOut, Tried
+from polytrain.choice.result import Choice, Chosen, HeldOut, LeftOutScores, Tried
 from polytrain.choice.wishes import Wishes
 
-__all__ = ["Choice", "Chosen", "HeldOut", "MapMaker", "Tried", "Wishes", "choose", "fit_log_odds", "fit_softmax"]
+__all__ = [
+    "Choice",
+    "Chosen",
+    "HeldOut",
+    "LeftOutScores",
+    "MapMaker",
+    "Tried",
+    "Wishes",
+    "choose",
+    "fit_log_odds",
+    "fit_softmax",
+]

@@ -13,7 +13,7 @@ from polytrain.choice.evidence import simplest, strongest
 from polytrain.choice.few_groups import round_groups
 from polytrain.choice.ladder import LINEAR
 from polytrain.choice.maps import MapTrial, additive_kernel, alpha_for, function_values, judge_kernel, try_maps
-from polytrain.choice.result import Choice, HeldOut
+from polytrain.choice.result import Choice, HeldOut, LeftOutScores
 from polytrain.choice.task import Task
 from polytrain.learning.dual import product_kernel, round_rank_ones, round_together, solve_dual
 from polytrain.learning.parts import Part, joined_ranks, parts_kernel
@@ -50,7 +50,8 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
         )
         plan = wishes.linear_plan(maps.dims, plain.alpha)
         trains = _linear_trains(task, values, additive, plain.alpha)
-        return task.conclude(trial, maps, plan, trains, _left_out(task, additive, plain))
+        left_out = _left_out_scores(task, plain)
+        return task.conclude(trial, maps, plan, trains, _left_out(task, additive, plain), left_out)
     kernel = product_kernel(values) if task.parts is None else parts_kernel(values, task.parts)
     if not np.isfinite(kernel).all():
         raise FloatingPointError("the kernel of all columns is not finite")
@@ -65,7 +66,8 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
         f"the exact solution on all {len(rows.X)} different rows, leave-one-out error {trial.error:.4g}, is "
         f"rounded to ranks up to {max(ranks)}"
     )
-    return task.conclude(trial, maps, plan, trains, _left_out(task, kernel, trial), parts)
+    left_out = _left_out_scores(task, trial)
+    return task.conclude(trial, maps, plan, trains, _left_out(task, kernel, trial), left_out, parts)
 
 
 def _look_closer(task: Task, winner: MapTrial) -> MapTrial:
@@ -144,3 +146,11 @@ def _left_out(task: Task, kernel: NDArray, trial: MapTrial) -> HeldOut | None:
         left_out = find_alpha(kernel[np.ix_(used, used)], wanted[:, None], weights, [trial.alpha])
         scores[used, index] = wanted - left_out.residuals[:, 0]
     return HeldOut(scores, labels, task.n_rows)
+
+
+def _left_out_scores(task: Task, trial: MapTrial) -> LeftOutScores | None:
+    """What the exact solution says about rows that were left out of it."""
+    if not task.has_noise:
+        return None
+    scores = (task.choice_rows.targets - trial.residuals) / task.sizes
+    return LeftOutScores(task.sample.hashes, scores, (task.rows,))

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.choice.evidence import Evidence
+from polytrain.choice.result import LeftOutScores
 from polytrain.learning.core_solvers import update_work
 from polytrain.learning.losses import get_loss
 from polytrain.learning.start import random_start
@@ -205,6 +206,11 @@ class Ladder:
         if self._seen is None:
             raise ValueError("there is no rung yet.")
         return self._seen._replace(scores=rung.scores)
+
+    def left_out_of(self, rung: Rung) -> LeftOutScores:
+        """What a rung says about rows that were held out, each of them once."""
+        hashes, first = np.unique(self.held_out_of(rung).hashes, return_index=True)
+        return LeftOutScores(hashes, rung.scores[first], tuple(fold.held_out for fold in self._folds))
 
     def _evidence(self, rows: Scored) -> Evidence:
         loss, losses, largest = get_loss(self._plan.loss), np.zeros(len(rows.weights)), np.zeros(len(rows.weights))

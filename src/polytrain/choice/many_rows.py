@@ -148,6 +148,7 @@ def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
     """Learn from all rows with the settings of a rung, from where it has ended."""
     wishes, maps = task.wishes, path.maps
     held_out = _held_out(task, path.ladder, rung)
+    left_out = path.ladder.left_out_of(rung) if task.has_noise else None
     how = f"on rows that were held out, error {rung.evidence.error:.4g}"
     if rung.rank == LINEAR:
         why = "without interactions, the linear model in these functions is the model:"
@@ -157,7 +158,9 @@ def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
             else f"no rank was better than the linear model {how}, so it is the model"
         )
         alone = None if task.parts is None else (additive_part(range(len(maps))),)
-        return task.conclude(path.trial, maps, wishes.linear_plan(maps.dims, rung.alpha), None, held_out, alone)
+        return task.conclude(
+            path.trial, maps, wishes.linear_plan(maps.dims, rung.alpha), None, held_out, left_out, alone
+        )
     task.reasons.append(f"rank {rung.rank} and alpha {rung.alpha:.2g} were the best {how}")
     parts = None if task.parts is None else with_rank(task.parts, maps.dims, rung.rank)
     ranks = clip_ranks(maps.dims, rung.rank) if parts is None else joined_ranks(parts, maps.dims)
@@ -168,7 +171,7 @@ def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
         if wishes.max_sweeps == "auto":
             usual = _LAST_SWEEPS if parts is None else _LAST_ROUNDS
             settings["max_sweeps"] = wishes.n_sweeps if wishes.patience else usual
-    return task.conclude(path.trial, maps, wishes.plan(maps.dims, **settings), starts, held_out, parts)
+    return task.conclude(path.trial, maps, wishes.plan(maps.dims, **settings), starts, held_out, left_out, parts)
 
 
 def _held_out(task: Task, ladder: Ladder, rung: Rung) -> HeldOut | None:

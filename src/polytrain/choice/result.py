@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from polytrain.learning.parts import Part
 from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import MapList
+from polytrain.rows import Rows
 
-__all__ = ["Choice", "Chosen", "HeldOut", "Tried"]
+__all__ = ["Choice", "Chosen", "HeldOut", "LeftOutScores", "Tried"]
 
 
 class Tried(NamedTuple):
@@ -63,6 +64,23 @@ class HeldOut(NamedTuple):
     n_distinct: int
 
 
+class LeftOutScores(NamedTuple):
+    """What was predicted for rows that were not learned from, on the way to a choice.
+
+    Attributes
+    ----------
+    hashes : ndarray of shape (N,)
+        Which rows they are, see `polytrain.rows.sketch.row_hashes`.
+    scores : ndarray of shape (N, n_trains)
+    rows : tuple of Rows
+        Where these rows are; there may be others among them.
+    """
+
+    hashes: NDArray
+    scores: NDArray
+    rows: tuple[Rows, ...]
+
+
 @dataclass(frozen=True)
 class Choice:
     """What a fit will do, and why.
@@ -81,6 +99,8 @@ class Choice:
     tried : tuple of Tried
     held_out : HeldOut or None
         What the calibration of probabilities needs.
+    left_out : LeftOutScores or None
+        What the uncertainty of numbers needs; None where nothing was left to choose.
     parts : tuple of Part, or None
         What every train is a sum of, with ranks; then its start has a train for every part. None for one train.
     """
@@ -93,6 +113,7 @@ class Choice:
     reasons: tuple[str, ...] = ()
     tried: tuple[Tried, ...] = ()
     held_out: HeldOut | None = None
+    left_out: LeftOutScores | None = None
     parts: tuple[Part, ...] | None = None
 
 

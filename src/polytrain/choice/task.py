@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from polytrain.choice.map_maker import GivenMaps, MapMaker
 from polytrain.choice.maps import ALPHAS, LARGEST_BANDWIDTH, LEAST_BANDWIDTH, ChoiceRows, MapTrial
-from polytrain.choice.result import Choice, HeldOut, Tried
+from polytrain.choice.result import Choice, HeldOut, LeftOutScores, Tried
 from polytrain.choice.wishes import Wishes
+from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, joined_ranks, make_parts, with_rank
 from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import ColumnSummary, MapList
@@ -86,6 +87,11 @@ class Task:
         """Whether anything is left to choose, or to learn about left-out rows."""
         free = self.maker.is_free or "auto" in (self.bandwidth, self.wishes.alpha)
         return free or self.wishes.rank == "auto" or self.calibrate
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether scores of rows that were left out are wanted for the uncertainty of numbers."""
+        return not self.rows.classify and get_loss(self.wishes.loss).has_noise
 
     @property
     def n_threads(self) -> int:
@@ -183,8 +189,9 @@ class Task:
         plan: TrainPlan,
         starts: Any,
         held_out: HeldOut | None,
+        left_out: LeftOutScores | None,
         parts: tuple[Part, ...] | None = None,
     ) -> Choice:
         """Return the choice with all that was noted."""
         reasons, tried = tuple(self.reasons), tuple(self.tried)
-        return Choice(maps, plan, starts, trial.kind, trial.bandwidth, reasons, tried, held_out, parts)
+        return Choice(maps, plan, starts, trial.kind, trial.bandwidth, reasons, tried, held_out, left_out, parts)

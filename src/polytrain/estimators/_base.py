@@ -26,7 +26,7 @@ from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._lazy import map_blocks
 from polytrain.estimators._learning import Goal, Learning
-from polytrain.estimators._parameters import check_fraction, check_nonnegative, given_starts, make_wishes
+from polytrain.estimators._parameters import check_between, check_nonnegative, given_starts, make_wishes
 from polytrain.estimators._streaming import Stream, go_on
 from polytrain.learning.losses import get_loss
 from polytrain.learning.sweep import STOP_REASONS
@@ -99,6 +99,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         self, rows: Rows, loss: str, alpha: Any, validation: Rows | None = None, maps: MapList | None = None
     ) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""
+        rows, apart = self._set_apart(rows)
         summary, calibrate = rows.summary, self._calibrates
         goal, callbacks = self._goal(rows, loss), FitCallbacks(self)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
@@ -134,7 +135,8 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             settings = self.n_jobs, int(self.verbose), watch, choice.parts
             learning = Learning(rows, validation, choice.maps, goal, *settings)
             results, plan = learning.run(choice.plan, self._jobs(choice, goal, seeds))
-        self.model_ = replace(make(*(result.cores for result in results)), loss=plan.loss)
+        model = replace(make(*(result.cores for result in results)), loss=plan.loss)
+        self.model_ = self._with_uncertainty(model, choice, [result.moments for result in results], rows, apart)
         self.plan_, self.choice_ = plan, Chosen.of(choice)
         self._remember_sweeps(results, goal.sizes)
         self.stream_ = Stream(float(summary.n_rows), float(summary.n_rows))
@@ -169,7 +171,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             return rows, given_validation(rows, X_val, y_val, sample_weight_val, None if rows.classify else loss)
         if not self.early_stopping:
             return rows, None
-        return hold_out(rows, check_fraction("validation_fraction", self.validation_fraction))
+        return hold_out(rows, check_between("validation_fraction", self.validation_fraction, 0.0, 1.0))
 
     def _groups(self, rows: Rows, stops_early: bool) -> tuple[tuple[int, ...], ...] | None:
         """Which features may act together; None for all."""
@@ -240,6 +242,20 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         """What becomes of the scores of every train."""
         return {}
 
+    def _set_apart(self, rows: Rows) -> tuple[Rows, Rows | None]:
+        """Rows to learn from, and rows that are kept for calibration, if any are."""
+        return rows, None
+
+    def _measures(self, choice: Choice) -> bool:
+        """Whether second moments are wanted of every train, for `_with_uncertainty`."""
+        return False
+
+    def _with_uncertainty(
+        self, model: FittedModel, choice: Choice, moments: Sequence[Any], rows: Rows, apart: Rows | None
+    ) -> FittedModel:
+        """Say how sure the predictions of a model are."""
+        return model
+
     def _check_missing(self, rows: Rows, bases: Sequence[str]) -> None:
         """Refuse missing values in columns whose functions do not know them."""
         for k in np.flatnonzero(rows.summary.has_missing).tolist():
@@ -281,7 +297,8 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         """Seed, start and checkpoint of every train."""
         n_trains = len(goal.targets)
         starts = self._starts(choice, goal)
-        return [TrainJob(*job) for job in zip(seeds, starts, self._checkpoints(n_trains), strict=True)]
+        jobs = zip(seeds, starts, self._checkpoints(n_trains), strict=True)
+        return [TrainJob(*job, measure=self._measures(choice)) for job in jobs]
 
     def _starts(self, choice: Choice, goal: Goal) -> Sequence[Any]:
         """Cores to start from, one entry per train; None where the plan's start is to be used."""

@@ -17,9 +17,9 @@ from polytrain.rows.opening import check_bytes
 from polytrain.tensor import TensorTrain
 
 __all__ = [
+    "check_between",
     "check_choice",
     "check_count",
-    "check_fraction",
     "check_loss",
     "check_map_parameters",
     "check_nonnegative",
@@ -50,10 +50,10 @@ def check_nonnegative(name: str, value: Any) -> float:
     return float(value)
 
 
-def check_fraction(name: str, value: Any) -> float:
-    """Return ``value`` as a float between 0 and 1, without these."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise ValueError(f"{name} must be a number between 0 and 1, without these, got {value!r}.")
+def check_between(name: str, value: Any, low: float, high: float) -> float:
+    """Return ``value`` as a float between two others."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not low < float(value) < high:
+        raise ValueError(f"{name} must be a number between {low:g} and {high:g}, without these, got {value!r}.")
     return float(value)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,11 +15,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polytrain.checks import check_mass, check_weights
+from polytrain.choice import Choice
 from polytrain.estimators._base import TrainModel
 from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
-from polytrain.estimators._parameters import check_loss
+from polytrain.estimators._parameters import check_between, check_loss
 from polytrain.estimators._streaming import PartialFit
+from polytrain.estimators._uncertainty import fit_uncertainty
 from polytrain.learning.losses import Loss, get_loss, loss_names, spread
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
@@ -110,6 +113,10 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Bytes, or a text such as "2 GB", that the rows of a fit and what is computed from them may take in memory; what
         does not fit waits on disk. It matters for sources of rows and for memory maps larger than it. None is half of
         the machine's memory.
+    calibration_fraction : float, default=None
+        Part of the rows, such as 0.2, that is not learned from but kept for `predict_interval`, which then has a
+        guarantee. Which rows is decided by what they hold, so that equal rows stay together. None keeps no rows:
+        intervals come from rows that were left out while the settings were chosen.
     checkpoint : path-like, default=None
         Folder that keeps the state of every train after each sweep. A fit with the same rows, parameters and
         ``random_state`` (an integer) goes on from what is there and ends with the same model.
@@ -198,6 +205,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         n_iter_no_change: int = 2,
         sampling: str | None = "auto",
         max_memory: int | str | None = None,
+        calibration_fraction: float | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         warm_start: bool = False,
         forgetting: float = 0.0,
@@ -225,6 +233,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         self.n_iter_no_change = n_iter_no_change
         self.sampling = sampling
         self.max_memory = max_memory
+        self.calibration_fraction = calibration_fraction
         self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.forgetting = forgetting
@@ -402,27 +411,143 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         found = [spread(column - centre, sketch.weights) for column, centre in zip(values.T, mean, strict=True)]
         return mean, np.where(np.array(found) > _LEAST_SPREAD * most, found, most)
 
-    def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> NDArray:
-        """Return the prediction for every row.
+    def _set_apart(self, rows: Rows) -> tuple[Rows, Rows | None]:
+        fraction = getattr(self, "calibration_fraction", None)  # searches for alpha have none
+        if fraction is None:
+            return rows, None
+        learned, apart = rows.set_apart(check_between("calibration_fraction", fraction, 0.0, 1.0))
+        for side, use in ((learned, "to learn from"), (apart, "for calibration")):
+            try:
+                _ = side.summary
+            except ValueError:
+                if rows.summary.n_rows:  # it raises what is wrong with all of them
+                    raise ValueError(
+                        f"calibration_fraction={fraction} leaves no row {use}, of {rows.summary.n_rows}. Change it, or "
+                        "fit with more rows."
+                    ) from None
+        return learned, apart
+
+    def _measures(self, choice: Choice) -> bool:
+        if not get_loss(choice.plan.loss).has_noise:
+            return False
+        if getattr(self, "calibration_fraction", None) is not None or choice.left_out is not None:
+            return True
+        return self._is_warm and self.model_.uncertainty is not None
+
+    def _with_uncertainty(
+        self, model: FittedModel, choice: Choice, moments: Sequence[Any], rows: Rows, apart: Rows | None
+    ) -> FittedModel:
+        if not self._measures(choice):
+            return model
+        before = self.model_ if self._is_warm else None
+        return fit_uncertainty(model, choice, moments, rows, apart, before)
+
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[False] = False, offset: ArrayLike | None = None) -> NDArray: ...
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[True], offset: ArrayLike | None = None
+    ) -> tuple[NDArray, NDArray]: ...
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: bool, offset: ArrayLike | None = None
+    ) -> NDArray | tuple[NDArray, NDArray]: ...
+    def predict(
+        self, X: ArrayLike, return_std: bool = False, offset: ArrayLike | None = None
+    ) -> NDArray | tuple[NDArray, NDArray]:
+        """Return the prediction for every row, and how far targets are off it.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features; values outside the training range are clipped to it, unless ``scale=None``.
+        return_std : bool, default=False
+            Whether standard deviations are returned, too.
         offset : array-like of shape (n_samples,), optional
             Logarithm of the exposure of every row, for "poisson" and "gamma".
 
         Returns
         -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Predictions.
+        predictions : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        std : ndarray of the same shape
+            If ``return_std`` is True: standard deviations of the targets around the predictions. Noise, which is the
+            same everywhere and estimated on rows that were not learned from, and what the cores do not know (a Laplace
+            approximation), which is more where there were few rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from polytrain import TensorTrainRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.uniform(-1, 1, size=(200, 1))
+        >>> y = np.sin(3 * x[:, 0]) + 0.1 * rng.normal(size=200)
+        >>> model = TensorTrainRegressor(random_state=0).fit(x, y)
+        >>> mean, std = model.predict([[0.0]], return_std=True)
+        >>> bool(0.08 < std[0] < 0.12)
+        True
         """
         predicted = self._ask(FittedModel.predict, X)
-        if offset is None:
+        if offset is not None:
+            known = None if is_dask(predicted) else len(predicted)
+            factors = np.exp(check_offset(offset, get_loss(self.model_.loss), known))
+            predicted = predicted * (factors if predicted.ndim == 1 else factors[:, None])
+        if not return_std:
             return predicted
-        known = None if is_dask(predicted) else len(predicted)
-        factors = np.exp(check_offset(offset, get_loss(self.model_.loss), known))
-        return predicted * (factors if predicted.ndim == 1 else factors[:, None])
+        self._check_noise("standard deviations")
+        return predicted, self._ask(FittedModel.deviations, X)
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> NDArray:
+        """Return an interval around every prediction that holds the target with a given probability.
+
+        An interval is the prediction plus and minus a multiple of its standard deviation. The multiple is such that
+        enough rows that were *not learned from* have targets within their interval: with n of them, the
+        ceil((n + 1) coverage)-th smallest multiple that a row needs.
+
+        With ``calibration_fraction`` this is split conformal prediction, and has a guarantee. If training rows and a
+        new row are exchangeable, for example drawn independently from one distribution, of equal weight, and no two of
+        them equal, then the target of the new row is in its interval with a probability of at least ``coverage``, and,
+        if no two multiples are equal, of at most ``coverage + 1 / (n + 1)``. The probability is over training rows and
+        new row together: it is an average over fits, not a promise for one fit or for one place. For several outputs it
+        holds for each of them.
+
+        Without it, the rows were left out one by one or in one part while settings were chosen. All rows are learned
+        from and the intervals are as a rule narrower, but there is no such guarantee: the settings were chosen by the
+        same rows, and the final model has learned from them. See the guide "How sure is it?" for measurements.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        coverage : float, default=0.9
+            Probability, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            Lower and upper ends.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from polytrain import TensorTrainRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.uniform(-1, 1, size=(1000, 1))
+        >>> y = np.sin(3 * x[:, 0]) + 0.1 * rng.normal(size=1000)
+        >>> model = TensorTrainRegressor(calibration_fraction=0.4, random_state=0).fit(x[:500], y[:500])
+        >>> low, high = model.predict_interval(x[500:], coverage=0.8).T
+        >>> bool(0.7 < ((low <= y[500:]) & (y[500:] <= high)).mean() < 0.9)
+        True
+        """
+        level = check_between("coverage", coverage, 0.0, 1.0)
+        check_is_fitted(self, "model_")
+        self._check_noise("intervals")
+        return self._ask(partial(FittedModel.intervals, coverage=level), X)
+
+    def _check_noise(self, what: str) -> None:
+        """Refuse what the loss has no answer to."""
+        loss = self.model_.loss
+        if not get_loss(loss).has_noise:
+            raise ValueError(f"loss={loss!r} gives no {what}: errors differ in kind. Use loss='squared'.")
 
     def score(
         self,

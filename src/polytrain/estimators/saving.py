@@ -1,6 +1,6 @@
 """Fitted estimators in model files, and back.
 
-`describe` writes format 4, `rebuild` reads formats 1 to 4. Reading goes through the estimators' own checks of
+`describe` writes format 5, `rebuild` reads formats 1 to 5. Reading goes through the estimators' own checks of
 parameters. What is wrong is a ``ValueError`` without the file's name; `load` adds it.
 """
 
@@ -24,6 +24,7 @@ from polytrain.columns.choice import chosen_columns
 from polytrain.decisions import decision_names
 from polytrain.estimators._constraints import allowed_groups
 from polytrain.estimators._parameters import (
+    check_between,
     check_choice,
     check_count,
     check_loss,
@@ -32,6 +33,7 @@ from polytrain.estimators._parameters import (
     make_wishes,
 )
 from polytrain.estimators._probabilities import class_weights
+from polytrain.estimators._streaming import Stream
 from polytrain.estimators.classifier import TensorTrainClassifier, learning_loss
 from polytrain.estimators.cross_validation import TensorTrainClassifierCV, TensorTrainRegressorCV
 from polytrain.estimators.regressor import TensorTrainRegressor
@@ -169,6 +171,7 @@ def describe(
         "column_names": column_names,
         **described,
         "history": keys,
+        "seen": [float(weight) for weight in (estimator.stream_.seen, estimator.stream_.first)],
         "n_iter": estimator.n_iter_,
         "stop_reason": estimator.stop_reason_,
         "table": table,
@@ -256,6 +259,7 @@ def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[An
     if model.n_iter_ != max(Counter(record["train"] for record in model.history_).values(), default=0):
         raise ValueError(f"n_iter is {model.n_iter_}, which is not how many sweeps the history has.")
     model.stop_reason_ = document.take("stop_reason", str)
+    model.stream_ = _read_stream(document, model.history_, version)
     if isinstance(model, _SEARCHES):
         _read_cross_validation(document, model)
     table = None
@@ -265,6 +269,17 @@ def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[An
     _check_parameters(model, n_trains)
     _disarm(model)
     return model, table
+
+
+def _read_stream(document: Document, history: Sequence[dict], version: int) -> Stream:
+    """How much the past weighs; its rows are not in a file."""
+    if version < 5:  # as far as the history knows
+        rows = float(max((record.get("n_rows", 0) for record in history), default=0))
+        return Stream(rows, rows)
+    weights = document.take("seen", list)
+    if len(weights) != 2 or not all(_is_finite(weight) and weight >= 0 for weight in weights):
+        raise ValueError(f"the weight of the past is {str(weights)[:60]}.")
+    return Stream(*map(float, weights))
 
 
 def _read_column_names(document: Document, fitted: FittedModel, version: int) -> Sequence[str] | None:
@@ -401,10 +416,34 @@ def _check_cv(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a number of folds, splits or a splitter, got {value!r:.60}.")
 
 
+def _check_fraction(name: str, value: Any) -> None:
+    if value is not None:
+        check_between(name, value, 0.0, 1.0)
+
+
+def _check_share(name: str, value: Any) -> None:
+    if check_nonnegative(name, value) >= 1.0:
+        raise ValueError(f"{name} must be less than 1, got {value!r:.60}.")
+
+
+def _check_level(name: str, value: Any) -> None:
+    get_loss("quantile").tuned({name: value})
+
+
+def _check_epsilon(name: str, value: Any) -> None:
+    get_loss("huber").tuned({name: value})
+
+
 _OTHER_CHECKS: dict[str, Callable[[str, Any], None]] = {
     "warm_start": _check_flag,
     "n_jobs": _check_n_jobs,
     "random_state": _check_seed,
     "cv": _check_cv,
     "checkpoint": _check_folder,
+    "calibration_fraction": _check_fraction,
+    "validation_fraction": _check_fraction,
+    "early_stopping": _check_flag,
+    "forgetting": _check_share,
+    "quantile": _check_level,
+    "epsilon": _check_epsilon,
 }

@@ -74,6 +74,9 @@ class Loss(ABC):
     needs_values: bool = False
     #: With an exposure, a count of y in time t costs as much as a rate of y / t with this power of t as its weight.
     exposure_power: int = 0
+    #: Whether what is left of a target is noise of the same kind everywhere, so that predictions have a standard
+    #: deviation and an interval: asked of losses whose scores are numbers like the target.
+    has_noise: bool = False
 
     @abstractmethod
     def evaluate(self, target: NDArray, score: NDArray) -> tuple[NDArray, NDArray, NDArray]:
@@ -169,6 +172,7 @@ class SquaredLoss(_OfDifferences):
     tasks = frozenset({"classification", "regression"})
     quadratic = True
     degree = 2
+    has_noise = True
 
     def stand_ins(self, score: NDArray) -> list[tuple[NDArray, NDArray]] | None:
         """The scores themselves."""

@@ -17,6 +17,7 @@ from polytrain.learning.core_solvers import CoreSolver
 from polytrain.learning.engines import Engine, LocalEngine, open_engine
 from polytrain.learning.gauge import fit_ranks
 from polytrain.learning.losses import get_loss
+from polytrain.learning.moments import CoreMoments, measure_moments
 from polytrain.learning.problem import Need, ProblemRows
 from polytrain.learning.sampling import still_holds, sweep_samples
 from polytrain.learning.start import dual_start, linear_start, random_start
@@ -59,11 +60,12 @@ class TrainPlan:
 
 @dataclass(frozen=True)
 class TrainResult:
-    """A learned train with one record per sweep."""
+    """A learned train with one record per sweep, and second moments at every core if the job asked for them."""
 
     cores: tuple[NDArray, ...]
     history: list[dict]
     stop_reason: str
+    moments: tuple[CoreMoments, ...] = ()
 
     @property
     def following(self) -> Any:
@@ -95,11 +97,14 @@ class TrainJob:
         Cores to start from instead of ``plan.init``; ranks are adapted to the plan's.
     checkpoint : Path, optional
         File that keeps the state after every sweep. If it is there, the fit goes on from it, with the same result.
+    measure : bool, default=False
+        Whether second moments at every core are wanted in the end, see `polytrain.learning.moments`.
     """
 
     seed: int
     start: Sequence[NDArray] | None = None
     checkpoint: Path | None = None
+    measure: bool = False
 
 
 def learn_train(
@@ -238,8 +243,9 @@ class _Learner:
         cores, reason = learned
         if self._best[1]:
             cores = list(self._best[1])
+        moments = measure_moments(self._engine, cores, self._job.seed) if self._job.measure else ()
         # A last word in C order: file formats may silently store anything else wrongly.
-        return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), self._history, str(reason))
+        return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), self._history, str(reason), moments)
 
     def _run(self) -> tuple[list[NDArray], str | None]:
         """Sweep in all stages, over more and more rows, and return the cores with the reason to stop."""

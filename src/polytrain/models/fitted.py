@@ -18,6 +18,7 @@ from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 from polytrain.tensor import TensorTrain
 from polytrain.tensor.stack import TrainStack
+from polytrain.uncertainty import Uncertainty
 
 __all__ = ["FittedModel", "fitted_model"]
 
@@ -49,6 +50,8 @@ class FittedModel:
         Whether ``shift`` and ``size`` make log-odds of the scores of a classifier, whatever its loss.
     columns : Columns or None
         How the columns of a table became the features, if these are not the columns themselves.
+    uncertainty : Uncertainty or None
+        How sure the predictions of a regressor are, if that is known.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class FittedModel:
     one_output: bool = True
     calibrated: bool = False
     columns: Columns | None = None
+    uncertainty: Uncertainty | None = None
 
     @classmethod
     def make(
@@ -99,7 +103,8 @@ class FittedModel:
 
     def with_trains(self, trains: Sequence[Sequence[NDArray]]) -> FittedModel:
         """Return the same model with other trains, given by their cores, for targets divided by ``size``."""
-        return replace(self, cores=tuple(tuple(_frozen(core, np.float64) for core in train) for train in trains))
+        cores = tuple(tuple(_frozen(core, np.float64) for core in train) for train in trains)
+        return replace(self, cores=cores, uncertainty=None)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -218,6 +223,32 @@ class FittedModel:
         with np.errstate(over="ignore"):
             numbers = get_loss(self.loss).mean(scores)
         return numbers[0] if self.one_output else np.ascontiguousarray(numbers.T)
+
+    def deviations(self, X: NDArray, n_threads: int = 1) -> NDArray:
+        """Standard deviations of what is predicted for checked rows, shaped like it."""
+        known = self._uncertainty
+        noise = np.sqrt([train.noise for train in known.trains])
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._predicted((self.size * noise)[:, None] * known.widths(self.cores, self.maps, X))
+
+    def intervals(self, X: NDArray, n_threads: int = 1, *, coverage: float) -> NDArray:
+        """Intervals that hold this part of the targets of rows like these: (N, 2), or (N, outputs, 2)."""
+        known = self._uncertainty
+        bounds = np.array([train.left_out.bound(coverage) for train in known.trains])
+        with np.errstate(over="ignore", invalid="ignore"):
+            reach = self._predicted((self.size * bounds)[:, None] * known.widths(self.cores, self.maps, X))
+            centre = self.predict(X, n_threads)
+            return np.stack([centre - reach, centre + reach], axis=-1)
+
+    @property
+    def _uncertainty(self) -> Uncertainty:
+        if self.uncertainty is None:
+            raise ValueError(
+                "nothing is known about the uncertainty of this model: it was read from a file of format 4 or older, "
+                "or no rows were left out of its fit because all settings were given. Fit TensorTrainRegressor with "
+                "calibration_fraction=0.2, or leave rank or alpha at 'auto'."
+            )
+        return self.uncertainty
 
     def probabilities(self, X: NDArray, n_threads: int = 1) -> NDArray:
         """Probabilities (N, m) of checked rows."""

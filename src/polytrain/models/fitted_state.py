@@ -1,6 +1,6 @@
 """A fitted model <-> a JSON document and named arrays.
 
-`describe_fitted` writes format 4; `read_fitted` reads formats 1 to 4 and checks all that a prediction relies on.
+`describe_fitted` writes format 5; `read_fitted` reads formats 1 to 5 and checks all that a prediction relies on.
 Numbers that decide about memory are compared with what is there before they are used.
 """
 
@@ -22,6 +22,7 @@ from polytrain.models.errors import ModelFileError
 from polytrain.models.fitted import FittedModel
 from polytrain.models.labels import read_labels, write_labels
 from polytrain.models.overflow import overflows
+from polytrain.models.uncertainty_state import describe_uncertainty, read_uncertainty
 from polytrain.models.values import join_cores
 
 __all__ = ["describe_fitted", "read_fitted"]
@@ -50,6 +51,7 @@ def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, NDArr
         "shift": model.shift,
         "size": model.size,
         **map_tensors,
+        **describe_uncertainty(model.uncertainty),
     }
     if model.classes is not None:
         document["classes"], labels = write_labels(model.classes)
@@ -97,6 +99,8 @@ def read_fitted(document: Document, loss: str, dims: tuple[int, ...], version: i
     if overflows(maps, trains, ends["size"], ends["shift"], "classes" in ends):
         raise ValueError("the scores of the trains are too large for floats in some rows.")
     model = FittedModel.make(loss, maps, trains, feature_names=names, **ends)
+    if version >= 5 and model.classes is None:
+        model = replace(model, uncertainty=read_uncertainty(document, model.cores))
     return model if columns is None else replace(model, columns=_read_columns(columns, model))
 
 

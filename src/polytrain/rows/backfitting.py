@@ -37,7 +37,7 @@ Trains = list[list[Sequence[NDArray]]]  # of every target, one per part
 class SumResult(TrainResult):
     """A learned sum as one train, with one record per round, and the trains of its parts."""
 
-    trains: Sequence[Sequence[NDArray]]
+    trains: Sequence[Sequence[NDArray]] = ()
 
     @property
     def following(self) -> Sequence[Sequence[NDArray]]:
@@ -116,7 +116,7 @@ class Backfitting:
             if not going:
                 break
         found = zip(map(self._joined, trains), histories, reasons, trains, strict=True)
-        return [SumResult(*entries) for entries in found]
+        return [SumResult(cores, history, reason, trains=own) for cores, history, reason, own in found]
 
     def _joined(self, trains: Sequence[Sequence[NDArray]]) -> tuple[NDArray, ...]:
         return tuple(map(np.ascontiguousarray, join_parts(self._parts, self._plan.dims, trains)))

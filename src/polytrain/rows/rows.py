@@ -22,7 +22,7 @@ from polytrain.learning.sampling import row_keys
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_on, learn_train, shared_linear_gram
 from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows.joint import learn_jointly
-from polytrain.rows.sketch import RowSketch, column_summaries, row_hashes, sketch_rows
+from polytrain.rows.sketch import RowSketch, column_summaries, row_hashes, sketch_rows, target_hashes
 from polytrain.rows.summary import RawRows, Summary, summarise
 from polytrain.rows.targets import PlacedBlock, Target
 
@@ -47,10 +47,12 @@ class _Weighed:
         check: Callable[[Any], RawRows],
         unit: float,
         parts: Sequence[tuple[int, int, int, bool]],
+        apart: tuple[float, bool] | None,
         function: Callable,
         *arguments: Any,
     ) -> None:
-        self._check, self._unit, self._parts, self._function, self._arguments = check, unit, parts, function, arguments
+        self._check, self._unit, self._parts, self._apart = check, unit, parts, apart
+        self._function, self._arguments = function, arguments
 
     def __call__(self, raw: Any, factors: NDArray | None) -> Any:
         rows = self._check(raw)
@@ -60,6 +62,10 @@ class _Weighed:
             number = row_hashes(rows.X) % np.uint64(n_parts)
             chosen = ((number >= start) & (number < stop)) == inside
             rows = RawRows(rows.X, rows.y, rows.weights * chosen)
+        if self._apart is not None:
+            fraction, inside = self._apart
+            position = target_hashes(row_hashes(rows.X), rows.y) / 2.0**64
+            rows = RawRows(rows.X, rows.y, rows.weights * ((position < fraction) == inside))
         return self._function(rows, *self._arguments)
 
 
@@ -150,6 +156,7 @@ class Rows(ABC):
         self._factors: list[NDArray] | None = None
         self._unit = 1.0
         self._parts: tuple[tuple[int, int, int, bool], ...] = ()
+        self._apart: tuple[float, bool] | None = None
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -175,7 +182,7 @@ class Rows(ABC):
         """Place the columns of all rows: the second pass over them."""
 
     def _map(self, function: Callable, *arguments: Any) -> list[Any]:
-        return self._map_raw(_Weighed(self._check, self._unit, self._parts, function, *arguments))
+        return self._map_raw(_Weighed(self._check, self._unit, self._parts, self._apart, function, *arguments))
 
     @cached_property
     def summary(self) -> Summary:
@@ -206,6 +213,21 @@ class Rows(ABC):
         other.__dict__.pop("sketch", None)
         other._parts = (*self._parts, (start, stop, n_parts, inside))
         return other
+
+    def set_apart(self, fraction: float) -> tuple[Rows, Rows]:
+        """Return all rows but about this part of them, and that part; neither knows anything of the other.
+
+        Rows belong to a side by what they and their targets, which are numbers, hold: equal rows are together, and
+        where no two rows are equal, it is as if somebody had tossed a coin.
+        """
+        sides = []
+        for inside in (False, True):
+            other = copy(self)
+            for known in ("summary", "sketch"):
+                other.__dict__.pop(known, None)
+            other._apart = fraction, inside
+            sides.append(other)
+        return sides[0], sides[1]
 
     def scored(self, scores: Callable[[NDArray], NDArray]) -> Scored:
         """Apply a function, rows X (N, d) -> scores (n_trains, N), to all rows, and bring what it gives here."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from polytrain.maps import ColumnSummary
 from polytrain.rows.summary import RawRows, Summary
 
-__all__ = ["RowSketch", "column_summaries", "row_hashes", "sketch_rows"]
+__all__ = ["RowSketch", "column_summaries", "row_hashes", "sketch_rows", "target_hashes"]
 
 #: Most rows of a sketch: enough for the quantiles of a column.
 SKETCH_ROWS = 4096
@@ -90,6 +90,16 @@ def row_hashes(X: NDArray) -> NDArray:
             hashes *= np.uint64(0xD6E8FEB86659FD93)
             hashes ^= hashes >> np.uint64(29)
     return hashes
+
+
+def target_hashes(hashes: NDArray, y: NDArray) -> NDArray:
+    """From the hashes of rows to those of rows with their targets, numbers (N,) or (N, outputs)."""
+    mixed = row_hashes(y[:, None] if y.ndim == 1 else y)
+    with np.errstate(over="ignore"):
+        mixed = (mixed ^ (hashes >> np.uint64(7))) * np.uint64(0x9E3779B97F4A7C15) + hashes
+        mixed ^= mixed >> np.uint64(32)
+        mixed *= np.uint64(0xD6E8FEB86659FD93)
+    return mixed ^ (mixed >> np.uint64(29))
 
 
 def sketch_rows(rows: RawRows, summary: Summary) -> RowSketch:

@@ -1,0 +1,283 @@
+"""Standard deviations and intervals of regressors."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import polytrain
+from polytrain import TensorTrainRegressor, TensorTrainRegressorCV
+from power_models import power_regressor
+
+
+def _rows(n_rows, seed=0, n_outputs=0):
+    """Noise of size 0.3 around a function of three columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n_rows, 3))
+    y = np.sin(3 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2 + 0.3 * rng.normal(size=n_rows)
+    if n_outputs:
+        y = np.stack([y, *(10.0**k * (X[:, 0] + rng.normal(size=n_rows)) for k in range(1, n_outputs))], axis=1)
+    return X, y
+
+
+def _fit(X, y, sample_weight=None, **parameters):
+    return TensorTrainRegressor(**{"random_state": 0, **parameters}).fit(X, y, sample_weight)
+
+
+def _coverage(intervals, y):
+    return ((intervals[..., 0] <= y) & (y <= intervals[..., 1])).mean(axis=0)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return _fit(*_rows(300))
+
+
+@pytest.mark.parametrize("n_rows", [300, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("fraction", [None, 0.3])
+def test_intervals_hold_what_they_should(n_rows, fraction):
+    model = _fit(*_rows(n_rows), calibration_fraction=fraction)
+    X, y = _rows(4000, seed=1)
+    mean, std = model.predict(X, return_std=True)
+    np.testing.assert_array_equal(mean, model.predict(X))
+    assert std.shape == y.shape
+    assert 0.3 < np.median(std) < 0.4
+    assert 0.85 < np.mean(np.abs(y - mean) < 1.645 * std) < 0.95
+    found = model.predict_interval(X)
+    assert found.shape == (4000, 2)
+    np.testing.assert_allclose(found.mean(axis=1), mean)
+    assert 0.83 < _coverage(found, y) < 0.97
+    wider = model.predict_interval(X, coverage=0.95)
+    assert (wider[:, 1] - wider[:, 0] >= found[:, 1] - found[:, 0]).all()
+    assert model.model_.uncertainty.guaranteed == (fraction is not None)
+
+
+def test_it_is_less_sure_where_there_were_no_rows():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(0, 0.4, 80), rng.uniform(0.8, 1, 40)])
+    y = np.sin(6 * x) + 0.05 * rng.normal(size=120)
+    model = _fit(x[:, None], y, basis="legendre", degree=8)
+    std = model.predict([[0.2], [0.6], [0.9]], return_std=True)[1]
+    assert std[1] > 1.5 * max(std[0], std[2])
+
+
+@pytest.mark.slow
+def test_split_intervals_have_their_guarantee():
+    """Over many small tables, the probability is between coverage and coverage + 1 / (n + 1)."""
+    rng = np.random.default_rng(0)
+    held, least, most, coverage = [], [], [], 0.8
+    for _ in range(300):
+        x = rng.uniform(-1, 1, (60, 1))
+        y = x[:, 0] ** 2 + (0.1 + 0.5 * (x[:, 0] > 0)) * rng.standard_t(3, 60)
+        model = _fit(x[:40], y[:40], basis="smooth", bandwidth=1.0, alpha=1e-3, rank=1, calibration_fraction=0.4)
+        n_apart = model.model_.uncertainty.trains[0].left_out.n_rows
+        held.append(_coverage(model.predict_interval(x[40:], coverage), y[40:]))
+        least.append(coverage)
+        most.append(coverage + 1 / (n_apart + 1))
+    error = np.std(held) / np.sqrt(len(held))
+    assert np.mean(least) - 3 * error < np.mean(held) < np.mean(most) + 3 * error
+    assert error < 0.01
+
+
+def test_rows_that_are_set_apart_have_no_part_in_the_fit():
+    X, y = _rows(200)
+    settings = {"calibration_fraction": 0.25, "basis": "smooth", "bandwidth": 1.0}
+    model = _fit(X, y, **settings)
+    n_apart = model.model_.uncertainty.trains[0].left_out.n_rows
+    assert 30 < n_apart < 70
+    # An extreme row, which would change everything; what it holds decides on which side it is.
+    X_more = np.vstack([X, [[1e3, 0.0, 0.0]]])
+    for target in np.linspace(1e6, 2e6, 50):
+        more = _fit(X_more, np.append(y, target), **settings)
+        if more.model_.uncertainty.trains[0].left_out.n_rows == n_apart + 1:
+            break
+    np.testing.assert_array_equal(more.predict(X), model.predict(X))
+    assert more.maps_[0].range == model.maps_[0].range
+
+
+def _assert_alike(one, other, X, tolerance=1e-6):
+    for name in ("deviations", "predict"):
+        np.testing.assert_allclose(
+            getattr(one.model_, name)(X), getattr(other.model_, name)(X), rtol=tolerance, atol=tolerance
+        )
+    np.testing.assert_allclose(
+        one.predict_interval(X, 0.8), other.predict_interval(X, 0.8), rtol=tolerance, atol=tolerance
+    )
+
+
+@pytest.mark.parametrize("n_rows", [150, pytest.param(1600, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("fraction", [None, 0.3])
+def test_repeated_rows_are_weighted_rows_in_any_order(n_rows, fraction):
+    X, y = _rows(n_rows)
+    rng = np.random.default_rng(1)
+    counts = rng.integers(0, 4, n_rows)
+    order = rng.permutation(np.repeat(np.arange(n_rows), counts))
+    settings = {"calibration_fraction": fraction, "basis": "smooth"}
+    weighted = _fit(X, y, counts, **settings)
+    _assert_alike(_fit(X[order], y[order], **settings), weighted, X, 1e-4)
+    kept = counts > 0
+    _assert_alike(_fit(X[kept], y[kept], 1e-3 * counts[kept], **settings), weighted, X, 1e-4)
+
+
+def test_rows_that_share_features_have_noise():
+    """A row that is left out takes all rows like it with it, and each has an error of its own."""
+    X = np.repeat(_rows(40)[0].round(1), 10, axis=0)
+    y = X[:, 0] + np.random.default_rng(0).normal(size=400)
+    std = _fit(X, y).predict(X, return_std=True)[1]
+    assert 0.9 < np.median(std) < 1.2
+
+
+@pytest.mark.parametrize("fraction", [None, 0.3])
+def test_every_output_has_its_own(fraction):
+    model = _fit(*_rows(400, n_outputs=2), calibration_fraction=fraction)
+    X, y = _rows(2000, seed=1, n_outputs=2)
+    mean, std = model.predict(X, return_std=True)
+    assert std.shape == mean.shape == (2000, 2)
+    assert 0.25 < np.median(std[:, 0]) < 0.5
+    assert 8 < np.median(std[:, 1]) < 13
+    found = model.predict_interval(X)
+    assert found.shape == (2000, 2, 2)
+    assert (np.abs(_coverage(found, y) - 0.9) < 0.08).all()
+    column = _fit(*_rows(200, n_outputs=1)).predict_interval(X)
+    assert column.shape == (2000, 1, 2)
+
+
+def test_a_constant_target_is_certain():
+    X, _ = _rows(50)
+    model = _fit(X, np.full(50, 3.0))
+    assert model.predict(X, return_std=True)[1].max() == 0
+    np.testing.assert_array_equal(model.predict_interval(X), np.full((50, 2), 3.0))
+
+
+@pytest.mark.parametrize("size", [1e-100, 1e9, 1e139])
+def test_it_has_the_unit_of_the_target(model, size):
+    X, y = _rows(300)
+    std = _fit(X, size * y).predict(X, return_std=True)[1]
+    np.testing.assert_allclose(std / size, model.predict(X, return_std=True)[1], rtol=1e-5)
+
+
+def test_float32_rows(model):
+    X, y = _rows(300)
+    single = _fit(X.astype(np.float32), y)
+    std = single.predict(X.astype(np.float32), return_std=True)[1]
+    np.testing.assert_allclose(std, model.predict(X, return_std=True)[1], rtol=0.02)
+
+
+def test_columns_of_any_type():
+    rng = np.random.default_rng(0)
+    X, y = _rows(240)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["town"] = pd.Categorical(rng.choice(["Bern", "Graz"], 240))
+    frame.loc[::7, "a"] = np.nan
+    y = y + (frame["town"] == "Bern")
+    model = _fit(frame, y, calibration_fraction=0.2)
+    assert np.isfinite(model.predict(frame, return_std=True)[1]).all()
+    assert 0.8 < _coverage(model.predict_interval(frame), y) <= 1
+
+
+def test_a_source_of_rows():
+    X, y = _rows(240)
+    blocks = [(X[rows], y[rows]) for rows in (slice(0, 100), slice(100, 240))]
+    settings = {"basis": "smooth", "calibration_fraction": 0.2}
+    _assert_alike(_fit(blocks_of(blocks), None, max_memory="1 MB", **settings), _fit(X, y, **settings), X)
+    _assert_alike(_fit(blocks_of(blocks), None, max_memory="1 MB", basis="smooth"), _fit(X, y, basis="smooth"), X)
+
+
+def blocks_of(blocks):
+    """A source of rows."""
+
+    class Blocks:
+        def __iter__(self):
+            return iter(blocks)
+
+    return Blocks()
+
+
+def test_dask_collections():
+    da = pytest.importorskip("dask.array")
+    X, y = _rows(150)
+    model = _fit(X, y)
+    lazy = da.from_array(X, chunks=(60, 3))
+    std = model.predict(lazy, return_std=True)[1]
+    np.testing.assert_allclose(std.compute(), model.predict(X, return_std=True)[1])
+    assert model.predict_interval(lazy).shape == (150, 2)
+    np.testing.assert_allclose(model.predict_interval(lazy, 0.8).compute(), model.predict_interval(X, 0.8))
+
+
+def test_a_warm_start_keeps_the_errors_of_the_fit_before():
+    X, y = _rows(200)
+    model = TensorTrainRegressor(random_state=0, warm_start=True).fit(X, y)
+    before = model.predict(X, return_std=True)[1]
+    model.fit(X, 2 * y)
+    after = model.predict(X, return_std=True)[1]
+    assert np.median(after) == pytest.approx(np.median(before), rel=0.1)
+    # Rows that are set apart are so again, and say how it is now.
+    model.set_params(calibration_fraction=0.3).fit(X, 2 * y)
+    assert np.median(model.predict(X, return_std=True)[1]) == pytest.approx(2 * np.median(before), rel=0.3)
+    assert model.model_.uncertainty.guaranteed
+
+
+def test_given_settings_leave_no_rows_out():
+    X, y = _rows(100)
+    model = power_regressor(random_state=0).fit(X, y)
+    for ask in (lambda: model.predict(X, return_std=True), lambda: model.predict_interval(X)):
+        with pytest.raises(ValueError, match=r"nothing is known about the uncertainty .* calibration_fraction=0.2"):
+            ask()
+    model.set_params(calibration_fraction=0.3).fit(X, y)
+    assert model.predict_interval(X).shape == (100, 2)
+    found = TensorTrainRegressorCV(alphas=(1e-3,), cv=2, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="nothing is known about the uncertainty"):
+        found.predict_interval(X)
+
+
+def test_files_and_pickles_keep_it(tmp_path):
+    X, y = _rows(120, n_outputs=2)
+    model = _fit(X, y, calibration_fraction=0.3)
+    model.save(tmp_path / "model")
+    for same in (polytrain.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(same.predict_interval(X), model.predict_interval(X))
+        np.testing.assert_array_equal(same.predict(X, return_std=True)[1], model.predict(X, return_std=True)[1])
+        assert same.model_.uncertainty.guaranteed
+        assert same.calibration_fraction == 0.3
+
+
+def test_other_trains_know_nothing(model):
+    assert model.model_.with_trains(model.model_.cores).uncertainty is None
+
+
+@pytest.mark.parametrize("coverage", [0, 1, -0.1, 90, "0.9", True, np.nan])
+def test_coverage_is_a_probability(model, coverage):
+    with pytest.raises(ValueError, match="coverage must be a number between 0 and 1, got"):
+        model.predict_interval(np.zeros((1, 3)), coverage)
+
+
+def test_too_few_rows_for_a_coverage(model):
+    with pytest.raises(ValueError, match=r"coverage=0.999 needs at least 999 different rows .* and there are 300"):
+        model.predict_interval(np.zeros((1, 3)), 0.999)
+
+
+@pytest.mark.parametrize("fraction", [0, 1, "some", -1])
+def test_a_fraction_is_between_none_and_all(fraction):
+    with pytest.raises(ValueError, match="calibration_fraction must be a number between 0 and 1, got"):
+        _fit(*_rows(20), calibration_fraction=fraction)
+
+
+@pytest.mark.parametrize(("fraction", "use"), [(1e-9, "for calibration"), (1 - 1e-9, "to learn from")])
+def test_a_fraction_must_leave_rows(fraction, use):
+    with pytest.raises(ValueError, match=f"calibration_fraction={fraction} leaves no row {use}, of 20"):
+        _fit(*_rows(20), calibration_fraction=fraction)
+
+
+def test_a_loss_without_noise_refuses(model, monkeypatch):
+    monkeypatch.setattr("polytrain.learning.losses.SquaredLoss.has_noise", False)
+    with pytest.raises(ValueError, match="loss='squared' gives no standard deviations"):
+        model.predict(np.zeros((1, 3)), return_std=True)
+    fitted = _fit(*_rows(30))
+    assert fitted.model_.uncertainty is None
+
+
+def test_nobody_is_asked_before_a_fit():
+    with pytest.raises(NotFittedError):
+        TensorTrainRegressor().predict_interval(np.zeros((1, 3)))
