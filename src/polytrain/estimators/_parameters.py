@@ -53,7 +53,7 @@ def check_nonnegative(name: str, value: Any) -> float:
 def check_between(name: str, value: Any, low: float, high: float) -> float:
     """Return ``value`` as a float between two others."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not low < float(value) < high:
-        raise ValueError(f"{name} must be a number between {low:g} and {high:g}, without these, got {value!r}.")
+        raise ValueError(f"{name} must be a number between {low:g} and {high:g}, got {value!r}.")
     return float(value)
 
 

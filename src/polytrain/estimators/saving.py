@@ -279,7 +279,7 @@ def _read_stream(document: Document, history: Sequence[dict], version: int) -> S
     weights = document.take("seen", list)
     if len(weights) != 2 or not all(_is_finite(weight) and weight >= 0 for weight in weights):
         raise ValueError(f"the weight of the past is {str(weights)[:60]}.")
-    return Stream(*map(float, weights))
+    return Stream(float(weights[0]), float(weights[1]))
 
 
 def _read_column_names(document: Document, fitted: FittedModel, version: int) -> Sequence[str] | None:
