@@ -39,7 +39,7 @@ _N_PARTS, _PART_ROWS, _MOST_PARTS = 5, 15_000, 4
 # Of no more rows than these, every part is held out in turn.
 _FEW_ROWS = 1300
 # Floating point operations that one rung may take: two seconds or so.
-_MOST_WORK = 1e11
+_MOST_WORK = 3e11
 # Newton steps of an update where the loss is not quadratic.
 _NEWTON_STEPS = 8
 # Loss of a row whose score is beyond all bounds; and residuals that are outliers to losses that do not mind them, for
