@@ -396,3 +396,36 @@ def test_uncertainty_is_that_of_arrays(client, fraction):
     std = model.predict(_chunked(X, 150), return_std=True)[1].compute()
     np.testing.assert_allclose(std, expected.predict(X, return_std=True)[1], atol=1e-6)
     assert model.model_.uncertainty.guaranteed == (fraction is not None)
+
+
+@pytest.mark.cluster
+def test_classes_are_learned_together_where_the_rows_are(client):
+    X, y = _rows(n_classes=3)
+    settings = {"loss": "multinomial", "rank": 2, "max_sweeps": 2, "random_state": 0}
+    expected = power_classifier(**settings).fit(X, y)
+    model = power_classifier(**settings).fit(_chunked(X, 400), _chunked(y, 400))
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.cluster
+def test_validation_rows_say_when_to_stop_where_they_are(client):
+    X, y = _rows()
+    settings = {"rank": 3, "max_sweeps": 6, "alpha": 1e-6, "tol": 0.0, "early_stopping": True, "random_state": 0}
+    expected = power_classifier(**settings).fit(X, y)
+    model = power_classifier(**settings).fit(_chunked(X, 400), _chunked(y, 400))
+    losses = [[record["validation_loss"] for record in fitted.history_] for fitted in (model, expected)]
+    np.testing.assert_allclose(*losses, rtol=1e-5)
+    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.cluster
+def test_counts_with_exposures(client):
+    rng = np.random.default_rng(0)
+    X, exposure = rng.uniform(-1, 1, (900, 3)), np.exp(rng.normal(size=900))
+    y = rng.poisson(exposure * np.exp(X[:, 0] * X[:, 1]))
+    expected = power_regressor(loss="poisson", rank=2, random_state=0).fit(X, y, offset=np.log(exposure))
+    lazy = [_chunked(array, 300) for array in (X, y, np.log(exposure))]
+    model = power_regressor(loss="poisson", rank=2, random_state=0).fit(lazy[0], lazy[1], offset=lazy[2])
+    np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-6)
+    predicted = model.predict(lazy[0], offset=lazy[2]).compute()
+    np.testing.assert_allclose(predicted, expected.predict(X, offset=np.log(exposure)), rtol=1e-6)

@@ -103,6 +103,15 @@ def test_regressors(tmp_path, table, basis):
 
 
 @needs_compiler
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "quantile", "huber"])
+def test_links_of_other_losses(tmp_path, table, loss):
+    X, rows, _, target = table
+    model = power_regressor(loss=loss, **FAST).fit(X, np.exp(target / np.abs(target).max()))
+    found = Compiled(model, tmp_path, loss).predict(rows, regression=True)
+    assert_allclose(found, model.predict(rows), rtol=1e-10)
+
+
+@needs_compiler
 def test_one_feature_and_ranks_that_differ(tmp_path, table):
     X, rows, labels, target = table
     model = power_regressor(degree=1).fit(X[:, :1], target)

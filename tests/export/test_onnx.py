@@ -82,6 +82,17 @@ def test_regressors(table, dtype, scale):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "quantile", "huber"])
+def test_links_of_other_losses(table, dtype, loss):
+    X, rows, _, target = table
+    y = np.exp(target / np.abs(target).max())
+    model = power_regressor(loss=loss, **FAST).fit(X, np.stack([y, 3 * y], axis=1))
+    rows = rows.astype(dtype)
+    found = run(to_onnx(model, dtype=dtype), rows)["variable"]
+    assert_allclose(found, model.predict(rows), rtol=2e-5 if dtype == "float32" else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("bases", GAPS.values(), ids=GAPS)
 @pytest.mark.parametrize("opset", [13, 17, 20])
 def test_missing_values(bases, dtype, opset):
