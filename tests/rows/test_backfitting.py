@@ -12,7 +12,8 @@ from polytrain.models import FittedModel
 from polytrain.rows import ClassTarget, NumberTarget
 from polytrain.rows.backfitting import Backfitting
 from polytrain.rows.part_target import KnownScores, OtherParts, PartTarget
-from polytrain.rows.rows import ArrayRows, PlacedRows
+from polytrain.rows.placed import PlacedRows
+from polytrain.rows.rows import ArrayRows
 from polytrain.rows.summary import RawRows
 from polytrain.rows.targets import PlacedBlock
 

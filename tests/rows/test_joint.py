@@ -10,7 +10,7 @@ from polytrain.learning.sampling import row_keys
 from polytrain.learning.trainer import TrainJob, TrainPlan
 from polytrain.maps import MapList, PolynomialMap
 from polytrain.rows.joint import learn_jointly, log_losses
-from polytrain.rows.rows import _PlacedArray
+from polytrain.rows.placed import PlacedArray
 from polytrain.rows.targets import ClassTarget, JointTarget, PlacedBlock
 from polytrain.tensor import TensorTrain, clip_ranks
 
@@ -73,7 +73,7 @@ def test_the_whole_objective_never_rises(n_classes, init):
     block = _block(rng, 120, 4, n_classes)
     plan = TrainPlan("logistic", maps.dims, clip_ranks(maps.dims, 3), 1e-3, init, "auto", 8, 0.0, None, joint=True)
     own = [ClassTarget(code, np.ones(n_classes)) for code in 2 * np.eye(n_classes) - 1]
-    placed = _PlacedArray(maps, block)
+    placed = PlacedArray(maps, block)
     weights = block.weights / block.weights.sum()
     objectives = []
     present = {}
@@ -101,7 +101,7 @@ def test_linear_models_are_solved_together():
     block = _block(rng, 200, 3, 3)
     plan = TrainPlan("logistic", maps.dims, clip_ranks(maps.dims, 2), 1e-2, "linear", "auto", 0, 0.0, None, joint=True)
     own = [ClassTarget(code, np.ones(3)) for code in 2 * np.eye(3) - 1]
-    results = list(_PlacedArray(maps, block).learn(plan, own, [TrainJob(0)] * 3, 1, lambda *heard: None))
+    results = list(PlacedArray(maps, block).learn(plan, own, [TrainJob(0)] * 3, 1, lambda *heard: None))
     weights = block.weights / block.weights.sum()
     values = np.stack([np.ones(200), *block.columns])
     coefficients = np.stack([[TensorTrain(result.cores)[where] for where in

@@ -25,7 +25,8 @@ from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import Rows
 from polytrain.rows.joint import log_losses
-from polytrain.rows.rows import PlacedRows, Scored
+from polytrain.rows.placed import PlacedRows
+from polytrain.rows.rows import Scored
 from polytrain.rows.targets import Target
 from polytrain.tensor import clip_ranks
 

@@ -18,7 +18,7 @@ from polytrain.models import FittedModel
 from polytrain.progress import SweepProgress
 from polytrain.rows import Rows
 from polytrain.rows.backfitting import Backfitting
-from polytrain.rows.rows import PlacedRows
+from polytrain.rows.placed import PlacedRows
 from polytrain.rows.targets import Target
 
 __all__ = ["Goal", "Learning"]

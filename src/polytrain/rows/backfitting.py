@@ -20,7 +20,7 @@ from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult
 from polytrain.maps import MapList
 from polytrain.maps.all_linear import all_linear
 from polytrain.rows.part_target import KnownScores, OtherParts, PartTarget
-from polytrain.rows.rows import PlacedRows, Report
+from polytrain.rows.placed import PlacedRows, Report
 from polytrain.rows.targets import Target
 
 __all__ = ["Backfitting", "SumResult"]
