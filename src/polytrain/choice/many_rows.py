@@ -27,7 +27,7 @@ _RUNG_SWEEPS, _LAST_SWEEPS = 2, 2
 _LAST_ROUNDS = 4
 _ALPHA_STEP, _MOST_ALPHA_STEPS = sqrt(10.0), 8
 # Fewer held-out rows than these must speak clearly; but nothing is worth an error that grows by more than this factor.
-_WEAK_EVIDENCE, _NOT_MUCH = 500, 1.02
+_WEAK_EVIDENCE, _NOT_MUCH = 500, 1.005
 # Smaller alphas drown in rounding.
 _LEAST_ALPHA = 1e-12
 

@@ -33,7 +33,7 @@ from polytrain.tensor import TensorTrain
 __all__ = ["TensorTrainRegressor"]
 
 # Where outliers must not lead: maps are chosen by targets that are no further from their middle than so many spreads.
-_LARGEST_GUIDE = 5.0
+_LARGEST_GUIDE = 2.0
 # A spread that is less than this part of the largest distance is that of targets most of which are the same.
 _LEAST_SPREAD = 1e-6
 
