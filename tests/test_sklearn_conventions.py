@@ -46,7 +46,7 @@ REGRESSORS = [
     power_regressor(loss="quantile", rank=3, quantile=0.7),
     power_regressor(loss="absolute", rank=3),
     power_regressor(loss="poisson", rank=3),
-    power_regressor(loss="gamma", rank=3, alpha=1e-3),
+    power_regressor(loss="gamma", rank=2),
     TensorTrainRegressor(basis="spline"),
     TensorTrainRegressor(basis="legendre", degree=3, alpha=1e-3),
     TensorTrainRegressor(basis="smooth", bandwidth=1.0, rank=2, init="linear"),

@@ -114,6 +114,16 @@ def test_probabilities_follow_a_stream_whose_first_block_lacks_a_class():
     assert model.score(X, labels) > 0.88
 
 
+@pytest.mark.parametrize("decision", ["one-vs-one", "binary-code"])
+def test_other_decisions_and_class_weights(decision):
+    X, y = _rows(2000, noise=0.2)
+    labels = np.digitize(y, [-1, 1])
+    model = power_classifier(**SETTINGS, decision=decision, class_weight={0: 3.0})
+    for rows in np.split(np.arange(2000), 10):
+        model.partial_fit(X[rows], labels[rows], classes=[0, 1, 2])
+    assert model.score(X, labels) > 0.8
+
+
 def test_frames_with_categories_and_gaps():
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)

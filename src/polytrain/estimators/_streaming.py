@@ -183,10 +183,12 @@ def _placed(model: FittedModel, X: NDArray, y: NDArray, weights: NDArray) -> Pla
 
 def _of_past(loss: Loss, target: Target, past: PlacedBlock, score: NDArray) -> ProblemRows:
     """Rows that cost least at the scores of the past, or the rows of the memory with their own targets."""
-    rows, stand_ins = target.problem(past), loss.stand_ins(score)
+    rows = target.problem(past)
+    used = target.wanted(past.y)[1] > 0  # a problem leaves out classes that it is not about
+    stand_ins = loss.stand_ins(score[used])
     if stand_ins is None:
         return rows
-    pieces = [rows._replace(target=wanted, weights=past.weights * share) for wanted, share in stand_ins]
+    pieces = [rows._replace(target=wanted, weights=rows.weights * share) for wanted, share in stand_ins]
     return pieces[0] if len(pieces) == 1 else _joined(*pieces)
 
 
