@@ -143,7 +143,7 @@ def test_scales():
 
     assert scale(power_classifier(**settings), y == 0) == "log-odds of True"
     assert scale(power_classifier(loss="squared", **settings), y) == "score of 0"
-    assert scale(power_classifier(loss="multinomial", **settings), y) == "score before the softmax of 0"
+    assert scale(power_classifier(loss="multinomial", **settings), y) == "pre-softmax score of 0"
     assert scale(power_regressor(**settings), X[:, 0]) == "prediction"
     assert scale(power_regressor(loss="poisson", **settings), y) == "log of the prediction"
     assert scale(power_regressor(**settings), X[:, :2]) == "prediction of output 0"

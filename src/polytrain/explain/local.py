@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -27,7 +27,7 @@ _MOST_LINES, _MOST_COLUMNS = 10, 6
 _BLOCK_ROWS = 1024
 
 #: What scores are: of classifiers, and of regressors, by their link.
-_CLASS_SCALES = {"logit": "log-odds", "softmax": "score before the softmax"}
+_CLASS_SCALES = {"logit": "log-odds", "softmax": "pre-softmax score"}
 _NUMBER_SCALES = {"log": "log of the prediction"}
 
 
@@ -60,8 +60,7 @@ class LocalExplanations:
     score_names : tuple of n_scores str
         What a high score speaks for.
     scale : str
-        What scores are: "log-odds", "score before the softmax" or "score" of a class, "prediction", or "log of the
-        prediction".
+        What scores are: "log-odds", "pre-softmax score" or "score" of a class, "prediction", or "log of the prediction".
 
     Examples
     --------
@@ -107,6 +106,10 @@ class LocalExplanations:
     @property
     def _is_alone(self) -> bool:
         return self.score_names == ("prediction",)
+
+    def renamed(self, row_names: tuple[Any, ...]) -> LocalExplanations:
+        """Return the same with other labels of the rows."""
+        return replace(self, row_names=row_names)
 
     def ranked(self, row: int = 0, score: int = 0) -> list[tuple[str, str, float]]:
         """Names of the columns, the row's values and what they bring, the largest first; given by numbers."""
@@ -175,7 +178,8 @@ def explain_local(
     Returns
     -------
     LocalExplanations
-        Log-odds for classifiers with probabilities, predictions for regressors, or their logarithms with a log link.
+        Log-odds for classifiers with probabilities, or with a softmax the scores before it, of which only differences
+        between classes matter; predictions for regressors, or their logarithms with a log link.
 
     Notes
     -----
