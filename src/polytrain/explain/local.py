@@ -101,11 +101,8 @@ class LocalExplanations:
 
     def score_label(self, score: int = 0) -> str:
         """What a score is, in words."""
-        return self.scale if self._is_alone else f"{self.scale} of {one_line(self.score_names[score])}"
-
-    @property
-    def _is_alone(self) -> bool:
-        return self.score_names == ("prediction",)
+        is_only_number = self.scale.endswith("prediction") and self.score_names == ("prediction",)
+        return self.scale if is_only_number else f"{self.scale} of {one_line(self.score_names[score])}"
 
     def renamed(self, row_names: tuple[Any, ...]) -> LocalExplanations:
         """Return the same with other labels of the rows."""
