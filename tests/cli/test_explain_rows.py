@@ -119,7 +119,10 @@ def test_models_of_older_files_need_the_table(tmp_path, capsys):
     table.write_text("age,job\n31,cook\n?,smith\n52,cook\n44,\n23,clerk\n")
     assert "Say --background data" in mistake(capsys, "explain", model, table, "--row", 1)
     found = json.loads(run(capsys, "explain", model, table, "--row", 1, "--background", "data", "--json"))["rows"][0]
-    assert {(column["column"], column["value"]) for column in found["columns"]} == {("age", "missing"), ("job", "smith")}
+    assert {(column["column"], column["value"]) for column in found["columns"]} == {
+        ("age", "missing"),
+        ("job", "smith"),
+    }
     brought = sum(column["contribution"] for column in found["columns"])
     assert brought == pytest.approx(found["score"] - found["mean"], abs=1e-9)
 
@@ -130,9 +133,7 @@ def test_mistakes(people, tmp_path, capsys):
     assert "--row -1: rows of data are counted from 0" in mistake(capsys, "explain", model, table, "--row", -1)
     assert "Give DATA after MODEL" in mistake(capsys, "explain", model, "--row", 1)
     assert "--background belongs to --row" in mistake(capsys, "explain", model, table, "--background", "data")
-    assert "--units does not go with --row" in mistake(
-        capsys, "explain", model, table, "--row", 1, "--units", "scaled"
-    )
+    assert "--units does not go with --row" in mistake(capsys, "explain", model, table, "--row", 1, "--units", "scaled")
     assert "there is no such polynomial" in mistake(capsys, "explain", model, table, "--row", 1, "--class", "maybe")
     assert "--terms must be at least 1" in mistake(capsys, "explain", model, table, "--row", 1, "--terms", 0)
     (tmp_path / "new.csv").write_text('age\x1b]0;owned\x07,"job\n=1+1",grade\n31,astronaut,4\n')

@@ -46,6 +46,33 @@ def test_equal_to_all_coalitions(d):
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12 * np.abs(expected).max())
 
 
+def by_size(present, absent):
+    """Shapley values of the first row, from the sums over all coalitions of each size, carried along the train."""
+    d = len(absent)
+    found = np.zeros(d)
+    for player in range(d):
+        sums = np.ones((1, 1))  # one line per size
+        for k in range(d):
+            if k == player:
+                sums = sums @ (present[k][0] - absent[k])
+                continue
+            wider = np.zeros((len(sums) + 1, absent[k].shape[1]))
+            wider[:-1] += sums @ absent[k]
+            wider[1:] += sums @ present[k][0]
+            sums = wider
+        found[player] = sum(total / math.comb(d - 1, size) for size, total in enumerate(sums[:, 0])) / d
+    return found
+
+
+@pytest.mark.parametrize("d", [5, 24, 60])
+def test_equal_to_sums_by_size(d):
+    present, absent = random_players(d, seed=d, n_rows=1)
+    absent = [mean + 0.3 * matrix[0] for mean, matrix in zip(absent, present, strict=True)]
+    expected = by_size(present, absent)
+    found = shapley_values(present, absent)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
+
+
 def test_cut_into_nodes(monkeypatch):
     present, absent = random_players(7, seed=0)
     expected = shapley_values(present, absent)

@@ -1,6 +1,7 @@
 """The picture of a row's explanation."""
 
 import io
+import itertools
 
 import numpy as np
 import pandas as pd
@@ -33,7 +34,7 @@ def test_bars_lead_from_the_mean_to_the_score(regressor):
     np.testing.assert_allclose(widths, [value for *_, value in found.ranked()])
     assert bars[-1].get_x() == pytest.approx(found.base[0])
     assert bars[0].get_x() + widths[0] == pytest.approx(found.scores[0, 0])
-    for upper, lower in zip(bars[:-1], bars[1:], strict=True):
+    for upper, lower in itertools.pairwise(bars):
         assert upper.get_x() == pytest.approx(lower.get_x() + lower.get_width())
     low, high = display.ax_.get_xlim()
     assert low < min(bar.get_x() + min(width, 0) for bar, width in zip(bars, widths, strict=True))
@@ -63,7 +64,7 @@ def test_the_largest_score_unless_named(iris_model):
     last = LocalExplanationDisplay.from_estimator(model, X, row=-1)
     assert last.explanations.row_names == (149,)
     assert last.figure_ is not None
-    with pytest.raises(ValueError, match="row must be between 0 and 149, .* got 150"):
+    with pytest.raises(ValueError, match=r"row must be between 0 and 149, .* got 150"):
         LocalExplanationDisplay.from_estimator(model, X, row=150)
 
 

@@ -53,13 +53,15 @@ def add_parser(subparsers: Any) -> None:
     )
     add_model(parser)
     add_table(parser, nargs="?")
-    parser.add_argument("--terms", type=int, default=10, metavar="K", help="how many terms, or columns of a row (default: 10)")
+    parser.add_argument(
+        "--terms", type=int, default=10, metavar="K", help="how many terms, or columns of a row (default: 10)"
+    )
     parser.add_argument(
         "--class",
         dest="label",
         metavar="LABEL",
-        help="the class whose polynomial is shown (default: the first, or with --row that of the largest score; with two "
-        "classes there is one polynomial only)",
+        help="the class whose polynomial is shown (default: the first, or with --row that of the largest score; with "
+        "two classes there is one polynomial only)",
     )
     parser.add_argument(
         "--units",

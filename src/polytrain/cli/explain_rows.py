@@ -54,8 +54,8 @@ def run_rows(model: TableModel, train: int | None, arguments: argparse.Namespace
     background = arguments.background or "training"
     if background == "training" and not knows_columns(model):
         raise CommandError(
-            "this model does not know how its columns were distributed in training. Say --background data, with a table "
-            "that is like the training's."
+            "this model does not know how its columns were distributed in training. Say --background data, with a "
+            "table that is like the training's."
         )
     with open_model_table(model, arguments) as table:
         try:

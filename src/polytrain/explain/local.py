@@ -60,7 +60,8 @@ class LocalExplanations:
     score_names : tuple of n_scores str
         What a high score speaks for.
     scale : str
-        What scores are: "log-odds", "pre-softmax score" or "score" of a class, "prediction", or "log of the prediction".
+        What scores are: "log-odds", "pre-softmax score" or "score" of a class, "prediction", or "log of the
+        prediction".
 
     Examples
     --------
@@ -129,8 +130,8 @@ class LocalExplanations:
     def to_frame(self) -> Any:
         """Return a frame of pandas with one line per row, score and column.
 
-        Its columns are ``row``, ``score_of``, ``column``, ``value`` (the row's own, as text), ``contribution``, ``mean``
-        and ``score``.
+        Its columns are ``row``, ``score_of``, ``column``, ``value`` (the row's own, as text), ``contribution``,
+        ``mean`` and ``score``.
         """
         import pandas as pd
 
@@ -155,15 +156,15 @@ def explain_local(
     """Say what each column brings to the scores of given rows, by exact Shapley values.
 
     The score of a row is compared with the mean score, over columns that are independent, each with its own
-    distribution. A column that is present has the row's value; one that is absent is averaged over. What a column brings
-    is what the score changes when it enters, averaged over all orders in which columns may enter. No order is sampled:
-    the average is computed from the cores, and the values sum to the score minus the mean.
+    distribution. A column that is present has the row's value; one that is absent is averaged over. What a column
+    brings is how much the score changes when it enters, averaged over all orders in which columns may enter. No order
+    is sampled: the average is computed from the cores, and the values sum to the score minus the mean.
 
     Parameters
     ----------
     model : TensorTrainClassifier, TensorTrainRegressor, or a Pipeline that ends with one
-        A fitted estimator. The steps before it must keep columns, as scalers and imputers do; which columns they make is
-        told by their ``get_feature_names_out``.
+        A fitted estimator. The steps before it must keep columns, as scalers and imputers do; which columns they make
+        is told by their ``get_feature_names_out``.
     X : array-like or frame of shape (N, n_columns)
         Rows to explain, as for ``predict``.
     X_background : array-like or frame of shape (M, n_columns), optional
@@ -181,8 +182,8 @@ def explain_local(
     Notes
     -----
     A column of dates is several features, which enter and leave together. Where they are absent they have the joint
-    distribution of the rows of ``X_background``; without it they are taken as independent of each other, because nothing
-    is known of how they go together. An ``offset`` of a prediction is not part of its score here.
+    distribution of the rows of ``X_background``; without it they are taken as independent of each other, because
+    nothing is known of how they go together. An ``offset`` of a prediction is not part of its score here.
 
     Examples
     --------

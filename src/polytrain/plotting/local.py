@@ -96,7 +96,9 @@ class LocalExplanationDisplay:
         """
         rows: Any = X if hasattr(X, "__len__") else np.asarray(X)
         if not -len(rows) <= row < len(rows):
-            raise ValueError(f"row must be between 0 and {len(rows) - 1}, or negative to count from the end, got {row}.")
+            raise ValueError(
+                f"row must be between 0 and {len(rows) - 1}, or count from the end, from -1 on, got {row}."
+            )
         place = row % len(rows)
         one = rows.iloc[place : place + 1] if hasattr(rows, "iloc") else rows[place : place + 1]
         found = explain_local(estimator, one, X_background=X_background, output=output)
@@ -123,7 +125,7 @@ class LocalExplanationDisplay:
             if mask.any():
                 self.ax_.barh(positions[mask], values[mask], left=starts[mask], color=colour, hatch=hatch,
                               edgecolor="white", height=0.72, label=f"{sign} it", zorder=2)  # fmt: skip
-        for position, start, end, value in zip(positions, starts, ends, values, strict=True):
+        for position, (start, end, value) in enumerate(zip(starts, ends, values, strict=True)):
             self._annotate_bar(position, max(start, end), shown(abs(value)), value < 0)
         self.ax_.vlines(ends[1:], positions[1:] - 1, positions[1:], color="0.6", linewidth=0.8, zorder=1)
         self._mark(mean, f"mean {shown(mean)}", above=False)
