@@ -217,6 +217,7 @@ def explain_local(
     )
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused at the end
 def explain_players(
     view: ModelView,
     players: Sequence[Player],
@@ -239,12 +240,12 @@ def explain_players(
     shift = view.shift[list(scores)]
     base = np.array([reduce(np.matmul, part)[0, 0] for part in absent]) + shift
     values = np.empty((len(rows), len(players), len(trains)))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for some, functions in _blocks(view, rows, min(rows_at_once([m.shape for m in part]) for part in absent)):
-            for place, (cores, part) in enumerate(zip(trains, absent, strict=True)):
-                present = [present_matrices(cores[p.features], functions[p.features]) for p in players]
-                values[some, :, place] = shapley_values(present, part)
-        totals = fitted.scores(rows)[list(scores)].T
+    block = min(rows_at_once([matrix.shape for matrix in part]) for part in absent)
+    for some, functions in _blocks(view, rows, block):
+        for place, (cores, part) in enumerate(zip(trains, absent, strict=True)):
+            present = [present_matrices(cores[p.features], functions[p.features]) for p in players]
+            values[some, :, place] = shapley_values(present, part)
+    totals = fitted.scores(rows)[list(scores)].T
     _check_finite(values, totals, row_names)
     return LocalExplanations(
         values=values,
