@@ -42,6 +42,7 @@ NAMES = (
     "engines",
     "cluster",
     "prediction",
+    "local_explanations",
     "import_time",
 )
 

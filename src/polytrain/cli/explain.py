@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from polytrain.cli.common import CommandError, add_command, printable, show, show_json
+from polytrain.cli.explain_rows import add_row_arguments, check_row_arguments, run_rows
 from polytrain.cli.table_arguments import add_model, add_table, load_model, open_model_table
 from polytrain.explain import top_terms
 from polytrain.explain.view import read_model
@@ -26,13 +27,18 @@ Columns are taken as independent, each distributed as in the rows of DATA; any r
 is not needed. Without DATA they are distributed as in training, and columns of polynomials evenly over the range that
 they had there.
 
---units prints also the largest terms with their coefficients, as they stand in the polynomial."""
+--units prints also the largest terms with their coefficients, as they stand in the polynomial.
+
+--row explains rows of DATA instead: what each of their columns brings to the score, as Shapley values, which are exact
+and sum to the score less the mean score. Scores are log-odds of classes where these have probabilities, the scores
+before the softmax where there are three and more, and predictions of numbers. Rows of data are counted from 0."""
 
 EXAMPLES = """\
   polytrain explain adult.polytrain
   polytrain explain adult.polytrain adult-test.csv --terms 20
   polytrain explain price.polytrain --units original
-  polytrain explain digits.polytrain --class 7 --json"""
+  polytrain explain digits.polytrain --class 7 --json
+  polytrain explain adult.polytrain adult-test.csv --row 17"""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -41,18 +47,21 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "explain",
         run,
-        summary="show importances, interactions and terms of a model",
+        summary="show importances, interactions and terms of a model, or why rows have their scores",
         description=DESCRIPTION,
         examples=EXAMPLES,
     )
     add_model(parser)
     add_table(parser, nargs="?")
-    parser.add_argument("--terms", type=int, default=10, metavar="K", help="how many terms (default: 10)")
+    parser.add_argument(
+        "--terms", type=int, default=10, metavar="K", help="how many terms, or columns of a row (default: 10)"
+    )
     parser.add_argument(
         "--class",
         dest="label",
         metavar="LABEL",
-        help="the class whose polynomial is shown (default: the first; with two classes there is one polynomial only)",
+        help="the class whose polynomial is shown (default: the first, or with --row that of the largest score; with "
+        "two classes there is one polynomial only)",
     )
     parser.add_argument(
         "--units",
@@ -61,6 +70,7 @@ def add_parser(subparsers: Any) -> None:
         "[-1, 1]",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_row_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -68,7 +78,10 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_model(arguments.model)
     if arguments.terms < 1:
         raise CommandError(f"--terms must be at least 1, got {arguments.terms}.")
+    check_row_arguments(arguments)
     train = _train_index(model, arguments.label)
+    if arguments.rows is not None:
+        return run_rows(model, None if arguments.label is None else train, arguments)
     if arguments.data is None and model.preparation.is_one_hot:
         raise CommandError(
             "this model of an older polytrain has category columns, and how common the categories are is not in its "

@@ -7,6 +7,7 @@ display; ``ax_`` and ``figure_`` say where it is drawn. Needs matplotlib, the ex
 from polytrain.plotting._style import COLOURS, MARKERS
 from polytrain.plotting.decisions import DecisionBoundaryDisplay, MisreadDigitsDisplay
 from polytrain.plotting.explanations import InteractionDisplay, PartialDependenceDisplay, TermStrengthDisplay
+from polytrain.plotting.local import LocalExplanationDisplay
 from polytrain.plotting.training import ConvergenceDisplay, RankDisplay
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "ConvergenceDisplay",
     "DecisionBoundaryDisplay",
     "InteractionDisplay",
+    "LocalExplanationDisplay",
     "MisreadDigitsDisplay",
     "PartialDependenceDisplay",
     "RankDisplay",

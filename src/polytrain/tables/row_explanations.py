@@ -1,0 +1,122 @@
+"""Rows of a table explained in terms of the table's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.explain import LocalExplanations
+from polytrain.explain.cell_texts import MISSING
+from polytrain.explain.local import Player, explain_players
+from polytrain.explain.measure import make_measure
+from polytrain.explain.view import read_model
+from polytrain.tables.cells import as_text
+from polytrain.tables.errors import TableError
+from polytrain.tables.explaining import RowSample
+from polytrain.tables.model import PreparedBlock, TableModel
+from polytrain.tables.reading import Table
+
+__all__ = ["ExplainedRows", "explain_table_rows", "knows_columns"]
+
+
+@dataclass(frozen=True)
+class ExplainedRows:
+    """Explanations of some rows of a table.
+
+    Attributes
+    ----------
+    explanations : LocalExplanations
+        One row for each number that was asked for; ``row_names`` are these numbers.
+    places : tuple of str
+        Where the rows are in the file, such as "line 19".
+    """
+
+    explanations: LocalExplanations
+    places: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Row:
+    features: NDArray
+    cells: tuple[str, ...]
+    place: str
+
+
+def knows_columns(model: TableModel) -> bool:
+    """Whether a model knows how its columns are distributed in training, at least over which range."""
+    if model.preparation.is_one_hot:  # how common categories are is not in older files
+        return False
+    return all(feature_map.measure() is not None for feature_map in model.estimator.maps_)
+
+
+def explain_table_rows(
+    model: TableModel,
+    table: Table,
+    numbers: Sequence[int],
+    *,
+    as_in_table: bool = False,
+    new_categories: str = "error",
+) -> ExplainedRows:
+    """Explain some rows of a table.
+
+    Parameters
+    ----------
+    model : TableModel
+        The model.
+    table : Table
+        What ``model.open`` returned.
+    numbers : sequence of int
+        Which of the rows of data, 0 for the first.
+    as_in_table : bool, default=False
+        Whether columns that are absent are distributed as in the table; otherwise as in training, those of polynomials
+        evenly over their range.
+    new_categories : {"error", "ignore"}, default="error"
+        What to do with a category that the training did not have.
+
+    Returns
+    -------
+    ExplainedRows
+
+    Raises
+    ------
+    TableError
+        If the table has fewer rows.
+    """
+    found: dict[int, _Row] = {}
+    sample, start, indexes = RowSample(), 0, model.preparation.match(table)
+    for block in model.blocks(table, new_categories=new_categories):
+        for number in numbers:
+            if start <= number < start + len(block.X):
+                found[number] = _read_row(model, block, indexes, number - start)
+        start += len(block.X)
+        if as_in_table:
+            sample(block.X)
+        elif len(found) == len(set(numbers)):
+            break
+    for number in numbers:
+        if number not in found:
+            known = f"rows 0 to {start - 1}" if start else "no rows"
+            raise TableError(f"{table.label} has {known} and no row {number}. Rows of data are counted from 0.")
+    rows = [found[number] for number in numbers]
+    view = read_model(model.estimator, model.preparation.feature_names)
+    explanations = explain_players(
+        view,
+        [Player(name, place) for name, place in model.preparation.groups],
+        view.rows(np.stack([row.features for row in rows])),
+        make_measure(view, sample.rows if as_in_table else None, None),
+        joint=as_in_table,
+        scores=range(len(view.trains)),
+        cells=tuple(row.cells for row in rows),
+        row_names=tuple(numbers),
+    )
+    return ExplainedRows(explanations, tuple(row.place for row in rows))
+
+
+def _read_row(model: TableModel, block: PreparedBlock, indexes: Sequence[int], row: int) -> _Row:
+    """One row of a block: its features, its own cells as text, and where it is."""
+    missing = model.preparation.missing_texts
+    texts = [as_text(block.block.columns[index][row : row + 1], missing)[0] for index in indexes]
+    return _Row(block.X[row], tuple(MISSING if text is None else text for text in texts), block.block.place(row))

@@ -1,0 +1,52 @@
+"""Rows of tables that come in several blocks."""
+
+import numpy as np
+import pytest
+
+from polytrain.explain import explain_local
+from polytrain.tables import TableError, load_table_model
+from polytrain.tables.reading import BLOCK_ROWS
+from polytrain.tables.row_explanations import explain_table_rows, knows_columns
+from power_models import power_regressor
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A model, its file, and a table of two blocks."""
+    X = np.random.default_rng(0).uniform(-1, 1, size=(BLOCK_ROWS + 50, 3))
+    model = power_regressor(rank=2, max_sweeps=1, random_state=0).fit(X[:200], X[:200, 0] * X[:200, 1])
+    model.save(tmp_path / "m")
+    np.save(tmp_path / "rows.npy", X)
+    return model, load_table_model(tmp_path / "m"), tmp_path / "rows.npy", X
+
+
+@pytest.mark.parametrize("as_in_table", [False, True])
+def test_rows_of_several_blocks(saved, as_in_table):
+    model, table_model, path, X = saved
+    numbers = [BLOCK_ROWS + 7, 3, BLOCK_ROWS, 3]
+    with table_model.open(path) as table:
+        found = explain_table_rows(table_model, table, numbers, as_in_table=as_in_table)
+    expected = explain_local(model, X[numbers], X_background=X if as_in_table else None)
+    np.testing.assert_allclose(found.explanations.values, expected.values, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.explanations.base, expected.base, rtol=1e-9, atol=1e-12)
+    assert found.explanations.row_names == tuple(numbers)
+    assert found.places == tuple(f"row {number}" for number in numbers)
+    assert found.explanations.column_names == ("column 0", "column 1", "column 2")
+
+
+def test_rows_beyond_the_end(saved):
+    _, table_model, path, X = saved
+    message = f"has rows 0 to {len(X) - 1} and no row 9999"
+    with table_model.open(path) as table, pytest.raises(TableError, match=message):
+        explain_table_rows(table_model, table, [1, 9999])
+
+
+def test_ranges_that_are_not_known(saved, tmp_path):
+    _, table_model, path, X = saved
+    assert knows_columns(table_model)
+    power_regressor(scale=None, rank=2, max_sweeps=1, random_state=0).fit(X[:200], X[:200, 0]).save(tmp_path / "raw")
+    raw = load_table_model(tmp_path / "raw")
+    assert not knows_columns(raw)
+    with raw.open(path) as table:
+        found = explain_table_rows(raw, table, [5], as_in_table=True).explanations
+    np.testing.assert_allclose(found.values.sum(axis=1), found.scores - found.base, atol=1e-10)
