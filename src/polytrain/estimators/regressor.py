@@ -368,10 +368,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        positive = self.loss in loss_names("regression") and get_loss(self.loss).link == "log"
-        tags.target_tags.positive_only = positive
-        # With several outputs, scikit-learn's checks of estimators that say so do not care for positive targets.
-        tags.target_tags.multi_output = not positive
+        tags.target_tags.multi_output = True
+        tags.target_tags.positive_only = self.loss in loss_names("regression") and get_loss(self.loss).link == "log"
         return tags
 
     @property
