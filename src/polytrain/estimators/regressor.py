@@ -545,9 +545,12 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
 
     def _check_noise(self, what: str) -> None:
         """Refuse what the loss has no answer to."""
-        loss = self.model_.loss
-        if not get_loss(loss).has_noise:
-            raise ValueError(f"loss={loss!r} gives no {what}: errors differ in kind. Use loss='squared'.")
+        loss = get_loss(self.model_.loss)
+        if not loss.has_noise:
+            raise ValueError(
+                f"loss={loss.name!r} gives no {what}: errors differ in kind. Use loss='squared', or one model with "
+                "loss='quantile' for each end of an interval."
+            )
 
     def score(
         self,

@@ -245,8 +245,9 @@ class FittedModel:
         if self.uncertainty is None:
             raise ValueError(
                 "nothing is known about the uncertainty of this model: it was read from a file of format 4 or older, "
-                "or no rows were left out of its fit because all settings were given. Fit TensorTrainRegressor with "
-                "calibration_fraction=0.2, or leave rank or alpha at 'auto'."
+                "it is an average or has gone on learning by partial_fit, or no rows were left out of its fit because "
+                "all settings were given. Fit TensorTrainRegressor with calibration_fraction=0.2, or leave rank or "
+                "alpha at 'auto'."
             )
         return self.uncertainty
 
