@@ -1,15 +1,21 @@
 """Exact explanations of fitted estimators, read off the cores of their trains."""
 
 from polytrain.explain.dependence import PartialDependence, partial_dependence
+from polytrain.explain.effects import Effects, MainEffect, PairEffect, RowEffects, effects
 from polytrain.explain.sensitivity import FeatureImportances, SobolIndices, feature_importances, sobol_indices
 from polytrain.explain.symbolic import to_sympy
 from polytrain.explain.terms import TopTerms, top_terms
 
 __all__ = [
+    "Effects",
     "FeatureImportances",
+    "MainEffect",
+    "PairEffect",
     "PartialDependence",
+    "RowEffects",
     "SobolIndices",
     "TopTerms",
+    "effects",
     "feature_importances",
     "partial_dependence",
     "sobol_indices",
