@@ -34,15 +34,20 @@ def test_partial_dependence_equals_brute_force(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_features_have_the_names_of_columns_and_parts(name):
+def test_importances_are_those_of_columns(name):
+    """A date is one column, whatever its parts are."""
     model, rows, features = default_case(name)
-    names = model.model_.feature_names or ("x1", "x2", "x3", "x4")
+    names = tuple(rows.columns) if hasattr(rows, "columns") else ("x1", "x2", "x3", "x4")
     for X in (None, rows):
         found = feature_importances(model, X)
-        assert found.feature_names == tuple(names)
+        assert found.feature_names == names
         assert found.importances.sum() == pytest.approx(1)
-    total = sobol_indices(model, rows).total
-    assert total.shape == (model.model_.n_trains, features.shape[1])
+        assert found.to_frame()["column"].tolist() == [name for name, _ in found.ranked()]
+        assert "columns taken as independent" in str(found)
+    indices = sobol_indices(model, rows)
+    assert indices.total.shape == (model.model_.n_trains, len(names))
+    assert indices.to_frame().shape == (model.model_.n_trains * len(names), 5)
+    assert str(indices).count("columns taken as independent") == model.model_.n_trains
 
 
 def test_levels_are_drawn_as_they_are_named():
