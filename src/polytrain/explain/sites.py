@@ -23,7 +23,15 @@ from polytrain.maps import MapList
 from polytrain.tensor import TensorTrain
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 
-__all__ = ["ColumnMeasure", "Sites", "column_cores", "make_column_measure", "open_sites", "suffix_products"]
+__all__ = [
+    "ColumnMeasure",
+    "Sites",
+    "column_cores",
+    "make_column_measure",
+    "open_sites",
+    "site_matrices",
+    "suffix_products",
+]
 
 # Combinations of the features of one column whose matrices are formed at once.
 _BLOCK = 2048
