@@ -22,10 +22,10 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from benchmarks.tabular import adult_frames
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.inspection import permutation_importance
 
-from benchmarks.tabular import adult_frames
 from polytrain import TensorTrainClassifier
 from polytrain.explain import effects, feature_importances, partial_dependence
 from polytrain.plotting import COLOURS, EffectsDisplay
@@ -44,7 +44,9 @@ def brute_force(model: Any, rows: Any, name: str, grid: np.ndarray) -> np.ndarra
 def draw_curve(ax: Any, name: str, X: Any, grid: np.ndarray, curves: dict[str, np.ndarray]) -> None:
     """All curves, and the distribution of the column below them."""
     places = X[name].to_numpy(float)
-    for (label, values), colour, style in zip(curves.items(), (COLOURS[0], COLOURS[2], COLOURS[1]), ("-", "-.", "--"), strict=False):
+    for (label, values), colour, style in zip(
+        curves.items(), (COLOURS[0], COLOURS[2], COLOURS[1]), ("-", "-.", "--"), strict=False
+    ):
         centre = np.interp(places, grid, values).mean()
         ax.plot(grid, values - centre, style, color=colour, linewidth=2, label=label)
     below = ax.twinx()

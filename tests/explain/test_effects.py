@@ -12,7 +12,7 @@ from polytrain.explain import effects, sobol_indices
 
 
 def mixed_table(n_rows=300, seed=0):
-    """Few values per column, so that the grid of all of them is small: numbers, a category, both with gaps, and dates."""
+    """Few values per column, so that the grid of all is small: numbers, a category, both with gaps, and dates."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
@@ -43,7 +43,7 @@ def mixed():
 
 
 def column_grid(model, X):
-    """All combinations of the different values of columns, whole columns, with scores and the weights of each column."""
+    """All combinations of the values of whole columns, with scores and the weights of each column."""
     values, weights = [], []
     for name in X.columns:
         counts = X[name].value_counts(dropna=False, sort=False)
@@ -61,7 +61,9 @@ def decompose(scores, weights):
         found = scores
         for k in range(d):
             if k not in keep:
-                found = np.sum(found * weights[k].reshape([-1 if j == k else 1 for j in range(d)]), axis=k, keepdims=True)
+                found = np.sum(
+                    found * weights[k].reshape([-1 if j == k else 1 for j in range(d)]), axis=k, keepdims=True
+                )
         return found
 
     whole = mean(())
@@ -76,7 +78,9 @@ def variance(component, weights):
     found = component**2
     for k, some in enumerate(weights):
         if component.shape[k] > 1:
-            found = np.sum(found * some.reshape([-1 if j == k else 1 for j in range(found.ndim)]), axis=k, keepdims=True)
+            found = np.sum(
+                found * some.reshape([-1 if j == k else 1 for j in range(found.ndim)]), axis=k, keepdims=True
+            )
     return found.item()
 
 
@@ -227,7 +231,7 @@ def test_levels_that_were_never_seen_are_counted_apart(mixed):
 
 
 def test_classes_are_named():
-    model, rows, _ = default_case("three-classes")
+    model, _rows, _ = default_case("three-classes")
     assert effects(model, output="1").mean == effects(model, output=1).mean
     with pytest.raises(ValueError, match=r"there is no output 'x'; the outputs are 0, 1, 2"):
         effects(model, output="x")

@@ -26,7 +26,8 @@ def test_partial_dependence_equals_brute_force(name):
         found = partial_dependence(model, k, rows, grid_size=4)
         codes = found.grid[0]
         if codes.dtype == object:
-            codes = [model.model_.columns.levels[k].index(level) for level in codes]
+            levels = model.model_.columns.levels[k]
+            codes = [np.nan if level is None else levels.index(level) for level in codes]
         for code, values in zip(codes, found.values.T, strict=True):
             changed = features.copy()
             changed[:, k] = code
@@ -36,7 +37,7 @@ def test_partial_dependence_equals_brute_force(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_importances_are_those_of_columns(name):
     """A date is one column, whatever its parts are."""
-    model, rows, features = default_case(name)
+    model, rows, _features = default_case(name)
     names = tuple(rows.columns) if hasattr(rows, "columns") else ("x1", "x2", "x3", "x4")
     for X in (None, rows):
         found = feature_importances(model, X)
@@ -53,8 +54,8 @@ def test_importances_are_those_of_columns(name):
 def test_levels_are_drawn_as_they_are_named():
     model, rows, _ = default_case("frame-regressor")
     found = partial_dependence(model, ["colour", "day (month)"], rows, grid_size=3)
-    assert found.grid[0].tolist() == ["blue", "green", "red"]
-    assert found.values.shape == (1, 3, 3)
+    assert found.grid[0].tolist() == ["blue", "green", "red", None]  # some are missing
+    assert found.values.shape == (1, 4, 3)
     some = partial_dependence(model, "colour", rows, grid=["red", "blue", "pink", None])
     assert some.grid[0].tolist() == ["red", "blue", "pink", None]
     all_levels = partial_dependence(model, "colour", rows).values
@@ -71,7 +72,20 @@ def test_categories_with_other_functions_than_their_own():
     bases = ["power", "spline", "category", "spline", "spline", "spline"]
     model = TensorTrainRegressor(basis=bases, rank=2, alpha=1e-2, random_state=0).fit(frame, frame["size"])
     found = partial_dependence(model, "colour", grid_size=50)
-    assert found.grid[0].tolist() == ["blue", "green", "red"]
+    assert found.grid[0].tolist() == ["blue", "green", "red", None]
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_parts_of_a_date_vary_together(given):
+    model, rows, _features = default_case("frame-regressor")
+    found = partial_dependence(model, "day", rows if given else None, grid_size=7)
+    assert found.names == ("day",)
+    assert found.grid[0].dtype.kind == "M"
+    some = partial_dependence(model, ["day"], rows if given else None, grid=found.grid[0][2:4])
+    np.testing.assert_allclose(some.values, found.values[:, 2:4])
+    if given:
+        for date, value in zip(found.grid[0], found.values[0], strict=True):
+            assert model.predict(rows.assign(day=pd.Timestamp(date))).mean() == pytest.approx(value)
 
 
 def test_rows_are_checked_as_in_predictions():

@@ -107,7 +107,7 @@ def test_importances_select_columns():
 
 
 def test_importances_of_an_estimator():
-    model, rows, _ = default_case("frame")
+    model, _rows, _ = default_case("frame")
     np.testing.assert_array_equal(model.feature_importances_, feature_importances(model).importances)
     assert not hasattr(TensorTrainClassifier(), "feature_importances_")
     unscaled = power_regressor(rank=1, scale=None).fit(np.eye(3), np.arange(3.0))

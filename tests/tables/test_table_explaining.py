@@ -140,7 +140,9 @@ def test_effects_of_coded_categories(coded, with_rows):
     job = table_effects(model, X if with_rows else None)["job"]
     assert job.grid.tolist() == ["a", "b", "c"]
     assert job.missing_part == pytest.approx(np.isnan(X[:, 1]).mean())
-    means = [model.estimator.predict(np.column_stack([X[:, 0], np.full(400, code)])).mean() for code in (0, 1, 2, np.nan)]
+    means = [
+        model.estimator.predict(np.column_stack([X[:, 0], np.full(400, code)])).mean() for code in (0, 1, 2, np.nan)
+    ]
     mean = np.append(job.parts, job.missing_part) @ means
     np.testing.assert_allclose(np.append(job.values, job.missing), means - mean, atol=1e-9)
 

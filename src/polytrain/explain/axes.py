@@ -94,7 +94,8 @@ def _category_axis(
 ) -> ColumnAxis:
     is_map = isinstance(feature_map, CategoryMap)
     codes = feature_map.points if isinstance(feature_map, CategoryMap) else np.arange(len(levels or ()), dtype=float)
-    names = [f"{code:g}" if levels is None else levels[int(code)] for code in codes.tolist()]
+    names = [_level_name(code, levels) for code in codes.tolist()]
+    parts: NDArray
     if raw is None and isinstance(feature_map, CategoryMap):
         parts, missing = (1.0 - feature_map.missing_weight) * feature_map.weights, feature_map.missing_weight
     elif raw is None:
@@ -102,7 +103,8 @@ def _category_axis(
     else:
         values, weights = raw[0][:, 0], raw[1]
         gone = np.isnan(values)
-        places = feature_map.place(values[~gone]) if is_map else np.where(values[~gone] < 0, len(codes), values[~gone])
+        known = values[~gone]
+        places = feature_map.place(known) if is_map else np.where(known < 0, len(codes), known)
         parts = np.bincount(places.astype(np.intp), weights[~gone], minlength=len(codes) + 1)
         missing = float(weights[gone].sum())
         if parts[-1] > 0:
@@ -112,11 +114,18 @@ def _category_axis(
     return ColumnAxis("category", np.array(names, dtype=object), [codes], parts, *_gap(feature_map, 1, missing))
 
 
+def _level_name(code: float, levels: tuple[str, ...] | None) -> str:
+    if levels is None:
+        return f"{code:g}"
+    return levels[int(code)] if 0 <= code < len(levels) else OTHER_LEVELS
+
+
 def _one_hot_axis(levels: tuple[str, ...], n_features: int, raw: tuple[NDArray, NDArray] | None) -> ColumnAxis:
     """Axis of a category that has one feature of 0 and 1 per level, and perhaps one for missing values."""
     values, names = np.eye(n_features)[: len(levels)], list(levels)
     marked = n_features > len(levels)
-    parts, missing = np.full(len(levels), 1.0 / len(levels)), 0.0
+    parts: NDArray = np.full(len(levels), 1.0 / len(levels))
+    missing = 0.0
     if raw is not None:
         parts = raw[1] @ raw[0][:, : len(levels)]
         missing = float(raw[1] @ raw[0][:, -1]) if marked else 0.0

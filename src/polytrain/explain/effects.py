@@ -4,9 +4,9 @@ The method
 ----------
 Columns being independent, every score is in one way only a sum of functions of sets of columns, each with mean 0 over
 each of its columns (functional ANOVA). The function of one column is the mean of the score over all others, minus the
-mean; that of a pair is the mean over all others, minus the functions of both and the mean. Means of a train are products
-of the means of its cores, so all of this is exact. The functions are not correlated, and the variance is the sum of
-theirs.
+mean; that of a pair is the mean over all others, minus the functions of both and the mean. Means of a train are
+products of the means of its cores, so all of this is exact. The functions are not correlated, and the variance is the
+sum of theirs.
 """
 
 from __future__ import annotations
@@ -285,7 +285,9 @@ class Effects:
             f"effects on {self.output!r}: mean {self.mean:.5g}, standard deviation {self.deviation:.5g}",
             f"shares of the variance: {shares}",
             f"({INDEPENDENCE}, that {whose})",
-            *table_lines(("column", "main", "total"), [(e.name, e.share, e.total) for e in self.ranked()[:_MOST_LINES]]),
+            *table_lines(
+                ("column", "main", "total"), [(e.name, e.share, e.total) for e in self.ranked()[:_MOST_LINES]]
+            ),
         ]
         if self.pairs:
             pairs = [(" * ".join(pair.names), pair.share) for pair in self.pairs[:_MOST_LINES]]

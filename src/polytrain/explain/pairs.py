@@ -3,11 +3,11 @@
 The method
 ----------
 In orthonormal functions, the variance of the pair (i, j) is ``|A_i T_(i+1) ... T_(j-1) B_j|^2``: A has a row and B a
-column for every function but the constant, T is the constant's matrix of a column in between. Summed over all j, this is
-``tr(A_i S_i A_i')``, where the matrices S follow from each other from right to left:
-``S_(k-1) = T_k S_k T_k' + B_k B_k'``. So the sum over all pairs of a column is known before any of them, and bounds each;
-along the way from i to the right, what is left of the sum bounds all pairs that are still to come. Columns, and ways,
-whose bound is below the k-th largest pair found so far are left: the result is exact.
+column for every function but the constant, T is the constant's matrix of a column in between. Summed over all j, this
+is ``tr(A_i S_i A_i')``, where the matrices S follow from each other from right to left:
+``S_(k-1) = T_k S_k T_k' + B_k B_k'``. So the sum over all pairs of a column is known before any of them, and bounds
+each; along the way from i to the right, what is left of the sum bounds all pairs that are still to come. Columns, and
+ways, whose bound is below the k-th largest pair found so far are left: the result is exact.
 """
 
 from __future__ import annotations

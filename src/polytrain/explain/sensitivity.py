@@ -150,10 +150,10 @@ class FeatureImportances:
         return pd.DataFrame(found)
 
     def __str__(self) -> str:
-        heads, about = ("column", "importance"), f"importances (total Sobol indices; {INDEPENDENCE})"
-        columns: list[tuple[Any, ...]] = self.ranked()[:_MOST_LINES]  # type: ignore[assignment]
+        heads, about = ["column", "importance"], f"importances (total Sobol indices; {INDEPENDENCE})"
+        columns: list[tuple[Any, ...]] = list(self.ranked()[:_MOST_LINES])
         if self.permutation is not None:
-            heads += ("permutation",)  # type: ignore[assignment]
+            heads.append("permutation")
             about += ", beside the loss of score where a column is permuted"
             columns = [(*line, self.permutation[k]) for line, k in zip(columns, self._order(), strict=False)]
         return "\n".join([about, *table_lines(heads, columns)])

@@ -160,7 +160,7 @@ class Sites:
         return rows - self.prefix[column] @ self.means[column]
 
     def right(self, column: int, functions: Sequence[NDArray]) -> NDArray:
-        """The deviation of a column from its mean, times what is after it: functions (n_k, Q) each -> (Q, left rank)."""
+        """The deviation of a column from its mean, times what is after it: functions (n_k, Q) -> (Q, left rank)."""
         group = self.measure.groups[column]
         if len(group) == 1:
             return (functions[0] - self.function_means[column][:, None]).T @ (

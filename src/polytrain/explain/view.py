@@ -113,7 +113,8 @@ class ModelView:
 
 def read_model(model: BaseEstimator, feature_names: Sequence[str] | None = None) -> ModelView:
     """Read a fitted estimator, or a pipeline that ends in one; ``feature_names`` replaces the names it has learned."""
-    steps = named = None
+    steps = None
+    named: Any = None
     if isinstance(model, Pipeline):
         model, steps, named = open_pipeline(model)
     fitted = fitted_model(model, "an explanation")
@@ -121,16 +122,14 @@ def read_model(model: BaseEstimator, feature_names: Sequence[str] | None = None)
     if named is None and columns is None:
         named = getattr(model, "feature_names_in_", None)
     groups = _groups(fitted.n_features, columns)
-    if columns is not None:
-        learned = list(columns.feature_names)
-        for k, group in enumerate(groups):
-            if named is not None and len(group) == 1:
-                learned[group[0]] = named[k]
-    else:
-        learned = named
+    learned = named if columns is None else list(columns.feature_names)
+    if columns is not None and named is not None:
+        learned = [
+            named[k] if len(group) == 1 else learned[feature] for k, group in enumerate(groups) for feature in group
+        ]
     names = _feature_names(fitted.n_features, learned, feature_names)
     column_names = tuple(
-        names[group[0]] if len(group) == 1 or columns is None else columns.columns[k].name
+        names[group[0]] if len(group) == 1 or columns is None else (named[k] if named else columns.columns[k].name)
         for k, group in enumerate(groups)
     )
     parts = fitted.trains, fitted.maps, fitted.shift, names, fitted.train_names, columns

@@ -1,9 +1,9 @@
 """Explanations of a table's model in terms of the table's columns.
 
-Coefficients say little: functions of a column overlap. `strongest_terms` therefore measures terms by what they do on the
-rows: every column's functions are made orthonormal under its distribution, and the square of a coefficient is then the
-variance that its term brings. The one-hot features of a category, which models of older files have, exclude each other:
-they are the functions of one column.
+Coefficients say little: functions of a column overlap. `strongest_terms` therefore measures terms by what they do on
+the rows: every column's functions are made orthonormal under its distribution, and the square of a coefficient is then
+the variance that its term brings. The one-hot features of a category, which models of older files have, exclude each
+other: they are the functions of one column.
 """
 
 from __future__ import annotations
@@ -158,9 +158,9 @@ class StrongestTerms:
     Attributes
     ----------
     names : tuple of str
-        Products of functions of columns. A power stands for what it adds to the lower powers of the feature, and f2(x) for what
-        the second function of a map that is no polynomial adds to the first. "x is missing" tells missing numbers from
-        others, and "x=a" one level from those before it.
+        Products of functions of columns. A power stands for what it adds to the lower powers of the feature, and f2(x)
+        for what the second function of a map that is no polynomial adds to the first. "x is missing" tells missing
+        numbers from others, and "x=a" one level from those before it.
     effects : ndarray of shape (K,)
         Standard deviation of each term over the rows. Of polynomials it has the sign of the slope: positive if it grows
         with the product of its features' deviations from their means. Other functions are those of the map, up to what
