@@ -1,53 +1,87 @@
-"""Pipelines whose last step is a tensor train: what their columns are called when they arrive there."""
+"""Pipelines whose steps keep columns: their last step is explained, in the columns that went in."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from polytrain.tensor.notation import default_names
 
-__all__ = ["open_pipeline"]
-
-_REMEDY = (
-    "Pass the last step, such as model[-1], whose columns are then what the steps before hand over; or fit it on the "
-    "table itself, which may hold categories and missing values."
-)
+__all__ = ["LastStep", "last_step"]
 
 
-def open_pipeline(pipeline: Pipeline) -> tuple[Any, Pipeline | None, tuple[str, ...] | None]:
-    """Last step of a fitted pipeline, the steps before it, and the names of the columns that these hand over.
+@dataclass(frozen=True)
+class LastStep:
+    """The estimator at the end, and how rows reach it.
 
-    A scaler, an imputer or a column transformer made of such keeps columns, perhaps in another order. Where columns are
-    mixed, split or dropped, an explanation of the last step would not be one of the table: that is an error.
+    Attributes
+    ----------
+    model : estimator
+        The last step, or the estimator itself where it is in no pipeline.
+    prepare : callable
+        Rows as they are given -> rows as the last step takes them.
+    columns : tuple of int, or None
+        For every column that the last step takes, its number among those that are given; None for all in order.
+    names : tuple of str, or None
+        Their names; None for those that the last step knows.
     """
-    steps = [(name, step) for name, step in pipeline.steps[:-1] if step is not None and step != "passthrough"]
+
+    model: Any
+    prepare: Callable[[Any], Any]
+    columns: tuple[int, ...] | None = None
+    names: tuple[str, ...] | None = None
+
+
+def last_step(model: Any) -> LastStep:
+    """Look through a pipeline; a ``ValueError`` names a step that makes new columns out of others.
+
+    What counts is which names steps give to their columns: those of a scaler or an imputer are the names that went in,
+    some of them where columns are selected, in another order and with a prefix where a column transformer puts them
+    together.
+    """
+    if not isinstance(model, Pipeline):
+        return LastStep(model, lambda X: X)
+    check_is_fitted(model)
+    steps = [(name, step) for name, step in model.steps[:-1] if step is not None and step != "passthrough"]
     if not steps:
-        return pipeline[-1], None, None
-    before = Pipeline(steps)
-    first = steps[0][1]
-    given = getattr(first, "feature_names_in_", None)
+        return LastStep(model[-1], lambda X: X)
+    for _, step in steps:
+        check_is_fitted(step)
+    own, count = getattr(steps[0][1], "feature_names_in_", None), steps[0][1].n_features_in_
+    # Names for the way: those of arrays are made up, and differ from each other.
+    given = [f"x{k}" for k in range(count)] if own is None else list(map(str, own))
+    names, origins = list(given), list(given)
+    for name, step in steps:
+        after = _names_after(name, step, names)
+        origins = [origins[names.index(before)] for before in after.values()]
+        names = list(after)
+    columns = tuple(map(given.index, origins))
+    shown = default_names(count) if own is None else given
+    return LastStep(model[-1], model[:-1].transform, columns, tuple(shown[k] for k in columns))
+
+
+def _names_after(name: str, step: Any, names: Sequence[str]) -> dict[str, str]:
+    """Names of a step's columns, and those that they had before it: the step may put its own name before them."""
     try:
-        names = default_names(first.n_features_in_) if given is None else tuple(map(str, given))
-        made = tuple(before.get_feature_names_out(None if given is not None else list(names)))
-    except AttributeError as error:
-        raise TypeError(f"the pipeline cannot say which columns its steps hand over: {error}. {_REMEDY}") from error
-    found = _origins(made, names)
-    if found is None:
-        shown = ", ".join(made[:6]) + (", ..." if len(made) > 6 else "")
-        raise TypeError(
-            f"the steps of the pipeline before its last make other columns of the {len(names)} that it gets: {shown}. "
-            f"{_REMEDY}"
-        )
-    return pipeline[-1], before, found
-
-
-def _origins(made: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The column that each feature is, or None unless each is another one of all columns.
-
-    Column transformers put the name of a step before that of the column.
-    """
+        after = list(map(str, step.get_feature_names_out(names)))
+    except (AttributeError, ValueError) as error:
+        raise ValueError(_refusal(name, step, "does not say which columns it makes")) from error
     known = set(names)
-    found = tuple(name if name in known else name.partition("__")[2] for name in made)
-    return found if len(found) == len(names) and set(found) == known else None
+    found = [column if column in known else column.partition("__")[2] for column in after]
+    new = [column for column, before in zip(after, found, strict=True) if before not in known]
+    if new:
+        raise ValueError(_refusal(name, step, f"makes new columns, such as {new[0]!r}"))
+    if len(set(found)) < len(found):
+        raise ValueError(_refusal(name, step, "makes several columns of one"))
+    return dict(zip(after, found, strict=True))
+
+
+def _refusal(name: str, step: Any, what: str) -> str:
+    return (
+        f"the step {name!r} ({type(step).__name__}) of the pipeline {what}, so that nothing can be said about the "
+        "columns that went in. Explain the last step, in its own columns: pass model[-1] and model[:-1].transform(X)."
+    )

@@ -291,8 +291,7 @@ def feature_importances(
     settings = {"scoring": scoring, "n_repeats": n_repeats, "random_state": random_state}
     permuted = permutation_importance(model, X, y, sample_weight=sample_weight, **settings)
     # Steps of a pipeline may have put the columns in another order.
-    given = getattr(model, "feature_names_in_", None)
-    order = slice(None) if view.steps is None or given is None else [list(given).index(n) for n in view.column_names]
+    order = slice(None) if view.taken is None else list(view.taken)
     return FeatureImportances(
         importances, view.column_names, permuted.importances_mean[order], permuted.importances_std[order]
     )

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 
 from polytrain.columns import CategoryColumn, Column, Columns
 from polytrain.columns.scalars import text_of
-from polytrain.explain.pipelines import open_pipeline
+from polytrain.explain.pipelines import last_step
 from polytrain.maps import MapList
 from polytrain.models import fitted_model
 from polytrain.tensor import TensorTrain
@@ -30,7 +29,8 @@ class ModelView:
     ``shift`` is what the estimator adds to each train: zeros for classifiers that are not calibrated. ``columns`` says
     how columns of a table became the features, where these are not the columns themselves. ``groups`` holds the
     features of every column, which follow each other in the train, and ``level_names`` those of categories, where
-    ``columns`` does not know them. ``steps`` are what a pipeline does before the estimator.
+    ``columns`` does not know them. ``prepare`` is what a pipeline does with rows before the estimator, and ``taken``
+    the columns of the pipeline that then are those of the view.
     """
 
     model: Any
@@ -43,7 +43,8 @@ class ModelView:
     column_names: tuple[str, ...] = ()
     groups: tuple[range, ...] = ()
     level_names: tuple[tuple[str, ...] | None, ...] | None = None
-    steps: Any = None
+    prepare: Callable[[Any], Any] | None = None
+    taken: tuple[int, ...] | None = None
 
     @property
     def n_features(self) -> int:
@@ -103,7 +104,7 @@ class ModelView:
 
     def rows(self, X: ArrayLike) -> NDArray:
         """Check rows as the estimator does and return their features (N, d), in float64."""
-        given = X if self.steps is None else self.steps.transform(X)
+        given = X if self.prepare is None else self.prepare(X)
         return self.model._checked(given).astype(np.float64, copy=False)
 
     def coordinates(self, X: ArrayLike) -> NDArray:
@@ -113,27 +114,28 @@ class ModelView:
 
 def read_model(model: BaseEstimator, feature_names: Sequence[str] | None = None) -> ModelView:
     """Read a fitted estimator, or a pipeline that ends in one; ``feature_names`` replaces the names it has learned."""
-    steps = None
-    named: Any = None
-    if isinstance(model, Pipeline):
-        model, steps, named = open_pipeline(model)
+    step = last_step(model)
+    model, named = step.model, step.names
     fitted = fitted_model(model, "an explanation")
     columns = fitted.columns
     if named is None and columns is None:
         named = getattr(model, "feature_names_in_", None)
     groups = _groups(fitted.n_features, columns)
-    learned = named if columns is None else list(columns.feature_names)
+    learned = named if columns is None else columns.feature_names
     if columns is not None and named is not None:
-        learned = [
-            named[k] if len(group) == 1 else learned[feature] for k, group in enumerate(groups) for feature in group
-        ]
+        learned = tuple(
+            named[k] if len(group) == 1 else columns.feature_names[feature]
+            for k, group in enumerate(groups)
+            for feature in group
+        )
     names = _feature_names(fitted.n_features, learned, feature_names)
     column_names = tuple(
         names[group[0]] if len(group) == 1 or columns is None else (named[k] if named else columns.columns[k].name)
         for k, group in enumerate(groups)
     )
+    prepare = None if step.columns is None else step.prepare  # nothing to do
     parts = fitted.trains, fitted.maps, fitted.shift, names, fitted.train_names, columns
-    return ModelView(model, *parts, column_names, groups, steps=steps)
+    return ModelView(model, *parts, column_names, groups, prepare=prepare, taken=step.columns)
 
 
 def _groups(n_features: int, columns: Columns | None) -> tuple[range, ...]:
