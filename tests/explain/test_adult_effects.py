@@ -5,10 +5,10 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.tabular import adult_frames
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.inspection import permutation_importance
 
-from benchmarks.tabular import adult_frames
 from polytrain import TensorTrainClassifier
 from polytrain.explain import effects, feature_importances, partial_dependence
 

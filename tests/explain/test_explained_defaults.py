@@ -75,6 +75,17 @@ def test_categories_with_other_functions_than_their_own():
     assert found.grid[0].tolist() == ["blue", "green", "red", None]
 
 
+def test_curves_are_frames_and_text():
+    model, rows, _ = default_case("frame-regressor")
+    found = partial_dependence(model, ["colour", "size"], rows, grid_size=3)
+    frame = found.to_frame()
+    assert frame.columns.tolist() == ["colour", "size", "prediction"]
+    np.testing.assert_array_equal(frame["prediction"], found.values.ravel())
+    assert frame["colour"].tolist()[:9:3] == ["blue", "green", "red"]
+    assert frame["colour"].isna().sum() == 3
+    assert str(found).startswith("mean score over colour and size, 12 values\n  prediction: from ")
+
+
 @pytest.mark.parametrize("given", [True, False])
 def test_parts_of_a_date_vary_together(given):
     model, rows, _features = default_case("frame-regressor")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from default_models import NAMES, default_case
 from polytrain import TensorTrainRegressor
 from polytrain.explain import effects
-from polytrain.plotting import EffectsDisplay, draw_main_effect, draw_pair_effect
+from polytrain.plotting import EffectsDisplay, ImportancesDisplay, draw_main_effect, draw_pair_effect
 
 
 def draw(figure):
@@ -76,6 +76,21 @@ def test_maps_hold_the_effect():
         ax = Figure().subplots()
         draw_pair_effect(ax, pair)
         np.testing.assert_allclose(ax.collections[0].get_array().ravel(), pair.values.T.ravel())
+
+
+def test_importances_as_bars():
+    model, rows, _ = default_case("frame")
+    target = model.predict(rows)
+    axes = Figure().subplots(1, 2)
+    display = ImportancesDisplay.from_estimator(model, rows, target, max_columns=3, random_state=0, axes=axes)
+    draw(display.figure_)
+    found = display.importances
+    names = [name for name, _ in found.ranked()[:3]]
+    assert [label.get_text() for label in axes[0].get_yticklabels()] == names
+    order = [found.feature_names.index(name) for name in names]
+    assert [bar.get_width() for bar in axes[0].patches] == found.importances[order].tolist()
+    assert [bar.get_width() for bar in axes[1].patches] == found.permutation[order].tolist()
+    assert len(ImportancesDisplay.from_estimator(model).axes_) == 1
 
 
 def test_chosen_columns_and_axes():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,6 +50,27 @@ class PartialDependence:
     values: NDArray
     coefficients: NDArray
     train_names: tuple[str, ...]
+
+    def to_frame(self) -> Any:
+        """Return a frame of pandas: a row per value, or pair of values, and a column per train."""
+        import pandas as pd
+
+        axes = [np.ravel(axis) for axis in np.meshgrid(*self.grid, indexing="ij")]
+        frame = pd.DataFrame(self.values.reshape(len(self.train_names), -1).T, columns=list(self.train_names))
+        for place, (name, axis) in enumerate(zip(self.names, axes, strict=True)):
+            frame.insert(place, name, axis, allow_duplicates=True)
+        return frame
+
+    def __str__(self) -> str:
+        lines = [f"mean score over {' and '.join(self.names)}, {self.values[0].size} values"]
+        for name, values in zip(self.train_names, self.values, strict=True):
+            ends = []
+            for place in (values.argmin(), values.argmax()):
+                at = np.unravel_index(place, values.shape)
+                ends.append((values[at], ", ".join(_text(axis[k]) for axis, k in zip(self.grid, at, strict=True))))
+            (low, where), (high, there) = ends
+            lines.append(f"  {name}: from {low:.4g} at {where} to {high:.4g} at {there}")
+        return "\n".join(lines)
 
 
 def partial_dependence(
@@ -139,6 +161,10 @@ def partial_dependence(
     return PartialDependence(
         chosen, names, axes, means + view.shift.reshape(-1, *(1,) * len(axes)), coefficients, view.train_names
     )
+
+
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _date_column(view: ModelView, features: object) -> int | None:

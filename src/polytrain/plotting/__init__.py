@@ -6,7 +6,7 @@ display; ``ax_`` and ``figure_`` say where it is drawn. Needs matplotlib, the ex
 
 from polytrain.plotting._style import COLOURS, MARKERS
 from polytrain.plotting.decisions import DecisionBoundaryDisplay, MisreadDigitsDisplay
-from polytrain.plotting.effects import EffectsDisplay, draw_main_effect, draw_pair_effect
+from polytrain.plotting.effects import EffectsDisplay, ImportancesDisplay, draw_main_effect, draw_pair_effect
 from polytrain.plotting.explanations import InteractionDisplay, PartialDependenceDisplay, TermStrengthDisplay
 from polytrain.plotting.training import ConvergenceDisplay, RankDisplay
 
@@ -16,6 +16,7 @@ __all__ = [
     "ConvergenceDisplay",
     "DecisionBoundaryDisplay",
     "EffectsDisplay",
+    "ImportancesDisplay",
     "InteractionDisplay",
     "MisreadDigitsDisplay",
     "PartialDependenceDisplay",

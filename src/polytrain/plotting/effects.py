@@ -1,4 +1,4 @@
-"""Pictures of effects: a curve per number, bars per level, a map per pair."""
+"""Pictures of importances and effects: a curve per number, bars per level, a map per pair."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from polytrain.explain import Effects, MainEffect, PairEffect, effects
+from polytrain.explain import Effects, FeatureImportances, MainEffect, PairEffect, effects, feature_importances
 from polytrain.plotting._style import COLOURS, shorten
 from polytrain.tensor.checks import check_positive_integer
 
-__all__ = ["EffectsDisplay", "draw_main_effect", "draw_pair_effect"]
+__all__ = ["EffectsDisplay", "ImportancesDisplay", "draw_main_effect", "draw_pair_effect"]
 
 # Levels that have a bar, the most common ones; more would be too thin to read.
 _MOST_BARS = 12
@@ -22,6 +22,95 @@ _MOST_DENSITY_BARS = 40
 _DENSITY_HEIGHT = 0.22
 # Steps of a map, from brown over white to violet: colour-blind readers tell them apart, and 0 is white.
 _SIGNED = "PuOr_r"
+
+
+class ImportancesDisplay:
+    """Importances of columns as bars, beside those by permutation where targets were given.
+
+    Parameters
+    ----------
+    importances : FeatureImportances
+        What `polytrain.explain.feature_importances` has found.
+    max_columns : int, default=15
+        How many columns to show, the most important first.
+
+    Attributes
+    ----------
+    axes_, figure_
+        Where `plot` has drawn: one axes, or two with permutations.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from polytrain import TensorTrainClassifier
+    >>> from polytrain.plotting import ImportancesDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TensorTrainClassifier(random_state=0).fit(X, y)
+    >>> display = ImportancesDisplay.from_estimator(model, X, y, random_state=0, axes=Figure().subplots(1, 2))
+    >>> len(display.axes_)
+    2
+    """
+
+    def __init__(self, importances: FeatureImportances, max_columns: int = 15) -> None:
+        self.importances = importances
+        self.max_columns = max_columns
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        max_columns: int = 15,
+        scoring: Any = None,
+        n_repeats: int = 5,
+        random_state: Any = None,
+        feature_names: Sequence[str] | None = None,
+        axes: Any = None,
+    ) -> ImportancesDisplay:
+        """Compute the importances of a fitted estimator and draw them.
+
+        Parameters
+        ----------
+        estimator : TensorTrainClassifier or TensorTrainRegressor
+            A fitted estimator, or a pipeline that ends in one.
+        X, y, scoring, n_repeats, random_state, feature_names
+            See `polytrain.explain.feature_importances`.
+        max_columns : int, default=15
+            How many columns to show, the most important first.
+        axes : sequence of matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ImportancesDisplay
+        """
+        settings = {"scoring": scoring, "n_repeats": n_repeats, "random_state": random_state}
+        found = feature_importances(estimator, X, y, feature_names=feature_names, **settings)
+        return cls(found, check_positive_integer(max_columns, "max_columns")).plot(axes)
+
+    def plot(self, axes: Any = None) -> ImportancesDisplay:
+        """Draw into the given axes, or into a new figure, and return the display."""
+        found = self.importances
+        order = np.argsort(-found.importances, kind="stable")[: self.max_columns]
+        label = "share of the variance, columns independent"
+        parts: list[tuple[NDArray, NDArray | None, str]] = [(found.importances, None, label)]
+        if found.permutation is not None:
+            parts.append((found.permutation, found.permutation_std, "loss of score if permuted"))
+        self.figure_, self.axes_ = _begin_plots(axes, len(parts))
+        places = np.arange(len(order))
+        for index, (ax, (values, errors, label)) in enumerate(zip(self.axes_, parts, strict=True)):
+            deviations = None if errors is None else errors[order]
+            ax.barh(places, values[order], xerr=deviations, color=COLOURS[index], hatch=("", "//")[index],
+                    edgecolor="white", ecolor="0.3", height=0.75)  # fmt: skip
+            ax.set_yticks(places, shorten([found.feature_names[k] for k in order]) if index == 0 else [])
+            ax.invert_yaxis()
+            ax.set_xlabel(label, fontsize="small")
+            ax.tick_params(labelsize="small")
+            ax.spines[["top", "right"]].set_visible(False)
+        return self
 
 
 class EffectsDisplay:
