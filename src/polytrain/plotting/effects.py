@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from polytrain.explain import Effects, FeatureImportances, MainEffect, PairEffect, effects, feature_importances
+from polytrain.explain.sensitivity import INDEPENDENCE
 from polytrain.plotting._style import COLOURS, shorten
 from polytrain.tensor.checks import check_positive_integer
 
@@ -200,8 +201,9 @@ class EffectsDisplay:
             draw_main_effect(ax, effect)
         for ax, pair in zip(self.axes_[len(shown) :], pairs, strict=False):
             draw_pair_effect(ax, pair)
-        # Curves and bars of one model compare by their height.
         self.axes_[0].set_ylabel(f"effect on {found.output!r}" if found.output != "prediction" else "effect")
+        if axes is None:
+            self.figure_.supxlabel(INDEPENDENCE, fontsize="small", color="0.3")
         return self
 
 

@@ -214,7 +214,10 @@ class InteractionDisplay:
                 self.ax_.text(column, row, f"{percent[row, column]:.1f}", ha="center", va="center", color=colour,
                               fontsize="small")  # fmt: skip
         self.figure_.colorbar(
-            self.im_, ax=self.ax_, label="share of the variance (%)\ndiagonal: alone, beside it: pairs", shrink=0.85
+            self.im_,
+            ax=self.ax_,
+            label="share of the variance (%), columns independent\ndiagonal: alone, beside it: pairs",
+            shrink=0.85,
         )
         self.ax_.set_title(self.title, fontsize="medium")
         return self
