@@ -203,7 +203,7 @@ class EffectsDisplay:
             draw_pair_effect(ax, pair)
         self.axes_[0].set_ylabel(f"effect on {found.output!r}" if found.output != "prediction" else "effect")
         if axes is None:
-            self.figure_.supxlabel(INDEPENDENCE, fontsize="small", color="0.3")
+            self.figure_.supxlabel(f"shares of the variance; {INDEPENDENCE}", fontsize="small", color="0.3")
         return self
 
 
@@ -236,7 +236,8 @@ def draw_main_effect(ax: Any, effect: MainEffect) -> None:
     effect : MainEffect
         One of ``effects(...).main``.
     """
-    ax.set_title(f"{shorten([effect.name])[0]}: {100 * effect.share:.1f} % of the variance", fontsize="small")
+    shares = f"{100 * effect.share:.1f} % alone, {100 * effect.total:.1f} % in all"
+    ax.set_title(f"{shorten([effect.name])[0]}: {shares}", fontsize="small")
     (_draw_bars if effect.kind == "category" else _draw_curve)(ax, effect)
     ax.tick_params(labelsize="small")
     ax.spines[["top", "right"]].set_visible(False)
@@ -270,8 +271,11 @@ def _draw_curve(ax: Any, effect: MainEffect) -> None:
     # Room below the curve for the distribution.
     ax.set_ylim(low - height * (_DENSITY_HEIGHT + 0.05) / (0.95 - _DENSITY_HEIGHT), high + 0.08 * height)
     if effect.kind == "date":
-        for label in ax.get_xticklabels():
-            label.set(rotation=30, ha="right")
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator(minticks=2, maxticks=5)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 
 
 def _bar_ends(places: NDArray) -> NDArray:
@@ -324,7 +328,7 @@ def draw_pair_effect(ax: Any, pair: PairEffect) -> None:
             getattr(ax, f"set_{name}ticks")(place, shorten([str(level) for level in grid], 14), **turned)
     ax.set_xlabel(shorten([pair.names[0]])[0], fontsize="small")
     ax.set_ylabel(shorten([pair.names[1]])[0], fontsize="small")
-    ax.set_title(f"together: {100 * pair.share:.1f} % of the variance", fontsize="small")
+    ax.set_title(f"together: {100 * pair.share:.1f} %", fontsize="small")
     ax.tick_params(labelsize="x-small")
     ax.figure.colorbar(mesh, ax=ax)
 
