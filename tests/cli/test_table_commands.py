@@ -191,7 +191,7 @@ def test_explain(request, name, people, capsys):
     # The model knows the distributions of its columns in training, categories and missing cells included.
     without = json.loads(run(capsys, "explain", model, "--json", "--terms", "4"))
     assert without["importances"] == pytest.approx(found["importances"], rel=1e-3)
-    assert "importances of the columns\n  age " in run(capsys, "explain", model)
+    assert "importances of the columns, taken as independent\n  age " in run(capsys, "explain", model)
 
 
 def test_explain_coefficients_of_polynomials(people, tmp_path, capsys):

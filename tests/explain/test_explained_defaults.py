@@ -26,7 +26,8 @@ def test_partial_dependence_equals_brute_force(name):
         found = partial_dependence(model, k, rows, grid_size=4)
         codes = found.grid[0]
         if codes.dtype == object:
-            codes = [model.model_.columns.levels[k].index(level) for level in codes]
+            levels = model.model_.columns.levels[k]
+            codes = [np.nan if level is None else levels.index(level) for level in codes]
         for code, values in zip(codes, found.values.T, strict=True):
             changed = features.copy()
             changed[:, k] = code
@@ -34,22 +35,27 @@ def test_partial_dependence_equals_brute_force(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_features_have_the_names_of_columns_and_parts(name):
-    model, rows, features = default_case(name)
-    names = model.model_.feature_names or ("x1", "x2", "x3", "x4")
+def test_importances_are_those_of_columns(name):
+    """A date is one column, whatever its parts are."""
+    model, rows, _features = default_case(name)
+    names = tuple(rows.columns) if hasattr(rows, "columns") else ("x1", "x2", "x3", "x4")
     for X in (None, rows):
         found = feature_importances(model, X)
-        assert found.feature_names == tuple(names)
+        assert found.feature_names == names
         assert found.importances.sum() == pytest.approx(1)
-    total = sobol_indices(model, rows).total
-    assert total.shape == (model.model_.n_trains, features.shape[1])
+        assert found.to_frame()["column"].tolist() == [name for name, _ in found.ranked()]
+        assert "columns taken as independent" in str(found)
+    indices = sobol_indices(model, rows)
+    assert indices.total.shape == (model.model_.n_trains, len(names))
+    assert indices.to_frame().shape == (model.model_.n_trains * len(names), 5)
+    assert str(indices).count("columns taken as independent") == model.model_.n_trains
 
 
 def test_levels_are_drawn_as_they_are_named():
     model, rows, _ = default_case("frame-regressor")
     found = partial_dependence(model, ["colour", "day (month)"], rows, grid_size=3)
-    assert found.grid[0].tolist() == ["blue", "green", "red"]
-    assert found.values.shape == (1, 3, 3)
+    assert found.grid[0].tolist() == ["blue", "green", "red", None]  # some are missing
+    assert found.values.shape == (1, 4, 3)
     some = partial_dependence(model, "colour", rows, grid=["red", "blue", "pink", None])
     assert some.grid[0].tolist() == ["red", "blue", "pink", None]
     all_levels = partial_dependence(model, "colour", rows).values
@@ -66,7 +72,31 @@ def test_categories_with_other_functions_than_their_own():
     bases = ["power", "spline", "category", "spline", "spline", "spline"]
     model = TensorTrainRegressor(basis=bases, rank=2, alpha=1e-2, random_state=0).fit(frame, frame["size"])
     found = partial_dependence(model, "colour", grid_size=50)
-    assert found.grid[0].tolist() == ["blue", "green", "red"]
+    assert found.grid[0].tolist() == ["blue", "green", "red", None]
+
+
+def test_curves_are_frames_and_text():
+    model, rows, _ = default_case("frame-regressor")
+    found = partial_dependence(model, ["colour", "size"], rows, grid_size=3)
+    frame = found.to_frame()
+    assert frame.columns.tolist() == ["colour", "size", "prediction"]
+    np.testing.assert_array_equal(frame["prediction"], found.values.ravel())
+    assert frame["colour"].tolist()[:9:3] == ["blue", "green", "red"]
+    assert frame["colour"].isna().sum() == 3
+    assert str(found).startswith("mean score over colour and size, 12 values\n  prediction: from ")
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_parts_of_a_date_vary_together(given):
+    model, rows, _features = default_case("frame-regressor")
+    found = partial_dependence(model, "day", rows if given else None, grid_size=7)
+    assert found.names == ("day",)
+    assert found.grid[0].dtype.kind == "M"
+    some = partial_dependence(model, ["day"], rows if given else None, grid=found.grid[0][2:4])
+    np.testing.assert_allclose(some.values, found.values[:, 2:4])
+    if given:
+        for date, value in zip(found.grid[0], found.values[0], strict=True):
+            assert model.predict(rows.assign(day=pd.Timestamp(date))).mean() == pytest.approx(value)
 
 
 def test_rows_are_checked_as_in_predictions():

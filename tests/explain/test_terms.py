@@ -219,12 +219,19 @@ def test_bad_arguments(random_model, arguments, message):
         top_terms(random_model((2, 2)), **arguments)
 
 
+def test_terms_are_a_frame(make_model):
+    terms = top_terms(make_model(Polynomial.parse("2*x1 - 3*x1*x2").to_train()), 2)
+    frame = terms.to_frame()
+    assert frame["term"].tolist() == ["x1*x2", "x1"]
+    np.testing.assert_array_equal(frame["coefficient"], terms.coefficients)
+
+
 def test_bad_models(random_model):
     with pytest.raises(NotFittedError):
         top_terms(TensorTrainRegressor())
     with pytest.raises(TypeError, match="got LinearRegression"):
         top_terms(LinearRegression())
-    with pytest.raises(TypeError, match=r"pass its last step, such as model\[-1\]"):
+    with pytest.raises(NotFittedError):
         top_terms(make_pipeline(StandardScaler(), random_model((2, 2))))
 
 

@@ -37,10 +37,10 @@ def test_all_displays(name):
 def test_levels_stand_side_by_side():
     model, rows, _ = default_case("frame-regressor")
     display = draw(PartialDependenceDisplay.from_estimator(model, "colour", rows, ax=Figure().subplots()))
-    assert [label.get_text() for label in display.ax_.get_xticklabels()] == ["blue", "green", "red"]
+    assert [label.get_text() for label in display.ax_.get_xticklabels()] == ["blue", "green", "red", "missing"]
     line = display.ax_.lines[0]
     assert line.get_linestyle() == "None"  # there is nothing between two levels
-    np.testing.assert_array_equal(line.get_xdata(), [0, 1, 2])
+    np.testing.assert_array_equal(line.get_xdata(), [0, 1, 2, 3])
     np.testing.assert_array_equal(line.get_ydata(), display.dependence.values[0])
     assert len(display.ax_.lines) == 1  # no deciles
 
@@ -53,7 +53,13 @@ def test_levels_and_numbers_in_one_picture():
         )
         (mesh,) = display.ax_.collections
         np.testing.assert_allclose(mesh.get_array().ravel(), display.dependence.values[0].T.ravel())
-    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["blue", "green", "red"]
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["blue", "green", "red", "missing"]
+
+
+def test_a_date_is_one_axis():
+    model, rows, _ = default_case("frame-regressor")
+    display = draw(PartialDependenceDisplay.from_estimator(model, "day", rows, ax=Figure().subplots()))
+    assert display.ax_.get_xlabel() == "day"
 
 
 def test_deciles_leave_gaps_out():

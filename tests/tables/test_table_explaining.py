@@ -9,7 +9,7 @@ import pytest
 
 from polytrain import TensorTrainRegressor
 from polytrain.tables import CategoryColumn, NumberColumn, Preparation, TableModel
-from polytrain.tables.explaining import RowSample, column_importances, strongest_terms
+from polytrain.tables.explaining import RowSample, column_importances, strongest_terms, table_effects
 
 
 @pytest.fixture(scope="module")
@@ -38,39 +38,46 @@ def coded():
 
 
 def all_effects(model, X):
-    """Effects of all terms, by Gram-Schmidt over the rows of each feature and a projection on their product grid."""
+    """Effects of all terms, by Gram-Schmidt over the rows of each column and a projection on their product grid.
+
+    Whole columns: a row has one job.
+    """
+    sizes, counts = np.unique(X[:, 0], return_counts=True)
+    jobs, job_counts = np.unique(X[:, 1:], axis=0, return_counts=True)
     columns = []
-    for k, n in enumerate(model.estimator.plan_.dims):
-        values, counts = np.unique(X[:, k], return_counts=True)
-        weights = counts / counts.sum()
-        functions = [np.ones(len(values))]
-        for power in range(1, n):
-            f = values**power
+    for powers, weights in (
+        ([sizes**power for power in range(3)], counts / len(X)),
+        ([np.ones(3), jobs[:, 0], jobs[:, 1]], job_counts / len(X)),  # the third job is where the others are not
+    ):
+        functions = []
+        for f in powers:
             for g in functions:
                 f = f - (weights * f * g).sum() * g
             functions.append(f / np.sqrt((weights * f * f).sum()))
-        columns.append((values, weights, np.array(functions)))
-    grid = np.array(list(itertools.product(*(values for values, _, _ in columns))))
-    shape = [len(values) for values, _, _ in columns]
-    result = model.estimator.predict(grid).reshape(shape)
-    for axis, (_, weights, functions) in enumerate(columns):
+        columns.append((weights, np.array(functions)))
+    grid = np.array([[size, *job] for size in sizes for job in jobs])
+    result = model.estimator.predict(grid).reshape(len(sizes), len(jobs))
+    for axis, (weights, functions) in enumerate(columns):
         result = np.moveaxis(np.tensordot(functions * weights, result, axes=(1, axis)), 0, axis)
     return result
 
 
 def test_strongest_terms_equal_projections(data):
+    """There is no term of two jobs: no row has both."""
     model, X = data
     expected = all_effects(model, X)
     found = strongest_terms(model, X, 23)
     assert found.exact
     flat = expected.copy()
-    flat[0, 0, 0, 0] = 0
-    order = np.sort(np.abs(flat).ravel())[::-1][: len(found.effects)]
-    np.testing.assert_allclose(np.abs(found.effects), order, atol=1e-9 * order[0])
+    flat[0, 0] = 0
+    order = np.sort(np.abs(flat).ravel())[::-1]
+    assert len(found.effects) <= 8
+    np.testing.assert_allclose(np.abs(found.effects), order[: len(found.effects)], atol=1e-9 * order[0])
     named = dict(zip(found.names, found.effects, strict=True))
-    assert named["size"] == pytest.approx(expected[1, 0, 0, 0])
-    assert named["size^2 * job=b"] == pytest.approx(expected[2, 0, 1, 0])
-    assert found.shares.sum() == pytest.approx((found.effects**2).sum() / (flat**2).sum())
+    assert named["size"] == pytest.approx(expected[1, 0])
+    assert named["size^2 * job=b"] == pytest.approx(expected[2, 2])
+    assert found.shares.sum() == pytest.approx(1)
+    assert not any(name.count("job") > 1 for name in found.names)
 
 
 def test_column_importances(data):
@@ -79,13 +86,65 @@ def test_column_importances(data):
     assert sum(share for _, share in found.columns) == pytest.approx(1)
     shares = [share for _, share in found.columns]
     assert shares == sorted(shares, reverse=True)
+    effects = all_effects(model, X) ** 2
+    effects[0, 0] = 0
     ((one, two, share),) = found.pairs
     assert {one, two} == {"size", "job"}
-    effects = all_effects(model, X) ** 2
-    effects[0, 0, 0, 0] = 0
-    job = np.stack(np.meshgrid(*[range(n) for n in effects.shape], indexing="ij"))[1:]
-    with_one_job = (job > 0).sum(axis=0) == 1
-    assert share == pytest.approx((effects * with_one_job)[1:].sum() / effects.sum(), rel=1e-6)
+    assert share == pytest.approx(effects[1:, 1:].sum() / effects.sum(), rel=1e-6)
+    size, job = effects[1:].sum(), effects[:, 1:].sum()
+    assert dict(found.columns) == pytest.approx({"size": size / (size + job), "job": job / (size + job)}, rel=1e-6)
+    assert found.higher == pytest.approx(0, abs=1e-9)
+
+
+def test_effects_of_one_hot_features(data):
+    """One bar per job, and rows that exist."""
+    model, X = data
+    found = table_effects(model, X)
+    job = found["job"]
+    assert job.kind == "category"
+    assert job.grid.tolist() == ["a", "b", "c"]
+    assert job.counts.tolist() == X[:, 1:].sum(axis=0).tolist()
+    means = [model.estimator.predict(np.column_stack([X[:, 0], np.tile(row, (300, 1))])).mean() for row in np.eye(3)]
+    np.testing.assert_allclose(job.values, means - job.parts @ means, atol=1e-9)
+    terms = found.of_rows(X)
+    total = terms.mean + terms.main.sum(axis=1) + terms.pairs.sum(axis=1)
+    np.testing.assert_allclose(total, model.estimator.predict(X), rtol=1e-9)
+
+
+def test_effects_of_replaced_numbers():
+    """Numbers of older files: a missing one is the median, and marked by a second feature."""
+    rng = np.random.default_rng(0)
+    size, gone = rng.integers(-3, 4, 200).astype(float), rng.random(200) < 0.2
+    X = np.column_stack([np.where(gone, 0.0, size), gone, rng.normal(size=200)])
+    estimator = TensorTrainRegressor(basis="power", degree=[2, 1, 1], rank=3, alpha=1e-6, random_state=0)
+    estimator.fit(X, X[:, 0] + 5 * gone + X[:, 2] * gone)
+    columns = (NumberColumn("size", 0, 0.0, True), NumberColumn("age", 1, 0.0))
+    model = TableModel(estimator, Preparation(columns, None, True, 2, ()), {})
+    found = table_effects(model, X, grid_size=7)["size"]
+    assert found.kind == "number"
+    assert found.missing_count == gone.sum()
+    assert found.missing == pytest.approx(_mean_effect(model, X, [0.0, 1.0]))
+    assert found.values[2] == pytest.approx(_mean_effect(model, X, [-1.0, 0.0]))
+    assert set(strongest_terms(model, X, 2).names) == {"size", "size is missing"}
+
+
+def _mean_effect(model, X, value):
+    """Mean with the first column at a value, minus the mean over all its values in the rows."""
+    of_value = [model.estimator.predict(np.column_stack([np.tile(v, (len(X), 1)), X[:, 2]])).mean() for v in X[:, :2]]
+    return model.estimator.predict(np.column_stack([np.tile(value, (len(X), 1)), X[:, 2]])).mean() - np.mean(of_value)
+
+
+@pytest.mark.parametrize("with_rows", [True, False])
+def test_effects_of_coded_categories(coded, with_rows):
+    model, X = coded
+    job = table_effects(model, X if with_rows else None)["job"]
+    assert job.grid.tolist() == ["a", "b", "c"]
+    assert job.missing_part == pytest.approx(np.isnan(X[:, 1]).mean())
+    means = [
+        model.estimator.predict(np.column_stack([X[:, 0], np.full(400, code)])).mean() for code in (0, 1, 2, np.nan)
+    ]
+    mean = np.append(job.parts, job.missing_part) @ means
+    np.testing.assert_allclose(np.append(job.values, job.missing), means - mean, atol=1e-9)
 
 
 def effects_on_grid(model, X):

@@ -144,7 +144,7 @@ def _explain(model: TableModel, X: Any, train: int, arguments: argparse.Namespac
 
 
 def _print(found: dict[str, Any]) -> None:
-    show("importances of the columns")
+    show("importances of the columns, taken as independent")
     _print_shares(list(found["importances"].items()))
     show()
     show("share of the variance made by pairs of columns")

@@ -28,6 +28,7 @@ from polytrain.estimators._lazy import map_blocks
 from polytrain.estimators._learning import Goal, Learning
 from polytrain.estimators._parameters import check_between, check_nonnegative, given_starts, make_wishes
 from polytrain.estimators._streaming import Stream, go_on
+from polytrain.explain import feature_importances
 from polytrain.learning.losses import get_loss
 from polytrain.learning.sweep import STOP_REASONS
 from polytrain.learning.trainer import TrainJob, TrainResult
@@ -90,6 +91,16 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
     def n_parameters_(self) -> int:
         """Stored coefficients."""
         return self.model_.n_parameters
+
+    @property
+    def feature_importances_(self) -> NDArray:
+        """Importance of every column, which sum to 1; see `polytrain.explain.feature_importances`."""
+        check_is_fitted(self, "model_")
+        try:
+            return feature_importances(self).importances
+        except ValueError as error:
+            # Without ranges of the columns there is nothing to average over; this is no attribute then.
+            raise AttributeError(str(error)) from error
 
     @abstractmethod
     def _goal(self, rows: Rows, loss: str) -> Goal:

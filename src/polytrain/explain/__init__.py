@@ -2,17 +2,23 @@
 
 from polytrain.explain.dependence import PartialDependence, partial_dependence
 from polytrain.explain.local import LocalExplanations, explain_local
+from polytrain.explain.effects import Effects, MainEffect, PairEffect, RowEffects, effects
 from polytrain.explain.sensitivity import FeatureImportances, SobolIndices, feature_importances, sobol_indices
 from polytrain.explain.symbolic import to_sympy
 from polytrain.explain.terms import TopTerms, top_terms
 
 __all__ = [
+    "Effects",
     "FeatureImportances",
     "LocalExplanations",
+    "MainEffect",
+    "PairEffect",
     "PartialDependence",
+    "RowEffects",
     "SobolIndices",
     "TopTerms",
     "explain_local",
+    "effects",
     "feature_importances",
     "partial_dependence",
     "sobol_indices",

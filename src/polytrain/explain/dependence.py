@@ -1,16 +1,20 @@
-"""Partial dependence: the mean of a polynomial as a function of one or two features, in closed form."""
+"""Partial dependence: the mean of a score as a function of one or two columns, in closed form."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from polytrain.columns import DateColumn
 from polytrain.columns.cells import Cells
+from polytrain.explain.axes import column_axis
 from polytrain.explain.measure import basis_means, make_measure, row_weights
+from polytrain.explain.sites import site_matrices
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
 
@@ -31,11 +35,11 @@ class PartialDependence:
     names : tuple of str
         Their names.
     grid : tuple of ndarray
-        Values of each of them, in original units; levels of categories as objects.
+        Values of each of them, in original units; levels of categories as objects, a missing one as None; dates.
     values : ndarray of shape (n_trains, len(grid[0])) or (n_trains, len(grid[0]), len(grid[1]))
         The means, with a regressor's intercept.
     coefficients : ndarray of shape (n_trains, n_k) or (n_trains, n_j, n_k)
-        The same as a polynomial in the estimator's basis and scaled features, without the intercept.
+        The same as a polynomial in the estimator's basis and scaled features, without the intercept. Empty for a date.
     train_names : tuple of n_trains str
         What a high value of each polynomial speaks for.
     """
@@ -46,6 +50,27 @@ class PartialDependence:
     values: NDArray
     coefficients: NDArray
     train_names: tuple[str, ...]
+
+    def to_frame(self) -> Any:
+        """Return a frame of pandas: a row per value, or pair of values, and a column per train."""
+        import pandas as pd
+
+        axes = [np.ravel(axis) for axis in np.meshgrid(*self.grid, indexing="ij")]
+        frame = pd.DataFrame(self.values.reshape(len(self.train_names), -1).T, columns=list(self.train_names))
+        for place, (name, axis) in enumerate(zip(self.names, axes, strict=True)):
+            frame.insert(place, name, axis, allow_duplicates=True)
+        return frame
+
+    def __str__(self) -> str:
+        lines = [f"mean score over {' and '.join(self.names)}, {self.values[0].size} values"]
+        for name, values in zip(self.train_names, self.values, strict=True):
+            ends = []
+            for place in (values.argmin(), values.argmax()):
+                at = np.unravel_index(place, values.shape)
+                ends.append((values[at], ", ".join(_text(axis[k]) for axis, k in zip(self.grid, at, strict=True))))
+            (low, where), (high, there) = ends
+            lines.append(f"  {name}: from {low:.4g} at {where} to {high:.4g} at {there}")
+        return "\n".join(lines)
 
 
 def partial_dependence(
@@ -68,15 +93,16 @@ def partial_dependence(
     model : TensorTrainClassifier or TensorTrainRegressor
         A fitted estimator. For a classifier the scores are averaged, not the probabilities.
     features : int, str, or sequence of one or two of them
-        The features that vary, by index or name.
+        The features that vary, by index or name. A single date may be named by its column: then all its parts vary as
+        they do from date to date.
     X : array-like of shape (N, d), optional
         Rows to average over, which is what scikit-learn's ``partial_dependence`` does with ``method="brute"``. Without
         it the other features are independent, each distributed as in training, or uniform on its fitted range where
         its functions are polynomials.
     grid : array-like, or sequence of one array-like per feature, optional
         Values of the features that vary. By default ``grid_size`` values from end to end of the fitted range, or of X
-        if the model was fitted with ``scale=None``; of categories, all levels that the model tells apart. Values
-        outside the fitted range are clipped, as in `predict`.
+        if the model was fitted with ``scale=None``; of categories, all levels that the model tells apart, and None for
+        a missing value if training had any. Values outside the fitted range are clipped, as in `predict`.
     grid_size : int, default=50
         Length of the default grid.
     sample_weight : array-like of shape (N,), optional
@@ -103,7 +129,8 @@ def partial_dependence(
     (1, 50, 50)
     """
     view = read_model(model, feature_names)
-    chosen = _check_features(view, features)
+    date = _date_column(view, features)
+    chosen = tuple(view.groups[date]) if date is not None else _check_features(view, features)
     rows: NDArray | None = None
     blocks: Iterable[tuple[list[NDArray], NDArray]]
     if X is None:
@@ -113,6 +140,8 @@ def partial_dependence(
     else:
         rows = view.rows(X)
         blocks = _row_blocks(view, rows, row_weights(sample_weight, len(rows)))
+    if date is not None:
+        return _date_dependence(view, date, blocks, grid, check_positive_integer(grid_size, "grid_size"))
     axes = _check_grid(view, chosen, grid, check_positive_integer(grid_size, "grid_size"), rows)
 
     order = sorted(chosen)
@@ -132,6 +161,53 @@ def partial_dependence(
     return PartialDependence(
         chosen, names, axes, means + view.shift.reshape(-1, *(1,) * len(axes)), coefficients, view.train_names
     )
+
+
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _date_column(view: ModelView, features: object) -> int | None:
+    """The column of several features that is named, if it is the only one."""
+    if isinstance(features, Sequence | np.ndarray) and not isinstance(features, str) and len(features) == 1:
+        features = features[0]
+    if not isinstance(features, str) or features in view.feature_names or features not in view.column_names:
+        return None
+    return view.column_index(features)
+
+
+def _date_dependence(
+    view: ModelView,
+    column: int,
+    blocks: Iterable[tuple[list[NDArray], NDArray]],
+    grid: object,
+    grid_size: int,
+) -> PartialDependence:
+    """Average over all columns but a date, whose parts vary together."""
+    group, date = view.groups[column], view.column(column)
+    axis = column_axis(view, column, grid_size)
+    dates, features = axis.grid, axis.features
+    if grid is not None and isinstance(date, DateColumn):
+        dates = np.asarray(grid, dtype="datetime64")
+        features = date.encode(Cells.of_array(date.name, dates))
+    maps = [view.maps[k] for k in group]
+    functions = [m.values(m.place(numbers)) for m, numbers in zip(maps, features, strict=True)]
+    around = [np.zeros((train.cores[group[0]].shape[0], train.cores[group[-1]].shape[2])) for train in view.trains]
+    for values, weights in blocks:
+        for total, train in zip(around, view.trains, strict=True):
+            left, right = np.ones((1, len(weights))), np.ones((1, len(weights)))
+            for k in range(group.start):
+                left = np.einsum("aib,aj,ij->bj", train.cores[k], left, values[k], optimize=True)
+            for k in range(view.n_features - 1, group.stop - 1, -1):
+                right = np.einsum("aib,bj,ij->aj", train.cores[k], right, values[k], optimize=True)
+            total += (left * weights) @ right.T
+    means = [
+        site_matrices([train.cores[k] for k in group], functions).reshape(len(dates), -1) @ total.ravel()
+        for train, total in zip(view.trains, around, strict=True)
+    ]
+    names, empty = (view.column_names[column],), np.zeros((len(means), 0))
+    values = np.array(means) + view.shift[:, None]
+    return PartialDependence(tuple(group), names, (dates,), values, empty, view.train_names)
 
 
 def _check_features(view: ModelView, features: int | str | Sequence[int | str]) -> tuple[int, ...]:
@@ -177,7 +253,7 @@ def _default_axis(view: ModelView, k: int, grid_size: int, rows: NDArray | None)
     axis, column = view.maps[k].grid(grid_size), view.category(k)
     if axis is not None and column is not None:
         codes = np.unique(np.rint(axis).clip(0, len(column.levels) - 1).astype(np.intp))
-        return np.array(column.levels, dtype=object)[codes]
+        return np.array([*(column.levels[code] for code in codes), *[None] * view.maps[k].has_missing], dtype=object)
     if axis is not None:
         return axis
     # A map without range has no measure either: without rows, there would be no average to draw.

@@ -40,39 +40,44 @@ def last_step(model: Any) -> LastStep:
     """Look through a pipeline; a ``ValueError`` names a step that makes new columns out of others.
 
     What counts is which names steps give to their columns: those of a scaler or an imputer are the names that went in,
-    some of them where columns are selected.
+    some of them where columns are selected, in another order and with a prefix where a column transformer puts them
+    together.
     """
     if not isinstance(model, Pipeline):
         return LastStep(model, lambda X: X)
     check_is_fitted(model)
-    if len(model.steps) == 1:
+    steps = [(name, step) for name, step in model.steps[:-1] if step is not None and step != "passthrough"]
+    if not steps:
         return LastStep(model[-1], lambda X: X)
-    before = model[:-1]
-    own = getattr(model, "feature_names_in_", None)
-    count = model.n_features_in_
+    for _, step in steps:
+        check_is_fitted(step)
+    own, count = getattr(steps[0][1], "feature_names_in_", None), steps[0][1].n_features_in_
     # Names for the way: those of arrays are made up, and differ from each other.
     given = [f"x{k}" for k in range(count)] if own is None else list(map(str, own))
-    names = list(given)
-    for name, step in before.steps:
-        if step is not None and step != "passthrough":
-            names = _names_after(name, step, names)
-    columns = tuple(map(given.index, names))
+    names, origins = list(given), list(given)
+    for name, step in steps:
+        after = _names_after(name, step, names)
+        origins = [origins[names.index(before)] for before in after.values()]
+        names = list(after)
+    columns = tuple(map(given.index, origins))
     shown = default_names(count) if own is None else given
-    return LastStep(model[-1], before.transform, columns, tuple(shown[k] for k in columns))
+    return LastStep(model[-1], model[:-1].transform, columns, tuple(shown[k] for k in columns))
 
 
-def _names_after(name: str, step: Any, names: Sequence[str]) -> list[str]:
-    """Names of a step's columns, which must be among those that it was given."""
+def _names_after(name: str, step: Any, names: Sequence[str]) -> dict[str, str]:
+    """Names of a step's columns, and those that they had before it: the step may put its own name before them."""
     try:
         after = list(map(str, step.get_feature_names_out(names)))
     except (AttributeError, ValueError) as error:
         raise ValueError(_refusal(name, step, "does not say which columns it makes")) from error
-    new = [column for column in after if column not in set(names)]
+    known = set(names)
+    found = [column if column in known else column.partition("__")[2] for column in after]
+    new = [column for column, before in zip(after, found, strict=True) if before not in known]
     if new:
         raise ValueError(_refusal(name, step, f"makes new columns, such as {new[0]!r}"))
-    if len(set(after)) < len(after):
+    if len(set(found)) < len(found):
         raise ValueError(_refusal(name, step, "makes several columns of one"))
-    return after
+    return dict(zip(after, found, strict=True))
 
 
 def _refusal(name: str, step: Any, what: str) -> str:

@@ -1,9 +1,9 @@
-"""Sobol indices: which features and pairs of features make a polynomial vary.
+"""Sobol indices: which columns and pairs of columns make a score vary.
 
 The method
 ----------
 Rewrite every core in functions that are orthonormal under the measure and start with the constant 1. Then the square of
-a coefficient is the share of the variance that belongs to the set of features whose index is not 0. All indices are
+a coefficient is the share of the variance that belongs to the set of columns whose index is not 0. All indices are
 sums of such squares, contracted along the train: nothing is sampled, and nothing is subtracted.
 """
 
@@ -11,40 +11,60 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.inspection import permutation_importance
 
-from polytrain.explain.measure import make_measure, orthonormal_matrices
-from polytrain.explain.view import read_model
+from polytrain.explain.sites import column_cores, make_column_measure, suffix_products
+from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 
-__all__ = ["FeatureImportances", "SobolIndices", "feature_importances", "sobol_indices"]
+__all__ = [
+    "INDEPENDENCE",
+    "FeatureImportances",
+    "SobolIndices",
+    "feature_importances",
+    "sobol_indices",
+    "table_lines",
+    "train_variance",
+    "variance_shares",
+    "view_indices",
+]
+
+#: What is said wherever shares of a variance are printed.
+INDEPENDENCE = "columns taken as independent, each with its own distribution"
+
+# Columns that are printed.
+_MOST_LINES = 20
 
 
 @dataclass(frozen=True)
 class SobolIndices:
-    """Shares of the variance of each polynomial; the first axis counts the trains.
+    """Shares of the variance of each score; the first axis counts the trains.
+
+    They are about columns of the table: the parts of a date count together, and so do the levels of a category.
 
     Attributes
     ----------
     mean : ndarray of shape (n_trains,)
-        Mean of the polynomial, with a regressor's intercept.
+        Mean of the score, with a regressor's intercept.
     variance : ndarray of shape (n_trains,)
         Its variance; infinite if it exceeds the largest float.
     first : ndarray of shape (n_trains, d)
-        Main effects: share of the variance that one feature makes alone.
+        Main effects: share of the variance that one column makes alone.
     second : ndarray of shape (n_trains, d, d)
         Interactions: share that a pair makes beyond both main effects. Symmetric, with zeros on the diagonal.
     total : ndarray of shape (n_trains, d)
-        Share of everything that a feature takes part in. The sum over the features exceeds 1 if there are interactions.
+        Share of everything that a column takes part in. The sum over the columns exceeds 1 if there are interactions.
     feature_names : tuple of d str
-        Names of the features.
+        Names of the columns.
     train_names : tuple of n_trains str
-        What a high value of each polynomial speaks for.
+        What a high value of each score speaks for.
     deviation : ndarray of shape (n_trains,)
-        Standard deviation of the polynomial, which is finite where its variance may not be.
+        Standard deviation of the score, which is finite where its variance may not be.
     """
 
     mean: NDArray
@@ -58,30 +78,92 @@ class SobolIndices:
 
     @property
     def higher(self) -> NDArray:
-        """Share of the interactions of three and more features, shape (n_trains,)."""
+        """Share of the interactions of three and more columns, shape (n_trains,)."""
         explained = self.first.sum(axis=1) + self.second.sum(axis=(1, 2)) / 2
         return np.where(self.variance > 0, np.maximum(1.0 - explained, 0.0), 0.0)
+
+    def to_frame(self) -> Any:
+        """Return a frame of pandas: a row per train and column, with main effect, share in pairs, and total."""
+        import pandas as pd
+
+        n_trains, d = self.total.shape
+        return pd.DataFrame(
+            {
+                "output": np.repeat(np.array(self.train_names, dtype=object), d),
+                "column": np.tile(np.array(self.feature_names, dtype=object), n_trains),
+                "main": self.first.ravel(),
+                "pairs": self.second.sum(axis=2).ravel(),
+                "total": self.total.ravel(),
+            }
+        )
+
+    def __str__(self) -> str:
+        lines = []
+        for index, name in enumerate(self.train_names):
+            order = np.argsort(-self.total[index], kind="stable")[:_MOST_LINES]
+            columns = [
+                (self.feature_names[k], self.first[index, k], self.second[index, k].sum(), self.total[index, k])
+                for k in order.tolist()
+            ]
+            lines.append(f"{name}: shares of the variance (Sobol indices; {INDEPENDENCE})")
+            lines += table_lines(("column", "main", "pairs", "total"), columns)
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class FeatureImportances:
-    """One number per feature; they sum to 1 unless all polynomials are constant.
+    """One number per column; they sum to 1 unless all scores are constant.
 
     Attributes
     ----------
     importances : ndarray of shape (d,)
-        Importance of each feature.
+        Importance of each column, columns taken as independent.
     feature_names : tuple of d str
-        Names of the features.
+        Names of the columns.
+    permutation : ndarray of shape (d,), or None
+        By how much the model's score on given rows falls if a column is permuted, on average; None without targets.
+        It sees which combinations occur in the rows.
+    permutation_std : ndarray of shape (d,), or None
+        Its standard deviation over the repeats.
     """
 
     importances: NDArray
     feature_names: tuple[str, ...]
+    permutation: NDArray | None = None
+    permutation_std: NDArray | None = None
 
     def ranked(self) -> list[tuple[str, float]]:
-        """Return pairs of name and importance, the most important feature first."""
-        order = np.argsort(-self.importances, kind="stable")
-        return [(self.feature_names[k], float(self.importances[k])) for k in order]
+        """Return pairs of name and importance, the most important column first."""
+        return [(self.feature_names[k], float(self.importances[k])) for k in self._order()]
+
+    def _order(self) -> list[int]:
+        return np.argsort(-self.importances, kind="stable").tolist()
+
+    def to_frame(self) -> Any:
+        """Return a frame of pandas, one row per column, the most important first."""
+        import pandas as pd
+
+        order = self._order()
+        found = {"column": [self.feature_names[k] for k in order], "importance": self.importances[order]}
+        if self.permutation is not None and self.permutation_std is not None:
+            found |= {"permutation": self.permutation[order], "permutation_std": self.permutation_std[order]}
+        return pd.DataFrame(found)
+
+    def __str__(self) -> str:
+        heads, about = ["column", "importance"], f"importances (total Sobol indices; {INDEPENDENCE})"
+        columns: list[tuple[Any, ...]] = list(self.ranked()[:_MOST_LINES])
+        if self.permutation is not None:
+            heads.append("permutation")
+            about += ", beside the loss of score where a column is permuted"
+            columns = [(*line, self.permutation[k]) for line, k in zip(columns, self._order(), strict=False)]
+        return "\n".join([about, *table_lines(heads, columns)])
+
+
+def table_lines(heads: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> list[str]:
+    """Lines of a name and some numbers below each other."""
+    width = max(len(str(line[0])) for line in [heads, *lines])
+    found = [f"  {heads[0]:<{width}}" + "".join(f"{head:>12}" for head in heads[1:])]
+    return found + [f"  {name!s:<{width}}" + "".join(f"{value:12.4f}" for value in values) for name, *values in lines]
 
 
 def sobol_indices(
@@ -93,30 +175,31 @@ def sobol_indices(
 ) -> SobolIndices:
     """Compute Sobol indices of first, second and total order in closed form.
 
-    Features are taken as independent, each distributed as in the rows of ``X`` or as its map says. For a classifier the
+    Columns are taken as independent, each distributed as in the rows of ``X`` or as its map says. For a classifier the
     indices describe its scores (log-odds where it has probabilities), not its probabilities.
 
     Parameters
     ----------
     model : TensorTrainClassifier or TensorTrainRegressor
-        A fitted estimator.
+        A fitted estimator, or a pipeline that ends in one and whose steps before keep columns.
     X : array-like of shape (N, d), optional
-        Rows that give the distribution of every single feature, such as the training rows. Without it, features are
-        distributed as in training; those of polynomials, which know their range only, uniformly on it.
+        Rows that give the distribution of every single column, such as the training rows. Without it, columns are
+        distributed as in training; those of polynomials, which know their range only, uniformly on it. The parts of a
+        date, whose combinations are not known then, are independent.
     sample_weight : array-like of shape (N,), optional
         Weights of the rows of ``X``.
-    feature_names : sequence of d str, optional
-        By default those of the training data, or x1, x2, ...
+    feature_names : sequence of str, optional
+        Names of the features. By default those of the training data, or x1, x2, ...
 
     Returns
     -------
     SobolIndices
-        One entry per train. A constant polynomial has indices 0.
+        One entry per train. A constant score has indices 0.
 
     Notes
     -----
-    Independence is an assumption. If two features always move together, the indices describe what the polynomial would
-    do where they do not.
+    Independence is an assumption. If two columns always move together, the indices describe what the score would do
+    where they do not.
 
     Examples
     --------
@@ -134,42 +217,51 @@ def sobol_indices(
     >>> indices.second[0, 1, 2].round(2)
     np.float64(0.25)
     """
-    view = read_model(model, feature_names)
-    matrices = orthonormal_matrices(view, make_measure(view, X, sample_weight))
-    shares = [
-        _variance_shares(
-            [np.einsum("aib,ij->ajb", core, matrix) for core, matrix in zip(train.cores, matrices, strict=True)]
-        )
-        for train in view.trains
-    ]
+    return view_indices(read_model(model, feature_names), X, sample_weight)
+
+
+def view_indices(view: ModelView, X: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> SobolIndices:
+    """See `sobol_indices`."""
+    measure = make_column_measure(view, X, sample_weight)
+    shares = [variance_shares(column_cores(train, measure)) for train in view.trains]
     mean, deviation, first, second, total = (np.array(part) for part in zip(*shares, strict=True))
     with np.errstate(over="ignore"):
         variance = np.square(deviation)
-    names = view.feature_names, view.train_names
+    names = view.column_names, view.train_names
     return SobolIndices(mean + view.shift, variance, first, second, total, *names, deviation)
 
 
 def feature_importances(
     model: BaseEstimator,
     X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
+    scoring: Any = None,
+    n_repeats: int = 5,
+    random_state: Any = None,
 ) -> FeatureImportances:
-    """Rank the features by how much of the variance they take part in.
+    """Rank the columns by how much of the variance of the scores they take part in.
 
-    The importance of a feature is its total Sobol index, averaged over the trains, so that every class (or pair of
-    classes) counts the same, and divided by the sum over the features.
+    The importance of a column is its total Sobol index, averaged over the trains, so that every class (or pair of
+    classes) counts the same, and divided by the sum over the columns. It takes columns as independent. With targets
+    ``y``, the rows also give permutation importances (scikit-learn's), which see how columns go together.
 
     Parameters
     ----------
     model, X, sample_weight, feature_names
         See `sobol_indices`.
+    y : array-like of shape (N,), optional
+        Targets of the rows of ``X``; rows that the model was not fitted on say more.
+    scoring, n_repeats, random_state
+        How permutations are judged, how many there are of every column, and which; see
+        `sklearn.inspection.permutation_importance`.
 
     Returns
     -------
     FeatureImportances
-        Numbers that sum to 1; all 0 if every polynomial is constant.
+        Numbers that sum to 1; all 0 if every score is constant.
 
     Examples
     --------
@@ -178,27 +270,44 @@ def feature_importances(
     >>> from polytrain.explain import feature_importances
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = TensorTrainClassifier(rank=3, random_state=0).fit(X, y)
-    >>> importances = feature_importances(model, X)
+    >>> importances = feature_importances(model, X, y, random_state=0)
     >>> float(importances.importances.sum().round(6))
     1.0
     >>> [name for name, _ in importances.ranked()[:2]]
     ['petal width (cm)', 'petal length (cm)']
+    >>> importances.permutation.shape
+    (4,)
     """
-    indices = sobol_indices(model, X, sample_weight=sample_weight, feature_names=feature_names)
-    mean = indices.total.mean(axis=0)
+    view = read_model(model, feature_names)
+    if y is not None and X is None:
+        raise ValueError("y are the targets of the rows of X; pass X as well, or leave y out.")
+    measure = make_column_measure(view, X, sample_weight)
+    total = np.array([variance_shares(column_cores(train, measure), pairs=False)[-1] for train in view.trains])
+    mean = total.mean(axis=0)
     whole = mean.sum()
-    return FeatureImportances(mean / whole if whole > 0 else mean, indices.feature_names)
+    importances = mean / whole if whole > 0 else mean
+    if y is None:
+        return FeatureImportances(importances, view.column_names)
+    settings = {"scoring": scoring, "n_repeats": n_repeats, "random_state": random_state}
+    permuted = permutation_importance(model, X, y, sample_weight=sample_weight, **settings)
+    # Steps of a pipeline may have put the columns in another order.
+    order = slice(None) if view.taken is None else list(view.taken)
+    return FeatureImportances(
+        importances, view.column_names, permuted.importances_mean[order], permuted.importances_std[order]
+    )
 
 
-def _variance_shares(cores: list[NDArray]) -> tuple[float, float, NDArray, NDArray, NDArray]:
+def variance_shares(cores: list[NDArray], pairs: bool = True) -> tuple[float, float, NDArray, NDArray, NDArray]:
     """Mean, standard deviation and indices of a train in orthonormal functions, the constant first in every core.
+
+    Without ``pairs``, the shares of these are left at 0.
 
     Shapes: -> scalar, scalar, first (d,), second (d, d), total (d,).
     """
     d = len(cores)
     # Right-orthogonal cores: what lies right of a feature then sums to the identity, and nothing overflows.
     cores, exponent = orthogonalize_cores([core.astype(np.float64, copy=False) for core in cores], 0)
-    constants = _suffix_constants(cores)
+    constants = suffix_products([core[:, 0, :] for core in cores])
     first, total, second = np.zeros(d), np.zeros(d), np.zeros((d, d))
     constant_left, gram = np.ones((1, 1)), np.ones((1, 1))
     open_left = np.zeros((0, 1))  # one row per pair of earlier feature and its function, constant elsewhere
@@ -207,33 +316,26 @@ def _variance_shares(cores: list[NDArray]) -> tuple[float, float, NDArray, NDArr
         varying = core[:, 1:, :]
         first[k] = np.sum((constant_left @ (varying @ constants[k + 1])) ** 2)
         total[k] = np.einsum("ab,aic,bic->", gram, varying, varying)
-        pairs = open_left @ (varying @ constants[k + 1])
-        second[:, k] = np.bincount(owner, np.sum(pairs**2, axis=1), minlength=d)
-        fresh = np.tensordot(constant_left[0], varying, axes=1)
-        open_left = np.concatenate((open_left @ core[:, 0, :], fresh))
-        owner = np.concatenate((owner, np.full(len(fresh), k)))
+        if pairs:
+            ends = open_left @ (varying @ constants[k + 1])
+            second[:, k] = np.bincount(owner, np.sum(ends**2, axis=1), minlength=d)
+            fresh = np.tensordot(constant_left[0], varying, axes=1)
+            open_left = np.concatenate((open_left @ core[:, 0, :], fresh))
+            owner = np.concatenate((owner, np.full(len(fresh), k)))
         constant_left = constant_left @ core[:, 0, :]
         gram = np.einsum("ab,aic,bid->cd", gram, core, core, optimize=True)
     mean = float(constant_left[0, 0])
-    variance = _variance(cores)
+    variance = train_variance(cores)
     scale = 1.0 / variance if variance > 0 else 0.0
     exact_mean = float(scale_exponent(np.asarray(mean), exponent))
     deviation = float(scale_exponent(np.sqrt(variance), exponent))
     return exact_mean, deviation, first * scale, (second + second.T) * scale, total * scale
 
 
-def _suffix_constants(cores: Sequence[NDArray]) -> list[NDArray]:
-    """Column vectors of the cores from k on, all in the constant function: d + 1 arrays (r_k,)."""
-    vectors = [np.ones(1)]
-    for core in reversed(cores):
-        vectors.append(core[:, 0, :] @ vectors[-1])
-    return vectors[::-1]
+def train_variance(cores: Sequence[NDArray]) -> float:
+    """Sum of the squares of all coefficients but the constant: everything that first varies at column k, for each k.
 
-
-def _variance(cores: Sequence[NDArray]) -> float:
-    """Sum of the squares of all coefficients but the constant: everything that first varies at feature k, for each k.
-
-    The cores are right-orthogonal, so what follows feature k sums to the norm of the row vector there.
+    The cores are right-orthogonal, so what follows column k sums to the norm of the row vector there.
     """
     left = np.ones(1)
     variance = 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,12 @@ class TopTerms:
         """Return the sum of these terms, a polynomial in the variables named by ``units``."""
         terms = dict(zip(map(tuple, self.exponents.tolist()), self.coefficients.tolist(), strict=True))
         return Polynomial(terms, n_variables=self.exponents.shape[1])
+
+    def to_frame(self) -> Any:
+        """Return a frame of pandas, one row per term."""
+        import pandas as pd
+
+        return pd.DataFrame({"term": self.names, "coefficient": self.coefficients, "strength": self.strengths})
 
     def __str__(self) -> str:
         proof = "proven" if self.exact else "not proven to be the largest"

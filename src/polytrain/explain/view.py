@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 
-from polytrain.columns import CategoryColumn, Columns
+from polytrain.columns import CategoryColumn, Column, Columns
+from polytrain.columns.scalars import text_of
+from polytrain.explain.pipelines import last_step
 from polytrain.maps import MapList
 from polytrain.models import fitted_model
 from polytrain.tensor import TensorTrain
@@ -26,7 +27,10 @@ class ModelView:
     """The polynomials of a fitted estimator and the names of what is in them.
 
     ``shift`` is what the estimator adds to each train: zeros for classifiers that are not calibrated. ``columns`` says
-    how columns of a table became the features, where these are not the columns themselves.
+    how columns of a table became the features, where these are not the columns themselves. ``groups`` holds the
+    features of every column, which follow each other in the train, and ``level_names`` those of categories, where
+    ``columns`` does not know them. ``prepare`` is what a pipeline does with rows before the estimator, and ``taken``
+    the columns of the pipeline that then are those of the view.
     """
 
     model: Any
@@ -36,11 +40,48 @@ class ModelView:
     feature_names: tuple[str, ...]
     train_names: tuple[str, ...]
     columns: Columns | None = None
+    column_names: tuple[str, ...] = ()
+    groups: tuple[range, ...] = ()
+    level_names: tuple[tuple[str, ...] | None, ...] | None = None
+    prepare: Callable[[Any], Any] | None = None
+    taken: tuple[int, ...] | None = None
 
     @property
     def n_features(self) -> int:
         """Number of features."""
         return len(self.feature_names)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the table."""
+        return len(self.groups)
+
+    def column_index(self, column: int | str) -> int:
+        """Index of a column given by its name or by its index."""
+        if isinstance(column, str):
+            if column not in self.column_names:
+                raise ValueError(f"there is no column {column!r}; the columns are {_listed(self.column_names)}.")
+            return self.column_names.index(column)
+        return _index(column, "column", self.n_columns)
+
+    def column(self, column: int) -> Column | None:
+        """How a column of a frame became features; None for a plain number."""
+        return None if self.columns is None else self.columns.columns[column]
+
+    def levels(self, column: int) -> tuple[str, ...] | None:
+        """Names of the levels of a column whose values are the numbers 0, 1, ... of levels; None for all others."""
+        if self.level_names is not None:
+            return self.level_names[column]
+        kind = self.column(column)
+        return tuple(map(text_of, kind.levels)) if isinstance(kind, CategoryColumn) else None
+
+    def output_index(self, output: int | str) -> int:
+        """Index of a train, given by itself or by what a high value speaks for."""
+        if isinstance(output, str):
+            if output not in self.train_names:
+                raise ValueError(f"there is no output {output!r}; the outputs are {_listed(self.train_names)}.")
+            return self.train_names.index(output)
+        return _index(output, "output", len(self.trains))
 
     def feature_index(self, feature: int | str) -> int:
         """Index of a feature given by its name or by its index."""
@@ -63,7 +104,8 @@ class ModelView:
 
     def rows(self, X: ArrayLike) -> NDArray:
         """Check rows as the estimator does and return their features (N, d), in float64."""
-        return self.model._checked(X).astype(np.float64, copy=False)
+        given = X if self.prepare is None else self.prepare(X)
+        return self.model._checked(given).astype(np.float64, copy=False)
 
     def coordinates(self, X: ArrayLike) -> NDArray:
         """Check rows and place them: coordinates (d, N)."""
@@ -71,16 +113,37 @@ class ModelView:
 
 
 def read_model(model: BaseEstimator, feature_names: Sequence[str] | None = None) -> ModelView:
-    """Read a fitted estimator; ``feature_names`` replaces the names it has learned."""
-    if isinstance(model, Pipeline):
-        raise TypeError(
-            "model is a Pipeline; pass its last step, such as model[-1]. The features of the explanation are then what "
-            "the steps before hand over."
-        )
+    """Read a fitted estimator, or a pipeline that ends in one; ``feature_names`` replaces the names it has learned."""
+    step = last_step(model)
+    model, named = step.model, step.names
     fitted = fitted_model(model, "an explanation")
-    learned = getattr(model, "feature_names_in_", None) if fitted.columns is None else fitted.columns.feature_names
+    columns = fitted.columns
+    if named is None and columns is None:
+        named = getattr(model, "feature_names_in_", None)
+    groups = _groups(fitted.n_features, columns)
+    learned = named if columns is None else columns.feature_names
+    if columns is not None and named is not None:
+        learned = tuple(
+            named[k] if len(group) == 1 else columns.feature_names[feature]
+            for k, group in enumerate(groups)
+            for feature in group
+        )
     names = _feature_names(fitted.n_features, learned, feature_names)
-    return ModelView(model, fitted.trains, fitted.maps, fitted.shift, names, fitted.train_names, fitted.columns)
+    column_names = tuple(
+        names[group[0]] if len(group) == 1 or columns is None else (named[k] if named else columns.columns[k].name)
+        for k, group in enumerate(groups)
+    )
+    prepare = None if step.columns is None else step.prepare  # nothing to do
+    parts = fitted.trains, fitted.maps, fitted.shift, names, fitted.train_names, columns
+    return ModelView(model, *parts, column_names, groups, prepare=prepare, taken=step.columns)
+
+
+def _groups(n_features: int, columns: Columns | None) -> tuple[range, ...]:
+    """Features of every column, which follow each other."""
+    if columns is None:
+        return tuple(range(k, k + 1) for k in range(n_features))
+    ends = np.cumsum(np.bincount(columns.sources, minlength=len(columns.columns))).tolist()
+    return tuple(range(start, end) for start, end in zip([0, *ends], ends, strict=False))
 
 
 def _feature_names(n_features: int, learned: Any, given: Sequence[str] | None) -> tuple[str, ...]:

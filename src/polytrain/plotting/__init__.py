@@ -6,6 +6,7 @@ display; ``ax_`` and ``figure_`` say where it is drawn. Needs matplotlib, the ex
 
 from polytrain.plotting._style import COLOURS, MARKERS
 from polytrain.plotting.decisions import DecisionBoundaryDisplay, MisreadDigitsDisplay
+from polytrain.plotting.effects import EffectsDisplay, ImportancesDisplay, draw_main_effect, draw_pair_effect
 from polytrain.plotting.explanations import InteractionDisplay, PartialDependenceDisplay, TermStrengthDisplay
 from polytrain.plotting.local import LocalExplanationDisplay
 from polytrain.plotting.training import ConvergenceDisplay, RankDisplay
@@ -15,10 +16,14 @@ __all__ = [
     "MARKERS",
     "ConvergenceDisplay",
     "DecisionBoundaryDisplay",
+    "EffectsDisplay",
+    "ImportancesDisplay",
     "InteractionDisplay",
     "LocalExplanationDisplay",
     "MisreadDigitsDisplay",
     "PartialDependenceDisplay",
     "RankDisplay",
     "TermStrengthDisplay",
+    "draw_main_effect",
+    "draw_pair_effect",
 ]

@@ -214,7 +214,10 @@ class InteractionDisplay:
                 self.ax_.text(column, row, f"{percent[row, column]:.1f}", ha="center", va="center", color=colour,
                               fontsize="small")  # fmt: skip
         self.figure_.colorbar(
-            self.im_, ax=self.ax_, label="share of the variance (%)\ndiagonal: alone, beside it: pairs", shrink=0.85
+            self.im_,
+            ax=self.ax_,
+            label="share of the variance (%), columns independent\ndiagonal: alone, beside it: pairs",
+            shrink=0.85,
         )
         self.ax_.set_title(self.title, fontsize="medium")
         return self
@@ -293,14 +296,15 @@ class PartialDependenceDisplay:
         ticks = None
         if X is not None:
             rows = view.rows(X)
-            ticks = [_deciles(rows[:, k]) if view.category(k) is None else np.zeros(0) for k in dependence.features]
+            chosen = dependence.features if len(dependence.features) == len(dependence.names) else ()  # else a date
+            ticks = [_deciles(rows[:, k]) if view.category(k) is None else np.zeros(0) for k in chosen]
         return cls(dependence, train, ticks).plot(ax)
 
     def plot(self, ax: Any = None) -> PartialDependenceDisplay:
         """Draw into ``ax``, or into a new figure, and return the display."""
         self.figure_, self.ax_ = begin_plot(ax)
         self.ax_.set_xlabel(self.dependence.names[0])
-        if len(self.dependence.features) == 1:
+        if len(self.dependence.names) == 1:
             self._plot_lines()
         else:
             self._plot_contours()
@@ -337,7 +341,7 @@ class PartialDependenceDisplay:
         for name, axis in zip("xy", self.dependence.grid, strict=False):
             places.append(np.arange(len(axis)) if axis.dtype == object else axis)
             if axis.dtype == object:
-                names = shorten([str(level) for level in axis])
+                names = shorten(["missing" if level is None else str(level) for level in axis])
                 rotated = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if name == "x" else {}
                 getattr(self.ax_, f"set_{name}ticks")(places[-1], names, **rotated)
         return places

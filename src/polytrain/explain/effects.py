@@ -1,0 +1,473 @@
+"""A score as a sum of effects: its mean, a function of each column, functions of pairs, and the rest.
+
+The method
+----------
+Columns being independent, every score is in one way only a sum of functions of sets of columns, each with mean 0 over
+each of its columns (functional ANOVA). The function of one column is the mean of the score over all others, minus the
+mean; that of a pair is the mean over all others, minus the functions of both and the mean. Means of a train are
+products of the means of its cores, so all of this is exact. The functions are not correlated, and the variance is the
+sum of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from polytrain.checks import check_mass
+from polytrain.explain.axes import ColumnAxis, column_axis
+from polytrain.explain.measure import row_weights
+from polytrain.explain.pairs import search_pairs
+from polytrain.explain.sensitivity import INDEPENDENCE, table_lines, train_variance, variance_shares
+from polytrain.explain.sites import Sites, column_cores, make_column_measure, open_sites
+from polytrain.explain.view import ModelView, read_model
+from polytrain.tensor.checks import check_positive_integer
+from polytrain.tensor.decompose import orthogonalize_cores
+
+__all__ = ["Effects", "MainEffect", "PairEffect", "RowEffects", "effects", "view_effects"]
+
+# Pairs with less than this share of the variance are rounding.
+_LEAST_SHARE = 1e-20
+# Lines that are printed of every list.
+_MOST_LINES = 15
+
+
+@dataclass(frozen=True, eq=False)
+class MainEffect:
+    """What one column adds to a score on its own.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    kind : {"number", "category", "date"}
+        What it holds.
+    grid : ndarray of shape (Q,)
+        Numbers, names of levels (objects) or dates.
+    values : ndarray of shape (Q,)
+        The effect there, in units of the score; its mean over the column is 0.
+    parts : ndarray of shape (Q,)
+        Part of the rows that has each value, or one next to it.
+    counts : ndarray of shape (Q,), or None
+        Rows with each value, or their weights; None without rows.
+    missing : float or None
+        The effect of a missing value, where the column has any.
+    missing_part : float
+        Part of the rows whose value is missing.
+    missing_count : float or None
+        How many that are.
+    share : float
+        Share of the variance of the score that the column makes alone.
+    total : float
+        Share of all that the column takes part in.
+    """
+
+    name: str
+    kind: str
+    grid: NDArray
+    values: NDArray
+    parts: NDArray
+    counts: NDArray | None
+    missing: float | None
+    missing_part: float
+    missing_count: float | None
+    share: float
+    total: float
+
+    def to_frame(self) -> Any:
+        """Return a frame of pandas, one row per value; a missing value is the last one, of the kind "missing"."""
+        import pandas as pd
+
+        gap = self.missing is not None
+        found: dict[str, Any] = {
+            "column": self.name,
+            "kind": [self.kind] * len(self.grid) + ["missing"] * gap,
+            "value": [*self.grid.tolist(), *[None] * gap],
+            "effect": np.append(self.values, [self.missing] * gap).astype(float),
+            "part": np.append(self.parts, [self.missing_part] * gap),
+        }
+        if self.counts is not None:
+            found["count"] = np.append(self.counts, [self.missing_count] * gap).astype(float)
+        return pd.DataFrame(found)
+
+    def __str__(self) -> str:
+        lines = [f"{self.name} ({self.kind}): {100 * self.share:.2f} % of the variance alone"]
+        shown = range(len(self.grid))
+        if self.kind != "category" and len(self.grid) > _MOST_LINES:
+            shown = np.unique(np.linspace(0, len(self.grid) - 1, _MOST_LINES).astype(int)).tolist()
+        rows = [(_text(self.grid[k]), self.values[k], self.parts[k]) for k in shown]
+        if self.missing is not None:
+            rows.append(("(missing)", self.missing, self.missing_part))
+        return "\n".join(lines + table_lines(("value", "effect", "part"), rows))
+
+
+@dataclass(frozen=True, eq=False)
+class PairEffect:
+    """What two columns add to a score together, beyond both main effects.
+
+    Attributes
+    ----------
+    names : tuple of two str
+        The columns.
+    kinds : tuple of two str
+        What they hold, see `MainEffect`.
+    grids : tuple of two ndarray
+        Values of both.
+    values : ndarray of shape (len(grids[0]), len(grids[1]))
+        The effect there; its mean over either column is 0.
+    share : float
+        Share of the variance of the score.
+    """
+
+    names: tuple[str, str]
+    kinds: tuple[str, str]
+    grids: tuple[NDArray, NDArray]
+    values: NDArray
+    share: float
+
+    def to_frame(self) -> Any:
+        """Return a frame of pandas: values of the first column down, of the second to the right."""
+        import pandas as pd
+
+        down, right = (pd.Index(grid, name=name) for grid, name in zip(self.grids, self.names, strict=True))
+        return pd.DataFrame(self.values, index=down, columns=right)
+
+    def __str__(self) -> str:
+        largest = np.unravel_index(np.abs(self.values).argmax(), self.values.shape)
+        place = ", ".join(
+            f"{name} = {_text(grid[k])}" for name, grid, k in zip(self.names, self.grids, largest, strict=True)
+        )
+        return (
+            f"{self.names[0]} * {self.names[1]}: {100 * self.share:.2f} % of the variance, "
+            f"{self.values[largest]:+.4g} at {place}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RowEffects:
+    """The effects at given rows; ``mean + main + pairs + rest``, summed over the columns, is the score.
+
+    Attributes
+    ----------
+    mean : float
+    main : ndarray of shape (N, d)
+        Main effects of all columns.
+    pairs : ndarray of shape (N, K)
+        Effects of those pairs that were found.
+    rest : ndarray of shape (N,)
+        All other pairs, and interactions of three and more columns.
+    scores : ndarray of shape (N,)
+        The scores.
+    names : tuple of str
+        Names of columns, then of pairs.
+    """
+
+    mean: float
+    main: NDArray
+    pairs: NDArray
+    rest: NDArray
+    scores: NDArray
+    names: tuple[str, ...]
+
+    def to_frame(self) -> Any:
+        """Return a frame of pandas, one row per row: all terms, the mean first, the rest and the score last."""
+        import pandas as pd
+
+        frame = pd.DataFrame(np.column_stack([self.main, self.pairs]), columns=list(self.names))
+        frame.insert(0, "(mean)", self.mean, allow_duplicates=True)
+        return frame.assign(**{"(rest)": self.rest, "(score)": self.scores})
+
+    def __str__(self) -> str:
+        found = np.abs(np.column_stack([self.main, self.pairs])).mean(axis=0)
+        order = np.argsort(-found, kind="stable")[:_MOST_LINES]
+        lines = [(self.names[k], found[k]) for k in order.tolist()] + [("(rest)", np.abs(self.rest).mean())]
+        about = f"effects at {len(self.rest)} rows around the mean {self.mean:.5g}"
+        return "\n".join([about, *table_lines(("term", "mean size"), lines)])
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """A score as a sum of effects, under independent columns.
+
+    Attributes
+    ----------
+    mean : float
+        Mean of the score.
+    deviation : float
+        Its standard deviation.
+    main : tuple of MainEffect
+        One per column, in the order of the table.
+    pairs : tuple of PairEffect
+        The pairs with the largest shares, largest first.
+    main_share, pair_share, rest_share : float
+        Shares of the variance: of all main effects, of all pairs (those that are not in ``pairs`` included), and of
+        interactions of three and more columns.
+    output : str
+        What a high score speaks for: a class, or "prediction".
+    n_rows : float or None
+        Rows that the distributions are taken from, or their weight; None if they are those of the training.
+    """
+
+    mean: float
+    deviation: float
+    main: tuple[MainEffect, ...]
+    pairs: tuple[PairEffect, ...]
+    main_share: float
+    pair_share: float
+    rest_share: float
+    output: str
+    n_rows: float | None
+    _view: ModelView = field(repr=False)
+    _sites: Sites = field(repr=False)
+    _index: tuple[tuple[int, int], ...] = field(repr=False)
+    _train: int = field(repr=False)
+
+    def __getitem__(self, name: str) -> MainEffect:
+        """Return the main effect of a column, given by its name."""
+        return self.main[self._view.column_index(name)]
+
+    def ranked(self) -> list[MainEffect]:
+        """Return the main effects of the columns, that with the largest total share first."""
+        return sorted(self.main, key=lambda effect: -effect.total)
+
+    def of_rows(self, X: ArrayLike) -> RowEffects:
+        """Split the scores of rows into effects.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, d)
+            Rows as the model takes them.
+
+        Returns
+        -------
+        RowEffects
+            Terms that sum to the score: to ``decision_function``, or to ``predict`` where the link is the identity.
+        """
+        view, sites = self._view, self._sites
+        rows = view.rows(X)
+        coordinates = view.maps.place(rows)
+        functions = [feature_map.values(x) for feature_map, x in zip(view.maps, coordinates, strict=True)]
+        columns = [functions[group.start : group.stop] for group in view.groups]
+        main = np.column_stack([sites.main(column, values) for column, values in enumerate(columns)])
+        pairs = np.zeros((len(rows), len(self._index)))
+        for k, (i, j) in enumerate(self._index):
+            left = sites.left(i, columns[i]) @ sites.between(i, j)
+            pairs[:, k] = sites.scaled(np.sum(left * sites.right(j, columns[j]), axis=1))
+        scores = view.model.model_.scores(rows)[self._train]
+        rest = scores - (self.mean + main.sum(axis=1) + pairs.sum(axis=1))
+        names = (*view.column_names, *(" * ".join(pair.names) for pair in self.pairs))
+        return RowEffects(self.mean, main, pairs, rest, scores, names)
+
+    def to_frame(self) -> Any:
+        """Return a frame of pandas, one row per column and pair: its share of the variance, and the total one."""
+        import pandas as pd
+
+        lines = [(effect.name, "main", effect.share, effect.total) for effect in self.ranked()]
+        lines += [(" * ".join(pair.names), "pair", pair.share, np.nan) for pair in self.pairs]
+        return pd.DataFrame(lines, columns=["term", "order", "share", "total"])
+
+    def __str__(self) -> str:
+        shares = ", ".join(
+            f"{name} {100 * share:.1f} %"
+            for name, share in (
+                ("single columns", self.main_share),
+                ("pairs", self.pair_share),
+                ("three and more", self.rest_share),
+            )
+        )
+        whose = "of the training" if self.n_rows is None else f"of {self.n_rows:g} rows"
+        lines = [
+            f"effects on {self.output!r}: mean {self.mean:.5g}, standard deviation {self.deviation:.5g}",
+            f"shares of the variance: {shares}",
+            f"({INDEPENDENCE}, that {whose})",
+            *table_lines(
+                ("column", "main", "total"), [(e.name, e.share, e.total) for e in self.ranked()[:_MOST_LINES]]
+            ),
+        ]
+        if self.pairs:
+            pairs = [(" * ".join(pair.names), pair.share) for pair in self.pairs[:_MOST_LINES]]
+            lines += table_lines(("pair", "share"), pairs)
+        return "\n".join(lines)
+
+
+def effects(
+    model: BaseEstimator,
+    X: ArrayLike | None = None,
+    *,
+    output: int | str = 0,
+    top_pairs: int = 10,
+    grid_size: int = 100,
+    pair_grid_size: int = 30,
+    sample_weight: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> Effects:
+    """Split a score into its mean, main effects, interactions of pairs and the rest, exactly.
+
+    Columns are taken as independent, each with its own distribution. A column of categories has one value per level, a
+    date one per day, and a missing value is a value of its own.
+
+    Parameters
+    ----------
+    model : TensorTrainClassifier or TensorTrainRegressor
+        A fitted estimator, or a pipeline that ends in one and whose steps before keep columns; values are then those
+        that the last step gets.
+    X : array-like of shape (N, d), optional
+        Rows that give the distribution of every column; see `sobol_indices`. Without it, it is that of the training.
+    output : int or str, default=0
+        Which score: its number, or the class that it speaks for.
+    top_pairs : int, default=10
+        How many pairs, those with the largest shares of the variance among all; they are found without forming all.
+    grid_size, pair_grid_size : int, default=100 and 30
+        Most numbers or dates of a column for main effects, and for pairs.
+    sample_weight : array-like of shape (N,), optional
+        Weights of the rows of ``X``.
+    feature_names : sequence of str, optional
+        Names of the features. By default those of the training data, or x1, x2, ...
+
+    Returns
+    -------
+    Effects
+
+    See Also
+    --------
+    sobol_indices : Shares of all pairs, of all scores.
+    partial_dependence : Means over given rows, whose columns are not independent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polytrain import TensorTrainRegressor
+    >>> from polytrain.explain import effects
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(500, 3))
+    >>> y = X[:, 0] + X[:, 1] * X[:, 2]
+    >>> model = TensorTrainRegressor(basis="power", rank=3, alpha=1e-6, random_state=0).fit(X, y)
+    >>> found = effects(model, top_pairs=1)
+    >>> found.pairs[0].names, round(found.pairs[0].share, 2)
+    (('x2', 'x3'), 0.25)
+    >>> terms = found.of_rows(X)
+    >>> total = terms.mean + terms.main.sum(axis=1) + terms.pairs.sum(axis=1) + terms.rest
+    >>> bool(np.allclose(total, model.predict(X)))
+    True
+    """
+    return view_effects(
+        read_model(model, feature_names),
+        X,
+        output=output,
+        top_pairs=top_pairs,
+        grid_size=grid_size,
+        pair_grid_size=pair_grid_size,
+        sample_weight=sample_weight,
+    )
+
+
+def view_effects(
+    view: ModelView,
+    X: ArrayLike | None = None,
+    *,
+    output: int | str = 0,
+    top_pairs: int = 10,
+    grid_size: int = 100,
+    pair_grid_size: int = 30,
+    sample_weight: ArrayLike | None = None,
+) -> Effects:
+    """See `effects`."""
+    index = view.output_index(output)
+    n_pairs = 0 if top_pairs == 0 else check_positive_integer(top_pairs, "top_pairs")
+    sizes = check_positive_integer(grid_size, "grid_size"), check_positive_integer(pair_grid_size, "pair_grid_size")
+    measure = make_column_measure(view, X, sample_weight)
+    rows = weights = n_rows = None
+    if X is not None:
+        rows = view.rows(X)
+        weights = row_weights(sample_weight, len(rows))
+        n_rows = check_mass(sample_weight, len(rows))
+    train = view.trains[index]
+    cores = column_cores(train, measure)
+    _, deviation, first, _, total = variance_shares(cores, pairs=False)
+    gauge, _ = orthogonalize_cores(cores, 0)
+    found = search_pairs(gauge, n_pairs)
+    variance = train_variance(gauge)
+    scale = 1.0 / variance if variance > 0 else 0.0
+    shares = found.variances * scale
+    kept = [pair for pair, share in zip(found.pairs, shares.tolist(), strict=True) if share > _LEAST_SHARE]
+    pair_share = found.whole * scale
+
+    sites = open_sites(train, measure)
+    axes = [column_axis(view, column, sizes[0], rows, weights) for column in range(view.n_columns)]
+    main = tuple(
+        _main_effect(view, sites, column, axis, n_rows, float(first[column]), float(total[column]))
+        for column, axis in enumerate(axes)
+    )
+    small = {column: column_axis(view, column, sizes[1], rows, weights) for pair in kept for column in pair}
+    pairs = tuple(
+        _pair_effect(view, sites, pair, (small[pair[0]], small[pair[1]]), share)
+        for pair, share in zip(kept, shares.tolist(), strict=False)
+    )
+    main_share = float(first.sum())
+    rest = max(1.0 - main_share - pair_share, 0.0) if variance > 0 else 0.0
+    return Effects(
+        mean=sites.mean + float(view.shift[index]),
+        deviation=deviation,
+        main=main,
+        pairs=pairs,
+        main_share=main_share,
+        pair_share=pair_share,
+        rest_share=rest,
+        output=view.train_names[index],
+        n_rows=n_rows,
+        _view=view,
+        _sites=sites,
+        _index=tuple(kept),
+        _train=index,
+    )
+
+
+def _functions(view: ModelView, column: int, features: Sequence[NDArray]) -> list[NDArray]:
+    """Functions (n_k, Q) of the features of a column at their numbers (Q,)."""
+    maps = [view.maps[k] for k in view.groups[column]]
+    return [m.values(m.place(np.asarray(x, dtype=np.float64))) for m, x in zip(maps, features, strict=True)]
+
+
+def _main_effect(
+    view: ModelView, sites: Sites, column: int, axis: ColumnAxis, n_rows: float | None, share: float, total: float
+) -> MainEffect:
+    values = sites.main(column, _functions(view, column, axis.features))
+    missing = None
+    if axis.missing is not None:
+        missing = float(sites.main(column, _functions(view, column, [np.array([x]) for x in axis.missing]))[0])
+    return MainEffect(
+        name=view.column_names[column],
+        kind=axis.kind,
+        grid=axis.grid,
+        values=values,
+        parts=axis.parts,
+        counts=None if n_rows is None else _counts(axis.parts, n_rows),
+        missing=missing,
+        missing_part=axis.missing_part,
+        missing_count=None if n_rows is None else float(_counts(np.array(axis.missing_part), n_rows)),
+        share=share,
+        total=total,
+    )
+
+
+def _counts(parts: NDArray, n_rows: float) -> NDArray:
+    """Rows that make these parts, or their weights, without what rounding has left beside whole rows."""
+    return np.round(parts * n_rows, 6)
+
+
+def _pair_effect(
+    view: ModelView, sites: Sites, pair: tuple[int, int], axes: tuple[ColumnAxis, ColumnAxis], share: float
+) -> PairEffect:
+    i, j = pair
+    left = sites.left(i, _functions(view, i, axes[0].features)) @ sites.between(i, j)
+    values = sites.scaled(left @ sites.right(j, _functions(view, j, axes[1].features)).T)
+    names = view.column_names[i], view.column_names[j]
+    return PairEffect(names, (axes[0].kind, axes[1].kind), (axes[0].grid, axes[1].grid), values, share)
+
+
+def _text(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)

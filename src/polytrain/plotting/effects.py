@@ -1,0 +1,341 @@
+"""Pictures of importances and effects: a curve per number, bars per level, a map per pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from polytrain.explain import Effects, FeatureImportances, MainEffect, PairEffect, effects, feature_importances
+from polytrain.explain.sensitivity import INDEPENDENCE
+from polytrain.plotting._style import COLOURS, shorten
+from polytrain.tensor.checks import check_positive_integer
+
+__all__ = ["EffectsDisplay", "ImportancesDisplay", "draw_main_effect", "draw_pair_effect"]
+
+# Levels that have a bar, the most common ones; more would be too thin to read.
+_MOST_BARS = 12
+_MOST_DENSITY_BARS = 40
+# Part of the height that the distribution of a number takes below its curve.
+_DENSITY_HEIGHT = 0.22
+# Steps of a map, from brown over white to violet: colour-blind readers tell them apart, and 0 is white.
+_SIGNED = "PuOr_r"
+
+
+class ImportancesDisplay:
+    """Importances of columns as bars, beside those by permutation where targets were given.
+
+    Parameters
+    ----------
+    importances : FeatureImportances
+        What `polytrain.explain.feature_importances` has found.
+    max_columns : int, default=15
+        How many columns to show, the most important first.
+
+    Attributes
+    ----------
+    axes_, figure_
+        Where `plot` has drawn: one axes, or two with permutations.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from polytrain import TensorTrainClassifier
+    >>> from polytrain.plotting import ImportancesDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TensorTrainClassifier(random_state=0).fit(X, y)
+    >>> display = ImportancesDisplay.from_estimator(model, X, y, random_state=0, axes=Figure().subplots(1, 2))
+    >>> len(display.axes_)
+    2
+    """
+
+    def __init__(self, importances: FeatureImportances, max_columns: int = 15) -> None:
+        self.importances = importances
+        self.max_columns = max_columns
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        max_columns: int = 15,
+        scoring: Any = None,
+        n_repeats: int = 5,
+        random_state: Any = None,
+        feature_names: Sequence[str] | None = None,
+        axes: Any = None,
+    ) -> ImportancesDisplay:
+        """Compute the importances of a fitted estimator and draw them.
+
+        Parameters
+        ----------
+        estimator : TensorTrainClassifier or TensorTrainRegressor
+            A fitted estimator, or a pipeline that ends in one.
+        X, y, scoring, n_repeats, random_state, feature_names
+            See `polytrain.explain.feature_importances`.
+        max_columns : int, default=15
+            How many columns to show, the most important first.
+        axes : sequence of matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ImportancesDisplay
+        """
+        settings = {"scoring": scoring, "n_repeats": n_repeats, "random_state": random_state}
+        found = feature_importances(estimator, X, y, feature_names=feature_names, **settings)
+        return cls(found, check_positive_integer(max_columns, "max_columns")).plot(axes)
+
+    def plot(self, axes: Any = None) -> ImportancesDisplay:
+        """Draw into the given axes, or into a new figure, and return the display."""
+        found = self.importances
+        order = np.argsort(-found.importances, kind="stable")[: self.max_columns]
+        label = "share of the variance, columns independent"
+        parts: list[tuple[NDArray, NDArray | None, str]] = [(found.importances, None, label)]
+        if found.permutation is not None:
+            parts.append((found.permutation, found.permutation_std, "loss of score if permuted"))
+        self.figure_, self.axes_ = _begin_plots(axes, len(parts))
+        places = np.arange(len(order))
+        for index, (ax, (values, errors, label)) in enumerate(zip(self.axes_, parts, strict=True)):
+            deviations = None if errors is None else errors[order]
+            ax.barh(places, values[order], xerr=deviations, color=COLOURS[index], hatch=("", "//")[index],
+                    edgecolor="white", ecolor="0.3", height=0.75)  # fmt: skip
+            ax.set_yticks(places, shorten([found.feature_names[k] for k in order]) if index == 0 else [])
+            ax.invert_yaxis()
+            ax.set_xlabel(label, fontsize="small")
+            ax.tick_params(labelsize="small")
+            ax.spines[["top", "right"]].set_visible(False)
+        return self
+
+
+class EffectsDisplay:
+    """Effects of the most important columns, and of the strongest pairs, side by side.
+
+    A number has a curve, with the distribution of the column below it, and a mark for missing values; a category has
+    a bar per level, with its count, and one for missing values; a pair has a map.
+
+    Parameters
+    ----------
+    effects : Effects
+        What `polytrain.explain.effects` has found.
+    columns : sequence of str, optional
+        The columns to draw; by default the six with the largest total share.
+    n_pairs : int, default=2
+        How many of the pairs to draw, the strongest first.
+
+    Attributes
+    ----------
+    axes_, figure_
+        Where `plot` has drawn: one axes per column and pair.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from polytrain import TensorTrainClassifier
+    >>> from polytrain.plotting import EffectsDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TensorTrainClassifier(random_state=0).fit(X, y)
+    >>> display = EffectsDisplay.from_estimator(model, X, n_pairs=1, axes=Figure().subplots(1, 5))
+    >>> len(display.axes_)
+    5
+    """
+
+    def __init__(self, effects: Effects, columns: Sequence[str] | None = None, n_pairs: int = 2) -> None:
+        self.effects = effects
+        self.columns = columns
+        self.n_pairs = n_pairs
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: ArrayLike | None = None,
+        *,
+        output: int | str = 0,
+        columns: Sequence[str] | None = None,
+        n_columns: int = 6,
+        n_pairs: int = 2,
+        feature_names: Sequence[str] | None = None,
+        axes: Any = None,
+    ) -> EffectsDisplay:
+        """Compute the effects of a fitted estimator and draw them.
+
+        Parameters
+        ----------
+        estimator : TensorTrainClassifier or TensorTrainRegressor
+            A fitted estimator, or a pipeline that ends in one.
+        X, output, feature_names
+            See `polytrain.explain.effects`.
+        columns : sequence of str, optional
+            The columns to draw; by default the ``n_columns`` with the largest total share.
+        n_columns, n_pairs : int, default=6 and 2
+            How many columns and pairs.
+        axes : sequence of matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        EffectsDisplay
+        """
+        found = effects(estimator, X, output=output, top_pairs=n_pairs, feature_names=feature_names)
+        if columns is None:
+            count = check_positive_integer(n_columns, "n_columns")
+            columns = [effect.name for effect in found.ranked()[:count]]
+        return cls(found, columns, n_pairs).plot(axes)
+
+    def plot(self, axes: Any = None) -> EffectsDisplay:
+        """Draw into the given axes, or into a new figure, and return the display."""
+        found = self.effects
+        names = [effect.name for effect in found.ranked()[:6]] if self.columns is None else self.columns
+        shown = [found[name] for name in names]
+        pairs = found.pairs[: self.n_pairs]
+        self.figure_, self.axes_ = _begin_plots(axes, len(shown) + len(pairs))
+        for ax, effect in zip(self.axes_, shown, strict=False):
+            draw_main_effect(ax, effect)
+        for ax, pair in zip(self.axes_[len(shown) :], pairs, strict=False):
+            draw_pair_effect(ax, pair)
+        self.axes_[0].set_ylabel(f"effect on {found.output!r}" if found.output != "prediction" else "effect")
+        if axes is None:
+            self.figure_.supxlabel(f"shares of the variance; {INDEPENDENCE}", fontsize="small", color="0.3")
+        return self
+
+
+def _begin_plots(axes: Any, count: int) -> tuple[Any, list[Any]]:
+    """Figure and as many axes as there are pictures."""
+    if axes is not None:
+        given = list(np.ravel(np.asarray(axes, dtype=object)))
+        if len(given) < count:
+            raise ValueError(f"axes must be at least {count}, one per picture, got {len(given)}.")
+        return given[0].figure, given[:count]
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib; install it with pip install 'polytrain[plot]'.") from error
+    across = min(count, 4)
+    down = -(-count // across)
+    figure, grid = plt.subplots(down, across, figsize=(3.4 * across, 3.1 * down), layout="constrained", squeeze=False)
+    for ax in grid.ravel()[count:]:
+        ax.set_visible(False)
+    return figure, list(grid.ravel()[:count])
+
+
+def draw_main_effect(ax: Any, effect: MainEffect) -> None:
+    """Draw the main effect of a column: a curve, or bars.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Where to draw.
+    effect : MainEffect
+        One of ``effects(...).main``.
+    """
+    shares = f"{100 * effect.share:.1f} % alone, {100 * effect.total:.1f} % in all"
+    ax.set_title(f"{shorten([effect.name])[0]}: {shares}", fontsize="small")
+    (_draw_bars if effect.kind == "category" else _draw_curve)(ax, effect)
+    ax.tick_params(labelsize="small")
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_curve(ax: Any, effect: MainEffect) -> None:
+    grid, values = effect.grid, effect.values
+    places = grid.astype("datetime64[s]").astype(float) if effect.kind == "date" else grid
+    ends = _bar_ends(places)
+    heights, _ = np.histogram(places, bins=ends, weights=effect.parts)
+    if effect.kind == "date":
+        ends = ends.astype("datetime64[s]")
+    below = ax.inset_axes((0, 0, 1, _DENSITY_HEIGHT), sharex=ax)
+    below.stairs(heights, ends, fill=True, color="0.85")
+    below.axis("off")
+    below.set_ylim(0, max(heights.max(), 1e-12))
+    ax.axhline(0.0, color="0.7", linewidth=0.8)
+    if len(grid) <= 10:
+        ax.plot(grid, values, color=COLOURS[0], marker="o", markersize=4, linewidth=1.2)
+    else:
+        ax.plot(grid, values, color=COLOURS[0], linewidth=2)
+    low, high = values.min(), values.max()
+    if effect.missing is not None:
+        low, high = min(low, effect.missing), max(high, effect.missing)
+        ax.plot([1.0], [effect.missing], marker="D", color=COLOURS[1], clip_on=False,
+                transform=ax.get_yaxis_transform())  # fmt: skip
+        ax.annotate(f"missing ({_amount(effect.missing_part, effect.missing_count)})", (1.0, effect.missing),
+                    xycoords=ax.get_yaxis_transform(), xytext=(-7, 0), textcoords="offset points", ha="right",
+                    va="center", fontsize="x-small", color=COLOURS[1])  # fmt: skip
+    height = max(high - low, 1e-12)
+    # Room below the curve for the distribution.
+    ax.set_ylim(low - height * (_DENSITY_HEIGHT + 0.05) / (0.95 - _DENSITY_HEIGHT), high + 0.08 * height)
+    if effect.kind == "date":
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator(minticks=2, maxticks=5)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+
+
+def _bar_ends(places: NDArray) -> NDArray:
+    """Ends of bars of equal width, although values may be next to each other or far apart."""
+    steps = np.diff(places)
+    if len(places) > 1 and steps.max() <= 1.01 * steps.min():  # as many values in every bar
+        size = -(-len(places) // _MOST_DENSITY_BARS)
+        return places[0] - steps[0] / 2 + steps[0] * size * np.arange(-(-len(places) // size) + 1)
+    return np.linspace(places[0], places[-1] if len(places) > 1 else places[0] + 1.0, _MOST_DENSITY_BARS + 1)
+
+
+def _draw_bars(ax: Any, effect: MainEffect) -> None:
+    common = np.sort(np.argsort(-effect.parts, kind="stable")[:_MOST_BARS])
+    order = common[np.argsort(-effect.values[common], kind="stable")].tolist()
+    counts = [None] * len(effect.grid) if effect.counts is None else effect.counts.tolist()
+    names = shorten([str(effect.grid[k]) for k in order], 18)
+    bars = [
+        (f"{name} ({_amount(effect.parts[k], counts[k])})", effect.values[k], COLOURS[0], "")
+        for name, k in zip(names, order, strict=True)
+    ]
+    if effect.missing is not None:
+        label = f"missing ({_amount(effect.missing_part, effect.missing_count)})"
+        bars.append((label, effect.missing, COLOURS[1], "//"))
+    places = np.arange(len(bars))
+    for place, (_, value, colour, hatch) in zip(places, bars, strict=True):
+        ax.barh(place, value, color=colour, hatch=hatch, edgecolor="white", height=0.75)
+    ax.axvline(0.0, color="0.7", linewidth=0.8)
+    ax.set_yticks(places, [label for label, *_ in bars])
+    ax.invert_yaxis()
+    left_out = len(effect.grid) - len(order)
+    ax.set_xlabel("effect" + (f"; {left_out} rarer levels left out" if left_out else ""), fontsize="small")
+
+
+def draw_pair_effect(ax: Any, pair: PairEffect) -> None:
+    """Draw the effect of a pair as a map.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Where to draw.
+    pair : PairEffect
+        One of ``effects(...).pairs``.
+    """
+    largest = max(float(np.abs(pair.values).max()), 1e-300)
+    places = [_map_places(grid) for grid in pair.grids]
+    mesh = ax.pcolormesh(*places, pair.values.T, cmap=_SIGNED, shading="nearest", vmin=-largest, vmax=largest)
+    for name, grid, place in zip("xy", pair.grids, places, strict=True):
+        if grid.dtype == object:
+            turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if name == "x" else {}
+            getattr(ax, f"set_{name}ticks")(place, shorten([str(level) for level in grid], 14), **turned)
+    ax.set_xlabel(shorten([pair.names[0]])[0], fontsize="small")
+    ax.set_ylabel(shorten([pair.names[1]])[0], fontsize="small")
+    ax.set_title(f"together: {100 * pair.share:.1f} %", fontsize="small")
+    ax.tick_params(labelsize="x-small")
+    ax.figure.colorbar(mesh, ax=ax)
+
+
+def _map_places(grid: NDArray) -> NDArray:
+    return np.arange(len(grid)) if grid.dtype == object else grid
+
+
+def _amount(part: float, count: float | None) -> str:
+    return f"{100 * part:.1f} %" if count is None else f"{count:,.6g}"
