@@ -10,14 +10,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from polytrain import palette
 from polytrain.experiments.paper_tables import LOSS_NAMES, ModelSize
+from polytrain.plotting import clean_axes
 
 __all__ = ["have_matplotlib", "plot_ablation", "plot_convergence", "plot_errors", "widest_slice"]
 
 Row = Mapping[str, Any]
 
-#: Blue and vermilion of Okabe and Ito's palette.
-COLOURS = {"squared": "#0072B2", "logistic": "#D55E00"}
+COLOURS = {"squared": palette.COLOURS[0], "logistic": palette.COLOURS[1]}
 MARKERS = {"squared": "o", "logistic": "s"}
 AXES = {"d": "number of features d", "degree": "degree in each feature", "rank": "largest rank"}
 # The circles are larger than the squares drawn over them, so that equal figures show both.
@@ -45,7 +46,7 @@ def _subplots(n_rows: int, n_columns: int, width: float, height: float, **option
     for ax in axes.flat:
         ax.grid(True, which="major", color="0.9")
         ax.set_axisbelow(True)
-        ax.spines[["top", "right"]].set_visible(False)
+        clean_axes(ax)
     return figure, axes
 
 

@@ -4,7 +4,7 @@ Every display has ``from_estimator``, which computes and draws, and ``plot``, wh
 display; ``ax_`` and ``figure_`` say where it is drawn. Needs matplotlib, the extra ``plot``.
 """
 
-from polytrain.plotting._style import COLOURS, MARKERS
+from polytrain.plotting._style import COLOURS, MARKERS, clean_axes
 from polytrain.plotting.decisions import DecisionBoundaryDisplay, MisreadDigitsDisplay
 from polytrain.plotting.explanations import InteractionDisplay, PartialDependenceDisplay, TermStrengthDisplay
 from polytrain.plotting.training import ConvergenceDisplay, RankDisplay
@@ -19,4 +19,5 @@ __all__ = [
     "PartialDependenceDisplay",
     "RankDisplay",
     "TermStrengthDisplay",
+    "clean_axes",
 ]

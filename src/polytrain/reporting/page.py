@@ -2,75 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
 
-__all__ = ["cards", "details", "make_page", "matrix", "paragraph", "section", "table"]
+from polytrain.palette import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
+from polytrain.reporting.drawing import N_COLOURS
+
+__all__ = [
+    "cards", "details", "figure", "grid", "make_page", "matrix", "number", "paragraph", "percent", "section", "table",
+]  # fmt: skip
 
 # The browser itself is told to load nothing and to run nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
-_STYLE = """
-:root { color-scheme: light dark;
-  --paper: #fff; --ink: #1c1e21; --muted: #5b6168; --rule: #d5d9de; --panel: #f4f6f8;
-  --series0: #0072b2; --series1: #c04f00; --series2: #00805e; --series3: #a8497f; --series4: #5a5fc7;
-  --series5: #8a6a00;
-  --heat: 0, 114, 178; }
-@media (prefers-color-scheme: dark) { :root { --paper: #14171a; --ink: #e8eaed; --muted: #a3abb3; --rule: #3a4047;
-  --panel: #1f2429; --series0: #56b4e9; --series1: #f0a04b; --series2: #3fc79a; --series3: #e08fc0; --series4: #a3a8ff;
-  --series5: #e0c04a; --heat: 86, 180, 233; } }
+
+def _variables(paper: Mapping[str, str], colours: Sequence[str]) -> str:
+    """CSS variables of a colour scheme."""
+    heat = ", ".join(str(int(colours[0][start : start + 2], 16)) for start in (1, 3, 5))
+    series = {f"series{k}": colour for k, colour in enumerate(colours[:N_COLOURS])}
+    return "".join(f"--{name}: {value}; " for name, value in {**paper, **series, "heat": heat}.items())
+
+
+_STYLE = (
+    f":root {{ color-scheme: light dark; {_variables(PAPER, COLOURS)}}}\n"
+    f"@media (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK_PAPER, DARK_COLOURS)}}} }}"
+    """
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1rem; max-width: 62rem; background: var(--paper); color: var(--ink);
+body { margin: 0 auto; padding: 1rem clamp(1rem, 3vw, 2.5rem); max-width: 92rem; background: var(--paper);
+  color: var(--ink);
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-h1 { font-size: 1.6rem; line-height: 1.2; margin: 0.5rem 0; overflow-wrap: anywhere; }
-h2 { font-size: 1.2rem; margin: 2.2rem 0 0.5rem; padding-top: 0.6rem; border-top: 1px solid var(--rule); }
-h3 { font-size: 1rem; margin: 1.2rem 0 0.4rem; }
-p { margin: 0.4rem 0; max-width: 44rem; }
-.note, footer { color: var(--muted); font-size: 0.9rem; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 0.5rem 0; overflow-wrap: anywhere; }
+h2 { font-size: 1.3rem; margin: 2.4rem 0 0.5rem; padding-top: 0.7rem; border-top: 1px solid var(--rule); }
+h3 { font-size: 1.05rem; margin: 1.4rem 0 0.4rem; overflow-wrap: anywhere; }
+p { margin: 0.4rem 0; max-width: 50rem; overflow-wrap: anywhere; }
+.lead { font-size: 1.15rem; } .note, footer { color: var(--muted); font-size: 0.9rem; }
+nav ul { display: flex; flex-wrap: wrap; gap: 0.2rem 1.2rem; list-style: none; margin: 0.8rem 0; padding: 0; }
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: 0.6rem;
   margin: 1rem 0; padding: 0; }
 .cards div { background: var(--panel); border-radius: 8px; padding: 0.6rem 0.8rem; }
 .cards dt { color: var(--muted); font-size: 0.85rem; }
 .cards dd { margin: 0; font-size: 1.3rem; font-weight: 600; overflow-wrap: anywhere; }
-.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 0 2rem;
-  align-items: start; }
-.pair > * { min-width: 0; }
+.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 21rem), 1fr)); gap: 1rem 1.6rem;
+  align-items: start; margin: 0.8rem 0; }
+.grid > * { min-width: 0; margin: 0; }
+.wide { grid-column: 1 / -1; }
+figcaption { font-weight: 600; overflow-wrap: anywhere; } figcaption span { color: var(--muted); font-weight: 400; }
 .scroll { overflow-x: auto; margin: 0.5rem 0; }
 table { border-collapse: collapse; font-size: 0.92rem; }
-th, td { text-align: left; padding: 0.25rem 0.7rem 0.25rem 0; border-bottom: 1px solid var(--rule);
+th, td { text-align: left; padding: 0.25rem 0.9rem 0.25rem 0; border-bottom: 1px solid var(--rule);
   vertical-align: top; }
 th { font-weight: 600; } thead th { color: var(--muted); font-weight: 500; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .matrix td, .matrix th { padding: 0.35rem 0.6rem; } .matrix .number { min-width: 3.2rem; }
 .matrix thead .number { white-space: normal; overflow-wrap: anywhere; min-width: 4rem; }
 caption { text-align: left; color: var(--muted); font-size: 0.88rem; padding-bottom: 0.3rem; }
-svg { display: block; width: 100%; max-width: 460px; height: auto; margin: 0.5rem 0; overflow: visible; }
+svg { display: block; width: 100%; max-width: 480px; height: auto; margin: 0.5rem 0; overflow: visible; }
 svg text { fill: var(--ink); font: 12px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; }
 svg .tick, svg .axis { fill: var(--muted); font-size: 11px; } svg .value { font-variant-numeric: tabular-nums; }
 svg .grid { stroke: var(--rule); fill: none; } svg .reference { stroke: var(--muted); fill: none;
   stroke-dasharray: 4 4; }
-svg .line { stroke: currentColor; stroke-width: 2; fill: none; } svg .thin { stroke-width: 1; opacity: 0.5; }
+svg .line { stroke: currentColor; stroke-width: 2; fill: none; stroke-linejoin: round; }
+svg .thin { stroke-width: 1; opacity: 0.5; }
+svg .dots { stroke: currentColor; stroke-linecap: round; fill: none; }
+svg .band { fill: var(--series0); fill-opacity: 0.18; } svg .density { fill: var(--muted); fill-opacity: 0.3; }
+svg .high { fill: var(--series0); } svg .low { fill: var(--series1); }
 summary { cursor: pointer; padding: 0.3rem 0; color: var(--series0); }
 a { color: var(--series0); } code { overflow-wrap: anywhere; }
 :focus-visible { outline: 2px solid var(--series0); outline-offset: 2px; }
-@media print { body { max-width: none; } .scroll { overflow: visible; } }
+@media print { body { max-width: none; } .scroll { overflow: visible; } figure { break-inside: avoid; } }
 """
+)
 
 
-def make_page(title: str, body: Iterable[str], foot: str) -> str:
-    """Return the whole page. It loads nothing: no script, no font, no picture from elsewhere."""
+def percent(share: float) -> str:
+    """Return a share as per cent."""
+    return f"{100 * share:.2f} %"
+
+
+def number(value: Any) -> str:
+    """Return a number with thin spaces between thousands, or with five digits."""
+    if value is None or value != value:
+        return "-"
+    return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else f"{value:.5g}"
+
+
+def make_page(title: str, top: Sequence[str], sections: Sequence[tuple[str, str]], foot: str) -> str:
+    """Return the whole page, with links to its sections, given by name. It loads nothing: no script, font, picture."""
+    links = "".join(f'<li><a href="#part{k}">{escape(name)}</a></li>' for k, (name, _) in enumerate(sections))
+    body = [
+        f'<section id="part{k}" aria-labelledby="name{k}">\n<h2 id="name{k}">{escape(name)}</h2>\n{content}\n</section>'
+        for k, (name, content) in enumerate(sections)
+    ]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         f'<link rel="icon" href="data:,">\n<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n'
+        f"<header>\n{chr(10).join(top)}\n"
+        f'<nav aria-label="Parts of this page"><ul>{links}</ul></nav>\n</header>\n'
         f"<main>\n{chr(10).join(body)}\n</main>\n<footer><p>{escape(foot)}</p></footer>\n</body>\n</html>\n"
     )
 
 
-def section(title: str, *parts: str) -> str:
-    """Return a section with a heading."""
-    return f"<section>\n<h2>{escape(title)}</h2>\n{chr(10).join(parts)}\n</section>"
+def section(title: str, *parts: str) -> tuple[str, str]:
+    """Return a section: its name and its content."""
+    return title, "\n".join(part for part in parts if part)
+
+
+def heading(title: str) -> str:
+    """Return the heading of a part of a section."""
+    return f"<h3>{escape(title)}</h3>"
 
 
 def paragraph(text: str, kind: str = "") -> str:
@@ -85,6 +127,17 @@ def cards(items: Sequence[tuple[str, str]]) -> str:
         + "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in items)
         + "</dl>"
     )
+
+
+def grid(*parts: str) -> str:
+    """Return parts side by side, as many as the width has room for."""
+    return f'<div class="grid">{chr(10).join(part for part in parts if part)}</div>'
+
+
+def figure(title: str, chart: str, about: str = "", more: str = "") -> str:
+    """Return a picture with its name above, a few words beside that, and something below."""
+    beside = f" <span>{escape(about)}</span>" if about else ""
+    return f"<figure><figcaption>{escape(title)}{beside}</figcaption>{chart}{more}</figure>"
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
