@@ -70,7 +70,7 @@ def build_report(
     sections = [
         answer(counted, scored, found, columns),
         calibration(counted, scored),
-        what_matters(insights, scored.fitted),
+        what_matters(insights, scored),
         three_rows(insights, scored),
         tried(model),
         settings(model, model_facts(model), data_name, counted.n, file_bytes=file_bytes, seconds=seconds),

@@ -45,8 +45,8 @@ def bar_chart(title: str, items: Sequence[tuple[str, float, str]], description: 
             text(WIDTH - 2, y + 12, shown, "end", "value"),
             f'<rect x="{left:.1f}" y="{y + 17}" width="{width:.1f}" height="9" rx="2" fill="{colour}"/></g>',
         ]
-    if low < 0:
-        parts.append(f'<path class="grid" d="M{zero:.1f} 0V{top + row * len(items)}"/>')
+        if low < 0:
+            parts.append(f'<path class="reference" d="M{zero:.1f} {y + 14}v15"/>')
     return picture(top + row * len(items), title, description, parts)
 
 
@@ -88,12 +88,16 @@ def line_chart(
     references: Sequence[Sequence[Point]] = (),
     marked: bool = True,
     joined: bool = True,
+    ringed: Point | None = None,
 ) -> str:
-    """Draw lines with points; more than six look alike and have no names. Not ``joined``, points without lines."""
+    """Draw lines with points; more than six look alike and have no names. Not ``joined``, points without lines.
+
+    ``references`` are dashed lines to compare with, ``ringed`` is a point to look at.
+    """
     points = [point for _, line in series for point in line]
     x, y = limits or (bounds([p[0] for p in points]), bounds([p[1] for p in points]))
     frame = Frame(x, y, _HEIGHT)
-    parts = frame.axes(*names, None if x_ticks is None else [(value, f"{value:g}") for value in x_ticks])
+    parts = frame.axes(*names, x_ticks)
     parts += [frame.reference(*line) for line in references]
     few = len(series) <= N_COLOURS
     for k, (name, line) in enumerate(series):
@@ -102,6 +106,9 @@ def line_chart(
         else:
             parts.append(f'<g style="color:var(--series{k % N_COLOURS})"><title>{escape(name)}</title>')
             parts.append(dots(frame, line, 7) + "</g>")
+    if ringed is not None:
+        across, up = frame.at(*ringed)
+        parts.append(f'<circle class="ring" cx="{across:.1f}" cy="{up:.1f}" r="7"/>')
     if not few or len(series) < 2:
         return picture(_HEIGHT, title, description, parts)
     below, height = legend(frame, [name for name, _ in series], _HEIGHT)
@@ -119,7 +126,7 @@ def scatter_chart(
         x, y = bounds([p[0] for p in points]), bounds([level, *(p[1] for p in points)])
         line = ((x[0], level), (x[1], level))
     frame = Frame(x, y, 300)
-    cloud = f'<g style="color:var(--series0)">{dots(frame, points, 4, 0.45)}</g>'
+    cloud = f'<g style="color:var(--series0)">{dots(frame, points, 4, 0.6)}</g>'
     return picture(300, title, description, [*frame.axes(*names), frame.reference(*line), cloud])
 
 
@@ -140,7 +147,7 @@ def effect_chart(
     heights = [point[1] for _, line in series for point in line] + list(missing)
     heights += [point[1] for line in band or () for point in line]
     low, high = bounds([0.0, *heights], 0.06)
-    x = bounds([point[0] for _, line in series for point in line], 0.0)
+    x = series[0][1][0][0], series[0][1][-1][0]
     frame = Frame(x, (low - 0.22 * (high - low), high), _HEIGHT)
     if missing:
         frame.right -= 44
@@ -177,41 +184,46 @@ def _histogram(frame: Frame, edges: Sequence[float], rows: Sequence[float]) -> l
 def heat_map(
     title: str,
     cells: Sequence[Sequence[float]],
-    ends: tuple[Sequence[tuple[float, str]], Sequence[str] | Point],
+    sides: tuple[Sequence[str] | Point, Sequence[str] | Point],
     names: tuple[str, str],
     description: str,
 ) -> str:
     """Draw a surface: one list of cells for every step across, each from the bottom up.
 
-    ``ends`` has labels of the axis that runs across, at places between 0 and the number of steps, and the range of the
-    axis that points up, or the names of its steps. Two colours tell above from below zero.
+    ``sides`` has for both axes the names of the steps, or the range of the numbers. Two colours tell above from below
+    zero.
     """
-    across, up = len(cells), len(cells[0])
-    x_ticks, side = ends
-    if isinstance(side[0], str):
-        frame = Frame((0.0, across), (-0.5, up - 0.5), 280, [str(name) for name in side])
-        lows = [k - 0.5 for k in range(up + 1)]
-    else:
-        low, high = float(side[0]), float(side[1])
-        frame = Frame((0.0, across), (low, high), 280)
-        lows = [low + (high - low) * k / up for k in range(up + 1)]
+    (x, x_edges, x_names), (y, y_edges, y_names) = (
+        _steps(side, n) for side, n in zip(sides, (len(cells), len(cells[0])), strict=True)
+    )
+    height = 280 if x_names is None else 340
+    frame = Frame(x, y, height, x_names, y_names)
     largest = max((abs(value) for column in cells for value in column), default=0.0) or 1.0
-    parts = []
+    parts = frame.axes(*names, lines=False)
     for i, column in enumerate(cells):
         for j, value in enumerate(column):
-            (x0, y0), (x1, y1) = frame.at(i, lows[j]), frame.at(i + 1, lows[j + 1])
+            (x0, y0), (x1, y1) = frame.at(x_edges[i], y_edges[j]), frame.at(x_edges[i + 1], y_edges[j + 1])
             strength = abs(value) / largest
             if strength >= 0.02:
                 kind = "low" if value < 0 else "high"
+                # A little wider than they are, since the eye sees seams between neighbours.
                 parts.append(
-                    f'<rect class="{kind}" x="{x0:.1f}" y="{y1:.1f}" width="{x1 - x0:.1f}" height="{y0 - y1:.1f}" '
-                    f'fill-opacity="{0.95 * strength:.2f}"/>'
+                    f'<rect class="{kind}" x="{x0:.1f}" y="{y1:.1f}" width="{x1 - x0 + 0.3:.1f}" '
+                    f'height="{y0 - y1 + 0.3:.1f}" fill-opacity="{0.95 * strength:.2f}"/>'
                 )
-    parts = [*frame.axes(*names, x_ticks), *parts]
     scale = [
-        '<rect class="low" x="14" y="284" width="12" height="12"/>',
-        text(31, 294, f"down to {-largest:.3g}"),
-        '<rect class="high" x="189" y="284" width="12" height="12"/>',
-        text(206, 294, f"up to +{largest:.3g}"),
+        f'<rect class="low" x="14" y="{height + 4}" width="12" height="12"/>',
+        text(31, height + 14, f"down to {-largest:.3g}"),
+        f'<rect class="high" x="189" y="{height + 4}" width="12" height="12"/>',
+        text(206, height + 14, f"up to +{largest:.3g}"),
     ]
-    return picture(302, title, description, [*parts, *scale])
+    return picture(height + 22, title, description, [*parts, *scale])
+
+
+def _steps(side: Sequence[str] | Point, n: int) -> tuple[Point, list[float], list[str] | None]:
+    """Range of an axis, edges of its n steps, and their names if they have any."""
+    names = [name for name in side if isinstance(name, str)]
+    if names:
+        return (-0.5, n - 0.5), [k - 0.5 for k in range(n + 1)], names
+    low, high = (float(end) for end in side)
+    return (low, high), [low + (high - low) * k / n for k in range(n + 1)], None

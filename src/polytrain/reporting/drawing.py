@@ -22,6 +22,8 @@ WIDTH = 360
 #: Lines that still differ in colour.
 N_COLOURS = 6
 _RIGHT, _TOP, _BOTTOM = 12, 10, 38
+# Letters of names at an axis, and what they take where they are written upwards, beyond the room for numbers.
+_MOST_LETTERS, _UPWARDS = 14, 76
 # Letters of the page's font are about this wide, in the size of labels.
 _LETTER = 6.5
 _ids = count()
@@ -74,17 +76,25 @@ class Frame:
         What both axes reach over.
     height : float
         Height of the picture.
-    y_names : sequence of str, optional
-        Names in place of the numbers of the axis that points up, at 0, 1, ...
+    x_names, y_names : sequence of str, optional
+        Names in place of the numbers of an axis, at 0, 1, ...; those across are written upwards.
     """
 
-    def __init__(self, x: Point, y: Point, height: float, y_names: Sequence[str] | None = None) -> None:
-        self.x, self.y, self.height = x, y, height
-        self.right, self.top, self.bottom = WIDTH - _RIGHT, _TOP, height - _BOTTOM
+    def __init__(
+        self,
+        x: Point,
+        y: Point,
+        height: float,
+        x_names: Sequence[str] | None = None,
+        y_names: Sequence[str] | None = None,
+    ) -> None:
+        self.x, self.y, self.height, self.x_names = x, y, height, x_names
+        self.right, self.top = WIDTH - _RIGHT, _TOP
+        self.bottom = height - _BOTTOM - (0 if x_names is None else _UPWARDS)
         if y_names is None:
             self.y_labels = [(value, f"{value:g}") for value in ticks(*y)]
         else:
-            self.y_labels = [(float(k), shorten(name, 14)) for k, name in enumerate(y_names)]
+            self.y_labels = [(float(k), shorten(name, _MOST_LETTERS)) for k, name in enumerate(y_names)]
         # Room for the longest number, and for the axis's name beside it.
         self.left = 26 + _LETTER * max((len(label) for _, label in self.y_labels), default=1)
 
@@ -95,26 +105,38 @@ class Frame:
         up = (y - y0) / ((y1 - y0) or 1.0)
         return self.left + across * (self.right - self.left), self.bottom - up * (self.bottom - self.top)
 
-    def axes(self, x_name: str, y_name: str, x_ticks: Sequence[tuple[float, str]] | None = None) -> list[str]:
-        """Draw grid, numbers and names."""
+    def axes(self, x_name: str, y_name: str, x_ticks: Sequence[float] | None = None, lines: bool = True) -> list[str]:
+        """Draw numbers and names, and ``lines`` across at the numbers."""
         parts = []
         for value, label in self.y_labels:
             x, y = self.at(self.x[0], value)
-            parts.append(f'<path class="grid" d="M{x:.1f} {y:.1f}H{self.right}"/>')
+            parts += [f'<path class="grid" d="M{x:.1f} {y:.1f}H{self.right}"/>'] if lines else []
             parts.append(text(x - 5, y + 4, label, "end", "tick"))
-        if x_ticks is None:
-            x_ticks = [(value, f"{value:g}") for value in ticks(*self.x)]
-            longest = max((len(label) for _, label in x_ticks), default=1)
-            # Long numbers need more room than five of them have.
-            if len(x_ticks) * (longest + 1) * _LETTER > self.right - self.left:
-                x_ticks = x_ticks[::2]
-        for value, label in x_ticks:
-            x, y = self.at(value, self.y[0])
-            parts.append(f'<path class="grid" d="M{x:.1f} {y:.1f}v4"/>')
-            parts.append(text(x, y + 16, label, "middle", "tick"))
+        parts += self._names_across() if self.x_names is not None else self._numbers_across(x_ticks)
         parts.append(text((self.left + self.right) / 2, self.height - 5, shorten(x_name, 48), "middle", "axis"))
         turned = f'transform="translate(11 {(self.bottom + self.top) / 2:.1f}) rotate(-90)"'
         parts.append(f'<text class="axis" text-anchor="middle" {turned}>{escape(shorten(y_name, 34))}</text>')
+        return parts
+
+    def _numbers_across(self, x_ticks: Sequence[float] | None) -> list[str]:
+        values = ticks(*self.x) if x_ticks is None else list(x_ticks)
+        longest = max((len(f"{value:g}") for value in values), default=1)
+        # Long numbers need more room than five of them have.
+        if len(values) * (longest + 1) * _LETTER > self.right - self.left:
+            values = values[::2]
+        parts = []
+        for value in values:
+            x, y = self.at(value, self.y[0])
+            parts.append(f'<path class="grid" d="M{x:.1f} {y:.1f}v4"/>')
+            parts.append(text(x, y + 16, f"{value:g}", "middle", "tick"))
+        return parts
+
+    def _names_across(self) -> list[str]:
+        parts = []
+        for k, name in enumerate(self.x_names or ()):
+            x, y = self.at(k, self.y[0])
+            turned = f'transform="translate({x + 4:.1f} {y + 6:.1f}) rotate(-90)"'
+            parts.append(f'<text class="tick" text-anchor="end" {turned}>{escape(shorten(name, _MOST_LETTERS))}</text>')
         return parts
 
     def reference(self, *points: Point) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,9 +20,10 @@ from polytrain.tables import CategoryColumn, TableModel
 
 __all__ = ["Comparison", "ScoredRows", "bootstrap_rmse", "cell_text", "compare", "level_names", "wilson"]
 
-# Rows that the linear model is learned from and judged on: more would change its error by less than its interval.
-_MOST_LINEAR = 5000
+# Rows that the linear model is cross-validated on.
+_MOST_LINEAR = 6000
 _FOLDS = 5
+_MOST_SHUFFLED = 4000
 _N_BOOTSTRAP = 400
 # Two-sided, 95 %.
 _Z = 1.959964
@@ -86,6 +88,25 @@ class ScoredRows:
         others[rows, self.y] = -np.inf
         return numbers[rows, self.y] - others.max(axis=1)
 
+    def shuffled(self, columns: Sequence[str]) -> list[float]:
+        """How much the error rises if a column is shuffled among the rows: wrong labels, or root mean squared error."""
+        some = slice(None, None, -(-len(self.y) // _MOST_SHUFFLED))
+        X, y = self.X[some], self.y[some]
+        order = np.random.default_rng(0).permutation(len(y))
+        places = dict(self.model.preparation.groups)
+        before, rises = self._error(X, y), []
+        for name in columns:
+            mixed = X.copy()
+            mixed[:, places[name]] = X[order, places[name]]
+            rises.append(self._error(mixed, y) - before)
+        return rises
+
+    def _error(self, X: NDArray, y: NDArray) -> float:
+        predicted = self.fitted.predict(X)
+        if self.fitted.classes is not None:
+            return float((predicted != self.fitted.classes[y]).mean())
+        return float(np.sqrt(np.mean(np.square(predicted - y))))
+
 
 def level_names(model: TableModel) -> dict[int, tuple[str, ...]]:
     """Names of the levels of every feature that holds numbers of them."""
@@ -102,7 +123,7 @@ def cell_text(value: float, levels: tuple[str, ...] | None) -> str:
     if np.isnan(value):
         return "missing"
     if levels is None:
-        return f"{value:.5g}"
+        return str(int(value)) if value == int(value) and abs(value) < 1e9 else f"{value:.5g}"
     return levels[int(value)] if 0 <= value < len(levels) else "another"
 
 
@@ -154,15 +175,14 @@ def compare(scored: ScoredRows, train: tuple[NDArray, NDArray] | None = None) ->
     train : (X, y), optional
         What the linear model learns from; without it, it is cross-validated on the rows that it is judged on.
     """
-    step = math.ceil(len(scored.y) / _MOST_LINEAR)
-    X, y = scored.X[::step], scored.y[::step]
+    X, y = scored.X, scored.y
     found = []
     if train is None:
+        step = math.ceil(len(y) / _MOST_LINEAR)
+        X, y = X[::step], y[::step]
         guess, how = _cross_validated(scored.model, X, y), f"cross-validated on {len(y)} of these rows"
     else:
-        step = math.ceil(len(train[1]) / _MOST_LINEAR)
-        rows, targets = train[0][::step], train[1][::step]
-        guess, how = _learned(scored.model, rows, targets, X), f"learned from {len(targets)} training rows"
+        guess, how = _learned(scored.model, *train, X), f"learned from {len(train[1])} training rows"
     if guess is not None:
         name = "logistic regression" if scored.model.is_classifier else "ridge regression"
         found.append(_comparison(scored, f"linear model ({name})", guess, y, how))

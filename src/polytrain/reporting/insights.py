@@ -124,6 +124,7 @@ class Insights:
 
     def __init__(self, model: TableModel, X: NDArray) -> None:
         self.model = model
+        self._all = X
         self.X = X[:: -(-len(X) // _MOST_ROWS)]
         self._view: ModelView = read_model(model.estimator, model.preparation.feature_names)
         measures = make_measure(self._view, self.X, None)
@@ -259,8 +260,8 @@ class Insights:
     def _axis(self, k: int, size: int) -> Axis:
         """Values of a feature to draw over: levels with the most rows, or steps between the outer quantiles."""
         name = self._view.feature_names[k]
-        known = self.X[:, k][~np.isnan(self.X[:, k])]
-        n_missing = len(self.X) - len(known)
+        known = self._all[:, k][~np.isnan(self._all[:, k])]
+        n_missing = len(self._all) - len(known)
         levels = self._levels.get(k)
         if levels is not None or isinstance(self._view.maps[k], CategoryMap):
             codes, rows = np.unique(known if levels is None else known[known >= 0], return_counts=True)

@@ -9,10 +9,9 @@ import numpy as np
 
 from polytrain.models import FittedModel
 from polytrain.reporting.charts import bar_chart, effect_chart, heat_map, level_chart
-from polytrain.reporting.drawing import shorten
 from polytrain.reporting.evidence import ScoredRows
 from polytrain.reporting.insights import Axis, ColumnEffect, Insights, PairEffect
-from polytrain.reporting.page import details, figure, grid, heading, number, paragraph, percent, section, table
+from polytrain.reporting.page import details, figure, grid, heading, number, paragraph, percent, section, table, words
 
 __all__ = ["three_rows", "what_matters"]
 
@@ -26,9 +25,9 @@ _MOST_LINES = 4
 _UNITS = {"identity": "the prediction", "log": "the logarithm", "logit": "the log-odds", "softmax": "the score"}
 
 
-def what_matters(insights: Insights, fitted: FittedModel) -> tuple[str, str]:
+def what_matters(insights: Insights, scored: ScoredRows) -> tuple[str, str]:
     """Importances, a picture of every important column, and heat maps of pairs."""
-    unit = _unit(fitted)
+    unit = _unit(scored.fitted)
     alone, pairs, more = insights.shares
     shown, rest = insights.importances[:_MOST_BARS], insights.importances[_MOST_BARS:]
     chart = bar_chart(
@@ -39,22 +38,23 @@ def what_matters(insights: Insights, fitted: FittedModel) -> tuple[str, str]:
     listed = table("Further columns", ("column", "importance"), [(name, percent(share)) for name, share in rest], (1,))
     effects = insights.columns(_MOST_CURVES)
     maps = insights.pairs(_MOST_PAIRS)
-    parts = [
-        paragraph(
-            "Importance is the share of the variance of the scores that a column takes part in, under the product of "
-            "the columns' own distributions in these rows: columns taken as independent (total Sobol indices, scaled "
-            f"to 100 %). Of the variance, {percent(alone)} is made by columns alone, {percent(pairs)} by pairs, "
-            f"{percent(more)} by three and more together."
-        ),
-        paragraph(
-            f"A curve shows what a column alone adds to {unit}, beside its mean; the band is one standard deviation of "
-            "what it adds over the values of all other columns, so a wide band means interactions. The grey bars are "
-            "the rows (heights are roots of counts). A category has a bar per level, and so has a missing value."
-        ),
-    ]
+    about_shares = (
+        "Importance is the share of the variance of the scores that a column takes part in, under the product of the "
+        "columns' own distributions in these rows: columns taken as independent (total Sobol indices, scaled to "
+        f"100 %). Of the variance, {percent(alone)} is made by columns alone, {percent(pairs)} by pairs, "
+        f"{percent(more)} by three and more together. Shuffling a column among the rows breaks what it has in common "
+        "with the target and with other columns: how much the error then rises says what the model would miss."
+    )
+    about_curves = (
+        f"A curve shows what a column alone adds to {unit}, beside its mean; the band is one standard deviation of "
+        "what it adds over the values of all other columns, so a wide band means interactions. The grey bars are the "
+        "rows (heights are roots of counts). A category has a bar per level, and so has a missing value."
+    )
+    parts = [words(paragraph(about_shares), paragraph(about_curves))]
     more_columns = details(f"{len(rest)} further columns", listed) if rest else ""
     pictures = [_effect(effect, insights.train_names, unit) for effect in effects]
-    parts.append(grid(figure("Importances", chart, "", more_columns), *pictures))
+    shuffled = _shuffled(scored, [name for name, _ in shown])
+    parts.append(grid(figure("Importances", chart, "", more_columns, tall=len(shown) > 7), shuffled, *pictures))
     if maps:
         parts += [
             heading("Pairs of columns"),
@@ -62,6 +62,20 @@ def what_matters(insights: Insights, fitted: FittedModel) -> tuple[str, str]:
             grid(*(_pair(pair, insights.train_names) for pair in maps)),
         ]
     return section("What matters?", *parts)
+
+
+def _shuffled(scored: ScoredRows, columns: Sequence[str]) -> str:
+    rises = sorted(zip(columns, scored.shuffled(columns), strict=True), key=lambda pair: -pair[1])
+    what = "share of wrong labels" if scored.model.is_classifier else "root mean squared error"
+    bars = [
+        (name, rise, f"{100 * rise:+.2f} %" if scored.model.is_classifier else f"{rise:+.4g}") for name, rise in rises
+    ]
+    chart = bar_chart(
+        "Error with a column shuffled",
+        bars,
+        f"How much the {what} rises if a column is shuffled: " + "; ".join(f"{name} {rise}" for name, _, rise in bars),
+    )
+    return figure("If it is shuffled, the error rises by", chart, what, tall=len(columns) > 7)
 
 
 def _unit(fitted: FittedModel) -> str:
@@ -73,7 +87,8 @@ def _effect(effect: ColumnEffect, train_names: Sequence[str], unit: str) -> str:
     about = f"importance {percent(effect.share)}"
     order = np.argsort(-np.ptp(effect.values, axis=1), kind="stable")[:_MOST_LINES]
     if axis.levels is not None:
-        return figure(axis.name, _levels(effect, int(order[0]), train_names), _for(train_names, order[0], about))
+        about = _for(train_names, int(order[0]), about)
+        return figure(axis.name, _levels(effect, int(order[0]), train_names), about, tall=len(axis.levels) > 7)
     lines = [
         (train_names[k], list(zip(axis.points.tolist(), effect.values[k].tolist(), strict=True)))
         for k in sorted(order.tolist())
@@ -129,26 +144,23 @@ def _pair(pair: PairEffect, train_names: Sequence[str]) -> str:
         one, two, values = two, one, pair.values.T
     else:
         values = pair.values
-    if one.levels is None:
-        steps = np.linspace(0.0, len(one.points), 4)
-        at = np.interp(steps, [0.0, len(one.points)], [one.points[0], one.points[-1]])
-        x_ticks = [(float(step), f"{value:.3g}") for step, value in zip(steps, at, strict=True)]
-    else:
-        length = max(36 // len(one.levels), 2)
-        x_ticks = [(k + 0.5, shorten(name, length)) for k, name in enumerate(one.levels)]
-    side = two.levels if two.levels is not None else (float(two.points[0]), float(two.points[-1]))
+    sides = _side(one), _side(two)
     low, high = (np.unravel_index(extreme, values.shape) for extreme in (values.argmin(), values.argmax()))
     about = f"{percent(pair.share)} of the variance"
     title = f"{one.name} and {two.name}"
     chart = heat_map(
         title,
         values.tolist(),
-        (x_ticks, side),
+        sides,
         (one.name, two.name),
         f"What {title} add together for {train_names[pair.train]}: from {values.min():+.3g} at {_at(one, low[0])} and "
         f"{_at(two, low[1])} to {values.max():+.3g} at {_at(one, high[0])} and {_at(two, high[1])}.",
     )
     return figure(title, chart, _for(train_names, pair.train, about))
+
+
+def _side(axis: Axis) -> Sequence[str] | tuple[float, float]:
+    return (float(axis.points[0]), float(axis.points[-1])) if axis.levels is None else axis.levels
 
 
 def _at(axis: Axis, k: Any) -> str:

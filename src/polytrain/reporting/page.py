@@ -35,7 +35,7 @@ body { margin: 0 auto; padding: 1rem clamp(1rem, 3vw, 2.5rem); max-width: 92rem;
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 0.5rem 0; overflow-wrap: anywhere; }
 h2 { font-size: 1.3rem; margin: 2.4rem 0 0.5rem; padding-top: 0.7rem; border-top: 1px solid var(--rule); }
 h3 { font-size: 1.05rem; margin: 1.4rem 0 0.4rem; overflow-wrap: anywhere; }
-p { margin: 0.4rem 0; max-width: 50rem; overflow-wrap: anywhere; }
+p { margin: 0.4rem 0; max-width: 56rem; overflow-wrap: anywhere; }
 .lead { font-size: 1.15rem; } .note, footer { color: var(--muted); font-size: 0.9rem; }
 nav ul { display: flex; flex-wrap: wrap; gap: 0.2rem 1.2rem; list-style: none; margin: 0.8rem 0; padding: 0; }
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: 0.6rem;
@@ -44,9 +44,10 @@ nav ul { display: flex; flex-wrap: wrap; gap: 0.2rem 1.2rem; list-style: none; m
 .cards dt { color: var(--muted); font-size: 0.85rem; }
 .cards dd { margin: 0; font-size: 1.3rem; font-weight: 600; overflow-wrap: anywhere; }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 21rem), 1fr)); gap: 1rem 1.6rem;
-  align-items: start; margin: 0.8rem 0; }
+  align-items: start; margin: 0.8rem 0; grid-auto-flow: dense; }
 .grid > * { min-width: 0; margin: 0; }
-.wide { grid-column: 1 / -1; }
+.tall { grid-row: span 2; }
+.words { columns: 26rem 2; column-gap: 2rem; max-width: 88rem; } .words p { break-inside: avoid; }
 figcaption { font-weight: 600; overflow-wrap: anywhere; } figcaption span { color: var(--muted); font-weight: 400; }
 .scroll { overflow-x: auto; margin: 0.5rem 0; }
 table { border-collapse: collapse; font-size: 0.92rem; }
@@ -55,7 +56,7 @@ th, td { text-align: left; padding: 0.25rem 0.9rem 0.25rem 0; border-bottom: 1px
 th { font-weight: 600; } thead th { color: var(--muted); font-weight: 500; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .matrix td, .matrix th { padding: 0.35rem 0.6rem; } .matrix .number { min-width: 3.2rem; }
-.matrix thead .number { white-space: normal; overflow-wrap: anywhere; min-width: 4rem; }
+.matrix thead .number { white-space: normal; overflow-wrap: break-word; min-width: 4rem; max-width: 12rem; }
 caption { text-align: left; color: var(--muted); font-size: 0.88rem; padding-bottom: 0.3rem; }
 svg { display: block; width: 100%; max-width: 480px; height: auto; margin: 0.5rem 0; overflow: visible; }
 svg text { fill: var(--ink); font: 12px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; }
@@ -66,6 +67,7 @@ svg .line { stroke: currentColor; stroke-width: 2; fill: none; stroke-linejoin: 
 svg .thin { stroke-width: 1; opacity: 0.5; }
 svg .dots { stroke: currentColor; stroke-linecap: round; fill: none; }
 svg .band { fill: var(--series0); fill-opacity: 0.18; } svg .density { fill: var(--muted); fill-opacity: 0.3; }
+svg .ring { stroke: var(--ink); stroke-width: 1.5; fill: none; }
 svg .high { fill: var(--series0); } svg .low { fill: var(--series1); }
 summary { cursor: pointer; padding: 0.3rem 0; color: var(--series0); }
 a { color: var(--series0); } code { overflow-wrap: anywhere; }
@@ -134,10 +136,17 @@ def grid(*parts: str) -> str:
     return f'<div class="grid">{chr(10).join(part for part in parts if part)}</div>'
 
 
-def figure(title: str, chart: str, about: str = "", more: str = "") -> str:
-    """Return a picture with its name above, a few words beside that, and something below."""
+def words(*paragraphs: str) -> str:
+    """Return paragraphs in two columns where there is room."""
+    return f'<div class="words">{"".join(paragraphs)}</div>'
+
+
+def figure(title: str, chart: str, about: str = "", more: str = "", *, tall: bool = False) -> str:
+    """Return a picture with its name above, a few words beside that, and something below; tall ones take two rows."""
     beside = f" <span>{escape(about)}</span>" if about else ""
-    return f"<figure><figcaption>{escape(title)}{beside}</figcaption>{chart}{more}</figure>"
+    return (
+        f"<figure{' class=tall' if tall else ''}><figcaption>{escape(title)}{beside}</figcaption>{chart}{more}</figure>"
+    )
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:

@@ -35,8 +35,7 @@ def _trials(model: TableModel) -> str:
     if not points:
         return ""
     words = {"maps": "kind of functions"}
-    best = {step: min(error for _, error in some) for step, some in points.items()}
-    series = [(f"{words.get(step, step)}: best {best[step]:.4g}", some) for step, some in points.items()]
+    series = [(words.get(step, step), some) for step, some in points.items()]
     # What is far above the others would press them together.
     errors = np.array([error for some in points.values() for _, error in some])
     most = max(float(np.quantile(errors, 0.9)), 3 * float(np.median(errors)) - 2 * float(errors.min()))
@@ -46,8 +45,9 @@ def _trials(model: TableModel) -> str:
         shown,
         ("trial", "mean loss on rows left out"),
         f"Error of {len(errors)} trials on rows that were left out, by what was to be decided: "
-        + "; ".join(f"{name}, {len(some)} trials" for name, some in series),
+        + "; ".join(f"{name}, {len(some)} trials, best {min(error for _, error in some):.4g}" for name, some in series),
         joined=False,
+        ringed=min((point for some in points.values() for point in some), key=lambda point: point[1]),
     )
     rows = [
         (t.step, t.basis, number(t.bandwidth), number(t.alpha), str(t.rank or "any"), number(t.n_rows), number(t.error))
@@ -56,7 +56,7 @@ def _trials(model: TableModel) -> str:
     head = ("step", "functions", "bandwidth", "alpha", "rank", "rows", "error")
     listed = table("What was tried: mean loss on rows that were left out", head, rows, (2, 3, 4, 5, 6))
     hidden = len(errors) - sum(len(some) for _, some in shown)
-    about = "each point is a model" + (f"; {hidden} far above are not shown" if hidden else "")
+    about = "each point is a model, the best is ringed" + (f"; {hidden} far above are not shown" if hidden else "")
     return figure("What was tried", chart, about, details("How the settings were chosen", listed))
 
 
