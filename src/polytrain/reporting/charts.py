@@ -46,7 +46,7 @@ def bar_chart(title: str, items: Sequence[tuple[str, float, str]], description: 
             f'<rect x="{left:.1f}" y="{y + 17}" width="{width:.1f}" height="9" rx="2" fill="{colour}"/></g>',
         ]
         if low < 0:
-            parts.append(f'<path class="reference" d="M{zero:.1f} {y + 14}v15"/>')
+            parts.append(f'<path class="grid" d="M{zero:.1f} {y + 16}v11"/>')
     return picture(top + row * len(items), title, description, parts)
 
 
@@ -111,7 +111,7 @@ def line_chart(
         parts.append(f'<circle class="ring" cx="{across:.1f}" cy="{up:.1f}" r="7"/>')
     if not few or len(series) < 2:
         return picture(_HEIGHT, title, description, parts)
-    below, height = legend(frame, [name for name, _ in series], _HEIGHT)
+    below, height = legend([name for name, _ in series], _HEIGHT, joined)
     return picture(_HEIGHT + height, title, description, [*parts, *below])
 
 
@@ -164,7 +164,7 @@ def effect_chart(
         parts.append(text(WIDTH - 26, frame.bottom + 16, "missing", "middle", "tick"))
     if len(series) < 2:
         return picture(_HEIGHT, title, description, parts)
-    below, height = legend(frame, [name for name, _ in series], _HEIGHT)
+    below, height = legend([name for name, _ in series], _HEIGHT)
     return picture(_HEIGHT + height, title, description, [*parts, *below])
 
 

@@ -172,11 +172,14 @@ def dots(frame: Frame, points: Sequence[Point], size: float = 4, opacity: float 
     return f'<path class="dots" stroke-width="{size:g}"{faint} d="{path}"/>'
 
 
-def legend(frame: Frame, names: Sequence[str], top: float) -> tuple[list[str], float]:
-    """Draw the names of lines below a picture, in two columns; return the parts and the height that they take."""
+def legend(names: Sequence[str], top: float, joined: bool = True) -> tuple[list[str], float]:
+    """Draw the names of lines, or of points, below a picture in two columns; return parts and the height they take."""
     parts = []
     for k, name in enumerate(names):
         left, y = 14 + (k % 2) * 175, top + 12 + 16 * (k // 2)
-        parts.append(f'<path class="line" style="color:var(--series{k})" d="M{left} {y - 4}h22"{_dash(k)}/>')
+        if joined:
+            parts.append(f'<path class="line" style="color:var(--series{k})" d="M{left} {y - 4}h22"{_dash(k)}/>')
+        else:
+            parts.append(f'<circle cx="{left + 14}" cy="{y - 4}" r="4" style="fill:var(--series{k})"/>')
         parts.append(text(left + 28, y, shorten(name, 21)))
     return parts, 16 * math.ceil(len(names) / 2) + 6

@@ -123,7 +123,7 @@ def cell_text(value: float, levels: tuple[str, ...] | None) -> str:
     if np.isnan(value):
         return "missing"
     if levels is None:
-        return str(int(value)) if value == int(value) and abs(value) < 1e9 else f"{value:.5g}"
+        return str(int(value)) if abs(value) < 1e9 and value == int(value) else f"{value:.5g}"
     return levels[int(value)] if 0 <= value < len(levels) else "another"
 
 

@@ -70,8 +70,10 @@ class ColumnEffect:
     axis : Axis
     share : float
         Its importance, see `Insights.importances`.
-    values, spread : ndarray of shape (n_trains, G)
-        Effect, and its standard deviation over the values of all other columns.
+    values : ndarray of shape (n_trains, G)
+        The effect on each score.
+    spread : ndarray of shape (G,), or None
+        Standard deviation of the effect over the values of all other columns; for models of one train.
     missing : ndarray of shape (n_trains,), or None
         Effect of a missing value, where there are any.
     """
@@ -79,7 +81,7 @@ class ColumnEffect:
     axis: Axis
     share: float
     values: NDArray
-    spread: NDArray
+    spread: NDArray | None
     missing: NDArray | None
 
 
@@ -204,19 +206,17 @@ class Insights:
         return sides
 
     @cached_property
-    def _grams(self) -> list[tuple[list[NDArray], list[NDArray]]]:
-        """Of every train: second moments of what lies left and right of each core; d + 1 matrices."""
-        grams = []
-        for train in self._view.trains:
-            left, right = [np.ones((1, 1))], [np.ones((1, 1))]
-            for core, square in zip(train.cores, self._squares, strict=True):
-                half = np.einsum("aib,ij->ajb", core, square)
-                left.append(np.einsum("ac,ajb,cjd->bd", left[-1], half, core, optimize=True))
-            for core, square in zip(reversed(train.cores), reversed(self._squares), strict=True):
-                half = np.einsum("aib,ij->ajb", core, square)
-                right.append(np.einsum("bd,ajb,cjd->ac", right[-1], half, core, optimize=True))
-            grams.append((left, right[::-1]))
-        return grams
+    def _grams(self) -> tuple[list[NDArray], list[NDArray]]:
+        """Second moments of what lies left and right of each core of the first train; d + 1 matrices each."""
+        cores = self._view.trains[0].cores
+        left, right = [np.ones((1, 1))], [np.ones((1, 1))]
+        for core, square in zip(cores, self._squares, strict=True):
+            half = np.einsum("aib,ij->ajb", core, square)
+            left.append(np.einsum("ac,ajb,cjd->bd", left[-1], half, core, optimize=True))
+        for core, square in zip(reversed(cores), reversed(self._squares), strict=True):
+            half = np.einsum("aib,ij->ajb", core, square)
+            right.append(np.einsum("bd,ajb,cjd->ac", right[-1], half, core, optimize=True))
+        return left, right[::-1]
 
     def _centred(self, k: int, points: NDArray) -> NDArray:
         """Functions of a feature at some values, without their means: (n, G)."""
@@ -232,20 +232,18 @@ class Insights:
         return np.array(found)
 
     def _spread(self, k: int, points: NDArray, main: NDArray) -> NDArray:
-        """Standard deviation of what a feature adds, over the values of all others: (n_trains, G)."""
-        centred = self._centred(k, points)
-        found = []
-        for train, (left, right), mean in zip(self._view.trains, self._grams, main, strict=True):
-            opened = np.einsum("aib,ig->gab", train.cores[k], centred)
-            squares = np.einsum("gab,gcd,ac,bd->g", opened, opened, left[k], right[k + 1], optimize=True)
-            found.append(np.sqrt(np.maximum(squares - mean**2, 0.0)))
-        return np.array(found)
+        """Standard deviation of what a feature adds to the first score, over the values of all others: (G,)."""
+        left, right = self._grams
+        opened = np.einsum("aib,ig->gab", self._view.trains[0].cores[k], self._centred(k, points))
+        squares = np.einsum("gab,gcd,ac,bd->g", opened, opened, left[k], right[k + 1], optimize=True)
+        return np.sqrt(np.maximum(squares - main**2, 0.0))
 
     def _effect(self, k: int, share: float) -> ColumnEffect:
         axis = self._axis(k, _GRID)
         values = self._main(k, axis.points)
         gone = self._main(k, np.array([np.nan]))[:, 0] if axis.n_missing else None
-        return ColumnEffect(axis, share, values, self._spread(k, axis.points, values), gone)
+        spread = self._spread(k, axis.points, values[0]) if len(values) == 1 else None
+        return ColumnEffect(axis, share, values, spread, gone)
 
     def _pair(self, one: int, two: int, share: float, train: int) -> PairEffect:
         axes = self._axis(one, _COARSE), self._axis(two, _COARSE)

@@ -45,10 +45,14 @@ def what_matters(insights: Insights, scored: ScoredRows) -> tuple[str, str]:
         f"{percent(more)} by three and more together. Shuffling a column among the rows breaks what it has in common "
         "with the target and with other columns: how much the error then rises says what the model would miss."
     )
+    about_band = (
+        "The band is one standard deviation of what it adds over the values of all other columns: where it is wide, "
+        "there are interactions. "
+    )
     about_curves = (
-        f"A curve shows what a column alone adds to {unit}, beside its mean; the band is one standard deviation of "
-        "what it adds over the values of all other columns, so a wide band means interactions. The grey bars are the "
-        "rows (heights are roots of counts). A category has a bar per level, and so has a missing value."
+        f"A curve shows what a column alone adds to {unit}, beside its mean. "
+        f"{about_band if len(insights.train_names) == 1 else ''}The grey bars are the rows (heights are roots of "
+        "counts). A category has a bar per level, and a missing value a bar or a dot of its own."
     )
     parts = [words(paragraph(about_shares), paragraph(about_curves))]
     more_columns = details(f"{len(rest)} further columns", listed) if rest else ""
@@ -93,10 +97,9 @@ def _effect(effect: ColumnEffect, train_names: Sequence[str], unit: str) -> str:
         (train_names[k], list(zip(axis.points.tolist(), effect.values[k].tolist(), strict=True)))
         for k in sorted(order.tolist())
     ]
-    only = len(lines) == 1
     band = None
-    if only:
-        low, high = effect.values[0] - effect.spread[0], effect.values[0] + effect.spread[0]
+    if effect.spread is not None:
+        low, high = effect.values[0] - effect.spread, effect.values[0] + effect.spread
         band = tuple(list(zip(axis.points.tolist(), line.tolist(), strict=True)) for line in (high, low))
     gone = [] if effect.missing is None else [float(effect.missing[k]) for k in sorted(order.tolist())]
     told = "; ".join(_told(axis, effect.values[k], train_names[k]) for k in order)
@@ -171,9 +174,10 @@ def three_rows(insights: Insights, scored: ScoredRows) -> tuple[str, str]:
     """Explain the row that the model is surest of, the one it is most wrong about, and a typical one."""
     trust = scored.trust
     order = np.argsort(trust, kind="stable")
-    names = ("The surest", "The most wrong", "A typical row") if scored.model.is_classifier else (
-        "The best", "The most wrong", "A typical row"
-    )  # fmt: skip
+    best = "The surest" if scored.model.is_classifier else "The best"
+    # Where all rows are right, none is wrong.
+    worst = "The least sure" if scored.model.is_classifier and trust[order[0]] > 0 else "The most wrong"
+    names = best, worst, "A typical row"
     surest = order[-1]
     if scored.model.is_classifier and scored.probabilities is not None:
         surest = scored.probabilities.max(axis=1).argmax()

@@ -104,7 +104,7 @@ def settings(
     if "classes" in shown:
         labels = shown["classes"]
         shown["classes"] = f"{len(labels)}: {', '.join(labels[:12])}{', …' if len(labels) > 12 else ''}"
-    rows = [(name.replace("_", " "), str(value)) for name, value in shown.items()]
+    rows = [(name.replace("_", " "), _fact(name, value)) for name, value in shown.items()]
     target = model.preparation.target
     known = [("evaluated on", data_name), ("rows evaluated", number(n_rows))]
     known += [("target", target.name if target else "not recorded")]
