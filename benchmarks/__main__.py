@@ -43,6 +43,7 @@ NAMES = (
     "cluster",
     "prediction",
     "import_time",
+    "report_pages",
 )
 
 
