@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.decisions import Decision
 from polytrain.models import FittedModel
 from polytrain.tables import CategoryColumn, TableModel
 
@@ -23,7 +24,7 @@ __all__ = ["Comparison", "ScoredRows", "bootstrap_rmse", "cell_text", "compare",
 # Rows that the linear model is cross-validated on.
 _MOST_LINEAR = 6000
 _FOLDS = 5
-_MOST_SHUFFLED = 4000
+_MOST_SHUFFLED = 2000
 _N_BOOTSTRAP = 400
 # Two-sided, 95 %.
 _Z = 1.959964
@@ -62,13 +63,25 @@ class ScoredRows:
     @cached_property
     def decided(self) -> NDArray:
         """A number for every class, (N, n_classes), that is the higher the more it speaks for the class."""
-        decided = self.fitted.decide(self.X)
+        decided = self._decision.decide(self.scores, self._n_classes)
         return np.column_stack([-decided, decided]) if decided.ndim == 1 else decided
 
     @cached_property
     def probabilities(self) -> NDArray | None:
         """Probabilities (N, n_classes), if the model has any."""
-        return self.fitted.probabilities(self.X) if self.fitted.has_probabilities else None
+        if not self.fitted.has_probabilities:
+            return None
+        return self._decision.probabilities(self.scores, self._n_classes)
+
+    @property
+    def _decision(self) -> Decision:
+        if self.fitted.decision is None:
+            raise TypeError("a regressor decides nothing.")
+        return self.fitted.decision
+
+    @property
+    def _n_classes(self) -> int:
+        return len(self.model.estimator.classes_)
 
     @cached_property
     def predicted(self) -> NDArray:

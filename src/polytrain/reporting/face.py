@@ -116,7 +116,8 @@ def report(
     started = time.perf_counter()
     rows, targets = _rows(view, before, X, y)
     counted = make_errors(table)
-    counted.add(rows, targets)
+    for start in range(0, len(rows), MOST_ROWS):
+        counted.add(rows[start : start + MOST_ROWS], targets[start : start + MOST_ROWS])
     seconds = time.perf_counter() - started
     train = None if X_train is None or y_train is None else _rows(view, before, X_train, y_train)
     step = -(-len(rows) // MOST_ROWS)
