@@ -80,7 +80,7 @@ def main() -> None:
         both.paste(wide.crop((0, 0, 1280, HEIGHT)), (0, 0))
         both.paste(phone.crop((0, 0, 390, HEIGHT)), (1300, 0))
         small = both.resize((both.width * 3 // 5, both.height * 3 // 5), Image.Resampling.LANCZOS)
-        small.quantize(128).save(PICTURE, optimize=True)
+        small.quantize(256, Image.Quantize.MAXCOVERAGE).save(PICTURE, optimize=True)
 
 
 if __name__ == "__main__":

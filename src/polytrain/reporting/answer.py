@@ -167,8 +167,9 @@ def _confusion(counted: ClassificationErrors) -> str:
     whole += [("log loss", number(figures["log_loss"]))] if "log_loss" in figures else []
     caption = "Rows by true and predicted class; the shade is the share of the true class"
     head = ("class", "rows", "recall", "precision")
+    counts = matrix(caption, counted.labels, counted.confusion.tolist())
     return heading("Confusion matrix") + grid(
-        matrix(caption, counted.labels, counted.confusion.tolist()),
+        counts if len(counted.labels) == 2 else f'<div class="full">{counts}</div>',
         table("Rows of the class that are found, and predictions of it that are right", head, rows, (1, 2, 3)),
         table("All classes together", ("figure", "value"), whole, (1,)),
     )
@@ -212,7 +213,7 @@ def _worst(scored: ScoredRows, columns: list[str]) -> str:
     groups, levels = {name: place.start for name, place in scored.model.preparation.groups}, level_names(scored.model)
     rows = [
         (
-            f"row {scored.places[j]}",
+            str(scored.places[j]),
             number(float(scored.y[j])),
             number(float(scored.predicted[j])),
             f"{scored.y[j] - scored.predicted[j]:+.4g}",

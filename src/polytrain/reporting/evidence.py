@@ -24,7 +24,8 @@ __all__ = ["Comparison", "ScoredRows", "bootstrap_rmse", "cell_text", "compare",
 # Rows that the linear model is cross-validated on.
 _MOST_LINEAR = 6000
 _FOLDS = 5
-_MOST_SHUFFLED = 2000
+# Rows that columns are shuffled among: at least, at most, and what a column may cost in multiplications.
+_LEAST_SHUFFLED, _MOST_SHUFFLED, _SHUFFLING_COST = 2000, 5000, 3e9
 _N_BOOTSTRAP = 400
 # Two-sided, 95 %.
 _Z = 1.959964
@@ -103,7 +104,8 @@ class ScoredRows:
 
     def shuffled(self, columns: Sequence[str]) -> list[float]:
         """How much the error rises if a column is shuffled among the rows: wrong labels, or root mean squared error."""
-        some = slice(None, None, -(-len(self.y) // _MOST_SHUFFLED))
+        most = min(max(int(_SHUFFLING_COST / self.fitted.n_parameters), _LEAST_SHUFFLED), _MOST_SHUFFLED)
+        some = slice(None, None, -(-len(self.y) // most))
         X, y = self.X[some], self.y[some]
         order = np.random.default_rng(0).permutation(len(y))
         places = dict(self.model.preparation.groups)

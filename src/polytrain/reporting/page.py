@@ -46,7 +46,7 @@ nav ul { display: flex; flex-wrap: wrap; gap: 0.2rem 1.2rem; list-style: none; m
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 21rem), 1fr)); gap: 1rem 1.6rem;
   align-items: start; margin: 0.8rem 0; grid-auto-flow: dense; }
 .grid > * { min-width: 0; margin: 0; }
-.tall { grid-row: span 2; }
+.tall { grid-row: span 2; } .full { grid-column: 1 / -1; }
 .words { columns: 26rem 2; column-gap: 2rem; max-width: 88rem; } .words p { break-inside: avoid; margin: 0 0 0.4rem; }
 figcaption { font-weight: 600; overflow-wrap: anywhere; } figcaption span { color: var(--muted); font-weight: 400; }
 .scroll { overflow-x: auto; margin: 0.5rem 0; }
