@@ -81,6 +81,15 @@ def test_numbers_are_compared_by_their_errors():
     assert constant.error == pytest.approx(y.std())
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e300])
+def test_the_size_of_columns_does_not_matter(size):
+    X = np.random.default_rng(0).uniform(1, 2, size=(60, 2))
+    model = TensorTrainRegressor(rank=1, alpha=1e-3, random_state=0).fit(X, X[:, 0])
+    plain, _ = compare(scored(model, X, X[:, 0]))
+    linear, _ = compare(scored(model, X * size, X[:, 0]))
+    assert linear.error == pytest.approx(plain.error, rel=1e-6)
+
+
 def test_few_rows_of_one_class_have_no_linear_model(classes):
     model, X, _ = classes
     (constant,) = compare(scored(model, X[:3], np.ones(3, dtype=int), (1,)))

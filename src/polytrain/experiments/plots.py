@@ -12,7 +12,7 @@ from typing import Any
 
 from polytrain import palette
 from polytrain.experiments.paper_tables import LOSS_NAMES, ModelSize
-from polytrain.plotting import clean_axes
+from polytrain.plotting import make_panels
 
 __all__ = ["have_matplotlib", "plot_ablation", "plot_convergence", "plot_errors", "widest_slice"]
 
@@ -36,20 +36,6 @@ def have_matplotlib() -> bool:
     return True
 
 
-def _subplots(n_rows: int, n_columns: int, width: float, height: float, **options: Any) -> tuple[Any, Any]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(n_rows, n_columns, squeeze=False, **options)
-    for ax in axes.flat:
-        ax.grid(True, which="major", color="0.9")
-        ax.set_axisbelow(True)
-        clean_axes(ax)
-    return figure, axes
-
-
 def _save(figure: Any, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
@@ -69,7 +55,7 @@ def widest_slice(rows: Sequence[Row], axis: str) -> tuple[dict[str, int], list[R
 
 def plot_errors(path: Path, rows: Sequence[Row], title: str) -> None:
     """Test and training error against d, degree and rank, beside the published ones."""
-    figure, axes = _subplots(2, 3, 10.5, 6.4, sharey="row", sharex="col")
+    figure, axes = make_panels(2, 3, 10.5, 6.4, sharey="row", sharex="col")
     for column, (axis, label) in enumerate(AXES.items()):
         shared, members = widest_slice(rows, axis)
         for line, part in enumerate(("test", "train")):
@@ -105,7 +91,7 @@ def _draw_series(
 def plot_convergence(path: Path, curves: Sequence[Row], title: str) -> None:
     """Objective after every core update, one panel per loss, from both starts."""
     losses = list(dict.fromkeys(curve["loss"] for curve in curves))
-    figure, axes = _subplots(1, len(losses), 4.7 * len(losses) + 0.8, 4.4, sharey=True)
+    figure, axes = make_panels(1, len(losses), 4.7 * len(losses) + 0.8, 4.4, sharey=True)
     for ax, loss in zip(axes[0], losses, strict=True):
         for curve in (curve for curve in curves if curve["loss"] == loss):
             per_sweep = curve["d"] - 1
@@ -127,7 +113,9 @@ def plot_ablation(path: Path, rows: Sequence[Row], title: str) -> None:
     """Test error of every size, from both starts, one panel per loss."""
     losses = list(dict.fromkeys(row["loss"] for row in rows))
     sizes = list(dict.fromkeys(ModelSize(row["d"], row["degree"], row["rank"]) for row in rows))
-    figure, axes = _subplots(1, len(losses), 4.6 * len(losses) + 1.4, 0.5 * len(sizes) + 2.2, sharey=True, sharex=True)
+    figure, axes = make_panels(
+        1, len(losses), 4.6 * len(losses) + 1.4, 0.5 * len(sizes) + 2.2, sharey=True, sharex=True
+    )
     for ax, loss in zip(axes[0], losses, strict=True):
         errors = {
             (row["init"], ModelSize(row["d"], row["degree"], row["rank"])): 100 * row["test_error"]

@@ -4,7 +4,7 @@ Every display has ``from_estimator``, which computes and draws, and ``plot``, wh
 display; ``ax_`` and ``figure_`` say where it is drawn. Needs matplotlib, the extra ``plot``.
 """
 
-from polytrain.plotting._style import COLOURS, MARKERS, clean_axes
+from polytrain.plotting._style import COLOURS, MARKERS, clean_axes, make_panels
 from polytrain.plotting.decisions import DecisionBoundaryDisplay, MisreadDigitsDisplay
 from polytrain.plotting.explanations import InteractionDisplay, PartialDependenceDisplay, TermStrengthDisplay
 from polytrain.plotting.training import ConvergenceDisplay, RankDisplay
@@ -20,4 +20,5 @@ __all__ = [
     "RankDisplay",
     "TermStrengthDisplay",
     "clean_axes",
+    "make_panels",
 ]

@@ -16,6 +16,7 @@ __all__ = [
     "begin_plot",
     "clean_axes",
     "line_style",
+    "make_panels",
     "pale",
     "shorten",
 ]
@@ -37,6 +38,23 @@ def begin_plot(ax: Any, width: float = 6.4, height: float = 4.4) -> tuple[Any, A
     except ImportError as error:
         raise ImportError("pictures need matplotlib; install it with pip install 'polytrain[plot]'.") from error
     return plt.subplots(figsize=(width, height), layout="constrained")
+
+
+def make_panels(
+    n_rows: int, n_columns: int, width: float, height: float, *, sharex: bool | str = False, sharey: bool | str = False
+) -> tuple[Any, Any]:
+    """Return a figure of its own, apart from pyplot, and its axes (n_rows, n_columns) over a pale grid."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(n_rows, n_columns, squeeze=False, sharex=sharex, sharey=sharey)  # type: ignore[arg-type]
+    for ax in axes.flat:
+        ax.grid(True, which="major", color="0.9")
+        ax.set_axisbelow(True)
+        clean_axes(ax)
+    return figure, axes
 
 
 def clean_axes(ax: Any, title: str = "") -> None:

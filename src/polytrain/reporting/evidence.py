@@ -258,6 +258,9 @@ def _linear_columns(X: NDArray, others: NDArray, categories: list[int]) -> tuple
             levels = np.unique(pair[0][~np.isnan(pair[0])])
             made = [np.column_stack([(one[:, None] == levels), np.isnan(one)]).astype(np.float64) for one in pair]
         else:
+            # Squares of large numbers would overflow.
+            top = float(np.abs(pair[0][~np.isnan(pair[0])]).max(initial=0.0)) or 1.0
+            pair = pair[0] / top, pair[1] / top
             known = pair[0][~np.isnan(pair[0])]
             mean, size = (known.mean(), known.std() or 1.0) if len(known) else (0.0, 1.0)
             gaps = [np.isnan(one) for one in pair]
