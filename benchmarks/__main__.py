@@ -44,6 +44,7 @@ NAMES = (
     "prediction",
     "local_explanations",
     "import_time",
+    "report_pages",
 )
 
 

@@ -7,20 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from polytrain.plotting import COLOURS, MARKERS
+from polytrain.plotting import COLOURS, MARKERS, make_panels
 
 
 def _axes(n_panels: int = 1) -> tuple:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4 * max(1, 0.72 * n_panels), 4.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(1, n_panels, squeeze=False)[0]
-    for ax in axes:
-        ax.grid(True, which="major", color="0.9")
-        ax.set_axisbelow(True)
-    return figure, axes
+    figure, axes = make_panels(1, n_panels, 6.4 * max(1, 0.72 * n_panels), 4.6)
+    return figure, axes[0]
 
 
 def plot_growth(path: Path, panels: Iterable[tuple[str, Sequence[float], Sequence[float], float, float]]) -> None:

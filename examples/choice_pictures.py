@@ -16,8 +16,9 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 from polytrain import TensorTrainClassifier
 from polytrain.choice import Chosen
+from polytrain.plotting import COLOURS, clean_axes
 
-COLOURS = {"smooth": "#0072b2", "gauss": "#d55e00", "spline": "#009e73"}
+FAMILIES = dict(zip(("smooth", "gauss", "spline"), COLOURS, strict=False))
 LINES = {"": "-", "rank": "--", "distinct": ":"}
 MARKERS = {"": "o", "rank": "s", "distinct": "^"}
 TABLES = {"wine": load_wine, "breast cancer": load_breast_cancer}
@@ -31,7 +32,7 @@ def draw(ax: Axes, chosen: Chosen) -> None:
     for basis in dict.fromkeys(entry.basis for entry in tried):
         family, _, scale = basis.partition("-")
         points = [(entry.bandwidth, entry.error) for entry in tried if entry.basis == basis]
-        style = {"color": COLOURS[family], "linestyle": LINES[scale], "marker": MARKERS[scale], "markersize": 3.5}
+        style = {"color": FAMILIES[family], "linestyle": LINES[scale], "marker": MARKERS[scale], "markersize": 3.5}
         ax.plot(*zip(*points, strict=True), linewidth=1.5, label=basis, **style)
     winner = min((entry for entry in tried if entry.basis == chosen.basis), key=lambda entry: entry.error)
     least = min(tried, key=lambda entry: entry.error)
@@ -47,11 +48,10 @@ def main(path: str) -> None:
         X, y = load(return_X_y=True)
         chosen = TensorTrainClassifier(random_state=0).fit(X, y).choice_
         draw(ax, chosen)
-        ax.set_title(f"{name}, {X.shape[0]} rows, {X.shape[1]} columns: {chosen.basis}", fontsize="medium")
         ax.set_xscale("log", base=2)
         ax.set_xticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
         ax.set_xlabel("bandwidth")
-        ax.spines[["top", "right"]].set_visible(False)
+        clean_axes(ax, f"{name}, {X.shape[0]} rows, {X.shape[1]} columns: {chosen.basis}")
     axes[0].set_ylabel("leave-one-out error, each with its best alpha")
     axes[-1].legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.savefig(path, dpi=110)

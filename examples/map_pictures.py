@@ -14,8 +14,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from polytrain.maps import ColumnSummary, MapSettings, fit_map
+from polytrain.plotting import COLOURS, clean_axes
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 TITLES = {"spline": "spline: by range", "spline-rank": "spline-rank: by rank", "gauss": "gauss: smooth, by range"}
 
 
@@ -27,14 +27,13 @@ def main(path: str) -> None:
         feature_map = fit_map(MapSettings(basis), summary)
         grid = np.linspace(*feature_map.range, 600)
         for number, (function, colour) in enumerate(
-            zip(feature_map.values(feature_map.place(grid))[1:5], COLOURS, strict=True), start=1
+            zip(feature_map.values(feature_map.place(grid))[1:5], COLOURS, strict=False), start=1
         ):
             ax.plot(grid, function, color=colour, linewidth=1.8, label=f"function {number}")
         ax.plot(column[::4], np.full(100, -2.15), "|", color="0.4", markersize=7)
-        ax.set_title(f"{title}, {feature_map.n - 1} functions", fontsize="medium")
         ax.set_xlabel("value of the column; ticks are rows")
         ax.axhline(0, color="0.85", linewidth=0.8, zorder=0)
-        ax.spines[["top", "right"]].set_visible(False)
+        clean_axes(ax, f"{title}, {feature_map.n - 1} functions")
     axes[0].set_ylabel("function, with the size of its prior")
     axes[0].set_ylim(-2.4, 3.2)
     axes[0].legend(frameon=False, fontsize="small")

@@ -17,7 +17,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from polytrain.plotting import COLOURS
+from polytrain.plotting import COLOURS, clean_axes
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CURVES = REPOSITORY / "benchmarks" / "results" / "averaging-curves.json"
@@ -40,10 +40,9 @@ def draw(ax: Any, row: dict[str, Any], ranks: list[int]) -> None:
     ax.set_xticks(ranks, [str(rank) for rank in ranks])
     room = row["single"] - row["all rows"]
     ax.set_ylim(row["all rows"] - 0.15 * room, row["single"] + 0.6 * room)  # the lowest ranks may be far above
-    ax.set_title(row["table"], fontsize="medium")
     ax.set_xlabel("largest rank of the merge")
     ax.set_ylabel("test error (%)" if row["table"] in CLASSES else "test RMSE")
-    ax.spines[["top", "right"]].set_visible(False)
+    clean_axes(ax, row["table"])
 
 
 def main() -> None:

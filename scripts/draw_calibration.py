@@ -18,7 +18,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from polytrain.plotting import COLOURS, MARKERS
+from polytrain.plotting import COLOURS, MARKERS, clean_axes
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CURVES = REPOSITORY / "benchmarks" / "results" / "calibration-curves.json"
@@ -37,12 +37,11 @@ def draw(ax: Any, name: str, curves: dict[str, list], errors: dict[str, float]) 
         given, seen, _ = zip(*curves[model], strict=True)
         style = {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.5}
         ax.plot(given, seen, label=f"{label}: {errors[model]:.1f} %", **style)
-    ax.set_title(name, fontsize="medium")
     ax.set_xlabel("probability that was given")
     ax.set_xlim(-0.02, 1.02)
     ax.set_ylim(-0.02, 1.02)
     ax.set_aspect("equal")
-    ax.spines[["top", "right"]].set_visible(False)
+    clean_axes(ax, name)
     ax.legend(frameon=False, fontsize="x-small", loc="upper left", title="calibration error", title_fontsize="x-small")
 
 

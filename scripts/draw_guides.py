@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 
@@ -19,16 +18,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from polytrain import TensorTrainRegressor
-from polytrain.plotting import COLOURS
+from polytrain.plotting import COLOURS, clean_axes
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 IMAGES = REPOSITORY / "docs" / "images"
 STREAMS = REPOSITORY / "benchmarks" / "results" / "streams-curves.json"
-
-
-def _clean(ax: Any, title: str) -> None:
-    ax.set_title(title, fontsize="medium")
-    ax.spines[["top", "right"]].set_visible(False)
 
 
 def draw_losses() -> None:
@@ -44,7 +38,7 @@ def draw_losses() -> None:
         model = TensorTrainRegressor(loss="quantile", quantile=level, random_state=0).fit(x[:, None], y)
         left.plot(grid, model.predict(grid), color=colour, linewidth=2, label=f"quantile={level}")
     left.legend(frameon=False, fontsize="small", loc="upper left")
-    _clean(left, 'loss="quantile"')
+    clean_axes(left, 'loss="quantile"')
 
     x = rng.uniform(-1, 1, 200)
     y = np.sin(3 * x) + 0.1 * rng.normal(size=200)
@@ -55,7 +49,7 @@ def draw_losses() -> None:
         middle.plot(grid, model.predict(grid), color=colour, linewidth=2, label=loss)
     middle.set_ylim(-2, 6)
     middle.legend(frameon=False, fontsize="small", loc="upper left")
-    _clean(middle, "one target in eight is wrong")
+    clean_axes(middle, "one target in eight is wrong")
 
     x = rng.uniform(-1, 1, 500)
     y = rng.poisson(np.exp(1 + 1.5 * np.sin(3 * x)))
@@ -64,7 +58,7 @@ def draw_losses() -> None:
     right.plot(grid, np.exp(1 + 1.5 * np.sin(3 * grid)), color="0.2", linewidth=1, linestyle=":", label="truth")
     right.plot(grid, model.predict(grid), color=COLOURS[0], linewidth=2, label="predicted mean")
     right.legend(frameon=False, fontsize="small", loc="upper left")
-    _clean(right, 'counts, loss="poisson"')
+    clean_axes(right, 'counts, loss="poisson"')
     figure.savefig(IMAGES / "losses.png", dpi=120)
 
 
@@ -99,7 +93,7 @@ def draw_stopping() -> None:
     ax.set_ylabel("mean squared error")
     ax.set_ylim(0, None)
     ax.legend(frameon=False, loc="center right", bbox_to_anchor=(1, 0.42))
-    _clean(ax, "")
+    clean_axes(ax, "")
     figure.savefig(IMAGES / "stopping.png", dpi=120)
 
 
@@ -117,7 +111,7 @@ def draw_streams() -> None:
     left.set_xlabel("blocks of 200 rows")
     left.set_ylabel("objective of all rows / batch")
     left.legend(frameon=False)
-    _clean(left, "one block after the other, beside all at once")
+    clean_axes(left, "one block after the other, beside all at once")
     for (forgetting, found), colour in zip(content["changes"].items(), COLOURS, strict=False):
         right.plot(np.arange(2, len(found) + 2), found, color=colour, linewidth=2, label=f"forgetting={forgetting}")
     right.axvline(len(found) // 2 + 1, color="0.5", linestyle=":", linewidth=1)
@@ -125,7 +119,7 @@ def draw_streams() -> None:
     right.set_xlabel("blocks of 200 rows")
     right.set_ylabel("$R^2$ of the next block")
     right.legend(frameon=False, loc="lower left")
-    _clean(right, "the rule changes its sign half-way")
+    clean_axes(right, "the rule changes its sign half-way")
     figure.savefig(IMAGES / "streams.png", dpi=120)
 
 

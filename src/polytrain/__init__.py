@@ -3,7 +3,7 @@
 The pipeline of the paper, features -> tensor-train classifier -> decision, is the layout of the package. Start with
 `TensorTrainClassifier` or `TensorTrainRegressor`; `TensorTrain` and `Polynomial` are the objects behind them. Fitted
 models have a method ``save``; `load` reads the file, and ``polytrain.export`` turns models into ONNX and C. `average`
-makes one model of several.
+makes one model of several, and `report` a page about one.
 """
 
 from importlib import import_module
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from polytrain.estimators.averaging import average
     from polytrain.estimators.saving import load
     from polytrain.models import ModelFileError
+    from polytrain.reporting import report
 
 __all__ = [
     "ModelFileError",
@@ -36,6 +37,7 @@ __all__ = [
     "average",
     "export",
     "load",
+    "report",
 ]
 
 # Not every user needs these; they are imported on first use, so that `import polytrain` stays fast.
@@ -43,6 +45,7 @@ _LAZY = {
     "ModelFileError": "polytrain.models",
     "average": "polytrain.estimators.averaging",
     "load": "polytrain.estimators.saving",
+    "report": "polytrain.reporting",
 }
 
 

@@ -52,7 +52,7 @@ def add_target(parser: argparse.ArgumentParser) -> None:
 
 
 def count_errors(model: TableModel, arguments: argparse.Namespace, visit: Any = None) -> Any:
-    """Read DATA and count; ``visit`` sees every block of features."""
+    """Read DATA and count; ``visit`` sees the features and targets of every block."""
     errors: ClassificationErrors | RegressionErrors = make_errors(model)
     n_rows = n_dotted = 0
     with open_model_table(model, arguments) as table:
@@ -62,7 +62,7 @@ def count_errors(model: TableModel, arguments: argparse.Namespace, visit: Any = 
             n_rows += len(block.block)
             n_dotted += block.n_dotted
             if visit is not None:
-                visit(block.X)
+                visit(block.X, block.y)
         if not errors.n:
             raise CommandError(f"{table.label} holds no row with a target. Name the right column with --target.")
     if n_dotted:

@@ -10,11 +10,11 @@ from typing import Any
 
 from polytrain.atomic_file import written_in_place
 from polytrain.cli.common import CommandError, add_command, check_output, say, show_json, shows_beside
-from polytrain.cli.info import model_facts
 from polytrain.cli.table_arguments import check_delimiter
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
 from polytrain.tables import DEFAULT_MISSING, TableModel, TableOptions, TrainingRows, open_table, read_training_rows
+from polytrain.tables.facts import model_facts
 from polytrain.tables.fitting import MAX_CHECK_ROWS, FitSettings, fit_table_model
 
 __all__ = ["add_parser"]

@@ -7,9 +7,10 @@ from typing import Any
 
 from polytrain.cli.common import add_command, show, show_json
 from polytrain.cli.table_arguments import add_model, load_model
-from polytrain.tables import CategoryColumn, NumberColumn, TableModel
+from polytrain.tables import CategoryColumn, NumberColumn
+from polytrain.tables.facts import model_facts
 
-__all__ = ["add_parser", "model_facts"]
+__all__ = ["add_parser"]
 
 DESCRIPTION = """\
 Show what a model file holds: estimator and settings, size, classes, columns and how they are prepared, and the record
@@ -32,35 +33,6 @@ def add_parser(subparsers: Any) -> None:
 
 # Longer lists of categories are cut off.
 _MAX_CATEGORIES = 8
-
-
-def richness(estimator: Any) -> dict[str, int]:
-    """Largest degree of polynomials, or the largest number of functions of a column if not all are polynomials."""
-    polynomial = all(feature_map.powers is not None for feature_map in estimator.maps_)
-    return {"degree": max(estimator.maps_.dims) - 1} if polynomial else {"functions": max(estimator.maps_.dims)}
-
-
-def model_facts(model: TableModel) -> dict[str, Any]:
-    """Return what there is to say about the estimator."""
-    estimator = model.estimator
-    plan = estimator.plan_
-    facts: dict[str, Any] = {
-        "estimator": type(estimator).__name__,
-        "loss": plan.loss,
-        **richness(estimator),
-        "rank": max(plan.ranks),
-        "alpha": plan.alpha,
-        **({} if estimator.choice_.bandwidth is None else {"bandwidth": estimator.choice_.bandwidth}),
-        "basis": ", ".join(dict.fromkeys(feature_map.basis for feature_map in estimator.maps_)),
-        "features": estimator.n_features_in_,
-        "parameters": estimator.n_parameters_,
-        "sweeps": estimator.n_iter_,
-        "stop_reason": estimator.stop_reason_,
-    }
-    if model.is_classifier:
-        facts["classes"] = [str(label) for label in estimator.classes_]
-        facts["decision"] = estimator.decision_.name
-    return facts
 
 
 def describe_column(column: NumberColumn | CategoryColumn, had_missing: bool) -> str:

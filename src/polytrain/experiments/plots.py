@@ -10,14 +10,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from polytrain import palette
 from polytrain.experiments.paper_tables import LOSS_NAMES, ModelSize
+from polytrain.plotting import make_panels
 
 __all__ = ["have_matplotlib", "plot_ablation", "plot_convergence", "plot_errors", "widest_slice"]
 
 Row = Mapping[str, Any]
 
-#: Blue and vermilion of Okabe and Ito's palette.
-COLOURS = {"squared": "#0072B2", "logistic": "#D55E00"}
+COLOURS = {"squared": palette.COLOURS[0], "logistic": palette.COLOURS[1]}
 MARKERS = {"squared": "o", "logistic": "s"}
 AXES = {"d": "number of features d", "degree": "degree in each feature", "rank": "largest rank"}
 # The circles are larger than the squares drawn over them, so that equal figures show both.
@@ -33,20 +34,6 @@ def have_matplotlib() -> bool:
     except ImportError:
         return False
     return True
-
-
-def _subplots(n_rows: int, n_columns: int, width: float, height: float, **options: Any) -> tuple[Any, Any]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(n_rows, n_columns, squeeze=False, **options)
-    for ax in axes.flat:
-        ax.grid(True, which="major", color="0.9")
-        ax.set_axisbelow(True)
-        ax.spines[["top", "right"]].set_visible(False)
-    return figure, axes
 
 
 def _save(figure: Any, path: Path) -> None:
@@ -68,7 +55,7 @@ def widest_slice(rows: Sequence[Row], axis: str) -> tuple[dict[str, int], list[R
 
 def plot_errors(path: Path, rows: Sequence[Row], title: str) -> None:
     """Test and training error against d, degree and rank, beside the published ones."""
-    figure, axes = _subplots(2, 3, 10.5, 6.4, sharey="row", sharex="col")
+    figure, axes = make_panels(2, 3, 10.5, 6.4, sharey="row", sharex="col")
     for column, (axis, label) in enumerate(AXES.items()):
         shared, members = widest_slice(rows, axis)
         for line, part in enumerate(("test", "train")):
@@ -104,7 +91,7 @@ def _draw_series(
 def plot_convergence(path: Path, curves: Sequence[Row], title: str) -> None:
     """Objective after every core update, one panel per loss, from both starts."""
     losses = list(dict.fromkeys(curve["loss"] for curve in curves))
-    figure, axes = _subplots(1, len(losses), 4.7 * len(losses) + 0.8, 4.4, sharey=True)
+    figure, axes = make_panels(1, len(losses), 4.7 * len(losses) + 0.8, 4.4, sharey=True)
     for ax, loss in zip(axes[0], losses, strict=True):
         for curve in (curve for curve in curves if curve["loss"] == loss):
             per_sweep = curve["d"] - 1
@@ -126,7 +113,9 @@ def plot_ablation(path: Path, rows: Sequence[Row], title: str) -> None:
     """Test error of every size, from both starts, one panel per loss."""
     losses = list(dict.fromkeys(row["loss"] for row in rows))
     sizes = list(dict.fromkeys(ModelSize(row["d"], row["degree"], row["rank"]) for row in rows))
-    figure, axes = _subplots(1, len(losses), 4.6 * len(losses) + 1.4, 0.5 * len(sizes) + 2.2, sharey=True, sharex=True)
+    figure, axes = make_panels(
+        1, len(losses), 4.6 * len(losses) + 1.4, 0.5 * len(sizes) + 2.2, sharey=True, sharex=True
+    )
     for ax, loss in zip(axes[0], losses, strict=True):
         errors = {
             (row["init"], ModelSize(row["d"], row["degree"], row["rank"])): 100 * row["test_error"]

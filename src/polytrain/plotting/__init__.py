@@ -4,7 +4,7 @@ Every display has ``from_estimator``, which computes and draws, and ``plot``, wh
 display; ``ax_`` and ``figure_`` say where it is drawn. Needs matplotlib, the extra ``plot``.
 """
 
-from polytrain.plotting._style import COLOURS, MARKERS
+from polytrain.plotting._style import COLOURS, MARKERS, clean_axes, make_panels
 from polytrain.plotting.decisions import DecisionBoundaryDisplay, MisreadDigitsDisplay
 from polytrain.plotting.effects import EffectsDisplay, ImportancesDisplay, draw_main_effect, draw_pair_effect
 from polytrain.plotting.explanations import InteractionDisplay, PartialDependenceDisplay, TermStrengthDisplay
@@ -26,4 +26,6 @@ __all__ = [
     "TermStrengthDisplay",
     "draw_main_effect",
     "draw_pair_effect",
+    "clean_axes",
+    "make_panels",
 ]

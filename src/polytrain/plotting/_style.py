@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["COLOURS", "LINE_STYLES", "MARKERS", "SHARES", "SURFACE", "begin_plot", "line_style", "pale", "shorten"]
+from polytrain.palette import COLOURS
 
-#: Okabe and Ito's palette, which colour-blind readers tell apart, without its yellow, which is weak on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F")
+__all__ = [
+    "COLOURS",
+    "LINE_STYLES",
+    "MARKERS",
+    "SHARES",
+    "SURFACE",
+    "begin_plot",
+    "clean_axes",
+    "line_style",
+    "make_panels",
+    "pale",
+    "shorten",
+]
+
 MARKERS = "osD^vPX*"
 LINE_STYLES = ("-", "--", "-.", ":")
 
@@ -26,6 +38,29 @@ def begin_plot(ax: Any, width: float = 6.4, height: float = 4.4) -> tuple[Any, A
     except ImportError as error:
         raise ImportError("pictures need matplotlib; install it with pip install 'polytrain[plot]'.") from error
     return plt.subplots(figsize=(width, height), layout="constrained")
+
+
+def make_panels(
+    n_rows: int, n_columns: int, width: float, height: float, *, sharex: bool | str = False, sharey: bool | str = False
+) -> tuple[Any, Any]:
+    """Return a figure of its own, apart from pyplot, and its axes (n_rows, n_columns) over a pale grid."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(n_rows, n_columns, squeeze=False, sharex=sharex, sharey=sharey)  # type: ignore[arg-type]
+    for ax in axes.flat:
+        ax.grid(True, which="major", color="0.9")
+        ax.set_axisbelow(True)
+        clean_axes(ax)
+    return figure, axes
+
+
+def clean_axes(ax: Any, title: str = "") -> None:
+    """Take away what says nothing: the upper and the right border; set the title in the size of the text."""
+    ax.set_title(title, fontsize="medium")
+    ax.spines[["top", "right"]].set_visible(False)
 
 
 def line_style(index: int) -> dict[str, Any]:

@@ -45,11 +45,14 @@ class ClassificationErrors:
 
     def add(self, X: NDArray, y: NDArray) -> None:
         """Count rows with their true classes, given as indexes."""
-        scores = self._estimator.decision_function(X)
+        # Both answers from the scores, which are what takes time.
+        fitted, n_classes = self._estimator.model_, len(self.labels)
+        values = fitted.scores(X)
+        scores = fitted.decision.decide(values, n_classes)
         guess = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         np.add.at(self.confusion, (y, guess), 1)
         if self.has_probabilities:
-            logs = self._estimator.predict_log_proba(X)
+            logs = fitted.decision.log_probabilities(values, n_classes)
             self._log_loss -= float(logs[np.arange(len(y)), y].sum())
             sure = np.exp(logs[np.arange(len(y)), guess])
         elif scores.ndim == 1:

@@ -1,0 +1,7 @@
+"""Self-contained HTML pages about a model and its errors on a table."""
+
+from polytrain.reporting.build import build_report
+from polytrain.reporting.evidence import ScoredRows
+from polytrain.reporting.face import MOST_ROWS, Report, report
+
+__all__ = ["MOST_ROWS", "Report", "ScoredRows", "build_report", "report"]

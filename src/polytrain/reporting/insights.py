@@ -1,0 +1,299 @@
+"""What a report shows of the inside of a model: the one place that asks `polytrain.explain`.
+
+Columns are taken as independent, each distributed as in the given rows. A score is then, exactly, a mean, an effect of
+every column alone, one of every pair beyond that, and so on; see `polytrain.explain.sobol_indices`.
+
+The method
+----------
+With all columns but one at the means of their functions, a train is a vector of coefficients for the functions of that
+column: its effect. Two open columns give a matrix. How much the other columns change an effect is the standard
+deviation, over them, of what the column adds to the score; it needs second moments in place of means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.explain import SobolIndices, sobol_indices
+from polytrain.explain.measure import basis_means, make_measure
+from polytrain.explain.view import ModelView, read_model
+from polytrain.maps import CategoryMap
+from polytrain.reporting.evidence import cell_text, level_names
+from polytrain.tables import TableModel
+
+__all__ = ["Axis", "ColumnEffect", "Contributions", "Insights", "PairEffect"]
+
+# Rows that stand for the distribution of the columns.
+_MOST_ROWS = 5000
+_GRID, _COARSE, _BINS = 60, 16, 30
+_MOST_LEVELS = 12
+# Curves reach from this quantile to the other end's: the last per cent may be very far away.
+_TAIL = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """Values of a column at which something is drawn.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    points : ndarray of shape (G,)
+        Values; numbers of levels for categories.
+    levels : tuple of str, or None
+        Names of the levels.
+    rows : ndarray
+        Rows of every level, or of every one of a number of even bins from the first to the last point.
+    n_missing : int
+        Rows where the value is missing.
+    """
+
+    name: str
+    points: NDArray
+    levels: tuple[str, ...] | None
+    rows: NDArray
+    n_missing: int
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnEffect:
+    """What a column does alone.
+
+    Attributes
+    ----------
+    axis : Axis
+    share : float
+        Its importance, see `Insights.importances`.
+    values : ndarray of shape (n_trains, G)
+        The effect on each score.
+    spread : ndarray of shape (G,), or None
+        Standard deviation of the effect over the values of all other columns; for models of one train.
+    missing : ndarray of shape (n_trains,), or None
+        Effect of a missing value, where there are any.
+    """
+
+    axis: Axis
+    share: float
+    values: NDArray
+    spread: NDArray | None
+    missing: NDArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class PairEffect:
+    """What two columns do together, beyond what both do alone, in the score that they matter most for."""
+
+    axes: tuple[Axis, Axis]
+    share: float
+    train: int
+    values: NDArray
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """Why a row has its score: the mean, what every column adds, and what is left for interactions.
+
+    Attributes
+    ----------
+    base, score, rest : float
+        ``score = base + sum of the parts + rest``.
+    parts : list of (str, str, float)
+        Columns, their values as text, and what they add; the largest first.
+    """
+
+    base: float
+    score: float
+    rest: float
+    parts: list[tuple[str, str, float]]
+
+
+class Insights:
+    """Effects of a table's model under the distribution of the columns in given rows.
+
+    Parameters
+    ----------
+    model : TableModel
+        The model.
+    X : ndarray of shape (N, d)
+        Features.
+    """
+
+    def __init__(self, model: TableModel, X: NDArray) -> None:
+        self.model = model
+        self._all = X
+        self.X = X[:: -(-len(X) // _MOST_ROWS)]
+        self._view: ModelView = read_model(model.estimator, model.preparation.feature_names)
+        measures = make_measure(self._view, self.X, None)
+        self._means = basis_means(self._view, measures)
+        self._squares = []
+        for feature_map, (points, weights) in zip(self._view.maps, measures, strict=True):
+            values = feature_map.values(points)
+            self._squares.append((values * weights) @ values.T)
+
+    @property
+    def train_names(self) -> tuple[str, ...]:
+        """What a high score of each train speaks for."""
+        return self._view.train_names
+
+    @cached_property
+    def _indices(self) -> SobolIndices:
+        return sobol_indices(self.model.estimator, self.X)
+
+    @cached_property
+    def importances(self) -> list[tuple[str, float]]:
+        """Columns and their shares of all total Sobol indices, averaged over the trains; the largest first."""
+        total = self._indices.total.mean(axis=0)
+        whole = float(total.sum()) or 1.0
+        found = [(name, float(total[place].sum()) / whole) for name, place in self.model.preparation.groups]
+        return sorted(found, key=lambda pair: -pair[1])
+
+    @cached_property
+    def shares(self) -> tuple[float, float, float]:
+        """Parts of the variance: columns alone, pairs, and three or more together; averaged over the trains."""
+        indices = self._indices
+        return (
+            float(indices.first.sum(axis=1).mean()),
+            float(indices.second.sum(axis=(1, 2)).mean() / 2),
+            float(indices.higher.mean()),
+        )
+
+    def columns(self, most: int) -> list[ColumnEffect]:
+        """Effects of the most important columns. Columns with several features, of older files, are left out."""
+        places = {name: place.start for name, place in self._single.items()}
+        chosen = [(name, share) for name, share in self.importances[:most] if name in places and share > 0]
+        return [self._effect(places[name], share) for name, share in chosen]
+
+    def pairs(self, most: int) -> list[PairEffect]:
+        """Interactions of the pairs of columns with the largest shares of the variance."""
+        second = np.triu(self._indices.second.mean(axis=0))
+        single = [place.start for place in self._single.values()]
+        allowed = np.zeros(len(second), dtype=bool)
+        allowed[single] = True
+        second *= allowed[:, None] & allowed
+        order = np.argsort(-second, axis=None, kind="stable")[:most]
+        found = []
+        for one, two in zip(*np.unravel_index(order, second.shape), strict=True):
+            if second[one, two] > 1e-4:
+                train = int(self._indices.second[:, one, two].argmax())
+                found.append(self._pair(int(one), int(two), float(second[one, two]), train))
+        return found
+
+    @cached_property
+    def _single(self) -> dict[str, slice]:
+        """Columns that are one feature, by name."""
+        return {name: place for name, place in self.model.preparation.groups if place.stop == place.start + 1}
+
+    # --- effects ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _sides(self) -> list[tuple[list[NDArray], list[NDArray]]]:
+        """Of every train: what lies left and right of each core with all functions at their means; d + 1 vectors."""
+        sides = []
+        for train in self._view.trains:
+            mixed = [np.einsum("aib,i->ab", core, mean) for core, mean in zip(train.cores, self._means, strict=True)]
+            left, right = [np.ones(1)], [np.ones(1)]
+            for matrix in mixed:
+                left.append(left[-1] @ matrix)
+            for matrix in reversed(mixed):
+                right.append(matrix @ right[-1])
+            sides.append((left, right[::-1]))
+        return sides
+
+    @cached_property
+    def _grams(self) -> tuple[list[NDArray], list[NDArray]]:
+        """Second moments of what lies left and right of each core of the first train; d + 1 matrices each."""
+        cores = self._view.trains[0].cores
+        left, right = [np.ones((1, 1))], [np.ones((1, 1))]
+        for core, square in zip(cores, self._squares, strict=True):
+            half = np.einsum("aib,ij->ajb", core, square)
+            left.append(np.einsum("ac,ajb,cjd->bd", left[-1], half, core, optimize=True))
+        for core, square in zip(reversed(cores), reversed(self._squares), strict=True):
+            half = np.einsum("aib,ij->ajb", core, square)
+            right.append(np.einsum("bd,ajb,cjd->ac", right[-1], half, core, optimize=True))
+        return left, right[::-1]
+
+    def _centred(self, k: int, points: NDArray) -> NDArray:
+        """Functions of a feature at some values, without their means: (n, G)."""
+        feature_map = self._view.maps[k]
+        return feature_map.values(feature_map.place(points)) - self._means[k][:, None]
+
+    def _main(self, k: int, points: NDArray) -> NDArray:
+        """Effect of a feature at some values, (n_trains, G)."""
+        centred = self._centred(k, points)
+        found = []
+        for train, (left, right) in zip(self._view.trains, self._sides, strict=True):
+            found.append(np.einsum("a,aib,b->i", left[k], train.cores[k], right[k + 1], optimize=True) @ centred)
+        return np.array(found)
+
+    def _spread(self, k: int, points: NDArray, main: NDArray) -> NDArray:
+        """Standard deviation of what a feature adds to the first score, over the values of all others: (G,)."""
+        left, right = self._grams
+        opened = np.einsum("aib,ig->gab", self._view.trains[0].cores[k], self._centred(k, points))
+        squares = np.einsum("gab,gcd,ac,bd->g", opened, opened, left[k], right[k + 1], optimize=True)
+        return np.sqrt(np.maximum(squares - main**2, 0.0))
+
+    def _effect(self, k: int, share: float) -> ColumnEffect:
+        axis = self._axis(k, _GRID)
+        values = self._main(k, axis.points)
+        gone = self._main(k, np.array([np.nan]))[:, 0] if axis.n_missing else None
+        spread = self._spread(k, axis.points, values[0]) if len(values) == 1 else None
+        return ColumnEffect(axis, share, values, spread, gone)
+
+    def _pair(self, one: int, two: int, share: float, train: int) -> PairEffect:
+        axes = self._axis(one, _COARSE), self._axis(two, _COARSE)
+        cores, (left, right) = self._view.trains[train].cores, self._sides[train]
+        state = np.einsum("a,aib->ib", left[one], cores[one])
+        for k in range(one + 1, two):
+            state = state @ np.einsum("aib,i->ab", cores[k], self._means[k])
+        matrix = np.einsum("ia,ajb,b->ij", state, cores[two], right[two + 1], optimize=True)
+        values = self._centred(one, axes[0].points).T @ matrix @ self._centred(two, axes[1].points)
+        return PairEffect(axes, share, train, values)
+
+    def _axis(self, k: int, size: int) -> Axis:
+        """Values of a feature to draw over: levels with the most rows, or steps between the outer quantiles."""
+        name = self._view.feature_names[k]
+        known = self._all[:, k][~np.isnan(self._all[:, k])]
+        n_missing = len(self._all) - len(known)
+        levels = self._levels.get(k)
+        if levels is not None or isinstance(self._view.maps[k], CategoryMap):
+            codes, rows = np.unique(known if levels is None else known[known >= 0], return_counts=True)
+            kept = np.sort(np.argsort(-rows, kind="stable")[: _MOST_LEVELS if size > _COARSE else 8])
+            names = tuple(cell_text(code, levels) for code in codes[kept])
+            return Axis(name, codes[kept], names, rows[kept], n_missing)
+        if not len(known):
+            return Axis(name, np.zeros(2), None, np.zeros(1), n_missing)
+        low, high = np.quantile(known, [_TAIL, 1 - _TAIL])
+        if low == high:
+            low, high = known.min(), known.max()
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        rows, _ = np.histogram(known, _BINS, (low, high))
+        return Axis(name, np.linspace(low, high, size), None, rows, n_missing)
+
+    @cached_property
+    def _levels(self) -> dict[int, tuple[str, ...]]:
+        return level_names(self.model)
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    def explain_rows(self, rows: NDArray, trains: Sequence[int]) -> list[Contributions]:
+        """Why every row has its score in one of the trains: effects of columns alone, and the rest."""
+        scores = self.model.estimator.model_.scores(rows)
+        alone = np.array([self._main(k, rows[:, k]) for k in range(rows.shape[1])])  # (d, n_trains, rows)
+        found = []
+        for j, train in enumerate(trains):
+            base = float(self._sides[train][0][-1][0] + self._view.shift[train])
+            parts = []
+            for name, place in self.model.preparation.groups:
+                cells = [cell_text(rows[j, k], self._levels.get(k)) for k in range(place.start, place.stop)]
+                parts.append((name, ", ".join(cells), float(alone[place, train, j].sum())))
+            parts.sort(key=lambda part: -abs(part[2]))
+            score = float(scores[train, j])
+            found.append(Contributions(base, score, score - base - sum(part[2] for part in parts), parts))
+        return found

@@ -1,0 +1,109 @@
+"""Intervals, and the simple models that a report compares with."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from sklearn.linear_model import LogisticRegression
+
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.reporting.evidence import ScoredRows, bootstrap_rmse, cell_text, compare, wilson
+from polytrain.tables import CategoryColumn, NumberColumn, Preparation, TableModel
+
+
+@pytest.mark.parametrize(("n_wrong", "n"), [(0, 7), (3, 10), (10, 10), (150, 16281)])
+def test_wilson_is_that_of_scipy(n_wrong, n):
+    expected = binomtest(n_wrong, n).proportion_ci(0.95, method="wilson")
+    assert wilson(n_wrong, n) == pytest.approx((expected.low, expected.high), abs=1e-6)
+
+
+def test_bootstrap_holds_the_truth_about_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    inside = 0
+    for _ in range(100):
+        low, high = bootstrap_rmse(rng.normal(scale=3.0, size=100))
+        inside += low <= 3.0 <= high
+    assert 85 <= inside <= 99
+    assert bootstrap_rmse(np.zeros(5)) == (0.0, 0.0)
+    assert np.isfinite(bootstrap_rmse(np.array([1e300, -1e300, 0.0]))).all()
+
+
+def scored(estimator, X, y, categories=()):
+    columns = tuple(
+        CategoryColumn(str(k), k, tuple("abc")) if k in categories else NumberColumn(str(k), k)
+        for k in range(X.shape[1])
+    )
+    table = TableModel(estimator, Preparation(columns, None, True, len(columns), ()), {})
+    return ScoredRows(table, X, y, np.arange(1, len(X) + 1))
+
+
+@pytest.fixture
+def classes():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=300), rng.integers(0, 3, 300), rng.normal(size=300)])
+    X[::9, 2] = np.nan
+    y = ((X[:, 0] + (X[:, 1] == 1) + 0.3 * rng.normal(size=300)) > 0.5).astype(int)
+    model = TensorTrainClassifier(basis=["spline", "category", "spline"], rank=2, alpha=1e-3, random_state=0)
+    return model.fit(X, y), X, y
+
+
+def test_linear_model_and_constant(classes):
+    model, X, y = classes
+    linear, constant = compare(scored(model, X, y, (1,)))
+    assert linear.error < 0.15 < constant.error
+    assert linear.low < linear.error < linear.high
+    assert linear.how == "cross-validated on 300 of these rows"
+    assert constant.error == pytest.approx(min(y.mean(), 1 - y.mean()))
+    assert constant.name == f"always {int(y.mean() > 0.5)}"
+
+
+def test_linear_model_of_training_rows(classes):
+    model, X, y = classes
+    linear, _ = compare(scored(model, X[200:], y[200:], (1,)), (X[:200], y[:200]))
+
+    def design(rows):
+        gone = np.isnan(rows[:, 2])
+        known = X[:200, 2][~np.isnan(X[:200, 2])]
+        number = np.where(gone, 0.0, (rows[:, 2] - known.mean()) / known.std())
+        first = (rows[:, 0] - X[:200, 0].mean()) / X[:200, 0].std()
+        return np.column_stack([first, rows[:, 1:2] == [0, 1, 2], np.zeros(len(rows)), number, gone])
+
+    expected = LogisticRegression(max_iter=200).fit(design(X[:200]), y[:200]).predict(design(X[200:]))
+    assert linear.error == pytest.approx(np.mean(expected != y[200:]))
+    assert linear.how == "learned from 200 training rows"
+
+
+def test_numbers_are_compared_by_their_errors():
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    y = X[:, 0] + 3.0
+    model = TensorTrainRegressor(rank=2, alpha=1e-3, random_state=0).fit(X, y)
+    linear, constant = compare(scored(model, X, y))
+    assert linear.error < 1e-2 < constant.error
+    assert constant.error == pytest.approx(y.std())
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e300])
+def test_the_size_of_columns_does_not_matter(size):
+    X = np.random.default_rng(0).uniform(1, 2, size=(60, 2))
+    model = TensorTrainRegressor(rank=1, alpha=1e-3, random_state=0).fit(X, X[:, 0])
+    plain, _ = compare(scored(model, X, X[:, 0]))
+    linear, _ = compare(scored(model, X * size, X[:, 0]))
+    assert linear.error == pytest.approx(plain.error, rel=1e-6)
+
+
+def test_few_rows_of_one_class_have_no_linear_model(classes):
+    model, X, _ = classes
+    (constant,) = compare(scored(model, X[:3], np.ones(3, dtype=int), (1,)))
+    assert constant.error == 0.0
+
+
+def test_shuffling_what_matters_costs_more(classes):
+    model, X, y = classes
+    first, _, third = scored(model, X, y, (1,)).shuffled(["0", "1", "2"])
+    assert first > 0.2 > abs(third)
+
+
+def test_cells_as_text():
+    assert [cell_text(value, None) for value in (3.0, 458609.0, 0.1234567, np.nan, np.inf)] == [
+        "3", "458609", "0.12346", "missing", "inf",
+    ]  # fmt: skip
+    assert [cell_text(value, ("a", "b")) for value in (1.0, -1.0, np.nan)] == ["b", "another", "missing"]

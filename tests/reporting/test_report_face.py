@@ -1,0 +1,138 @@
+"""Reports from Python: arrays, frames and pipelines, and names that would like to be more than text."""
+
+import re
+from html import unescape
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from test_report_page import NASTY, Reader
+
+import polytrain
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
+
+
+def parsed(html):
+    reader = Reader()
+    reader.feed(html)
+    assert not reader.open
+    return reader
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Numbers, hostile levels, dates, gaps; the target is a hostile label or a number."""
+    rng = np.random.default_rng(0)
+    n = 120
+    table = pd.DataFrame(
+        {
+            NASTY: rng.normal(size=n),
+            "kind": rng.choice([NASTY, "</svg><b>", "plain", None], n),
+            "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D"),
+            "gaps": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
+        }
+    )
+    number = table[NASTY] + (table["kind"] == "plain") + table["gaps"].fillna(2.0)
+    return table, number.rename("</title><i>")
+
+
+@pytest.fixture(scope="module")
+def pages(frame):
+    X, number = frame
+    labels = np.where(number > number.median(), '"><img src=x onerror=alert(1)>', "no")
+    fast = {"rank": 2, "alpha": 1e-3, "max_sweeps": 2, "random_state": 0}
+    return {
+        "classes": polytrain.report(TensorTrainClassifier(**fast).fit(X, labels), X, labels, title=NASTY),
+        "number": polytrain.report(TensorTrainRegressor(**fast).fit(X, number), X, number),
+    }
+
+
+@pytest.mark.parametrize("name", ["classes", "number"])
+def test_hostile_names_stay_text(pages, name):
+    reader = parsed(pages[name].html)
+    assert not {tag for tag, _ in reader.seen} & {"script", "img", "b", "i", "iframe"}
+    assert not [key for _, attributes in reader.seen for key in attributes if key.startswith("on")]
+    text = "".join(reader.text)
+    assert NASTY in text
+    assert "</svg><b> (" in text
+    assert "when (time)" in text
+
+
+def test_missing_values_have_marks_of_their_own(pages, frame):
+    html, (X, _) = pages["number"].html, frame
+    assert f"missing ({X['kind'].isna().sum()} rows)" in unescape(html).replace("\u202f", "")
+    assert f"Missing in {X['gaps'].isna().sum()} rows." in html
+
+
+def test_repr_is_a_frame_that_runs_nothing(pages):
+    page = pages["classes"]
+    assert re.fullmatch(r"Report\(.*, \d+ KiB\)", repr(page))
+    reader = parsed(page._repr_html_())
+    ((tag, attributes),) = reader.seen
+    assert tag == "iframe"
+    assert attributes["sandbox"] == ""
+    assert attributes["srcdoc"] == page.html
+
+
+def test_the_same_call_gives_the_same_page_but_for_times(frame, tmp_path):
+    X, number = frame
+    model = TensorTrainRegressor(rank=2, alpha=1e-3, max_sweeps=2, random_state=0).fit(X, number)
+    pages = [polytrain.report(model, X, number, tmp_path / "page.html").html for _ in range(2)]
+    one, two = (re.sub(r"picture\d+|[\d\u202f]+ rows per second", "", page) for page in pages)
+    assert one == two
+    assert (tmp_path / "page.html").read_text() == pages[1]
+
+
+def test_pipelines_are_explained_by_the_columns_of_their_last_step():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["left", "right"])
+    y = X["left"] ** 2
+    model = make_pipeline(StandardScaler(), TensorTrainRegressor(rank=2, alpha=1e-3, random_state=0)).fit(X, y)
+    html = polytrain.report(model, X, y, X_train=X, y_train=y).html
+    assert "Effect of left" in html
+    assert "learned from 60 training rows" in html
+
+
+def test_intervals_are_checked_where_there_are_any():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = X[:, 0] + rng.normal(size=200)
+    model = TensorTrainRegressor(calibration_fraction=0.3, random_state=0).fit(X[:150], y[:150])
+    html = polytrain.report(model, X[150:], y[150:]).html
+    inside = model.predict_interval(X[150:], coverage=0.9)
+    share = ((inside[:, 0] <= y[150:]) & (y[150:] <= inside[:, 1])).mean()
+    assert f"90 % asked, {100 * share:.1f} % seen" in html
+    bare = TensorTrainRegressor(basis="power", rank=2, alpha=1e-3, random_state=0).fit(X, y)
+    assert "Nothing is known about the uncertainty" in polytrain.report(bare, X, y).html
+
+
+def test_pairs_of_classes_are_told_apart():
+    X, y = make_classification(120, 4, n_informative=4, n_redundant=0, n_classes=4, random_state=0)
+    model = TensorTrainClassifier(rank=2, alpha=1e-3, decision="one-vs-one", max_sweeps=1, random_state=0).fit(X, y)
+    html = polytrain.report(model, X, y).html
+    assert re.search(r"Score for \d vs \d: mean", html)
+
+
+def test_mistakes():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = TensorTrainClassifier(rank=1, alpha=1e-3, random_state=0).fit(X, X[:, 0] > 0)
+    with pytest.raises(ValueError, match="y holds 'maybe', which is none of the model's classes"):
+        polytrain.report(model, X, ["maybe"] * 40)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        polytrain.report(model, X, [True] * 39)
+    with pytest.raises(ValueError, match="X_train and y_train belong together"):
+        polytrain.report(model, X, X[:, 0] > 0, X_train=X)
+    with pytest.raises(TypeError, match="a report needs a fitted"):
+        polytrain.report(StandardScaler(), X, X[:, 0])
+    both = TensorTrainRegressor(rank=1, alpha=1e-3, random_state=0).fit(X, X)
+    with pytest.raises(ValueError, match="predicts 2 numbers per row"):
+        polytrain.report(both, X, X[:, 0])
+
+
+@pytest.mark.slow
+def test_a_wide_table_of_ten_classes_has_a_small_page():
+    X, y = make_classification(3000, 200, n_informative=30, n_classes=10, random_state=0)
+    model = TensorTrainClassifier(rank=2, alpha=1e-3, max_sweeps=1, random_state=0).fit(X[:1500], y[:1500])
+    assert len(polytrain.report(model, X[1500:], y[1500:]).html.encode()) < 3_000_000
