@@ -1,8 +1,8 @@
 """Exact explanations of fitted estimators, read off the cores of their trains."""
 
 from polytrain.explain.dependence import PartialDependence, partial_dependence
-from polytrain.explain.local import LocalExplanations, explain_local
 from polytrain.explain.effects import Effects, MainEffect, PairEffect, RowEffects, effects
+from polytrain.explain.local import LocalExplanations, explain_local
 from polytrain.explain.sensitivity import FeatureImportances, SobolIndices, feature_importances, sobol_indices
 from polytrain.explain.symbolic import to_sympy
 from polytrain.explain.terms import TopTerms, top_terms
@@ -17,8 +17,8 @@ __all__ = [
     "RowEffects",
     "SobolIndices",
     "TopTerms",
-    "explain_local",
     "effects",
+    "explain_local",
     "feature_importances",
     "partial_dependence",
     "sobol_indices",

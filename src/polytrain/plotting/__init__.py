@@ -24,8 +24,8 @@ __all__ = [
     "PartialDependenceDisplay",
     "RankDisplay",
     "TermStrengthDisplay",
+    "clean_axes",
     "draw_main_effect",
     "draw_pair_effect",
-    "clean_axes",
     "make_panels",
 ]
