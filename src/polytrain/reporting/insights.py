@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.explain import SobolIndices, sobol_indices
+from polytrain.explain.local import Player, explain_players
 from polytrain.explain.measure import basis_means, make_measure
 from polytrain.explain.view import ModelView, read_model
 from polytrain.maps import CategoryMap
@@ -97,19 +98,18 @@ class PairEffect:
 
 @dataclass(frozen=True)
 class Contributions:
-    """Why a row has its score: the mean, what every column adds, and what is left for interactions.
+    """Why a row has its score: the mean, and what every column brings.
 
     Attributes
     ----------
-    base, score, rest : float
-        ``score = base + sum of the parts + rest``.
+    base, score : float
+        ``score = base + sum of the parts``.
     parts : list of (str, str, float)
         Columns, their values as text, and what they add; the largest first.
     """
 
     base: float
     score: float
-    rest: float
     parts: list[tuple[str, str, float]]
 
 
@@ -129,7 +129,7 @@ class Insights:
         self._all = X
         self.X = X[:: -(-len(X) // _MOST_ROWS)]
         self._view: ModelView = read_model(model.estimator, model.preparation.feature_names)
-        measures = make_measure(self._view, self.X, None)
+        self._measures = measures = make_measure(self._view, self.X, None)
         self._means = basis_means(self._view, measures)
         self._squares = []
         for feature_map, (points, weights) in zip(self._view.maps, measures, strict=True):
@@ -283,17 +283,28 @@ class Insights:
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def explain_rows(self, rows: NDArray, trains: Sequence[int]) -> list[Contributions]:
-        """Why every row has its score in one of the trains: effects of columns alone, and the rest."""
-        scores = self.model.estimator.model_.scores(rows)
-        alone = np.array([self._main(k, rows[:, k]) for k in range(rows.shape[1])])  # (d, n_trains, rows)
-        found = []
+        """Why every row has its score in one of the trains: exact Shapley values of the columns."""
+        groups = self.model.preparation.groups
+        cells = tuple(
+            tuple(
+                ", ".join(cell_text(row[k], self._levels.get(k)) for k in range(place.start, place.stop))
+                for _, place in groups
+            )
+            for row in rows
+        )
+        found = explain_players(
+            self._view,
+            [Player(name, place) for name, place in groups],
+            rows,
+            self._measures,
+            joint=True,
+            scores=range(len(self._view.trains)),
+            cells=cells,
+            row_names=tuple(range(len(rows))),
+        )
+        every = []
         for j, train in enumerate(trains):
-            base = float(self._sides[train][0][-1][0] + self._view.shift[train])
-            parts = []
-            for name, place in self.model.preparation.groups:
-                cells = [cell_text(rows[j, k], self._levels.get(k)) for k in range(place.start, place.stop)]
-                parts.append((name, ", ".join(cells), float(alone[place, train, j].sum())))
+            parts = list(zip(found.column_names, cells[j], found.values[j, :, train].tolist(), strict=True))
             parts.sort(key=lambda part: -abs(part[2]))
-            score = float(scores[train, j])
-            found.append(Contributions(base, score, score - base - sum(part[2] for part in parts), parts))
-        return found
+            every.append(Contributions(float(found.base[train]), float(found.scores[j, train]), parts))
+        return every

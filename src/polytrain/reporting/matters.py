@@ -191,7 +191,6 @@ def three_rows(insights: Insights, scored: ScoredRows) -> tuple[str, str]:
         if rest:
             others = sum(value for _, _, value in rest)
             bars.append((f"{len(rest)} other columns", others, f"{others:+.3g}"))
-        bars.append(("columns together (interactions)", why.rest, f"{why.rest:+.3g}"))
         speaks = "" if len(insights.train_names) == 1 and not scored.model.is_classifier else (
             f" for {insights.train_names[train]}"
         )  # fmt: skip
@@ -206,8 +205,8 @@ def three_rows(insights: Insights, scored: ScoredRows) -> tuple[str, str]:
     return section(
         "Three rows",
         paragraph(
-            "Bars are what the row's values add, column by column, to the mean score; what columns do only together is "
-            "one bar of its own. All bars and the mean sum to the score."
+            "Bars are what the row's values add to the mean score, column by column: exact Shapley values, in which "
+            "what columns do only together is shared between them. All bars and the mean sum to the score."
         ),
         grid(*pictures),
     )
