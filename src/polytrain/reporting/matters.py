@@ -207,7 +207,7 @@ def three_rows(insights: Insights, scored: ScoredRows) -> tuple[str, str]:
         "Three rows",
         paragraph(
             "Bars are what the row's values add, column by column, to the mean score; what columns do only together is "
-            "one bar of its own. All bars and the mean sum to the score."
+            "one bar of its own. All bars and the mean sum to the score. Rows are counted from 0."
         ),
         grid(*pictures),
     )
