@@ -108,6 +108,16 @@ def test_intervals_are_checked_where_there_are_any():
     assert "Nothing is known about the uncertainty" in polytrain.report(bare, X, y).html
 
 
+def test_rows_are_counted_from_zero():
+    X = np.linspace(-1, 1, 50)[:, None]
+    y = np.zeros(50)
+    y[7] = 5.0
+    model = TensorTrainRegressor(basis="power", rank=1, alpha=1e-2, random_state=0).fit(X, y)
+    html = polytrain.report(model, X, y).html
+    assert "The most wrong: row 7" in html
+    assert re.search(r'The worst rows.*?<tbody><tr><th scope="row">7</th>', html, re.DOTALL)
+
+
 def test_pairs_of_classes_are_told_apart():
     X, y = make_classification(120, 4, n_informative=4, n_redundant=0, n_classes=4, random_state=0)
     model = TensorTrainClassifier(rank=2, alpha=1e-3, decision="one-vs-one", max_sweeps=1, random_state=0).fit(X, y)

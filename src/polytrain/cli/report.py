@@ -85,13 +85,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class _Sample:
-    """An even sample of rows with their targets and places, counted from 1 among the rows that have a target."""
+    """An even sample of rows with their targets and places, counted from 0 among the rows that have a target."""
 
     def __init__(self, model: TableModel) -> None:
         self._sample, self._n, self._is_classifier = RowSample(MOST_ROWS), 0, model.is_classifier
 
     def __call__(self, X: NDArray, y: NDArray) -> None:
-        places = np.arange(self._n + 1, self._n + len(X) + 1)
+        places = np.arange(self._n, self._n + len(X))
         self._sample(np.column_stack([X, y, places]))
         self._n += len(X)
 

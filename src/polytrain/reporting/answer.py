@@ -223,7 +223,7 @@ def _worst(scored: ScoredRows, columns: list[str]) -> str:
     ]
     head = ("row", "true", "predicted", "residual", *columns)
     return heading("The worst rows") + table(
-        "Rows with the largest errors, and their values in the columns that matter most", head, rows,
+        "Rows with the largest errors, counted from 0, and their values in the columns that matter most", head, rows,
         range(1, len(head)),
     )  # fmt: skip
 

@@ -43,7 +43,7 @@ class ScoredRows:
     y : ndarray of shape (N,)
         Numbers, or indexes of classes.
     places : ndarray of shape (N,)
-        Which rows they are, counted from 1.
+        Which rows they are, counted from 0 among those that have a target.
     """
 
     model: TableModel

@@ -121,7 +121,7 @@ def report(
     seconds = time.perf_counter() - started
     train = None if X_train is None or y_train is None else _rows(view, before, X_train, y_train)
     step = -(-len(rows) // MOST_ROWS)
-    scored = ScoredRows(table, rows[::step], targets[::step], np.arange(1, len(rows) + 1)[::step])
+    scored = ScoredRows(table, rows[::step], targets[::step], np.arange(len(rows))[::step])
     title = type(estimator).__name__ if title is None else str(title)
     page = Report(
         build_report(counted, scored, title=title, data_name="rows from Python", train=train, seconds=seconds), title

@@ -206,7 +206,8 @@ def three_rows(insights: Insights, scored: ScoredRows) -> tuple[str, str]:
         "Three rows",
         paragraph(
             "Bars are what the row's values add to the mean score, column by column: exact Shapley values, in which "
-            "what columns do only together is shared between them. All bars and the mean sum to the score."
+            "what columns do only together is shared between them. All bars and the mean sum to the score. Rows are "
+            "counted from 0."
         ),
         grid(*pictures),
     )
