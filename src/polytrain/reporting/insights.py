@@ -1,13 +1,9 @@
 """What a report shows of the inside of a model: the one place that asks `polytrain.explain`.
 
 Columns are taken as independent, each distributed as in the given rows. A score is then, exactly, a mean, an effect of
-every column alone, one of every pair beyond that, and so on; see `polytrain.explain.sobol_indices`.
-
-The method
-----------
-With all columns but one at the means of their functions, a train is a vector of coefficients for the functions of that
-column: its effect. Two open columns give a matrix. How much the other columns change an effect is the standard
-deviation, over them, of what the column adds to the score; it needs second moments in place of means.
+every column alone, one of every pair beyond that, and so on; see `polytrain.explain.effects`. How much the other columns
+change an effect is the standard deviation, over them, of what the column adds to the score; it needs second moments of
+their functions in place of means.
 """
 
 from __future__ import annotations
@@ -21,7 +17,7 @@ from numpy.typing import NDArray
 
 from polytrain.explain import SobolIndices, sobol_indices
 from polytrain.explain.local import Player, explain_players
-from polytrain.explain.measure import basis_means, make_measure
+from polytrain.explain.sites import make_column_measure, open_sites
 from polytrain.explain.view import ModelView, read_model
 from polytrain.maps import CategoryMap
 from polytrain.reporting.evidence import cell_text, level_names
@@ -129,12 +125,8 @@ class Insights:
         self._all = X
         self.X = X[:: -(-len(X) // _MOST_ROWS)]
         self._view: ModelView = read_model(model.estimator, model.preparation.feature_names)
-        self._measures = measures = make_measure(self._view, self.X, None)
-        self._means = basis_means(self._view, measures)
-        self._squares = []
-        for feature_map, (points, weights) in zip(self._view.maps, measures, strict=True):
-            values = feature_map.values(points)
-            self._squares.append((values * weights) @ values.T)
+        self._measure = make_column_measure(self._view, self.X, None)
+        self._open = [open_sites(train, self._measure) for train in self._view.trains]
 
     @property
     def train_names(self) -> tuple[str, ...]:
@@ -192,49 +184,36 @@ class Insights:
     # --- effects ------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _sides(self) -> list[tuple[list[NDArray], list[NDArray]]]:
-        """Of every train: what lies left and right of each core with all functions at their means; d + 1 vectors."""
-        sides = []
-        for train in self._view.trains:
-            mixed = [np.einsum("aib,i->ab", core, mean) for core, mean in zip(train.cores, self._means, strict=True)]
-            left, right = [np.ones(1)], [np.ones(1)]
-            for matrix in mixed:
-                left.append(left[-1] @ matrix)
-            for matrix in reversed(mixed):
-                right.append(matrix @ right[-1])
-            sides.append((left, right[::-1]))
-        return sides
-
-    @cached_property
     def _grams(self) -> tuple[list[NDArray], list[NDArray]]:
         """Second moments of what lies left and right of each core of the first train; d + 1 matrices each."""
-        cores = self._view.trains[0].cores
+        cores, squares = self._view.trains[0].cores, []
+        for feature_map, (points, weights) in zip(self._view.maps, self._measure.features, strict=True):
+            values = feature_map.values(points)
+            squares.append((values * weights) @ values.T)
         left, right = [np.ones((1, 1))], [np.ones((1, 1))]
-        for core, square in zip(cores, self._squares, strict=True):
+        for core, square in zip(cores, squares, strict=True):
             half = np.einsum("aib,ij->ajb", core, square)
             left.append(np.einsum("ac,ajb,cjd->bd", left[-1], half, core, optimize=True))
-        for core, square in zip(reversed(cores), reversed(self._squares), strict=True):
+        for core, square in zip(reversed(cores), reversed(squares), strict=True):
             half = np.einsum("aib,ij->ajb", core, square)
             right.append(np.einsum("bd,ajb,cjd->ac", right[-1], half, core, optimize=True))
         return left, right[::-1]
 
-    def _centred(self, k: int, points: NDArray) -> NDArray:
-        """Functions of a feature at some values, without their means: (n, G)."""
+    def _functions(self, k: int, points: NDArray) -> NDArray:
+        """Functions of a feature at some values, (n, G)."""
         feature_map = self._view.maps[k]
-        return feature_map.values(feature_map.place(points)) - self._means[k][:, None]
+        return feature_map.values(feature_map.place(points))
 
     def _main(self, k: int, points: NDArray) -> NDArray:
         """Effect of a feature at some values, (n_trains, G)."""
-        centred = self._centred(k, points)
-        found = []
-        for train, (left, right) in zip(self._view.trains, self._sides, strict=True):
-            found.append(np.einsum("a,aib,b->i", left[k], train.cores[k], right[k + 1], optimize=True) @ centred)
-        return np.array(found)
+        functions = self._functions(k, points)
+        return np.array([sites.main(k, [functions]) for sites in self._open])
 
     def _spread(self, k: int, points: NDArray, main: NDArray) -> NDArray:
         """Standard deviation of what a feature adds to the first score, over the values of all others: (G,)."""
         left, right = self._grams
-        opened = np.einsum("aib,ig->gab", self._view.trains[0].cores[k], self._centred(k, points))
+        centred = self._functions(k, points) - self._open[0].function_means[k][:, None]
+        opened = np.einsum("aib,ig->gab", self._view.trains[0].cores[k], centred)
         squares = np.einsum("gab,gcd,ac,bd->g", opened, opened, left[k], right[k + 1], optimize=True)
         return np.sqrt(np.maximum(squares - main**2, 0.0))
 
@@ -247,12 +226,9 @@ class Insights:
 
     def _pair(self, one: int, two: int, share: float, train: int) -> PairEffect:
         axes = self._axis(one, _COARSE), self._axis(two, _COARSE)
-        cores, (left, right) = self._view.trains[train].cores, self._sides[train]
-        state = np.einsum("a,aib->ib", left[one], cores[one])
-        for k in range(one + 1, two):
-            state = state @ np.einsum("aib,i->ab", cores[k], self._means[k])
-        matrix = np.einsum("ia,ajb,b->ij", state, cores[two], right[two + 1], optimize=True)
-        values = self._centred(one, axes[0].points).T @ matrix @ self._centred(two, axes[1].points)
+        sites = self._open[train]
+        left = sites.left(one, [self._functions(one, axes[0].points)]) @ sites.between(one, two)
+        values = sites.scaled(left @ sites.right(two, [self._functions(two, axes[1].points)]).T)
         return PairEffect(axes, share, train, values)
 
     def _axis(self, k: int, size: int) -> Axis:
@@ -296,7 +272,7 @@ class Insights:
             self._view,
             [Player(name, place) for name, place in groups],
             rows,
-            self._measures,
+            self._measure.features,
             joint=True,
             scores=range(len(self._view.trains)),
             cells=cells,
