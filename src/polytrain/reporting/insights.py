@@ -1,7 +1,7 @@
 """What a report shows of the inside of a model: the one place that asks `polytrain.explain`.
 
 Columns are taken as independent, each distributed as in the given rows. A score is then, exactly, a mean, an effect of
-every column alone, one of every pair beyond that, and so on; see `polytrain.explain.effects`. How much the other columns
+every column alone, one of every pair beyond that, and so on; see `polytrain.explain.effects`. How much other columns
 change an effect is the standard deviation, over them, of what the column adds to the score; it needs second moments of
 their functions in place of means.
 """
