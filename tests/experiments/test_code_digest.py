@@ -123,7 +123,7 @@ def test_all_that_a_run_loads_is_found_and_nothing_of_the_faces():
     loaded = {Path(path) for path in run.stdout.splitlines() if Path(path).is_relative_to(ROOT)}
     assert ROOT / "learning" / "sweep.py" in loaded
     assert loaded <= source_files()
-    assert {name.split("/")[0] for name in names()}.isdisjoint({"cli", "plotting", "reporting", "explain", "export"})
+    assert {name.split("/")[0] for name in names()}.isdisjoint({"cli", "plotting", "reporting", "export"})
 
 
 def test_missing_sources_are_named(tmp_path):
