@@ -147,6 +147,19 @@ def test_callbacks_hear_every_sweep_and_can_stop(callbacks):
     assert stopped.history_[-1]["objective"] == model.history_[2]["objective"]
 
 
+def test_callbacks_stop_what_is_learned_in_rounds(callbacks):
+    X, y = _rows()
+    heard = Recorder(2)
+    settings = {**LOOSE, "max_sweeps": 8, "loss": "multinomial"}
+    joint = power_classifier(**settings).set_callbacks(heard).fit(X, np.digitize(y, [-0.5, 0.5]))
+    assert joint.stop_reason_ == "stopped"
+    assert len(heard.scores) == 2
+    heard = Recorder(1)
+    robust = power_regressor(**LOOSE, loss="quantile").set_callbacks(heard).fit(X, y)
+    assert robust.stop_reason_ == "stopped"
+    assert len(heard.scores) == robust.n_iter_ == 1
+
+
 def test_callbacks_of_several_trains(callbacks):
     X, y = _rows()
     heard = Recorder()

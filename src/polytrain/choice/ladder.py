@@ -218,12 +218,14 @@ class Ladder:
         is_joint = self._plan.joint and len(self._targets) > 1
         for target, size, scores in zip(self._targets, self._sizes, rows.scores.T, strict=True):
             wanted, factors = target.wanted(rows.y)
+            largest = np.maximum(largest, factors)
+            if is_joint:
+                continue
             scores = scores + target.offset
             if loss.needs_values:  # outliers must not decide
                 wanted = np.clip(wanted, scores - _LARGEST_RESIDUAL, scores + _LARGEST_RESIDUAL)
             costs = np.minimum(loss.evaluate(wanted, scores)[0], _HOPELESS)
-            losses += 0.0 if is_joint else rows.weights * factors * size * size * costs
-            largest = np.maximum(largest, factors)
+            losses += rows.weights * factors * size * size * costs
         if is_joint:
             losses = rows.weights * largest * log_losses(rows.scores, rows.y)
         # Rows that are alike are one row with all of their weight: repetition makes nobody surer.

@@ -85,7 +85,7 @@ class Learning:
         results = self._learn(placed, watched, plan, jobs)
         for stage in range(1, _MOST_REFINEMENTS + 1):
             loss = self._refined(get_loss(plan.loss), results)
-            if loss.spec == plan.loss:
+            if loss.spec == plan.loss or any(result.stop_reason == "stopped" for result in results):
                 break
             plan = replace(plan, loss=loss.spec)
             again = replace(plan, max_sweeps=min(plan.max_sweeps, _REFINING_SWEEPS))

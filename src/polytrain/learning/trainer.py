@@ -296,9 +296,10 @@ class _Learner:
                 self._checkpoint.save(self._progress(state, stage, done + state.sweep))
             if self._validation is not None:
                 self._history[-1]["validation_loss"] = self._validate(state, whole)
-            asked = self._report is not None and self._report(self._history[-1], state.cores)
-            if asked or (whole and self._validation is not None and self._since_best >= self._plan.patience):
-                return state if state.stop_reason else replace(state, stop_reason="stopped" if asked else "validation")
+            if self._report is not None and self._report(self._history[-1], state.cores):
+                return replace(state, stop_reason="stopped")
+            if whole and self._validation is not None and self._since_best >= self._plan.patience:
+                return state if state.stop_reason else replace(state, stop_reason="validation")
         return state
 
     def _validate(self, state: SweepState, counts: bool = True) -> float:

@@ -66,6 +66,11 @@ def learn_jointly(
             histories[index] += shifted
             decreases.append(sum(record["decrease"] for record in result.history))
             objective = result.history[-1]["objective"] if result.history else 0.0
+            if result.stop_reason == "stopped":  # somebody has asked for an end, and means the fit
+                reason = "stopped"
+                break
+        if reason == "stopped":
+            break
         if not is_linear and sum(decreases) <= plan.tol * abs(objective):
             reason = "tolerance"
             break
