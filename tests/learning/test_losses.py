@@ -33,7 +33,9 @@ def test_derivatives_match_central_differences(name):
     bends = [loss.evaluate(target, score + shift)[2] for shift in (-2 * h, 2 * h)]
     smooth = np.isclose(*bends, rtol=0.01, atol=1e-3)
     assert smooth.mean() > 0.99
-    np.testing.assert_allclose((curvature / size)[smooth], ((up - 2 * here + down) / h**2 / size)[smooth], atol=2e-5)
+    found = (up - 2 * here + down) / h**2
+    atol = 2e-5 if loss.needs_values else 1e-6  # narrow corners have large fourth derivatives
+    np.testing.assert_allclose((curvature / size)[smooth], (found / size)[smooth], atol=atol)
     assert (curvature >= 0).all()
     if loss.name != "squared_hinge" and loss.degree != 1:
         assert (cost >= -1e-12).all()
