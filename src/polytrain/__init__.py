@@ -9,21 +9,21 @@ makes one model of several, and `report` a page about one.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from polytrain.estimators import (
-    TensorTrainClassifier,
-    TensorTrainClassifierCV,
-    TensorTrainRegressor,
-    TensorTrainRegressorCV,
-)
-from polytrain.tensor import Polynomial, TensorTrain
 from polytrain.version import __version__
 
 if TYPE_CHECKING:
     from polytrain import export
+    from polytrain.estimators import (
+        TensorTrainClassifier,
+        TensorTrainClassifierCV,
+        TensorTrainRegressor,
+        TensorTrainRegressorCV,
+    )
     from polytrain.estimators.averaging import average
     from polytrain.estimators.saving import load
     from polytrain.models import ModelFileError
     from polytrain.reporting import report
+    from polytrain.tensor import Polynomial, TensorTrain
 
 __all__ = [
     "ModelFileError",
@@ -40,9 +40,16 @@ __all__ = [
     "report",
 ]
 
-# Not every user needs these; they are imported on first use, so that `import polytrain` stays fast.
-_LAZY = {
+# All of these are imported on first use, so that nothing waits for what it does not need: the command line answers
+# --help before NumPy is there.
+_HOMES = {
     "ModelFileError": "polytrain.models",
+    "Polynomial": "polytrain.tensor",
+    "TensorTrain": "polytrain.tensor",
+    "TensorTrainClassifier": "polytrain.estimators",
+    "TensorTrainClassifierCV": "polytrain.estimators",
+    "TensorTrainRegressor": "polytrain.estimators",
+    "TensorTrainRegressorCV": "polytrain.estimators",
     "average": "polytrain.estimators.averaging",
     "load": "polytrain.estimators.saving",
     "report": "polytrain.reporting",
@@ -50,8 +57,9 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
+    if name in _HOMES:
+        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return found
     if name == "export":
         return import_module("polytrain.export")
     raise AttributeError(f"module 'polytrain' has no attribute {name!r}")

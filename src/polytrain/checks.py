@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-__all__ = ["COMPUTE_DTYPES", "check_mass", "check_weight_range", "check_weights", "validate_rows"]
+from polytrain.columns import CellFrame
+
+__all__ = ["COMPUTE_DTYPES", "check_columns", "check_mass", "check_weight_range", "check_weights", "validate_rows"]
 
 #: Types that trains are learned and evaluated in; others become the first.
 COMPUTE_DTYPES = (np.float64, np.float32)
@@ -22,6 +24,19 @@ def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
     """Run scikit-learn's checks, without a warning where its sums over a finite column overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         return validate_data(model, *data, dtype=COMPUTE_DTYPES, **checks)
+
+
+def check_columns(model: BaseEstimator, X: Any, *, reset: bool = False) -> None:
+    """Remember the number and the names of columns, or compare them with those of the fit; cells are not looked at."""
+    if not isinstance(X, CellFrame):
+        validate_data(model, X, reset=reset, skip_check_array=True)
+    elif reset:
+        model.n_features_in_, model.feature_names_in_ = len(X.names), np.array(X.names, dtype=object)
+    elif X.names != tuple(getattr(model, "feature_names_in_", X.names)):
+        raise ValueError(
+            f"X has the columns {', '.join(X.names)}, but the model was fitted on {', '.join(model.feature_names_in_)}. "
+            "Give the same columns in the same order."
+        )
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> NDArray:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 import textwrap
 import unicodedata
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from polytrain.atomic_file import open_descriptor, written_in_place
+from polytrain.cli.commands import SUMMARIES
 
 __all__ = [
     "CommandError",
@@ -26,6 +28,7 @@ __all__ = [
     "Parser",
     "add_command",
     "check_output",
+    "flag",
     "printable",
     "say",
     "show",
@@ -57,19 +60,23 @@ class HelpFormatter(argparse.HelpFormatter):
         return textwrap.indent("\n\n".join(paragraphs), indent)
 
 
-def add_command(
-    subparsers: Any, name: str, run: Any, *, summary: str, description: str, examples: str
-) -> argparse.ArgumentParser:
+def add_command(subparsers: Any, name: str, run: Any, *, description: str, examples: str) -> argparse.ArgumentParser:
     """Add the parser of a command, with examples at the end of its help."""
     parser = subparsers.add_parser(
         name,
-        help=summary,
+        help=SUMMARIES[name],
         description=description,
         epilog=f"examples:\n{examples}\n\nexit codes: 0 done, 2 a mistake that you can mend, 130 interrupted.",
         formatter_class=HelpFormatter,
     )
     parser.set_defaults(run=run)
     return parser
+
+
+def flag(option: Any) -> str:
+    """Spell an option that a message names (`polytrain.tables.Option`) as it is written on the command line."""
+    name = f"--{option.name.replace('_', '-')}"
+    return name if option.value is None else f"{name} {shlex.quote(option.value)}"
 
 
 def check_output(path: Path, *inputs: str | os.PathLike[str]) -> None:

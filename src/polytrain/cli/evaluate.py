@@ -32,7 +32,6 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "evaluate",
         run,
-        summary="compare predictions with the target in a table",
         description=DESCRIPTION,
         examples=EXAMPLES,
     )

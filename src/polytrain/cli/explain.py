@@ -47,7 +47,6 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "explain",
         run,
-        summary="show importances, interactions and terms of a model, or why rows have their scores",
         description=DESCRIPTION,
         examples=EXAMPLES,
     )

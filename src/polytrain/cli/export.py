@@ -32,9 +32,7 @@ EXAMPLES = """\
 
 def add_parser(subparsers: Any) -> None:
     """Add the command."""
-    parser = add_command(
-        subparsers, "export", run, summary="write a model as ONNX or C", description=DESCRIPTION, examples=EXAMPLES
-    )
+    parser = add_command(subparsers, "export", run, description=DESCRIPTION, examples=EXAMPLES)
     add_model(parser)
     parser.add_argument("--to", required=True, choices=("onnx", "c"), help="form to write")
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="file to write")

@@ -41,9 +41,7 @@ EXAMPLES = """\
 
 def add_parser(subparsers: Any) -> None:
     """Add the command."""
-    parser = add_command(
-        subparsers, "fit", run, summary="learn a model from a table", description=DESCRIPTION, examples=EXAMPLES
-    )
+    parser = add_command(subparsers, "fit", run, description=DESCRIPTION, examples=EXAMPLES)
     parser.add_argument(
         "data", metavar="DATA", help="CSV, TSV, Parquet, .npy or .npz file; - is CSV from standard input"
     )

@@ -24,9 +24,7 @@ EXAMPLES = """\
 
 def add_parser(subparsers: Any) -> None:
     """Add the command."""
-    parser = add_command(
-        subparsers, "info", run, summary="show what a model file holds", description=DESCRIPTION, examples=EXAMPLES
-    )
+    parser = add_command(subparsers, "info", run, description=DESCRIPTION, examples=EXAMPLES)
     add_model(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 

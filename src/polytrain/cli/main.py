@@ -6,18 +6,13 @@ import errno
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from polytrain.cli import completion, evaluate, explain, export, fit, info, predict, report, reproduce
-from polytrain.cli.common import CommandError, HelpFormatter, Parser, say
-from polytrain.models.errors import ModelFileError
-from polytrain.tables.errors import TableError
+from polytrain.cli.commands import SUMMARIES, load_command
+from polytrain.cli.common import CommandError, HelpFormatter, Parser, flag, say
 from polytrain.version import __version__
 
 __all__ = ["main"]
-
-# A command is a module with add_parser(subparsers), which sets the default ``run``: parsed arguments -> exit code.
-COMMANDS = (fit, predict, evaluate, explain, report, export, info, reproduce, completion)
 
 EPILOG = """\
 examples:
@@ -31,8 +26,8 @@ Results go to standard output, everything else to standard error. `polytrain COM
 exit codes: 0 done, 2 a mistake that you can mend (one line says which), 130 interrupted with Ctrl-C."""
 
 
-def make_parser() -> Parser:
-    """Return the parser of all commands."""
+def make_parser(commands: Collection[str] = tuple(SUMMARIES)) -> Parser:
+    """Return the parser; of commands that are not named, which need not be loaded, it knows what they are for."""
     parser = Parser(
         prog="polytrain",
         description="Polynomial classifiers and regressors kept as tensor trains.",
@@ -41,8 +36,11 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"polytrain {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add_parser(subparsers)
+    for name, summary in SUMMARIES.items():
+        if name in commands:
+            load_command(name).add_parser(subparsers)
+        else:
+            subparsers.add_parser(name, help=summary)
     return parser
 
 
@@ -68,13 +66,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
-        arguments = make_parser().parse_args(argv)
+        arguments = make_parser([word for word in argv if not word.startswith("-")][:1]).parse_args(argv)
         arguments.command_line = shlex.join(["polytrain", *argv])
         return arguments.run(arguments)
     except BrokenPipeError:
         _forget_stdout()  # its reader has gone
         return 1
-    except (CommandError, TableError, ModelFileError, OSError, MemoryError) as error:
+    except (CommandError, ValueError, OSError, MemoryError) as error:
+        if isinstance(error, ValueError) and not _is_mistake(error):
+            raise
         _forget_stdout()
         say(f"polytrain: error: {describe_error(error)}")
         return 2
@@ -85,12 +85,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
 
 
+def _is_mistake(error: ValueError) -> bool:
+    """Whether a table or a model file is to blame."""
+    from polytrain.models.errors import ModelFileError
+    from polytrain.tables.errors import TableError
+
+    return isinstance(error, ModelFileError | TableError)
+
+
 def describe_error(error: BaseException) -> str:
     """Return one line that says what is wrong and what to do."""
     if isinstance(error, MemoryError):
         return "not enough memory. Use a smaller table, fewer columns or a smaller --rank."
     if not isinstance(error, OSError) or error.strerror is None:
-        return " ".join(str(error).split())
+        spelled = getattr(error, "spelled", None)
+        return " ".join((str(error) if spelled is None else spelled(flag)).split())
     remedy = _REMEDIES.get(error.errno or 0, "Check the path and the disk")
     return f"{error.filename or 'a file'}: {error.strerror.lower()}. {remedy}."
 

@@ -45,9 +45,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 def add_parser(subparsers: Any) -> None:
     """Add the command."""
-    parser = add_command(
-        subparsers, "predict", run, summary="predict the rows of a table", description=DESCRIPTION, examples=EXAMPLES
-    )
+    parser = add_command(subparsers, "predict", run, description=DESCRIPTION, examples=EXAMPLES)
     add_model(parser)
     add_table(parser)
     parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file to write (default: standard output)")

@@ -36,7 +36,6 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "report",
         run,
-        summary="write an HTML page about a model",
         description=DESCRIPTION,
         examples=EXAMPLES,
     )

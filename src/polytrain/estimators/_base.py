@@ -18,9 +18,9 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from polytrain.checks import COMPUTE_DTYPES, validate_rows
+from polytrain.checks import COMPUTE_DTYPES, check_columns, validate_rows
 from polytrain.choice import Choice, Chosen, MapMaker, Wishes, choose
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._constraints import allowed_groups, check_no_conflict
@@ -386,7 +386,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         check_is_fitted(self, "model_")
         if is_dask(X):
             # What can be known of rows that are not there yet: numbers and names of columns.
-            validate_data(self, X._meta if is_dask_frame(X) else X, reset=False, skip_check_array=True)
+            check_columns(self, X._meta if is_dask_frame(X) else X)
             like = question(self.model_, np.zeros((1, self.model_.n_features)), 1)
             return map_blocks(partial(self._ask, question), X, like)
         return question(self.model_, self._checked(X), effective_n_jobs(self.n_jobs))
@@ -395,7 +395,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         """Rows as numbers, (N, d), with NaN only in columns whose maps know what is missing."""
         model = self.model_
         if model.columns is not None:
-            validate_data(self, X, reset=False, skip_check_array=True)  # numbers and names of columns
+            check_columns(self, X)
             rows = check_array(model.columns.encode(X), dtype=COMPUTE_DTYPES, ensure_all_finite="allow-nan")
         else:
             rows = validate_rows(self, X, reset=False, ensure_all_finite="allow-nan" if model.takes_missing else True)

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import validate_data
 
-from polytrain.checks import check_mass, check_weight_range
+from polytrain.checks import check_columns, check_mass, check_weight_range
 from polytrain.choice import Choice
 from polytrain.decisions import Decision, OneVsRest, Softmax, decision_names, get_decision
 from polytrain.estimators._base import TrainModel
@@ -336,7 +335,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
                 f"{self.classes_.tolist()}."
             )
         model = self.model_
-        validate_data(self, X, reset=False, skip_check_array=True)
+        check_columns(self, X)
         known = Known(model.columns, model.n_features, self.classes_, None)
         rows = known.check(X, y, sample_weight, None, ("X", "y"))
         rows = replace(rows, y=np.searchsorted(self.classes_, rows.y))

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from polytrain.checks import check_mass, check_weights
+from polytrain.checks import check_columns, check_mass, check_weights
 from polytrain.choice import Choice
 from polytrain.estimators._base import TrainModel
 from polytrain.estimators._callbacks import with_callbacks
@@ -340,7 +340,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
                 self._fit_rows(opened, loss, self.alpha, maps=maps)
         model = self.model_
         known = Known(model.columns, model.n_features, np.zeros(0), model.n_trains)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        check_columns(self, X)
         rows = known.check(X, y, weights, loss, ("X", "y"))
         mass = check_mass(weights, len(rows.X))
         if first:

@@ -16,9 +16,9 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length
 
-from polytrain.checks import COMPUTE_DTYPES, check_weights, validate_rows
+from polytrain.checks import COMPUTE_DTYPES, check_columns, check_weights, validate_rows
 from polytrain.columns import Columns, needs_encoding
 from polytrain.learning.engines.cluster import ClusterRunner
 from polytrain.learning.engines.spill import SpillRunner
@@ -124,7 +124,7 @@ def _check_arrays(
         raise ValueError(f"y is a sparse {type(y).__name__}; make it dense with y.toarray().")
     checks: dict[str, Any] = {} if loss is None else {"y_numeric": True, "multi_output": True}
     if columns is not None:
-        validate_data(estimator, X, skip_check_array=True)  # remembers numbers and names of columns
+        check_columns(estimator, X, reset=True)
         X = columns.encode(X)
         X, y = check_X_y(X, y, dtype=COMPUTE_DTYPES, ensure_all_finite="allow-nan", **checks)
     else:
