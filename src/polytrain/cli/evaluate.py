@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from polytrain.cli.common import CommandError, add_command, printable, say, show, show_json
-from polytrain.cli.table_arguments import add_model, add_table, load_model, open_model_table
+from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, open_model_table
 from polytrain.tables import TableModel
 from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors, make_errors
 
@@ -15,14 +15,17 @@ __all__ = ["add_parser", "count_errors"]
 DESCRIPTION = """\
 Compare predictions with the target in a table. Rows whose target is missing are left out.
 
-For classifiers: n, error, accuracy, balanced_accuracy (mean over the classes), log_loss where the model has
-probabilities, and the confusion matrix. For regressors: n, rmse, mae, largest_error and r2.
+For classifiers: n, error, auc (of several classes the mean over each against the rest), accuracy, balanced_accuracy
+(mean over the classes), log_loss where the model has probabilities, and the confusion matrix. For regressors: n, rmse,
+mae, deviance (of the model's loss: Poisson, gamma, pinball, or else the mean squared error), r2 and largest_error.
+--metric prints one of these alone.
 
 Labels are compared as they are written. One exception: a label that the model knows only without the dot at its end, as
 in the test file of the Adult data (">50K."), is taken without it, and a note says so."""
 
 EXAMPLES = """\
   polytrain evaluate adult.polytrain adult-test.csv
+  polytrain evaluate adult.polytrain adult-test.csv --metric auc
   polytrain evaluate adult.polytrain adult-test.csv --json | jq .error"""
 
 
@@ -38,6 +41,7 @@ def add_parser(subparsers: Any) -> None:
     add_model(parser)
     add_table(parser)
     add_target(parser)
+    parser.add_argument("--metric", metavar="NAME", help="print this figure alone")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -45,6 +49,7 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     """Add the option that names the target."""
     parser.add_argument(
         "--target",
+        nargs="+",
         metavar="COLUMN",
         help="name or position of the target, 0 for the first column, -1 for the last (default: as in training)",
     )
@@ -52,10 +57,10 @@ def add_target(parser: argparse.ArgumentParser) -> None:
 
 def count_errors(model: TableModel, arguments: argparse.Namespace, visit: Any = None) -> Any:
     """Read DATA and count; ``visit`` sees the features and targets of every block."""
-    errors: ClassificationErrors | RegressionErrors = make_errors(model)
+    errors: ClassificationErrors | RegressionErrors = make_errors(model.fitted)
     n_rows = n_dotted = 0
     with open_model_table(model, arguments) as table:
-        blocks = model.blocks(table, with_target=True, target=arguments.target, new_categories=arguments.new_categories)
+        blocks = model.blocks(table, with_target=True, target=arguments.target, **block_options(arguments))
         for block in blocks:
             errors.add(block.X, block.y)  # type: ignore[arg-type]
             n_rows += len(block.block)
@@ -75,12 +80,21 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     errors = count_errors(load_model(arguments.model), arguments)
     figures = errors.summary()
+    if arguments.metric is not None:
+        figures = _one_figure(figures, arguments.metric)
     if arguments.json:
         show_json(figures)
         return 0
     for line in describe(figures):
         show(line)
     return 0
+
+
+def _one_figure(figures: dict[str, Any], metric: str) -> dict[str, Any]:
+    known = [name for name in figures if name not in ("n", "classes", "confusion")]
+    if metric not in known:
+        raise CommandError(f"--metric {metric}: there is no such figure of this model. Name one of {', '.join(known)}.")
+    return {metric: figures[metric]}
 
 
 def describe(figures: dict[str, Any]) -> list[str]:

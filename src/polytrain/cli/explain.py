@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import numpy as np
+
 from polytrain.cli.common import CommandError, add_command, printable, show, show_json
 from polytrain.cli.explain_rows import add_row_arguments, check_row_arguments, run_rows
-from polytrain.cli.table_arguments import add_model, add_table, load_model, open_model_table
+from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, open_model_table
 from polytrain.explain import top_terms
-from polytrain.explain.view import read_model
+from polytrain.explain.sensitivity import view_indices
+from polytrain.explain.strongest import strongest_terms
 from polytrain.tables import TableModel
-from polytrain.tables.explaining import RowSample, column_importances, strongest_terms
+from polytrain.tables.row_sample import RowSample
 
 __all__ = ["add_parser"]
 
@@ -81,18 +84,13 @@ def run(arguments: argparse.Namespace) -> int:
     train = _train_index(model, arguments.label)
     if arguments.rows is not None:
         return run_rows(model, None if arguments.label is None else train, arguments)
-    if arguments.data is None and model.preparation.is_one_hot:
-        raise CommandError(
-            "this model of an older polytrain has category columns, and how common the categories are is not in its "
-            "file. Give DATA, such as the training table."
-        )
     if arguments.units is not None:
         _check_polynomial(model)
     X = None
     if arguments.data is not None:
         sample = RowSample()
         with open_model_table(model, arguments) as table:
-            for block in model.blocks(table, new_categories=arguments.new_categories):
+            for block in model.blocks(table, **block_options(arguments)):
                 sample(block.X)
             if not len(sample):
                 raise CommandError(f"{table.label} holds no rows. Name a file with rows.")
@@ -110,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_polynomial(model: TableModel) -> None:
     """Refuse a model whose columns have other functions than powers."""
-    for name, feature_map in zip(model.preparation.feature_names, model.estimator.maps_, strict=True):
+    for name, feature_map in zip(model.view.feature_names, model.fitted.maps, strict=True):
         if feature_map.powers is None:
             raise CommandError(
                 f"--units: column {name!r} has the basis {feature_map.basis!r}, and only polynomials have coefficients "
@@ -119,14 +117,16 @@ def _check_polynomial(model: TableModel) -> None:
 
 
 def _explain(model: TableModel, X: Any, train: int, arguments: argparse.Namespace) -> dict[str, Any]:
-    importances = column_importances(model, X)
-    terms = strongest_terms(model, X, arguments.terms, train)
+    indices = view_indices(model.view, X)
+    names, total, second = indices.feature_names, indices.total.mean(axis=0), indices.second.mean(axis=0)
+    shares = zip(names, (total / (total.sum() or 1.0)).tolist(), strict=True)
+    pairs = [(names[i], names[j], float(second[i, j])) for i, j in zip(*np.triu_indices(len(names), 1), strict=True)]
+    pairs.sort(key=lambda pair: -pair[2])
+    terms = strongest_terms(model.view, X, arguments.terms, train)
     found: dict[str, Any] = {
-        "importances": dict(importances.columns),
-        "interactions": [
-            {"columns": [one, two], "share": share} for one, two, share in importances.pairs[: arguments.terms]
-        ],
-        "higher_interactions": importances.higher,
+        "importances": dict(sorted(shares, key=lambda pair: -pair[1])),
+        "interactions": [{"columns": [one, two], "share": share} for one, two, share in pairs[: arguments.terms]],
+        "higher_interactions": float(indices.higher.mean()),
         "terms_of": terms.train_name,
         "proven": terms.exact,
         "terms": [
@@ -135,8 +135,13 @@ def _explain(model: TableModel, X: Any, train: int, arguments: argparse.Namespac
         ],
     }
     if arguments.units is not None:
-        names = model.preparation.feature_names
-        largest = top_terms(model.estimator, arguments.terms, train=train, units=arguments.units, feature_names=names)
+        largest = top_terms(
+            model.view.model,
+            arguments.terms,
+            train=train,
+            units=arguments.units,
+            feature_names=list(model.view.feature_names),
+        )
         found["units"], found["coefficients_proven"] = largest.units, largest.exact
         found["coefficients"] = dict(zip(largest.names, largest.coefficients.tolist(), strict=True))
     return found
@@ -170,7 +175,7 @@ def _print_shares(shares: list[tuple[str, float]]) -> None:
 
 def _train_index(model: TableModel, label: str | None) -> int:
     """Index of the polynomial that speaks for a class."""
-    names = read_model(model.estimator).train_names
+    names = model.view.train_names
     if label is None:
         return 0
     if label not in names:

@@ -10,20 +10,20 @@ from typing import Any
 from polytrain.atomic_file import write_atomically
 from polytrain.cli.common import CommandError, add_command, check_output, say, shows_beside
 from polytrain.cli.table_arguments import add_model, load_model
+from polytrain.columns.scalars import text_of
 from polytrain.export import to_c, to_onnx
-from polytrain.tables import CategoryColumn, TableModel
+from polytrain.tables import TableModel
 
 __all__ = ["add_parser"]
 
 DESCRIPTION = """\
 Write the model in a form that runs without polytrain: an ONNX graph, or C99 source without dependencies.
 
-The exported model takes one number per column: a number as it is, a category by its number, NaN for a missing cell.
+The exported model takes one number per feature: a number as it is, a category by its number, NaN for a missing cell.
 The C file says so in a comment, with the number of each category. The ONNX file has it in its metadata, as JSON: the
 names of the columns as "polytrain.features"; the categories of columns, from number 0 on, as "polytrain.categories".
 
-Models of older files take other features, which are listed likewise: numbers with missing values replaced, and 0 or 1
-for every category."""
+A date is several numbers: the days since the start of 1970, and those of month, weekday and hour that varied."""
 
 EXAMPLES = """\
   polytrain export adult.polytrain --to onnx --out adult.onnx
@@ -50,14 +50,14 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.out, arguments.model)
     try:
         if arguments.to == "c":
-            source = to_c(model.estimator, arguments.name, dtype=arguments.dtype or "float64")
+            source = to_c(model.view.model, arguments.name, dtype=arguments.dtype or "float64")
             content = (_comment(model) + source).encode()
         else:
             content = _onnx(model, arguments.dtype or "float32")
     except (ValueError, ImportError) as error:
         raise CommandError(str(error)) from error
     write_atomically(arguments.out, [content])
-    say(f"{arguments.out}: {len(content)} bytes, {len(model.preparation.feature_names)} features")
+    say(f"{arguments.out}: {len(content)} bytes, {model.fitted.n_features} features")
     shows_beside(arguments.out)(str(arguments.out))
     return 0
 
@@ -65,18 +65,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _inputs(model: TableModel) -> list[list[str]]:
     """Say what the model takes for every feature: some lines each."""
     lines: list[list[str]] = []
-    all_names = model.preparation.feature_names
-    for column, (_, place) in zip(model.preparation.columns, model.preparation.groups, strict=True):
-        names = all_names[place]
-        if isinstance(column, CategoryColumn) and column.coded:
-            numbers = [f"{k}: {category}" for k, category in enumerate(column.categories)]
-            lines.append([f"{column.name}: number of a category, -1 for any other, NaN if missing", *numbers])
-        elif isinstance(column, CategoryColumn):
-            lines += [[f"{name}: 1 or 0"] for name in names]
+    for k, name in enumerate(model.view.feature_names):
+        category = model.view.category(k)
+        if category is not None:
+            numbers = [f"{j}: {text_of(level)}" for j, level in enumerate(category.levels)]
+            lines.append([f"{name}: number of a category, -1 for any other, NaN if missing", *numbers])
         else:
-            gone = "; NaN if missing" if model.estimator.maps_[place.start].takes_missing else ""
-            gone = gone if column.fill is None else f"; {column.fill!r} if missing"
-            lines += [[f"{column.name}: number{gone}"], *([f"{name}: 1 or 0"] for name in names[1:])]
+            gone = "; NaN if missing" if model.fitted.maps[k].takes_missing else ""
+            lines.append([f"{name}: number{gone}"])
     return lines
 
 
@@ -94,10 +90,11 @@ def _in_comment(line: str) -> str:
 
 
 def _onnx(model: TableModel, dtype: str) -> bytes:
-    graph = to_onnx(model.estimator, dtype=dtype)
-    coded = [column for column in model.preparation.columns if isinstance(column, CategoryColumn) and column.coded]
-    categories = {column.name: column.categories for column in coded}
-    for name, value in (("features", model.preparation.feature_names), ("categories", categories)):
+    graph = to_onnx(model.view.model, dtype=dtype)
+    names = list(model.view.feature_names)
+    found = ((name, model.view.category(k)) for k, name in enumerate(names))
+    categories = {name: [text_of(level) for level in category.levels] for name, category in found if category}
+    for name, value in (("features", names), ("categories", categories)):
         entry = graph.metadata_props.add()
         entry.key, entry.value = f"polytrain.{name}", json.dumps(value)
     return graph.SerializeToString()

@@ -9,25 +9,39 @@ from pathlib import Path
 from typing import Any
 
 from polytrain.atomic_file import written_in_place
-from polytrain.cli.common import CommandError, add_command, check_output, say, show_json, shows_beside
-from polytrain.cli.table_arguments import check_delimiter
+from polytrain.cli.common import CommandError, add_command, check_output, flag, say, show_json, shows_beside
+from polytrain.cli.table_arguments import DATA, add_reading, read_options
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
-from polytrain.tables import DEFAULT_MISSING, TableModel, TableOptions, TrainingRows, open_table, read_training_rows
+from polytrain.tables import (
+    DEFAULT_MISSING,
+    FitSettings,
+    Option,
+    TableError,
+    TableModel,
+    TableOptions,
+    TrainingTable,
+    fit_table_model,
+    open_table,
+    read_training_table,
+)
 from polytrain.tables.facts import model_facts
-from polytrain.tables.fitting import MAX_CHECK_ROWS, FitSettings, fit_table_model
+from polytrain.tables.fitting import MAX_CHECK_ROWS
+from polytrain.tables.metrics import METRICS
 
 __all__ = ["add_parser"]
 
 DESCRIPTION = f"""\
-Learn a model from a table and write it to a file, together with how the table was prepared.
+Learn a model from a table and write it to a file, together with how the table was read.
 
-Columns are given by name, or by position: 0 is the first, -1 the last. Text columns are categories. Missing cells are
-learned as such; they need not be filled. Missing are the empty cell and: {" ".join(DEFAULT_MISSING)}. Rows without
-target are left out, and so are columns of a single value.
+Columns are given by name, or by position: 0 is the first, -1 the last. Text columns are categories. Numbers may have
+decimal commas, thousands separators, currency or percent signs, and dates many forms; what was understood is said.
+Missing cells are learned as such; they need not be filled. Missing are the empty cell and: {" ".join(DEFAULT_MISSING)}.
+Rows without target are left out, and so are columns of a single value, and those that look like identifiers or have
+too many categories, unless --keep names them.
 
 A target of text is a label, and so is one of at most ten different whole numbers; other numbers are predicted as such.
---task says otherwise.
+--task says otherwise. Several targets of numbers make one model with several outputs.
 
 Settings that are not given are chosen by the model itself, on training rows. Its error is then measured by
 cross-validation on at most {MAX_CHECK_ROWS:,} rows, everything being chosen anew in each fold; --folds 0 leaves this
@@ -35,17 +49,27 @@ out. --holdout sets rows aside before anything else, and reports the error on th
 
 EXAMPLES = """\
   polytrain fit adult-train.csv --target -1 --out adult.polytrain
-  polytrain fit houses.parquet --target price --drop id --out price.polytrain --holdout 0.2
+  polytrain fit houses.csv.gz --target price --out price.polytrain --holdout 0.2 --metric mae
+  polytrain fit claims.csv --target count --task regression --loss poisson --out claims.polytrain
+  polytrain fit plant.parquet --target yield purity --out plant.polytrain
   polytrain fit train.npz --target y --loss logistic --rank 8 --alpha 1e-3 --out model.polytrain --json"""
+
+
+# Of both tasks; some are known to both.
+_LOSSES = list(dict.fromkeys(["auto", "multinomial", *loss_names("classification"), *loss_names("regression")]))
 
 
 def add_parser(subparsers: Any) -> None:
     """Add the command."""
     parser = add_command(subparsers, "fit", run, description=DESCRIPTION, examples=EXAMPLES)
+    parser.add_argument("data", metavar="DATA", help=DATA)
     parser.add_argument(
-        "data", metavar="DATA", help="CSV, TSV, Parquet, .npy or .npz file; - is CSV from standard input"
+        "--target",
+        required=True,
+        nargs="+",
+        metavar="COLUMN",
+        help="column to predict, by name or position; or several",
     )
-    parser.add_argument("--target", required=True, metavar="COLUMN", help="column to predict, by name or position")
     parser.add_argument("--out", required=True, type=Path, metavar="MODEL", help="model file to write")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
@@ -54,18 +78,26 @@ def add_parser(subparsers: Any) -> None:
     checking = parser.add_argument_group("measuring the error")
     checking.add_argument("--folds", type=int, default=3, metavar="K", help="folds; 0 for none (default: 3)")
     checking.add_argument("--holdout", type=float, default=0.0, metavar="PART", help="part of the rows, such as 0.2")
+    checking.add_argument(
+        "--metric",
+        choices=list(METRICS),
+        metavar="NAME",
+        help=f"what is measured: {', '.join(METRICS)} (default: error, or rmse)",
+    )
     checking.add_argument("--seed", type=int, default=0, help="seed of folds, splits and starts (default: 0)")
 
 
 def _add_reading(group: Any) -> None:
-    group.add_argument(
-        "--header", choices=("auto", "yes", "no"), default="auto", help="whether the first row of a text file has names"
-    )
+    add_reading(group, ("auto", "yes", "no"), "found out")
     group.add_argument("--names", metavar="A,B,...", help="names of the columns, for a file that has none")
-    group.add_argument(
-        "--delimiter", metavar="CHAR", help="what separates cells, such as ';' or tab (default: found out)"
-    )
     group.add_argument("--drop", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    group.add_argument(
+        "--keep",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="columns to learn from although they look like identifiers, or have too many categories",
+    )
     group.add_argument(
         "--categorical", nargs="+", default=[], metavar="COLUMN", help="columns of numbers that are categories"
     )
@@ -73,7 +105,11 @@ def _add_reading(group: Any) -> None:
         "--missing", nargs="+", metavar="TEXT", help="what stands for a missing value, instead of the above"
     )
     group.add_argument(
-        "--max-categories", type=int, default=100, metavar="N", help="most categories of a column (default: 100)"
+        "--max-categories",
+        type=int,
+        default=100,
+        metavar="N",
+        help="text columns with more categories are left out (default: 100)",
     )
     group.add_argument(
         "--task",
@@ -86,9 +122,17 @@ def _add_reading(group: Any) -> None:
 def _add_model(group: Any) -> None:
     group.add_argument(
         "--loss",
-        choices=["auto", "multinomial", *loss_names("classification")],
-        default="auto",
-        help="of classifiers; auto learns with the squared loss and makes probabilities of it (default)",
+        choices=_LOSSES,
+        metavar="NAME",
+        help=f"{', '.join(_LOSSES)}; auto, for classes, learns with the squared loss and makes probabilities of it "
+        "(default: auto, or squared)",
+    )
+    group.add_argument("--quantile", type=float, metavar="Q", help="level of the loss quantile (default: 0.5)")
+    group.add_argument("--epsilon", type=float, metavar="E", help="where the loss huber turns straight (default: 1.35)")
+    group.add_argument(
+        "--class-weight",
+        choices=("balanced",),
+        help="weigh classes so that all count the same (default: rows count the same)",
     )
     group.add_argument("--rank", type=_auto_or(int), default="auto", metavar="R", help="default: chosen")
     group.add_argument("--alpha", type=_auto_or(float), default="auto", help="regularisation (default: chosen)")
@@ -128,14 +172,20 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.out, arguments.data)
     settings = _settings(arguments)
     talk = (lambda text: None) if arguments.quiet else say
-    with open_table(arguments.data, header=arguments.header, delimiter=check_delimiter(arguments.delimiter)) as table:
-        rows = read_training_rows(table, _options(arguments))
+    with open_table(arguments.data, read_options(arguments, "auto")) as table:
+        for note in table.notes:
+            talk(f"note: {note}")
+        rows = read_training_table(table, _options(arguments))
         talk(_describe_table(table.label, table.names is not None, rows))
+    for parts in rows.notes:
+        talk("note: " + "".join(flag(part) if isinstance(part, Option) else part for part in parts))
     try:
         model = fit_table_model(rows, settings, talk)
+    except TableError:
+        raise
     except ValueError as error:  # of the estimator: it names the parameter and the remedy
         raise CommandError(str(error)) from error
-    model = TableModel(model.estimator, model.preparation, {"file": Path(arguments.data).name, **model.training})
+    model = TableModel(model.estimator, model.layout, {"file": Path(arguments.data).name, **model.training})
     model.save(arguments.out)
     results = {**_choice(model), **model.training, "model": str(arguments.out)}
     if not written_in_place(arguments.out):  # a pipe does not tell how much went through it
@@ -160,44 +210,43 @@ def _settings(arguments: argparse.Namespace) -> FitSettings:
         raise CommandError(f"--bandwidth must be a positive number, got {arguments.bandwidth:g}.")
     names = ("rank", "alpha", "basis", "bandwidth", "degree", "max_sweeps")
     parameters = {name: getattr(arguments, name) for name in names}
+    for name in ("loss", "quantile", "epsilon", "class_weight"):
+        if (value := getattr(arguments, name)) is not None:
+            parameters[name] = value
     return FitSettings(
-        {**parameters, "loss": arguments.loss, "n_jobs": arguments.jobs},
-        arguments.folds,
-        arguments.holdout,
-        arguments.seed,
+        {**parameters, "n_jobs": arguments.jobs}, arguments.folds, arguments.holdout, arguments.metric, arguments.seed
     )
 
 
 def _options(arguments: argparse.Namespace) -> TableOptions:
     names = None if arguments.names is None else [name.strip() for name in arguments.names.split(",")]
     return TableOptions(
-        arguments.target,
-        arguments.task,
-        names,
-        arguments.drop,
-        arguments.categorical,
-        DEFAULT_MISSING if arguments.missing is None else arguments.missing,
-        arguments.max_categories,
+        arguments.target[0] if len(arguments.target) == 1 else arguments.target,
+        task=arguments.task,
+        names=names,
+        drop=arguments.drop,
+        keep=arguments.keep,
+        categorical=arguments.categorical,
+        missing=DEFAULT_MISSING if arguments.missing is None else arguments.missing,
+        max_categories=arguments.max_categories,
+        decimal=arguments.decimal,
     )
 
 
-def _describe_table(label: str, has_header: bool, rows: TrainingRows) -> str:
-    columns = rows.preparation.columns
+def _describe_table(label: str, has_header: bool, rows: TrainingTable) -> str:
     parts = [
-        f"{label}: {len(rows.y)} rows, {len(columns)} columns ({'with' if has_header else 'no'} header), "
+        f"{label}: {len(rows.y)} rows, {rows.X.shape[1]} columns ({'with' if has_header else 'no'} header), "
         f"{rows.n_missing} missing cells",
         "classification" if rows.is_classification else "regression",
     ]
     if rows.n_dropped:
         parts.append(f"{rows.n_dropped} rows without target left out")
-    if rows.left_out:
-        parts.append(f"columns without information left out: {', '.join(rows.left_out)}")
     return "; ".join(parts)
 
 
 def _choice(model: TableModel) -> dict[str, Any]:
     """Return what was chosen."""
-    facts = model_facts(model)
+    facts = model_facts(model.estimator)
     task = "classification" if model.is_classifier else "regression"
     names = ("loss", "basis", "bandwidth", "degree", "functions", "rank", "alpha", "parameters")
     return {"task": task, **{name: facts[name] for name in names if name in facts}}

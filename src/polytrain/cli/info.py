@@ -7,8 +7,7 @@ from typing import Any
 
 from polytrain.cli.common import add_command, show, show_json
 from polytrain.cli.table_arguments import add_model, load_model
-from polytrain.tables import CategoryColumn, NumberColumn
-from polytrain.tables.facts import model_facts
+from polytrain.tables.facts import column_facts, model_facts
 
 __all__ = ["add_parser"]
 
@@ -33,48 +32,35 @@ def add_parser(subparsers: Any) -> None:
 _MAX_CATEGORIES = 8
 
 
-def describe_column(column: NumberColumn | CategoryColumn, had_missing: bool) -> str:
-    """Return in words how a column is prepared, and whether the model has learned from missing cells of it."""
-    if isinstance(column, NumberColumn):
-        if column.fill is None:
-            return f"number{', or missing' if had_missing else ''}"
-        return f"number, missing -> {column.fill:g}{', marked' if column.marked else ''}"
-    shown = column.categories[:_MAX_CATEGORIES]
-    more = ", ..." if len(column.categories) > len(shown) else ""
-    gone = ", or missing" if had_missing or column.marked else ""
-    return f"{len(column.categories)} categories{gone}: {', '.join(shown)}{more}"
+def describe_column(column: dict[str, Any]) -> str:
+    """Return in words what a column is, and whether the model has learned from missing cells of it."""
+    gone = ", or missing" if column["has_missing"] else ""
+    if column["kind"] == "category":
+        shown = column["categories"][:_MAX_CATEGORIES]
+        more = ", ..." if len(column["categories"]) > len(shown) else ""
+        return f"{len(column['categories'])} categories{gone}: {', '.join(shown)}{more}"
+    return f"{column['kind']}{gone}" + (f": {', '.join(column['parts'])}" if "parts" in column else "")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     model = load_model(arguments.model)
-    preparation = model.preparation
-    facts = model_facts(model)
+    layout, facts, columns = model.layout, model_facts(model.estimator), column_facts(model)
     size = arguments.model.stat().st_size
-    target = preparation.target and preparation.target.name
+    targets = [target.name for target in layout.targets]
     if arguments.json:
         facts["n_features"] = facts.pop("features")
-        columns = [
-            {
-                "name": column.name,
-                "position": column.position,
-                "marked": column.marked,
-                **(
-                    {"kind": "number", "fill": column.fill}
-                    if isinstance(column, NumberColumn)
-                    else {"kind": "category", "categories": list(column.categories), "coded": column.coded}
-                ),
-            }
-            for column in preparation.columns
-        ]
+        for column, place in zip(columns, layout.columns, strict=True):
+            column["position"] = place.position
+            column["form"] = None if place.form is None else place.form.describe()
         show_json(
             {
                 **facts,
                 "chosen": list(model.estimator.choice_.reasons),
                 "bytes": size,
-                "target": target,
+                "target": targets[0] if len(targets) == 1 else targets or None,
                 "columns": columns,
-                "features": preparation.feature_names,
+                "features": list(model.view.feature_names),
                 "training": model.training,
             }
         )
@@ -82,12 +68,12 @@ def run(arguments: argparse.Namespace) -> int:
     for name, value in facts.items():
         show(f"{name:<14}{', '.join(value) if isinstance(value, list) else _plain(value)}")
     show(f"{'file size':<14}{size} bytes")
-    show(f"{'target':<14}{target if target is not None else 'not known'}")
+    show(f"{'target':<14}{', '.join(targets) or 'not known'}")
     show()
-    show(f"columns, found by {'name' if preparation.named else 'position'}")
-    maps = model.estimator.maps_
-    for column, (_, place) in zip(preparation.columns, preparation.groups, strict=True):
-        show(f"  {column.position:>4}  {column.name}: {describe_column(column, maps[place.start].has_missing)}")
+    show(f"columns, found by {'name' if layout.named else 'position'}")
+    for column, place in zip(columns, layout.columns, strict=True):
+        written = place.form.describe() if place.form is not None else None
+        show(f"  {place.position:>4}  {column['name']}: {describe_column(column)}{f' ({written})' if written else ''}")
     if model.estimator.choice_.reasons:
         show()
         show("chosen")

@@ -13,14 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-
 from polytrain.atomic_file import replace_file, written_in_place
 from polytrain.cli.common import CommandError, add_command, check_output, printable, say
-from polytrain.cli.table_arguments import add_model, add_table, load_model, open_model_table
+from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, open_model_table
 from polytrain.tables import PreparedBlock, TableModel
-from polytrain.tables.cells import is_number
-from polytrain.tables.preparation import find_column
+from polytrain.tables.files import CellColumn, is_number
+from polytrain.tables.layout import find_column
 
 __all__ = ["add_parser"]
 
@@ -52,7 +50,13 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--probabilities",
         action="store_true",
-        help="add one column per class with its probability; for classifiers with any loss but squared",
+        help="add one column per class with its probability",
+    )
+    parser.add_argument(
+        "--interval",
+        type=float,
+        metavar="PART",
+        help="add the ends of intervals that hold this part of the true numbers, such as 0.9",
     )
     parser.add_argument(
         "--keep", nargs="+", metavar="COLUMN", default=[], help="columns of the table to copy, such as an identifier"
@@ -67,44 +71,60 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_model(arguments.model)
     if arguments.out is not None:
         check_output(arguments.out, arguments.data, arguments.model)
-    if arguments.probabilities and not hasattr(model.estimator, "predict_proba"):
+    if arguments.probabilities and not (model.is_classifier and model.fitted.has_probabilities):
         raise CommandError(
             "--probabilities: this model has none. Fit a classifier with --loss auto, or leave the option out."
         )
+    if arguments.interval is not None:
+        _check_interval(model, arguments.interval)
     n_rows = 0
     with open_model_table(model, arguments) as table:
         kept = [find_column(name, table.names, table.n_columns, table.label) for name in arguments.keep]
         titles = [arguments.keep[k] if table.names is None else table.names[index] for k, index in enumerate(kept)]
         with _output(arguments) as write:
-            write([[*titles, *_titles(model, arguments.probabilities)]])
-            for block in model.blocks(table, new_categories=arguments.new_categories):
+            write([[*titles, *_titles(model, arguments)]])
+            for block in model.blocks(table, **block_options(arguments)):
                 copied = [_plain(block.block.columns[index]) for index in kept]
-                write(zip(*copied, *_predict(model, block, arguments.probabilities), strict=True))
+                write(zip(*copied, *_predict(model, block, arguments), strict=True))
                 n_rows += len(block.X)
     say(f"predicted {n_rows} rows")
     return 0
 
 
-def _titles(model: TableModel, probabilities: bool) -> list[str]:
-    labels = model.estimator.classes_ if probabilities else ()
-    fitted = model.estimator.model_
-    names = ["prediction"] if fitted.one_output else [f"prediction of {name}" for name in fitted.train_names]
-    return [*names, *(f"probability {label}" for label in labels)]
+def _check_interval(model: TableModel, coverage: float) -> None:
+    if model.is_classifier or not hasattr(model.estimator, "predict_interval"):
+        raise CommandError("--interval is for predicted numbers. Leave it out, or use --probabilities.")
+    if not 0.0 < coverage < 1.0:
+        raise CommandError(f"--interval must be between 0 and 1, such as 0.9, got {coverage:g}.")
+    if not model.fitted.one_output:
+        raise CommandError("--interval: a model of several targets has none. Fit a model per target.")
 
 
-def _predict(model: TableModel, block: PreparedBlock, probabilities: bool) -> list[list[Any]]:
-    predicted = model.estimator.predict(block.X)
+def _titles(model: TableModel, arguments: argparse.Namespace) -> list[str]:
+    labels = model.estimator.classes_ if arguments.probabilities else ()
+    fitted, targets = model.fitted, model.layout.targets
+    outputs = [target.name for target in targets] if len(targets) == fitted.n_trains else fitted.train_names
+    names = ["prediction"] if fitted.one_output else [f"prediction of {name}" for name in outputs]
+    ends = [] if arguments.interval is None else ["low", "high"]
+    return [*names, *ends, *(f"probability {label}" for label in labels)]
+
+
+def _predict(model: TableModel, block: PreparedBlock, arguments: argparse.Namespace) -> list[list[Any]]:
+    predicted = model.fitted.predict(block.X)
     columns = [predicted.tolist()] if predicted.ndim == 1 else predicted.T.tolist()
-    if probabilities:
-        columns += model.estimator.predict_proba(block.X).T.tolist()
+    if arguments.interval is not None:
+        try:
+            columns += model.fitted.intervals(block.X, coverage=arguments.interval).T.tolist()
+        except (AttributeError, ValueError) as error:
+            raise CommandError(f"--interval: {error}") from error
+    if arguments.probabilities:
+        columns += model.fitted.probabilities(block.X).T.tolist()
     return columns
 
 
-def _plain(cells: Any) -> list[Any]:
-    """Cells as they go into CSV: numbers in their shortest form, missing ones empty."""
-    if not isinstance(cells, np.ndarray):
-        return list(cells)
-    return ["" if value != value else int(value) if value.is_integer() else value for value in cells.tolist()]
+def _plain(cells: CellColumn) -> list[str]:
+    """Cells as they go into CSV: as they stand in the file; numbers in their shortest form."""
+    return [cells[row] for row in range(len(cells))]
 
 
 @contextmanager

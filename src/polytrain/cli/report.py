@@ -14,9 +14,9 @@ from polytrain.atomic_file import write_atomically
 from polytrain.cli.common import CommandError, add_command, check_output, shows_beside
 from polytrain.cli.evaluate import add_target, count_errors
 from polytrain.cli.table_arguments import add_model, add_table, load_model
-from polytrain.reporting import MOST_ROWS, ScoredRows, build_report
+from polytrain.reporting import MOST_ROWS, ScoredRows, Subject, build_report
 from polytrain.tables import TableModel
-from polytrain.tables.explaining import RowSample
+from polytrain.tables.row_sample import RowSample
 
 __all__ = ["add_parser"]
 
@@ -56,6 +56,11 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_model(arguments.model)
     inputs = [arguments.model, arguments.data, *([] if arguments.train is None else [arguments.train])]
     check_output(arguments.out, *inputs)
+    if not model.fitted.one_output:
+        raise CommandError(
+            f"the model predicts {model.fitted.n_trains} numbers per row, and a report is about one. Fit a model per "
+            "target."
+        )
     sample = _Sample(model)
     started = time.perf_counter()
     counted = count_errors(model, arguments, sample)
@@ -69,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         page = build_report(
             counted,
-            ScoredRows(model, *sample.rows),
+            ScoredRows(_subject(model), *sample.rows),
             title=f"{arguments.model.name} on {data_name}",
             data_name=data_name,
             train=train,
@@ -81,6 +86,11 @@ def run(arguments: argparse.Namespace) -> int:
     write_atomically(arguments.out, [page.encode("utf-8", "replace")])
     shows_beside(arguments.out)(str(arguments.out))
     return 0
+
+
+def _subject(model: TableModel) -> Subject:
+    targets = model.layout.targets
+    return Subject.of(model.view, targets[0].name if targets else None, model.training)
 
 
 class _Sample:

@@ -6,11 +6,21 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from polytrain.cli.common import CommandError
-from polytrain.tables import Table, TableModel, load_table_model
+from polytrain.cli.common import CommandError, say
+from polytrain.tables import ReadOptions, Table, TableModel, load_table_model
 
-__all__ = ["add_model", "add_table", "load_model", "open_model_table"]
+__all__ = [
+    "DATA",
+    "add_model",
+    "add_reading",
+    "add_table",
+    "block_options",
+    "load_model",
+    "open_model_table",
+    "read_options",
+]
 
+DATA = "CSV, TSV, JSON lines (packed by gzip, zstd, ... or not), Parquet, .npy or .npz file; - is standard input"
 DELIMITERS = {"tab": "\t", "\\t": "\t"}
 
 
@@ -21,20 +31,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def add_table(parser: argparse.ArgumentParser, **data: Any) -> None:
     """Add the argument DATA, and how it is to be read."""
-    parser.add_argument(
-        "data", metavar="DATA", help="CSV, TSV, Parquet, .npy or .npz file; - is CSV from standard input", **data
-    )
+    parser.add_argument("data", metavar="DATA", help=DATA, **data)
     group = parser.add_argument_group("reading the table")
-    group.add_argument(
-        "--header",
-        choices=("yes", "no"),
-        help="whether the first row of a text file holds the columns' names (default: as in training)",
-    )
-    group.add_argument(
-        "--delimiter",
-        metavar="CHAR",
-        help="what separates cells of a text file, such as ';' or tab (default: found out)",
-    )
+    add_reading(group, ("yes", "no"), "as in training")
     group.add_argument(
         "--new-categories",
         choices=("error", "ignore"),
@@ -42,6 +41,42 @@ def add_table(parser: argparse.ArgumentParser, **data: Any) -> None:
         help="what to do with a category that the training did not have; ignored, it is like the mean of all rows "
         "(default: error)",
     )
+
+
+def add_reading(group: Any, headers: tuple[str, ...], usual: str) -> None:
+    """Add the options that say how a file is read."""
+    group.add_argument(
+        "--header",
+        choices=headers,
+        help=f"whether the first row of a text file holds the columns' names (default: {usual})",
+    )
+    group.add_argument(
+        "--delimiter",
+        metavar="CHAR",
+        help="what separates cells of a text file, such as ';' or tab (default: found out)",
+    )
+    group.add_argument(
+        "--decimal", choices=(".", ","), help="what separates fractions of numbers in text (default: found out)"
+    )
+    group.add_argument("--encoding", metavar="NAME", help="of a text file, such as latin1 (default: found out)")
+    group.add_argument(
+        "--keep-index", action="store_true", help="keep a first column without a name, which is taken for an index"
+    )
+
+
+def read_options(arguments: argparse.Namespace, header: str) -> ReadOptions:
+    """Return how DATA is to be read."""
+    return ReadOptions(
+        header=arguments.header or header,
+        delimiter=check_delimiter(arguments.delimiter),
+        encoding=arguments.encoding,
+        keep_index=arguments.keep_index,
+    )
+
+
+def block_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return how the cells of DATA are to be understood."""
+    return {"new_categories": arguments.new_categories, "decimal": arguments.decimal}
 
 
 def check_delimiter(given: str | None) -> str | None:
@@ -60,5 +95,8 @@ def load_model(path: Path) -> TableModel:
 
 
 def open_model_table(model: TableModel, arguments: argparse.Namespace) -> Table:
-    """Open DATA as the model wants it."""
-    return model.open(arguments.data, header=arguments.header, delimiter=check_delimiter(arguments.delimiter))
+    """Open DATA as the model wants it, and say what was understood."""
+    table = model.open(arguments.data, read_options(arguments, model.header))
+    for note in table.notes:
+        say(f"note: {note}")
+    return table

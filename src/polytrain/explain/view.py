@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,15 @@ class ModelView:
         """Check rows as the estimator does and return their features (N, d), in float64."""
         given = X if self.prepare is None else self.prepare(X)
         return self.model._checked(given).astype(np.float64, copy=False)
+
+    def on_features(self) -> ModelView:
+        """Return the same view with rows that are features already, (N, d), as the fitted model takes them."""
+        plain = copy.copy(self.model)
+        plain.model_ = replace(plain.model_, feature_names=None, columns=None)
+        plain.n_features_in_ = plain.model_.n_features
+        vars(plain).pop("feature_names_in_", None)
+        levels = tuple(self.levels(k) for k in range(self.n_columns))
+        return replace(self, model=plain, level_names=levels, prepare=None, taken=None)
 
     def coordinates(self, X: ArrayLike) -> NDArray:
         """Check rows and place them: coordinates (d, N)."""

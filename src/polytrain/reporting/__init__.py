@@ -3,5 +3,6 @@
 from polytrain.reporting.build import build_report
 from polytrain.reporting.evidence import ScoredRows
 from polytrain.reporting.face import MOST_ROWS, Report, report
+from polytrain.reporting.subject import Subject
 
-__all__ = ["MOST_ROWS", "Report", "ScoredRows", "build_report", "report"]
+__all__ = ["MOST_ROWS", "Report", "ScoredRows", "Subject", "build_report", "report"]

@@ -10,7 +10,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 
 from polytrain.reporting.charts import interval_chart, line_chart, scatter_chart
 from polytrain.reporting.drawing import Point
-from polytrain.reporting.evidence import Comparison, ScoredRows, bootstrap_rmse, cell_text, compare, level_names, wilson
+from polytrain.reporting.evidence import Comparison, ScoredRows, bootstrap_rmse, cell_text, compare, wilson
 from polytrain.reporting.page import details, figure, grid, heading, matrix, number, paragraph, percent, section, table
 from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors
 
@@ -210,14 +210,14 @@ def _residuals(counted: RegressionErrors, scored: ScoredRows) -> list[str]:
 def _worst(scored: ScoredRows, columns: list[str]) -> str:
     """Rows with the largest residuals, with their values of the columns that matter most."""
     order = np.argsort(scored.trust, kind="stable")[:_WORST]
-    groups, levels = {name: place.start for name, place in scored.model.preparation.groups}, level_names(scored.model)
+    places, levels = scored.model.places, scored.model.levels
     rows = [
         (
             str(scored.places[j]),
             number(float(scored.y[j])),
             number(float(scored.predicted[j])),
             f"{scored.y[j] - scored.predicted[j]:+.4g}",
-            *(cell_text(scored.X[j, groups[name]], levels.get(groups[name])) for name in columns),
+            *(cell_text(scored.X[j, places[name]], levels.get(places[name])) for name in columns),
         )
         for j in order.tolist()
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
 
 from numpy.typing import NDArray
 
@@ -60,10 +59,9 @@ def build_report(
     model = scored.model
     insights = Insights(model, scored.X)
     found = compared(counted, scored, train)
-    target = model.preparation.target
     top = [
         f"<h1>{escape(title)}</h1>",
-        paragraph(in_one_sentence(found, model.is_classifier, _target(scored, target), counted.n), "lead"),
+        paragraph(in_one_sentence(found, model.is_classifier, _target(scored), counted.n), "lead"),
         cards(_cards(counted, scored, insights)),
     ]
     columns = [name for name, _ in insights.importances[:_MOST_VALUES]]
@@ -73,13 +71,13 @@ def build_report(
         what_matters(insights, scored),
         three_rows(insights, scored),
         tried(model),
-        settings(model, model_facts(model), data_name, counted.n, file_bytes=file_bytes, seconds=seconds),
+        settings(model, model_facts(model.estimator), data_name, counted.n, file_bytes=file_bytes, seconds=seconds),
     ]
     return make_page(title, top, sections, f"Made by polytrain {__version__}.")
 
 
-def _target(scored: ScoredRows, target: Any) -> str:
-    name = "the target" if target is None else target.name
+def _target(scored: ScoredRows) -> str:
+    name = "the target" if scored.model.target is None else scored.model.target
     if not scored.model.is_classifier:
         return f"{name}, a number"
     labels = [str(label) for label in scored.model.estimator.classes_]
@@ -98,7 +96,7 @@ def _cards(
         items = [("root mean squared error", number(figures["rmse"])), ("R²", number(figures["r2"]))]
     items += [
         ("rows", number(counted.n)),
-        ("columns", number(len(scored.model.preparation.columns))),
+        ("columns", number(scored.model.view.n_columns)),
         ("matters most", insights.importances[0][0]),
     ]
     return items

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from polytrain.decisions import Decision
 from polytrain.models import FittedModel
-from polytrain.tables import CategoryColumn, TableModel
+from polytrain.reporting.subject import Subject
 
-__all__ = ["Comparison", "ScoredRows", "bootstrap_rmse", "cell_text", "compare", "level_names", "wilson"]
+__all__ = ["Comparison", "ScoredRows", "bootstrap_rmse", "cell_text", "compare", "wilson"]
 
 # Rows that the linear model is cross-validated on.
 _MOST_LINEAR = 6000
@@ -37,7 +37,7 @@ class ScoredRows:
 
     Attributes
     ----------
-    model : TableModel
+    model : Subject
     X : ndarray of shape (N, d)
         Features.
     y : ndarray of shape (N,)
@@ -46,7 +46,7 @@ class ScoredRows:
         Which rows they are, counted from 0 among those that have a target.
     """
 
-    model: TableModel
+    model: Subject
     X: NDArray
     y: NDArray
     places: NDArray
@@ -54,7 +54,7 @@ class ScoredRows:
     @property
     def fitted(self) -> FittedModel:
         """The model behind the estimator."""
-        return self.model.estimator.model_
+        return self.model.fitted
 
     @cached_property
     def scores(self) -> NDArray:
@@ -108,7 +108,7 @@ class ScoredRows:
         some = slice(None, None, -(-len(self.y) // most))
         X, y = self.X[some], self.y[some]
         order = np.random.default_rng(0).permutation(len(y))
-        places = dict(self.model.preparation.groups)
+        places = self.model.places
         before, rises = self._error(X, y), []
         for name in columns:
             mixed = X.copy()
@@ -121,16 +121,6 @@ class ScoredRows:
         if self.fitted.classes is not None:
             return float((predicted != self.fitted.classes[y]).mean())
         return float(np.sqrt(np.mean(np.square(predicted - y))))
-
-
-def level_names(model: TableModel) -> dict[int, tuple[str, ...]]:
-    """Names of the levels of every feature that holds numbers of them."""
-    preparation = model.preparation
-    return {
-        place.start: column.categories
-        for column, (_, place) in zip(preparation.columns, preparation.groups, strict=True)
-        if isinstance(column, CategoryColumn) and column.coded
-    }
 
 
 def cell_text(value: float, levels: tuple[str, ...] | None) -> str:
@@ -219,7 +209,7 @@ def _comparison(scored: ScoredRows, name: str, guess: NDArray, y: NDArray, how: 
     return Comparison(name, float(np.sqrt(np.mean(np.square(guess - y)))), *bootstrap_rmse(guess - y), how)
 
 
-def _cross_validated(model: TableModel, X: NDArray, y: NDArray) -> NDArray | None:
+def _cross_validated(model: Subject, X: NDArray, y: NDArray) -> NDArray | None:
     guess = np.zeros(len(y), dtype=y.dtype)
     folds = np.random.default_rng(0).permutation(len(y)) % _FOLDS
     for fold in range(_FOLDS):
@@ -233,13 +223,13 @@ def _cross_validated(model: TableModel, X: NDArray, y: NDArray) -> NDArray | Non
     return guess
 
 
-def _learned(model: TableModel, X: NDArray, y: NDArray, others: NDArray) -> NDArray | None:
+def _learned(model: Subject, X: NDArray, y: NDArray, others: NDArray) -> NDArray | None:
     """Predictions of a linear model for other rows; None where there is nothing to learn."""
     from sklearn.linear_model import LogisticRegression, RidgeCV
 
     if model.is_classifier and len(np.unique(y)) < 2:
         return None
-    rows, inner = _linear_columns(X, others, model.preparation.categories)
+    rows, inner = _linear_columns(X, others, list(model.levels))
     learner = LogisticRegression(max_iter=200) if model.is_classifier else RidgeCV(np.logspace(-3, 4, 15))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # what comes of few steps serves to compare with

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -15,12 +14,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from polytrain.atomic_file import write_atomically
-from polytrain.columns.scalars import text_of
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, fitted_model
 from polytrain.reporting.build import build_report
 from polytrain.reporting.evidence import ScoredRows
-from polytrain.tables import CategoryColumn, NumberColumn, Preparation, TableModel, Target
+from polytrain.reporting.subject import Subject
 from polytrain.tables.evaluation import make_errors
 
 __all__ = ["Report", "report"]
@@ -112,16 +110,17 @@ def report(
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train belong together; pass both, or none.")
     view = read_model(estimator, _names_after(before, estimator, fitted))
-    table = _table_model(view, getattr(y, "name", None))
+    name = getattr(y, "name", None)
+    subject = Subject.of(view, None if name is None else str(name))
     started = time.perf_counter()
     rows, targets = _rows(view, before, X, y)
-    counted = make_errors(table)
+    counted = make_errors(fitted)
     for start in range(0, len(rows), MOST_ROWS):
         counted.add(rows[start : start + MOST_ROWS], targets[start : start + MOST_ROWS])
     seconds = time.perf_counter() - started
     train = None if X_train is None or y_train is None else _rows(view, before, X_train, y_train)
     step = -(-len(rows) // MOST_ROWS)
-    scored = ScoredRows(table, rows[::step], targets[::step], np.arange(len(rows))[::step])
+    scored = ScoredRows(subject, rows[::step], targets[::step], np.arange(len(rows))[::step])
     title = type(estimator).__name__ if title is None else str(title)
     page = Report(
         build_report(counted, scored, title=title, data_name="rows from Python", train=train, seconds=seconds), title
@@ -140,24 +139,6 @@ def _names_after(before: Any, estimator: Any, fitted: FittedModel) -> list[str] 
     except (AttributeError, ValueError):
         return None
     return names if len(set(names)) == len(names) == fitted.n_features else None
-
-
-def _table_model(view: ModelView, target: object) -> TableModel:
-    """The estimator as one of plain features, with a preparation that names them and their levels."""
-    columns: list[NumberColumn | CategoryColumn] = []
-    for k, name in enumerate(view.feature_names):
-        category = view.category(k)
-        if category is None:
-            columns.append(NumberColumn(name, k))
-        else:
-            columns.append(CategoryColumn(name, k, tuple(text_of(level) for level in category.levels)))
-    plain = copy.copy(view.model)
-    plain.model_ = replace(view.model.model_, feature_names=None, columns=None)
-    plain.n_features_in_ = plain.model_.n_features
-    if hasattr(plain, "feature_names_in_"):
-        del plain.feature_names_in_
-    goal = Target(str(target), len(columns), False) if target is not None else None
-    return TableModel(plain, Preparation(tuple(columns), goal, True, len(columns) + 1, ()), {})
 
 
 def _rows(view: ModelView, before: Any, X: Any, y: ArrayLike) -> tuple[NDArray, NDArray]:

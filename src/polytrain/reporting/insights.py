@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from polytrain.explain import SobolIndices, sobol_indices
 from polytrain.explain.local import Player, explain_players
 from polytrain.explain.sites import make_column_measure, open_sites
-from polytrain.explain.view import ModelView, read_model
 from polytrain.maps import CategoryMap
-from polytrain.reporting.evidence import cell_text, level_names
-from polytrain.tables import TableModel
+from polytrain.reporting.evidence import cell_text
+from polytrain.reporting.subject import Subject
 
 __all__ = ["Axis", "ColumnEffect", "Contributions", "Insights", "PairEffect"]
 
@@ -110,21 +109,21 @@ class Contributions:
 
 
 class Insights:
-    """Effects of a table's model under the distribution of the columns in given rows.
+    """Effects of a model under the distribution of the columns in given rows.
 
     Parameters
     ----------
-    model : TableModel
+    model : Subject
         The model.
     X : ndarray of shape (N, d)
         Features.
     """
 
-    def __init__(self, model: TableModel, X: NDArray) -> None:
+    def __init__(self, model: Subject, X: NDArray) -> None:
         self.model = model
         self._all = X
         self.X = X[:: -(-len(X) // _MOST_ROWS)]
-        self._view: ModelView = read_model(model.estimator, model.preparation.feature_names)
+        self._view = model.view
         self._measure = make_column_measure(self._view, self.X, None)
         self._open = [open_sites(train, self._measure) for train in self._view.trains]
 
@@ -142,7 +141,7 @@ class Insights:
         """Columns and their shares of all total Sobol indices, averaged over the trains; the largest first."""
         total = self._indices.total.mean(axis=0)
         whole = float(total.sum()) or 1.0
-        found = [(name, float(total[place].sum()) / whole) for name, place in self.model.preparation.groups]
+        found = [(name, float(total[k]) / whole) for name, k in self.model.places.items()]
         return sorted(found, key=lambda pair: -pair[1])
 
     @cached_property
@@ -156,18 +155,13 @@ class Insights:
         )
 
     def columns(self, most: int) -> list[ColumnEffect]:
-        """Effects of the most important columns. Columns with several features, of older files, are left out."""
-        places = {name: place.start for name, place in self._single.items()}
-        chosen = [(name, share) for name, share in self.importances[:most] if name in places and share > 0]
-        return [self._effect(places[name], share) for name, share in chosen]
+        """Effects of the most important columns."""
+        chosen = [(name, share) for name, share in self.importances[:most] if share > 0]
+        return [self._effect(self.model.places[name], share) for name, share in chosen]
 
     def pairs(self, most: int) -> list[PairEffect]:
         """Interactions of the pairs of columns with the largest shares of the variance."""
         second = np.triu(self._indices.second.mean(axis=0))
-        single = [place.start for place in self._single.values()]
-        allowed = np.zeros(len(second), dtype=bool)
-        allowed[single] = True
-        second *= allowed[:, None] & allowed
         order = np.argsort(-second, axis=None, kind="stable")[:most]
         found = []
         for one, two in zip(*np.unravel_index(order, second.shape), strict=True):
@@ -175,11 +169,6 @@ class Insights:
                 train = int(self._indices.second[:, one, two].argmax())
                 found.append(self._pair(int(one), int(two), float(second[one, two]), train))
         return found
-
-    @cached_property
-    def _single(self) -> dict[str, slice]:
-        """Columns that are one feature, by name."""
-        return {name: place for name, place in self.model.preparation.groups if place.stop == place.start + 1}
 
     # --- effects ------------------------------------------------------------------------------------------------------
 
@@ -254,23 +243,17 @@ class Insights:
 
     @cached_property
     def _levels(self) -> dict[int, tuple[str, ...]]:
-        return level_names(self.model)
+        return self.model.levels
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def explain_rows(self, rows: NDArray, trains: Sequence[int]) -> list[Contributions]:
         """Why every row has its score in one of the trains: exact Shapley values of the columns."""
-        groups = self.model.preparation.groups
-        cells = tuple(
-            tuple(
-                ", ".join(cell_text(row[k], self._levels.get(k)) for k in range(place.start, place.stop))
-                for _, place in groups
-            )
-            for row in rows
-        )
+        places = self.model.places
+        cells = tuple(tuple(cell_text(row[k], self._levels.get(k)) for k in places.values()) for row in rows)
         found = explain_players(
             self._view,
-            [Player(name, place) for name, place in groups],
+            [Player(name, slice(k, k + 1)) for name, k in places.items()],
             rows,
             self._measure.features,
             joint=True,

@@ -9,14 +9,14 @@ import numpy as np
 from polytrain.explain.view import read_model
 from polytrain.reporting.charts import line_chart
 from polytrain.reporting.page import details, figure, grid, number, paragraph, percent, section, table
-from polytrain.tables import CategoryColumn, NumberColumn, TableModel
+from polytrain.reporting.subject import Subject
 
 __all__ = ["settings", "tried"]
 
 _MOST_RECORDS = 200
 
 
-def tried(model: TableModel) -> tuple[str, str]:
+def tried(model: Subject) -> tuple[str, str]:
     """Pictures of what was tried and of the sweeps."""
     choice = model.estimator.choice_
     words = [paragraph(reason[:1].upper() + reason[1:] + ".") for reason in choice.reasons]
@@ -25,7 +25,7 @@ def tried(model: TableModel) -> tuple[str, str]:
     return section("What was tried", *words, grid(_trials(model), _convergence(model)))
 
 
-def _trials(model: TableModel) -> str:
+def _trials(model: Subject) -> str:
     """Errors of all that was tried, in its order, a colour for every question."""
     trials = model.estimator.choice_.tried
     points: dict[str, list[tuple[float, float]]] = {}
@@ -60,7 +60,7 @@ def _trials(model: TableModel) -> str:
     return figure("What was tried", chart, about, details("How the settings were chosen", listed))
 
 
-def _convergence(model: TableModel) -> str:
+def _convergence(model: Subject) -> str:
     """Objective of every train, sweep by sweep."""
     history = model.estimator.history_
     if not history or "objective" not in history[0]:
@@ -97,7 +97,7 @@ def _convergence(model: TableModel) -> str:
 
 
 def settings(
-    model: TableModel, facts: dict[str, Any], data_name: str, n_rows: int, *, file_bytes: int | None, seconds: float
+    model: Subject, facts: dict[str, Any], data_name: str, n_rows: int, *, file_bytes: int | None, seconds: float
 ) -> tuple[str, str]:
     """All that is known about the model, the data and the cost."""
     shown = {**facts, "parameters": number(facts["parameters"])}
@@ -105,9 +105,8 @@ def settings(
         labels = shown["classes"]
         shown["classes"] = f"{len(labels)}: {', '.join(labels[:12])}{', …' if len(labels) > 12 else ''}"
     rows = [(name.replace("_", " "), _fact(name, value)) for name, value in shown.items()]
-    target = model.preparation.target
     known = [("evaluated on", data_name), ("rows evaluated", number(n_rows))]
-    known += [("target", target.name if target else "not recorded")]
+    known += [("target", model.target or "not recorded")]
     known += [(name.replace("_", " "), _fact(name, value)) for name, value in model.training.items()]
     return section(
         "Settings",
@@ -120,29 +119,21 @@ def settings(
     )
 
 
-def _columns(model: TableModel) -> str:
-    maps = model.estimator.maps_
+def _columns(model: Subject) -> str:
+    levels = model.levels
     columns = [
         (
-            column.name,
-            "number" if isinstance(column, NumberColumn) else "category",
-            "" if isinstance(column, NumberColumn) else ", ".join(column.categories),
-            _missing(column, maps[place.start].has_missing),
+            name,
+            "category" if k in levels else "number",
+            ", ".join(levels.get(k, ())),
+            "learned" if model.fitted.maps[k].has_missing else "none in training",
         )
-        for column, (_, place) in zip(model.preparation.columns, model.preparation.groups, strict=True)
+        for name, k in model.places.items()
     ]
-    n_categories = sum(isinstance(column, CategoryColumn) for column in model.preparation.columns)
     return details(
-        f"{len(columns)} columns, {n_categories} of them categories",
+        f"{len(columns)} columns, {len(levels)} of them categories",
         table("Columns", ("column", "kind", "categories", "missing cells"), columns),
     )
-
-
-def _missing(column: NumberColumn | CategoryColumn, had_missing: bool) -> str:
-    """Say what the model makes of missing cells."""
-    if isinstance(column, NumberColumn) and column.fill is not None:
-        return f"→ {column.fill:g}{', marked' if column.marked else ''}"
-    return "learned" if had_missing or column.marked else "none in training"
 
 
 def _fact(name: str, value: Any) -> str:
@@ -153,7 +144,7 @@ def _fact(name: str, value: Any) -> str:
     return number(value) if isinstance(value, int) else str(value)
 
 
-def _cost(model: TableModel, file_bytes: int | None, n_rows: int, seconds: float) -> list[tuple[str, str]]:
+def _cost(model: Subject, file_bytes: int | None, n_rows: int, seconds: float) -> list[tuple[str, str]]:
     """What the model takes: memory, arithmetic, time."""
     estimator = model.estimator
     multiplications = sum(

@@ -1,31 +1,59 @@
-"""Errors of a model on a table, counted block by block."""
+"""Errors of a model on rows that come block by block; scikit-learn computes the figures."""
 
 from __future__ import annotations
 
-import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix
 
-from polytrain.tables.errors import TableError
-from polytrain.tables.model import TableModel
+from polytrain.models import FittedModel
+from polytrain.tables.metrics import Answers, measure, metric_names
 
 __all__ = ["ClassificationErrors", "RegressionErrors", "make_errors"]
 
-# Its square is still a number.
-_MOST_RATIO = 1e150
 # Probabilities are counted in this many bins, of which a plot may join some.
 N_BINS = 20
 
 
-class ClassificationErrors:
-    """Counts of right and wrong labels.
+class _Errors:
+    """Answers to all rows; add them before you ask.
 
     Parameters
     ----------
-    model : TableModel
-        A classifier.
+    fitted : FittedModel
+        The model that answers.
+    """
+
+    task = ""
+
+    def __init__(self, fitted: FittedModel) -> None:
+        self._fitted = fitted
+        self._parts: list[Answers] = []
+
+    def add(self, X: NDArray, y: NDArray) -> None:
+        """Take features of rows, with their true values or indexes of classes."""
+        self._parts.append(Answers.of(self._fitted, X, y))
+
+    @cached_property
+    def answers(self) -> Answers:
+        """Of all rows."""
+        return Answers.join(self._parts)
+
+    @property
+    def n(self) -> int:
+        """Rows so far."""
+        return sum(len(part.y) for part in self._parts)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures by name; None for those that these rows do not have."""
+        return {"n": self.n} | {name: measure(name, self.answers) for name in metric_names(self.task)}
+
+
+class ClassificationErrors(_Errors):
+    """Right and wrong labels.
 
     Attributes
     ----------
@@ -35,128 +63,53 @@ class ClassificationErrors:
         Of every bin of the predicted class's probability: rows, sum of the probabilities, rows that were right.
     """
 
-    def __init__(self, model: TableModel) -> None:
-        self._estimator = model.estimator
-        self.labels = [str(label) for label in model.estimator.classes_]
-        self.has_probabilities = hasattr(model.estimator, "predict_log_proba")
-        self.confusion = np.zeros((len(self.labels), len(self.labels)), dtype=np.int64)
-        self.bins = np.zeros((3, N_BINS))
-        self._log_loss = 0.0
+    task = "classification"
 
-    def add(self, X: NDArray, y: NDArray) -> None:
-        """Count rows with their true classes, given as indexes."""
-        # Both answers from the scores, which are what takes time.
-        fitted, n_classes = self._estimator.model_, len(self.labels)
-        values = fitted.scores(X)
-        scores = fitted.decision.decide(values, n_classes)
-        guess = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        np.add.at(self.confusion, (y, guess), 1)
-        if self.has_probabilities:
-            logs = fitted.decision.log_probabilities(values, n_classes)
-            self._log_loss -= float(logs[np.arange(len(y)), y].sum())
-            sure = np.exp(logs[np.arange(len(y)), guess])
-        elif scores.ndim == 1:
-            sure = np.minimum((1.0 + np.abs(scores)) / 2, 1.0)
+    def __init__(self, fitted: FittedModel) -> None:
+        super().__init__(fitted)
+        self.labels = [str(label) for label in fitted.classes]  # type: ignore[union-attr]
+        self.has_probabilities = fitted.has_probabilities
+
+    @cached_property
+    def confusion(self) -> NDArray:
+        """Counts."""
+        return confusion_matrix(self.answers.y, self.answers.predicted, labels=np.arange(len(self.labels)))
+
+    @cached_property
+    def bins(self) -> NDArray:
+        """Counts of probabilities; all 0 where there are none, and no margin of two classes either."""
+        answers, counts = self.answers, np.zeros((3, N_BINS))
+        if answers.log_probabilities is not None:
+            sure = np.exp(answers.log_probabilities[np.arange(self.n), answers.predicted])
+        elif answers.scores is not None and answers.scores.ndim == 1:
+            sure = np.minimum((1.0 + np.abs(answers.scores)) / 2, 1.0)
         else:
-            return
+            return counts
         place = np.minimum((sure * N_BINS).astype(np.intp), N_BINS - 1)
-        for row, weights in zip(self.bins, (None, sure, (guess == y).astype(np.float64)), strict=True):
+        right = (answers.predicted == answers.y).astype(np.float64)
+        for row, weights in zip(counts, (None, sure, right), strict=True):
             row += np.bincount(place, weights, minlength=N_BINS)
-
-    @property
-    def n(self) -> int:
-        """Rows so far."""
-        return int(self.confusion.sum())
+        return counts
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures by name."""
-        counts = self.confusion.sum(axis=1)
-        right = np.diagonal(self.confusion)
-        error = 1.0 - float(right.sum()) / self.n
-        with_rows = counts > 0
-        figures: dict[str, Any] = {
-            "n": self.n,
-            "error": error,
-            "accuracy": 1.0 - error,
-            "balanced_accuracy": float((right[with_rows] / counts[with_rows]).mean()),
-        }
-        if self.has_probabilities:
-            figures["log_loss"] = self._log_loss / self.n
-        figures["classes"] = self.labels
-        figures["confusion"] = self.confusion.tolist()
-        return figures
+        """Return the figures by name, with accuracies, labels and counts."""
+        figures = super().summary()
+        figures |= {"accuracy": 1.0 - figures["error"], "balanced_accuracy": 1.0 - figures.pop("balanced_error")}
+        if not self.has_probabilities:
+            del figures["log_loss"]
+        return figures | {"classes": self.labels, "confusion": self.confusion.tolist()}
 
 
-class RegressionErrors:
-    """Sums of residuals.
+class RegressionErrors(_Errors):
+    """Residuals."""
 
-    Parameters
-    ----------
-    model : TableModel
-        A regressor.
-
-    Attributes
-    ----------
-    sample : list of ndarray
-        Pairs of true and predicted values of the first rows, for a picture.
-    """
-
-    MAX_SAMPLE = 2000
-
-    def __init__(self, model: TableModel) -> None:
-        self._estimator = model.estimator
-        self._centre = float(model.estimator.intercept_)  # keeps the sums of squares from cancelling
-        self.n = 0
-        self._error = self._size = self._mean_error = self._mean = self.largest = 0.0
-        self._sample: list[NDArray] = []
-        self._n_sample = 0
-
-    def add(self, X: NDArray, y: NDArray) -> None:
-        """Count rows with their true values."""
-        guess = self._estimator.predict(X)
-        residual, centred = guess - y, y - self._centre
-        self.n += len(y)
-        part = len(y) / self.n
-        # Means of all rows so far, and roots of means of squares: sums and squares of large numbers would overflow.
-        self._mean_error += part * (float(np.mean(np.abs(residual))) - self._mean_error)
-        self._mean += part * (float(np.mean(centred)) - self._mean)
-        self._error = _joint_root(self._error, _root_mean_square(residual), part)
-        self._size = _joint_root(self._size, _root_mean_square(centred), part)
-        self.largest = max(self.largest, float(np.abs(residual).max()))
-        room = self.MAX_SAMPLE - self._n_sample
-        if room > 0:
-            self._sample.append(np.stack([y[:room], guess[:room]]))
-            self._n_sample += len(y[:room])
-
-    @property
-    def sample(self) -> NDArray:
-        """True and predicted values of the first rows, shape (2, at most 2000)."""
-        return np.concatenate(self._sample, axis=1)
+    task = "regression"
 
     def summary(self) -> dict[str, Any]:
         """Return the figures by name; ``r2`` is None where the target does not vary."""
-        rest = 1.0 - (self._mean / self._size) ** 2 if self._size > 0 else 0.0  # of the squares, without their mean
-        r2 = None
-        if rest > 0:
-            r2 = 1.0 - min(self._error / self._size / rest**0.5, _MOST_RATIO) ** 2
-        return {"n": self.n, "rmse": self._error, "mae": self._mean_error, "largest_error": self.largest, "r2": r2}
+        return super().summary() | {"largest_error": float(np.abs(self.answers.predicted - self.answers.y).max())}
 
 
-def _root_mean_square(values: NDArray) -> float:
-    top = float(np.abs(values).max())
-    return top * float(np.sqrt(np.mean(np.square(values / top)))) if top > 0 else 0.0
-
-
-def _joint_root(root: float, other: float, part: float) -> float:
-    """Root of the mean of squares of all rows, of which this part has the other root."""
-    return math.hypot(math.sqrt(1.0 - part) * root, math.sqrt(part) * other)
-
-
-def make_errors(model: TableModel) -> ClassificationErrors | RegressionErrors:
-    """Return the counter that fits a model."""
-    if not model.estimator.model_.one_output:
-        raise TableError(
-            f"the model predicts {model.estimator.model_.n_trains} numbers per row, and a table has one target. "
-            "Evaluate it in Python, for example with model.score(X, y)."
-        )
-    return ClassificationErrors(model) if model.is_classifier else RegressionErrors(model)
+def make_errors(fitted: FittedModel) -> ClassificationErrors | RegressionErrors:
+    """Return what measures the errors of a model."""
+    return RegressionErrors(fitted) if fitted.classes is None else ClassificationErrors(fitted)

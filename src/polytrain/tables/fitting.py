@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,17 +14,22 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
+from polytrain.columns import CellFrame
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
-from polytrain.maps import map_kind
-from polytrain.tables.errors import TableError
-from polytrain.tables.learning import TrainingRows
+from polytrain.learning.losses import loss_names
+from polytrain.tables.errors import Option, TableError
+from polytrain.tables.files import ReadOptions, open_table
+from polytrain.tables.learning import TableOptions, TrainingTable, read_training_table
+from polytrain.tables.metrics import METRICS, Answers, measure, metric_names
 from polytrain.tables.model import TableModel
 from polytrain.tables.section import Fact
 
-__all__ = ["FitSettings", "fit_table_model"]
+__all__ = ["FitSettings", "fit_table", "fit_table_model"]
 
 #: The error is measured on at most so many rows.
 MAX_CHECK_ROWS = 10_000
+# Parameters that only one of the estimators has.
+_FOR_CLASSES, _FOR_NUMBERS = {"class_weight", "decision"}, {"quantile", "epsilon"}
 
 
 @dataclass(frozen=True)
@@ -32,28 +39,92 @@ class FitSettings:
     Attributes
     ----------
     parameters : dict
-        Parameters of the estimator; ``basis`` is that of numbers.
+        Parameters of the estimator.
     folds : int
         Folds of a cross-validation that measures the error; 0 does without.
     holdout : float
         Part of the rows that is set aside to measure the error, 0 for none.
+    metric : str or None
+        What is measured, see `polytrain.tables.metrics`; None for the usual one.
     seed : int
         Seed of folds, splits and starts.
     """
 
-    parameters: dict[str, Any]
+    parameters: dict[str, Any] = field(default_factory=dict)
     folds: int = 3
     holdout: float = 0.0
+    metric: str | None = None
     seed: int = 0
 
 
-def fit_table_model(rows: TrainingRows, settings: FitSettings, say: Callable[[str], None]) -> TableModel:
+def fit_table(
+    path: str | os.PathLike[str],
+    target: str | int | Sequence[str | int],
+    *,
+    reading: ReadOptions | None = None,
+    folds: int = 3,
+    holdout: float = 0.0,
+    metric: str | None = None,
+    seed: int = 0,
+    say: Callable[[str], None] | None = None,
+    options: dict[str, Any] | None = None,
+    **parameters: Any,
+) -> TableModel:
+    r"""Read a file, find out what its columns are, fit a model, and measure its error: ``polytrain fit`` in one call.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV and its kin, packed or not, JSON lines, Parquet, .npy or .npz.
+    target : str, int, or list of these
+        What is to be predicted, by name or position; -1 is the last column.
+    reading : ReadOptions, optional
+        How the file is read; by default this is found out.
+    folds, holdout, metric, seed
+        See `FitSettings`.
+    say : callable, optional
+        Told what was understood and about progress, line by line.
+    options : dict, optional
+        More about the columns: entries of `TableOptions`, such as ``drop`` and ``categorical``.
+    **parameters
+        Parameters of `polytrain.TensorTrainClassifier` or `polytrain.TensorTrainRegressor`, such as ``loss``.
+
+    Returns
+    -------
+    TableModel
+        It predicts, evaluates and saves; ``estimator`` is the fitted estimator.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from polytrain.tables import fit_table
+    >>> path = Path(tempfile.mkdtemp()) / "rooms.csv"
+    >>> _ = path.write_text("rooms,city,rent\n" + "".join(f"{k % 5},{'ab'[k % 2]},{k % 5 + k % 2}\n" for k in range(60)))
+    >>> model = fit_table(path, "rent", options={"task": "regression"})
+    >>> model.predict(path)[:3].round(2)
+    array([0., 2., 2.])
+    >>> model.evaluate(path)["n"]
+    60
+    """
+    talk = say or (lambda text: None)
+    with open_table(path, reading or ReadOptions()) as table:
+        rows = read_training_table(table, TableOptions(target, **(options or {})))
+        for note in table.notes:
+            talk(f"note: {note}")
+    for parts in rows.notes:
+        talk("note: " + "".join(map(str, parts)))
+    model = fit_table_model(rows, FitSettings(parameters, folds, holdout, metric, seed), talk)
+    return TableModel(model.estimator, model.layout, {"file": Path(path).name, **model.training})
+
+
+def fit_table_model(rows: TrainingTable, settings: FitSettings, say: Callable[[str], None]) -> TableModel:
     """Fit all rows (but those held out), and record what was done.
 
     Parameters
     ----------
-    rows : TrainingRows
-        The prepared table.
+    rows : TrainingTable
+        What was read.
     settings : FitSettings
         What is given.
     say : callable
@@ -65,20 +136,15 @@ def fit_table_model(rows: TrainingRows, settings: FitSettings, say: Callable[[st
     """
     started = time.perf_counter()
     X, y, classify = rows.X, rows.y, rows.is_classification
-    _check_rows(y, classify)
-    _check_missing(rows, settings.parameters.get("basis", "auto"))
-    held = None
+    metric = _check_metric(settings.metric, classify)
+    if classify and len(np.unique(y)) < 2:
+        raise TableError(f"all rows have the same label {y[0]!s:.60}; bring rows of at least two classes.")
+    model, held = _make(rows, settings), None
     if settings.holdout:
-        X, held_X, y, held_y = _split(X, y, settings.holdout, settings.seed, classify)
-        held = held_X, held_y
-        if classify and len(np.unique(y)) < 2:
-            raise TableError(
-                f"--holdout {settings.holdout:g} cannot be set aside: the other rows would be of one class. "
-                "Use --folds instead."
-            )
+        inside, outside = _split(y, settings, classify)
+        held = X[outside], y[outside]
+        X, y = X[inside], y[inside]
     facts: dict[str, Fact] = {"rows": len(X), "rows_without_target": rows.n_dropped, "missing_cells": rows.n_missing}
-    model = _make(rows, settings)
-    metric = "error" if classify else "rmse"
     say(f"fitting {len(X)} rows, {X.shape[1]} columns")
     fit_started = time.perf_counter()
     model.fit(X, y)
@@ -86,88 +152,112 @@ def fit_table_model(rows: TrainingRows, settings: FitSettings, say: Callable[[st
     for reason in model.choice_.reasons:
         say(f"chosen: {reason}")
     if settings.folds:
-        facts |= _cross_validate(model, X, y, settings, classify, say)
+        facts |= _cross_validate(model, X, y, metric, settings, classify, say)
     if held is not None:
         facts["holdout_rows"] = len(held[0])
-        facts[f"holdout_{metric}"] = _error(model, *held, classify)
-    facts[f"training_{metric}"] = _error(model, X, y, classify)
+        facts[f"holdout_{metric}"] = _error(model, *held, metric)
+    facts[f"training_{metric}"] = _error(model, X, y, metric)
     facts["total_seconds"] = time.perf_counter() - started
-    return TableModel(model, rows.preparation, facts)
+    return TableModel(model, rows.layout, facts)
 
 
-def _make(rows: TrainingRows, settings: FitSettings) -> Any:
-    parameters, n_features = dict(settings.parameters), rows.X.shape[1]
-    categories = set(rows.preparation.categories)
-    if categories:
-        basis = parameters.get("basis", "auto")
-        parameters["basis"] = ["category" if k in categories else basis for k in range(n_features)]
-    if rows.is_classification:
-        return TensorTrainClassifier(random_state=settings.seed, **parameters)
-    parameters.pop("loss", None)
-    return TensorTrainRegressor(random_state=settings.seed, **parameters)
-
-
-def _check_rows(y: NDArray, classify: bool) -> None:
-    if classify and len(np.unique(y)) < 2:
-        raise TableError(f"all rows have the same label {y[0]!s:.60}; bring rows of at least two classes.")
-
-
-def _check_missing(rows: TrainingRows, basis: str) -> None:
-    """Refuse missing numbers where the functions do not know them."""
-    if basis == "auto" or map_kind(basis).takes_missing:
-        return
-    numbers = np.setdiff1d(np.arange(rows.X.shape[1]), rows.preparation.categories)
-    gone = numbers[np.isnan(rows.X[:, numbers]).any(axis=0)]
-    if len(gone):
+def _check_metric(metric: str | None, classify: bool) -> str:
+    known = metric_names("classification" if classify else "regression")
+    if metric is None:
+        return known[0]
+    if metric not in known:
+        task = "classes" if classify else "numbers"
+        where = f", but of {METRICS[metric][0]}" if metric in METRICS else ""
         raise TableError(
-            f"column {rows.preparation.feature_names[gone[0]]!r} has missing cells, which --basis {basis} cannot take. "
-            "Use --basis auto, or fill the cells."
+            Option("metric", metric), f" is no error of predicted {task}{where}. Name one of {', '.join(known)}."
         )
+    return metric
 
 
-def _split(X: NDArray, y: NDArray, part: float, seed: int, classify: bool) -> Any:
+def _make(rows: TrainingTable, settings: FitSettings) -> Any:
+    parameters = {"random_state": settings.seed, **settings.parameters}
+    kind, task = (
+        (TensorTrainClassifier, "classification") if rows.is_classification else (TensorTrainRegressor, "regression")
+    )
+    known = ["auto", "multinomial", *loss_names(task)] if rows.is_classification else loss_names(task)
+    if parameters.get("loss", known[0]) not in known:
+        raise TableError(
+            Option("loss", str(parameters["loss"])),
+            f" is none for {task}, which has {', '.join(known)}. Name one of these.",
+        )
+    other = _FOR_NUMBERS if rows.is_classification else _FOR_CLASSES
+    for name in other & parameters.keys():
+        raise TableError(Option(name), f" is not for {task}. Leave it out, or say ", Option("task"), ".")
+    try:
+        return kind(**parameters)
+    except TypeError as error:
+        raise TableError(f"{error}. Parameters are those of {kind.__name__}.") from None
+
+
+def _split(y: NDArray, settings: FitSettings, classify: bool) -> tuple[NDArray, NDArray]:
+    part = settings.holdout
     rare = classify and np.unique(y, return_counts=True)[1].min() < 2
     try:
-        return train_test_split(X, y, test_size=part, random_state=seed, stratify=y if classify and not rare else None)
+        inside, outside = train_test_split(
+            np.arange(len(y)), test_size=part, random_state=settings.seed, stratify=y if classify and not rare else None
+        )
     except ValueError as error:
-        raise TableError(f"--holdout {part:g} cannot be set aside: {error} Use --folds instead.") from None
+        raise TableError(_HOLDOUT(part), f" cannot be set aside: {error} Use ", Option("folds"), " instead.") from None
+    if classify and len(np.unique(y[inside])) < 2:
+        raise TableError(
+            _HOLDOUT(part),
+            " cannot be set aside: the other rows would be of one class. Use ",
+            Option("folds"),
+            " instead.",
+        )
+    return inside, outside
+
+
+def _HOLDOUT(part: float) -> Option:
+    return Option("holdout", f"{part:g}")
 
 
 def _cross_validate(
-    model: Any, X: NDArray, y: NDArray, settings: FitSettings, classify: bool, say: Callable[[str], None]
+    model: Any, X: CellFrame, y: NDArray, metric: str, settings: FitSettings, classify: bool, say: Callable[[str], None]
 ) -> dict[str, Fact]:
     """Mean error over folds, in each of which everything is chosen anew."""
-    X, y = _some_rows(X, y, settings.seed)
+    if len(X) > MAX_CHECK_ROWS:
+        chosen = np.sort(np.random.default_rng(settings.seed).choice(len(X), MAX_CHECK_ROWS, replace=False))
+        X, y = X[chosen], y[chosen]
     if len(y) < 4:
         return {}
-    splits = _folds(X, y, classify, settings)
+    splits = _folds(y, classify, settings)
     errors = []
     for number, (learned, tested) in enumerate(splits, 1):
         if classify and len(np.unique(y[learned])) < 2:
             continue
-        errors.append(_error(clone(model).fit(X[learned], y[learned]), X[tested], y[tested], classify))
-        shown = f"{100 * errors[-1]:.2f} %" if classify else f"{errors[-1]:.5g}"
-        say(f"fold {number} of {len(splits)}: error {shown}")
+        error = _error(clone(model).fit(X[learned], y[learned]), X[tested], y[tested], metric)
+        shown = "-" if error is None else f"{100 * error:.2f} %" if metric.endswith("error") else f"{error:.5g}"
+        say(f"fold {number} of {len(splits)}: {METRICS[metric][1]} {shown}")
+        if error is not None:
+            errors.append(error)
     if not errors:
         return {}
-    metric = "error" if classify else "rmse"
     return {"cv_rows": len(X), "cv_folds": len(splits), f"cv_{metric}": float(np.mean(errors))}
 
 
-def _some_rows(X: NDArray, y: NDArray, seed: int) -> tuple[NDArray, NDArray]:
-    if len(X) <= MAX_CHECK_ROWS:
-        return X, y
-    chosen = np.sort(np.random.default_rng(seed).choice(len(X), MAX_CHECK_ROWS, replace=False))
-    return X[chosen], y[chosen]
-
-
-def _folds(X: NDArray, y: NDArray, classify: bool, settings: FitSettings) -> Sequence[tuple[NDArray, NDArray]]:
+def _folds(y: NDArray, classify: bool, settings: FitSettings) -> Sequence[tuple[NDArray, NDArray]]:
     # A class with fewer rows than folds cannot be in all of them.
     rarest = int(np.unique(y, return_counts=True)[1].min()) if classify else 0
     splitter = StratifiedKFold if rarest >= settings.folds else KFold
-    return list(splitter(min(settings.folds, len(y)), shuffle=True, random_state=settings.seed).split(X, y))
+    splits = splitter(min(settings.folds, len(y)), shuffle=True, random_state=settings.seed)
+    return list(splits.split(np.zeros(len(y)), y))
 
 
-def _error(model: Any, X: NDArray, y: NDArray, classify: bool) -> float:
-    guess = model.predict(X)
-    return float((guess != y).mean() if classify else np.sqrt(((guess - y) ** 2).mean()))
+def _error(model: Any, X: CellFrame, y: NDArray, metric: str) -> float | None:
+    """Error on rows; those of classes that the model does not know are wrong in any case, and have no probability."""
+    fitted, features = model.model_, model._checked(X)
+    if fitted.classes is None:
+        return measure(metric, Answers.of(fitted, features, y))
+    places = np.searchsorted(fitted.classes, y).clip(max=len(fitted.classes) - 1)
+    known = fitted.classes[places] == y
+    found = Answers.of(fitted, features, places)
+    if metric == "error":
+        return float((~known | (found.predicted != places)).mean())
+    some = Answers.of(fitted, features[known], places[known]) if not known.all() else found
+    return measure(metric, some) if known.any() else None

@@ -1,22 +1,34 @@
-"""Read a whole training table and learn how it is to be prepared."""
+"""Read a whole training table: find out what its columns are, and which of them are to be learned from."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.tables.cells import DEFAULT_MISSING, as_numbers, as_text, is_number
-from polytrain.tables.errors import TableError
-from polytrain.tables.preparation import CategoryColumn, NumberColumn, Preparation, Target, find_column
-from polytrain.tables.reading import Block, Table, position_names
+from polytrain.columns import CellFrame
+from polytrain.columns.cells import Cells
+from polytrain.tables.errors import Option, TableError
+from polytrain.tables.files import DEFAULT_MISSING, Block, CellColumn, Form, Table, find_form, is_number
+from polytrain.tables.layout import FileColumn, Layout, find_column, position_names
 
-__all__ = ["TableOptions", "TrainingRows", "read_training_rows"]
+__all__ = ["TableOptions", "TrainingTable", "read_training_table"]
 
 #: A number column with so few whole values is taken for labels where it is the target.
 MAX_NUMBER_LABELS = 10
+# Rows that are read at once.
+_BLOCK_ROWS = 1 << 16
+# Different texts that are remembered of a column.
+_MOST_TEXTS = 100_000
+# A table with fewer rows says nothing about identifiers.
+_LEAST_ROWS = 20
+# Names of columns of running numbers, in pieces.
+_IDENTIFIERS = frozenset(
+    {"id", "ids", "index", "idx", "key", "uuid", "guid", "nr", "no", "num", "number", "rownum", "row"}
+)
+_TEXT, _NUMBER = Form("text"), Form("number")
 
 
 @dataclass(frozen=True)
@@ -25,112 +37,165 @@ class TableOptions:
 
     Attributes
     ----------
-    target : str
-        The column to predict.
+    target : str, int, or sequence of these
+        The column to predict; several of numbers make a model with several outputs.
     task : {"auto", "classification", "regression"}
         "auto": text is labels, and so are at most ten different whole numbers; all other numbers are to be predicted.
     names : sequence of str, optional
         Names for the columns of a table that has none.
-    drop, categorical : sequence of str
-        Columns to leave out; columns of numbers that are categories.
+    drop, keep : sequence of str or int
+        Columns to leave out; columns to learn from although they look like identifiers, or have many categories.
+    categorical : sequence of str or int
+        Columns of numbers that are categories.
     missing : sequence of str
         What stands for a missing value, besides the empty cell.
     max_categories : int
-        Most categories of a column.
+        Columns of text with more categories are left out.
+    decimal : {".", ","}, optional
+        What separates fractions; by default found out.
     """
 
-    target: str
+    target: str | int | Sequence[str | int]
     task: str = "auto"
     names: Sequence[str] | None = None
-    drop: Sequence[str] = ()
-    categorical: Sequence[str] = ()
+    drop: Sequence[str | int] = ()
+    keep: Sequence[str | int] = ()
+    categorical: Sequence[str | int] = ()
     missing: Sequence[str] = DEFAULT_MISSING
     max_categories: int = 100
+    decimal: str | None = None
 
 
 @dataclass(frozen=True)
-class TrainingRows:
-    """A training table, prepared.
+class TrainingTable:
+    """A training table, ready for an estimator.
 
     Attributes
     ----------
-    X : ndarray of shape (N, d)
-        Features.
-    y : ndarray of shape (N,)
+    X : CellFrame
+        Columns to learn from.
+    y : ndarray of shape (N,) or (N, n_targets)
         Labels, or numbers to predict.
-    preparation : Preparation
-        How the features were made.
+    layout : Layout
+        Where the columns are in the file.
     is_classification : bool
         Whether ``y`` are labels.
     n_dropped : int
-        Rows that were left out because their target is missing.
+        Rows that were left out because a target is missing.
     n_missing : int
         Missing cells in the columns that are used.
-    left_out : tuple of str
-        Columns without information: a single value, or none.
+    notes : tuple of tuples of str and Option
+        What was understood, and which columns were left out why; each a message in parts, as those of `TableError`.
     """
 
-    X: NDArray
+    X: CellFrame
     y: NDArray
-    preparation: Preparation
+    layout: Layout
     is_classification: bool
     n_dropped: int
     n_missing: int
-    left_out: tuple[str, ...]
+    notes: tuple[tuple[str | Option, ...], ...]
 
 
 @dataclass
 class _Gathered:
-    """Cells of one column: numbers as long as all are numbers, else codes of distinct text; -1 is missing."""
+    """Cells of one column, as they come: values of one form, or codes of distinct text; -1 is missing."""
 
-    name: str
+    column: FileColumn
     as_category: bool
-    numbers: list[NDArray] = field(default_factory=list)
-    codes: list[NDArray] = field(default_factory=list)
+    form: Form | None = None
+    values: list[NDArray] = field(default_factory=list)
     known: dict[str, int] = field(default_factory=dict)
-    first_text: tuple[str, str] | None = None
+    too_many: bool = False
 
-    def add(self, block: Block, index: int, missing: Collection[str]) -> None:
-        if not self.as_category and not self.codes:
-            values, wrong = as_numbers(block.columns[index], missing)
-            if wrong is None:
-                self.numbers.append(values)
-                return
-            self.first_text = block.place(wrong), str(block.columns[index][wrong])
-        known = self.known
-        cells = as_text(block.columns[index], missing)
-        self.codes.append(
-            np.array([-1 if cell is None else known.setdefault(cell, len(known)) for cell in cells], dtype=np.int64)
-        )
-
-    def check(self, label: str, remedy: str) -> None:
-        """Refuse a column of numbers with some text in it."""
-        if self.first_text is None:
-            return
-        counts = np.bincount(np.concatenate(self.codes) + 1, minlength=len(self.known) + 1)[1:]
-        among = sum(int(count) for text, count in zip(self.known, counts, strict=True) if is_number(text))
-        before = sum(int(np.isfinite(values).sum()) for values in self.numbers)
-        # Numbers of earlier blocks are no longer known as text, so that they cannot become categories.
-        if before or among > counts.sum() - among:
-            place, text = self.first_text
-            raise TableError(
-                f"{label}, {place}: column {self.name!r} holds numbers, but here {text!r:.60}. "
-                f"Mend the cell, name it as missing (--missing {text:.20}), or {remedy}."
-            )
+    @property
+    def name(self) -> str:
+        return self.column.name
 
     @property
     def is_text(self) -> bool:
-        return bool(self.codes)
+        return self.form is not None and self.form.kind == "text"
 
-    def values(self) -> NDArray:
-        """Numbers with NaN, or codes with -1, for missing cells."""
-        if not self.is_text:
-            return np.concatenate(self.numbers)
-        return np.concatenate([*(np.full(len(values), -1) for values in self.numbers), *self.codes])
+    def add(self, block: Block, index: int, label: str, options: TableOptions, delimiter: str | None) -> None:
+        cells, missing = block.columns[index], frozenset(options.missing)
+        if self.form is None or self.is_text:
+            self._add_first(cells, block, label, options, delimiter)
+            return
+        if cells.form is None or cells.form.kind == self.form.kind:
+            values, wrong = cells.values(self.form, missing)
+        else:  # an array of numbers here and of dates there
+            values, wrong = np.zeros(0), 0
+        if wrong is not None:
+            raise _odd_cell(self, block, cells, wrong, label)
+        self.values.append(values)
+
+    def _add_first(
+        self, cells: CellColumn, block: Block, label: str, options: TableOptions, delimiter: str | None
+    ) -> None:
+        """Add cells of a column of which nothing but text, or nothing at all, is known."""
+        missing = frozenset(options.missing)
+        if self.form is None and cells.form is not None and not self.as_category and cells.form.kind != "text":
+            self._add_values(cells, cells.form, missing)
+            return
+        if self.too_many:
+            return
+        codes, texts = cells.coded(missing)
+        if self.form is None and texts and not self.as_category:
+            form = find_form(texts, decimal=options.decimal, delimiter=delimiter)
+            if form.kind == "text" and _mostly_numbers(codes, texts):
+                wrong = next(j for j, text in enumerate(texts) if not is_number(text))
+                raise _odd_cell(self, block, cells, int((codes == wrong).argmax()), label)
+            if form.kind != "text":
+                self._add_values(cells, form, missing)
+                return
+        if self.form is None and (texts or self.as_category):
+            self.form = _TEXT
+        if len(self.known) + len(texts) > _MOST_TEXTS and len(self.known.keys() | set(texts)) > _MOST_TEXTS:
+            self.too_many = True
+            return
+        places = np.array([*(self.known.setdefault(text, len(self.known)) for text in texts), -1])
+        self.values.append(places[codes])
+
+    def _add_values(self, cells: CellColumn, form: Form, missing: frozenset[str]) -> None:
+        self.form = form
+        values, wrong = cells.values(form, missing)
+        assert wrong is None, "the form was found from all of these cells"
+        gap = np.datetime64("NaT", "us") if values.dtype.kind == "M" else np.nan
+        self.values = [*(np.full(len(part), gap) for part in self.values), values]  # all missing so far
+
+    def all(self) -> NDArray:
+        """Values with NaN or NaT, or codes with -1, for missing cells."""
+        return np.concatenate(self.values)
+
+    def there(self) -> NDArray:
+        """Whether each cell is not missing."""
+        values = self.all()
+        if self.form is None:
+            return np.zeros(len(values), dtype=bool)
+        return values >= 0 if self.is_text else values == values
 
 
-def read_training_rows(table: Table, options: TableOptions) -> TrainingRows:
-    r"""Read a table and learn its preparation.
+def _mostly_numbers(codes: NDArray, texts: list[str]) -> bool:
+    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+    numbers = np.array([is_number(text) for text in texts])
+    return bool(2 * counts[numbers].sum() > counts.sum())
+
+
+def _odd_cell(column: _Gathered, block: Block, cells: CellColumn, wrong: int, label: str) -> TableError:
+    text = cells[wrong]
+    held = "dates" if column.form is not None and column.form.kind == "date" else "numbers"
+    return TableError(
+        f"{label}, {block.place(wrong)}: column {column.name!r} holds {held}, but here {text!r:.60}. Mend the cell, name "
+        "it as missing (",
+        Option("missing", text[:20]),
+        "), or encode the column as categories (",
+        Option("categorical", column.name),
+        ").",
+    )
+
+
+def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
+    r"""Read a table and find out what its columns are.
 
     Parameters
     ----------
@@ -141,60 +206,82 @@ def read_training_rows(table: Table, options: TableOptions) -> TrainingRows:
 
     Returns
     -------
-    TrainingRows
-        Features, target and preparation.
+    TrainingTable
+        Cells, target, layout and what was understood.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from polytrain.tables import TableOptions, open_table, read_training_rows
+    >>> from polytrain.tables import TableOptions, open_table, read_training_table
     >>> path = Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = path.write_text("31,smith,no\n?,cook,yes\n49,cook,no\n")
+    >>> _ = path.write_text("31;smith;no\n?;cook;yes\n49,5;cook;no\n")
     >>> with open_table(path) as table:
-    ...     rows = read_training_rows(table, TableOptions(target="-1", names=("age", "job", "rich")))
-    >>> rows.preparation.feature_names, rows.is_classification
-    (['age', 'job'], True)
-    >>> rows.X[1]
-    array([nan,  0.])
+    ...     rows = read_training_table(table, TableOptions(target=-1, names=("age", "job", "rich")))
+    >>> rows.X.names, rows.is_classification
+    (('age', 'job'), True)
+    >>> rows.X.columns[0].numbers()
+    array([31. ,  nan, 49.5])
     """
     names = _names(table, options)
-    find = [find_column(given, names, table.n_columns, table.label) for given in (options.target, *options.drop)]
-    target, dropped = find[0], set(find[1:])
-    categorical = {find_column(given, names, table.n_columns, table.label) for given in options.categorical}
-    if target in dropped | categorical:
-        raise TableError(f"the target {names[target]!r} cannot be dropped or encoded. Leave it out of these options.")
+
+    def find(given: Sequence[str | int]) -> list[int]:
+        return [find_column(one, names, table.n_columns, table.label) for one in given]
+
+    several = not isinstance(options.target, str | int)
+    targets = find(options.target if several else [options.target])  # type: ignore[list-item, arg-type]
+    dropped, kept, categorical = (set(find(given)) for given in (options.drop, options.keep, options.categorical))
+    for target in targets:
+        if target in dropped | categorical or targets.count(target) > 1:
+            raise TableError(
+                f"the target {names[target]!r} cannot be dropped, encoded or named twice. Leave it out of these options."
+            )
     used = [k for k in range(table.n_columns) if k not in dropped]
-    gathered = {k: _Gathered(names[k], k in categorical) for k in used}
-    for block in table.blocks():
+    gathered = {k: _Gathered(FileColumn(names[k], k), k in categorical) for k in used}
+    delimiter = getattr(table, "delimiter", None)
+    for block in table.blocks(_BLOCK_ROWS):
         for k in used:
-            gathered[k].add(block, k, options.missing)
-    if not gathered[target].codes and not gathered[target].numbers:
+            gathered[k].add(block, k, table.label, options, delimiter)
+    if not any(gathered[target].values or gathered[target].too_many for target in targets):
         raise TableError(f"{table.label} holds a header but no rows. Name a file with rows.")
-    y, rows, is_text, classify = _target(gathered.pop(target), table.label, options)
+    goals = [gathered.pop(target) for target in targets]
+    rows = np.logical_and.reduce([_target_rows(goal, table.label) for goal in goals])
+    y, classify = _targets(goals, rows, table.label, options)
     if len(y) < 2:
         raise TableError(f"{table.label} holds one row only. Name a file with more.")
-    columns, features, left_out = [], [], []
-    n_missing = 0
+    notes: list[tuple[str | Option, ...]] = []
+    columns, cells, n_missing = [], [], 0
     for k, column in gathered.items():
-        learned, values, n_gone = _column(column, k, rows, table.label, options.max_categories)
-        if learned is None:
-            left_out.append(column.name)
+        found = None if column.too_many else _cells(column, rows)
+        reason = _left_out(column, found, k in kept, k in categorical, options.max_categories)
+        if reason is not None or found is None:
+            if reason is not None and not (len(reason) == 1 and k in dropped):
+                notes.append(reason)
             continue
-        columns.append(learned)
-        features.append(values)
-        n_missing += n_gone
+        if column.form is not None and (told := column.form.describe()) is not None:
+            notes.append((f"column {column.name!r}: {told}",))
+        columns.append(FileColumn(column.name, k, column.form))
+        cells.append(found)
+        n_missing += int((~column.there()[rows]).sum())
+    for goal in goals:
+        if goal.form is not None and (told := goal.form.describe()) is not None:
+            notes.append((f"target {goal.name!r}: {told}",))
     if not columns:
-        raise TableError(f"{table.label} has no column to learn from besides the target. Name a file with more.")
-    preparation = Preparation(
+        raise TableError(
+            f"{table.label} has no column to learn from besides the target. Name a file with more, or keep a column "
+            "that was left out with ",
+            Option("keep"),
+            *([] if not notes else [": ", *notes[0]]),
+            ".",
+        )
+    layout = Layout(
         tuple(columns),
-        Target(names[target], target, is_text),
+        tuple(FileColumn(goal.name, goal.column.position, goal.form) for goal in goals),
         table.names is not None,
         table.n_columns,
         tuple(options.missing),
     )
-    X = np.concatenate(features, axis=1)
-    return TrainingRows(X, y, preparation, classify, int((~rows).sum()), n_missing, tuple(left_out))
+    return TrainingTable(CellFrame(cells), y, layout, classify, int((~rows).sum()), n_missing, tuple(notes))
 
 
 def _names(table: Table, options: TableOptions) -> list[str]:
@@ -202,60 +289,130 @@ def _names(table: Table, options: TableOptions) -> list[str]:
         return table.names if table.names is not None else position_names(table.n_columns)
     names = list(options.names)
     if table.names is not None:
-        raise TableError(f"{table.label} has a header with names. Leave out --names, or say --header no.")
+        raise TableError(
+            f"{table.label} has a header with names. Leave out ",
+            Option("names"),
+            ", or say ",
+            Option("header", "no"),
+            ".",
+        )
     if len(names) != table.n_columns or len(set(names)) < len(names) or not all(names):
         raise TableError(
-            f"--names must be {table.n_columns} different names, one for each column of {table.label}, "
-            f"got {len(names)}: {','.join(names):.100}."
+            Option("names"),
+            f" must be {table.n_columns} different names, one for each column of {table.label}, "
+            f"got {len(names)}: {','.join(names):.100}.",
         )
     return names
 
 
-def _target(column: _Gathered, label: str, options: TableOptions) -> tuple[NDArray, NDArray, bool, bool]:
-    """Return target, which rows have one, whether it is text, whether it is labels."""
-    column.check(label, "make the target consistent")
-    values = column.values()
-    rows = values >= 0 if column.is_text else ~np.isnan(values)
+# --- the target -------------------------------------------------------------------------------------------------------
+
+
+def _target_rows(column: _Gathered, label: str) -> NDArray:
+    """Which rows have a target."""
+    if column.too_many:
+        raise TableError(
+            f"{label}: the target {column.name!r} holds more than {_MOST_TEXTS} different texts. Name another target."
+        )
+    rows = column.there()
     if not rows.any():
         raise TableError(f"{label}: all cells of the target {column.name!r} are missing. Name another target.")
-    values = values[rows]
-    if column.is_text:
-        if options.task == "regression":
+    return rows
+
+
+def _targets(goals: list[_Gathered], rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
+    """Return the targets of some rows, and whether they are labels."""
+    if not rows.any():
+        raise TableError(f"{label}: no row has all targets. Name fewer, or fill their cells.")
+    if len(goals) == 1:
+        return _one_target(goals[0], rows, label, options)
+    for goal in goals:
+        if goal.form is None or goal.form.kind not in ("number", "truth") or options.task == "classification":
             raise TableError(
-                f"{label}: the target {column.name!r} holds text such as {next(iter(column.known))!r:.60}; regression "
-                "needs numbers. Name another target, or leave out --task."
+                f"{label}: several targets must be numbers, for regression; {goal.name!r} is not. Fit one model per "
+                "column."
             )
-        return np.array(list(column.known))[values], rows, True, True
+    return np.stack([goal.all()[rows] for goal in goals], axis=1), False
+
+
+def _one_target(column: _Gathered, rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
+    values = column.all()[rows]
+    form = column.form or _TEXT
+    if form.kind in ("text", "date"):
+        held = f"text such as {next(iter(column.known))!r:.60}" if form.kind == "text" else "dates"
+        if options.task == "regression" or form.kind == "date":
+            raise TableError(
+                f"{label}: the target {column.name!r} holds {held}; regression needs numbers. Name another target, or "
+                "leave out ",
+                Option("task"),
+                ".",
+            )
+        return np.array(list(column.known))[values], True
     distinct = np.unique(values)
     whole = bool((distinct == np.round(distinct)).all() and np.abs(distinct).max() < 2**53)
     classify = options.task == "classification" or (
         options.task == "auto" and whole and len(distinct) <= MAX_NUMBER_LABELS
     )
-    return values.astype(np.int64) if classify and whole else values, rows, False, classify
+    return values.astype(np.int64) if classify and whole else values, classify
 
 
-def _column(
-    column: _Gathered, position: int, rows: NDArray, label: str, max_categories: int
-) -> tuple[NumberColumn | CategoryColumn | None, NDArray, int]:
-    """Return the learned column (None if it says nothing), its features and its number of missing cells."""
-    column.check(label, f"encode the column as categories (--categorical '{column.name}')")
-    values = column.values()[rows]
-    if not column.is_text:
-        gone = np.isnan(values)
-        if gone.all() or (not gone.any() and values.min() == values.max()):
-            return None, values, 0
-        return NumberColumn(column.name, position), values[:, None], int(gone.sum())
-    gone = values < 0
-    texts = list(column.known)
-    present = sorted(set(np.unique(values[~gone]).tolist()), key=lambda code: texts[code])
-    if len(present) + bool(gone.any()) < 2:
-        return None, values, 0
-    if len(present) > max_categories:
-        raise TableError(
-            f"{label}: column {column.name!r} holds text with {len(present)} different values, more than "
-            f"{max_categories} categories. Leave it out (--drop '{column.name}'), or raise --max-categories."
-        )
-    order = np.full(len(texts) + 1, np.nan)  # the last entry is for -1
-    order[present] = np.arange(len(present))
-    categories = tuple(texts[code] for code in present)
-    return CategoryColumn(column.name, position, categories), order[values][:, None], int(gone.sum())
+# --- columns to learn from --------------------------------------------------------------------------------------------
+
+
+def _cells(column: _Gathered, rows: NDArray) -> Cells | None:
+    """Cells of some rows; None for a column that says nothing: a single value, or none."""
+    values = column.all()[rows]
+    if column.form is None:
+        return None
+    if column.is_text:
+        # Objects must all occur in the rows.
+        cells = Cells.of_distinct(column.name, list(column.known), column.all()).take(np.flatnonzero(rows))
+        varies = len(cells.values) + bool((values < 0).any()) >= 2
+    else:
+        cells = Cells.of_array(column.name, values)
+        there = values[values == values]
+        varies = len(there) > 0 and (len(there) < len(values) or there.min() < there.max())
+    return cells if varies else None
+
+
+def _left_out(
+    column: _Gathered, cells: Cells | None, kept: bool, as_category: bool, max_categories: int
+) -> tuple[str | Option, ...] | None:
+    """Say why a column is left out; None for one that is used."""
+    start, keep = f"column {column.name!r} left out: ", ("; keep it with ", Option("keep", column.name))
+    if column.too_many:
+        return (f"{start}more than {_MOST_TEXTS} different texts",)
+    if cells is None:
+        return (f"{start}it has a single value, or none",)
+    if kept:
+        return None
+    if column.is_text:
+        count = len(cells.values)
+        example = f"such as {cells.values[0]!r:.40}"
+        if len(cells) >= _LEAST_ROWS and count > 0.9 * len(cells):
+            return (
+                f"{start}{count} different texts in {len(cells)} rows, {example}, which looks like an identifier",
+                *keep,
+            )
+        if count > max_categories and not as_category:
+            return (f"{start}{count} different texts, {example}, are more than {max_categories} categories", *keep)
+        return None
+    if column.form is not None and column.form.kind == "number" and _is_running(column.name, cells.values):
+        return (f"{start}a different whole number in every row, which looks like an identifier", *keep)
+    return None
+
+
+def _is_running(name: str, values: NDArray) -> bool:
+    """Whether numbers only tell rows from each other: whole, all different, and counted from 0 or 1, or called so."""
+    if len(values) < _LEAST_ROWS or not (values == np.round(values)).all() or len(np.unique(values)) < len(values):
+        return False
+    pieces = "".join(letter if letter.isalnum() else " " for letter in _split_case(name)).lower().split()
+    counted = (
+        values.min() in (0, 1) and values.max() - values.min() == len(values) - 1
+    )  # years may be all different, too
+    return bool(_IDENTIFIERS & set(pieces)) or bool(counted)
+
+
+def _split_case(name: str) -> str:
+    """Put a space between a small and a capital letter: customerId has two pieces."""
+    return "".join(f" {b}" if b.isupper() and a.islower() else b for a, b in zip(" " + name, name, strict=False))

@@ -1,24 +1,29 @@
-"""A fitted estimator together with the preparation of its tables."""
+"""A fitted estimator together with the layout of its tables."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.columns import CellFrame
 from polytrain.estimators.saving import load_with_table, save
-from polytrain.models import ModelFileError
-from polytrain.tables.cells import as_numbers, as_text
-from polytrain.tables.errors import TableError
-from polytrain.tables.preparation import Preparation
-from polytrain.tables.reading import Block, Table, open_table
+from polytrain.explain.view import ModelView, read_model
+from polytrain.models import FittedModel, ModelFileError
+from polytrain.tables.errors import Option, TableError
+from polytrain.tables.files import Block, CellColumn, Form, ReadOptions, Table, open_table
+from polytrain.tables.layout import Layout
+from polytrain.tables.metrics import Answers, measure, metric_names
 from polytrain.tables.section import Fact, TableSection
 
 __all__ = ["PreparedBlock", "TableModel", "load_table_model"]
+
+_NUMBER = Form("number")
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,8 @@ class PreparedBlock:
     block : Block
         The rows as they were read.
     X : ndarray of shape (N, d)
-        Their features.
-    y : ndarray of shape (N,) or None
+        Their features, as the fitted model takes them.
+    y : ndarray of shape (N,) or (N, n_targets), or None
         Targets, where they were asked for; for classifiers, indexes of classes. Rows without target are not in X.
     n_dotted : int
         Labels that are known only without the dot at their end, and were taken so.
@@ -49,47 +54,64 @@ class TableModel:
 
     Attributes
     ----------
-    estimator : TensorTrainClassifier, TensorTrainClassifierCV or TensorTrainRegressor
-        Fitted on the features that ``preparation`` makes. It knows no feature names: those are in ``preparation``.
-    preparation : Preparation
-        How rows of a table become features.
+    estimator : estimator
+        A fitted classifier or regressor. It knows its columns, of any type.
+    layout : Layout
+        Where the columns are in a file, and how they are written.
     training : dict
         Facts about the training; empty where the model was not fitted from a table.
 
     See Also
     --------
+    fit_table : Makes one from a file.
     load_table_model : Reads one from a model file.
     """
 
     estimator: Any
-    preparation: Preparation
+    layout: Layout
     training: dict[str, Fact]
 
     @property
     def is_classifier(self) -> bool:
         """Whether it predicts labels."""
-        return hasattr(self.estimator, "classes_")
+        return self.fitted.classes is not None
+
+    @property
+    def fitted(self) -> FittedModel:
+        """The model behind the estimator, which takes features."""
+        return self.estimator.model_
+
+    @cached_property
+    def view(self) -> ModelView:
+        """The model as explanations see it: names and levels of the columns; its rows are features."""
+        return read_model(self.estimator).on_features()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a model file that holds both estimator and preparation."""
-        section = TableSection(self.preparation, self.training)
+        """Write a model file that holds both estimator and layout."""
+        section = TableSection(self.layout, self.training)
         try:
-            _check_section(section, self.estimator, self.preparation.feature_names)
+            section.check_fits(self.estimator)
         except ValueError as error:
             raise ModelFileError(f"the model cannot be stored: {error}") from error
-        save(self.estimator, path, table=section.write(), feature_names=self.preparation.feature_names)
+        save(self.estimator, path, table=section.write())
 
-    def open(self, path: str | os.PathLike[str], *, header: str | None = None, delimiter: str | None = None) -> Table:
+    def open(self, path: str | os.PathLike[str], options: ReadOptions | None = None) -> Table:
         """Open a table; unless told otherwise, text files have a header if that of the training had one."""
-        return open_table(path, header=header or ("yes" if self.preparation.named else "no"), delimiter=delimiter)
+        return open_table(path, options or ReadOptions(header=self.header))
+
+    @property
+    def header(self) -> str:
+        """Whether text files have a header, "yes" or "no"."""
+        return "yes" if self.layout.named else "no"
 
     def blocks(
         self,
         table: Table,
         *,
         with_target: bool = False,
-        target: str | None = None,
+        target: Sequence[str] | None = None,
         new_categories: str = "error",
+        decimal: str | None = None,
     ) -> Iterator[PreparedBlock]:
         """Read a table block by block and make features of it.
 
@@ -100,83 +122,171 @@ class TableModel:
         with_target : bool, default=False
             Whether to return targets too. Rows without one are then left out. A label that is known only without the
             dot at its end, as in some published test files, is taken without it, and counted.
-        target : str, optional
-            Name or position of the target, if it is another than in training.
+        target : sequence of str, optional
+            Names or positions of the targets, if they are others than in training.
         new_categories : {"error", "ignore"}, default="error"
-            What to do with a category that the training did not have; ignored, it is like the mean of all rows, or, in
-            models of older files, in no category.
+            What to do with a category that the training did not have; ignored, it is like the mean of all rows.
+        decimal : {".", ","}, optional
+            What separates fractions, if it is another one than in training.
 
         Yields
         ------
         PreparedBlock
         """
-        indexes = self.preparation.match(table)
-        goal = self.preparation.match_target(table, target) if with_target else None
+        indexes = self.layout.match(table)
+        goals = self.layout.match_targets(table, target) if with_target else None
         for block in table.blocks():
-            X = self.preparation.encode(block, indexes, table.label, new_categories)
-            self._check_missing(block, X, table.label)
-            if goal is None:
+            frame = self.layout.read(
+                block, indexes, self.estimator, table.label, new_categories=new_categories, decimal=decimal
+            )
+            X = self._features(frame, block, table.label)
+            if goals is None:
                 yield PreparedBlock(block, X)
                 continue
-            y, rows, n_dotted = self._target(block, goal, table.label)
+            y, rows, n_dotted = self._targets(block, goals, table.label, decimal)
             if rows.any():
                 yield PreparedBlock(block, X[rows], y[rows], n_dotted)
 
-    def _check_missing(self, block: Block, X: NDArray, label: str) -> None:
-        """Refuse missing cells where the model's functions do not know them."""
+    def _features(self, frame: CellFrame, block: Block, label: str) -> NDArray:
+        """Features of cells, (N, d), with missing ones only where the model's functions know them."""
+        columns = self.fitted.columns
+        if columns is None:
+            X = np.stack([column.numbers() for column in frame.columns], axis=1)
+        else:
+            X = columns.encode(frame)
         for k in np.flatnonzero(np.isnan(X).any(axis=0)).tolist():
-            feature_map = self.estimator.maps_[k]
+            feature_map = self.fitted.maps[k]
             if not feature_map.takes_missing:
                 row = int(np.isnan(X[:, k]).argmax())
                 raise TableError(
-                    f"{label}, {block.place(row)}: the cell of column {self.preparation.feature_names[k]!r} is "
-                    f"missing, which the model's basis {feature_map.basis!r} cannot take. Fill the cell, or fit a "
-                    "model with --basis auto."
+                    f"{label}, {block.place(row)}: the cell of column {self.view.feature_names[k]!r} is missing, which "
+                    f"the model's basis {feature_map.basis!r} cannot take. Fill the cell, or fit a model with ",
+                    Option("basis", "auto"),
+                    ".",
                 )
+        return X
 
-    def _target(self, block: Block, index: int, label: str) -> tuple[NDArray, NDArray, int]:
+    def _targets(
+        self, block: Block, indexes: Sequence[int], label: str, decimal: str | None
+    ) -> tuple[NDArray, NDArray, int]:
         """Return targets, for classifiers as indexes of classes; which rows have one; how many lost a dot."""
-        cells, missing = block.columns[index], self.preparation.missing_texts
-        classes = getattr(self.estimator, "classes_", None)
+        missing = self.layout.missing_texts
+        classes = self.fitted.classes
         if classes is not None and classes.dtype.kind in "UO":
-            known = {str(name): k for k, name in enumerate(classes)}
-            texts = as_text(cells, missing)
-            codes = [-1 if text is None else known.get(text, known.get(text.removesuffix("."), -2)) for text in texts]
-            n_dotted = sum(code >= 0 and text not in known for code, text in zip(codes, texts, strict=True))
-            return *_checked_codes(np.array(codes), block, label, list(known), texts), n_dotted
-        values, wrong = as_numbers(cells, missing)
-        if wrong is not None:
-            raise TableError(
-                f"{label}, {block.place(wrong)}: the target should be a number, but here is {cells[wrong]!r:.60}. "
-                "Mend the cell, or name the right column with --target."
-            )
-        rows = ~np.isnan(values)
+            return self._labels(block, block.columns[indexes[0]], label)
+        found = []
+        for k, index in enumerate(indexes):
+            cells = block.columns[index]
+            form = (self.layout.targets[k].form if k < len(self.layout.targets) else None) or _NUMBER
+            values, wrong = cells.values(form if form.kind == "number" else _NUMBER, missing)
+            if wrong is not None:
+                raise TableError(
+                    f"{label}, {block.place(wrong)}: the target should be a number, but here is {cells[wrong]!r:.60}. "
+                    "Mend the cell, or name the right column with ",
+                    Option("target"),
+                    ".",
+                )
+            found.append(values)
+        y = np.stack(found, axis=1) if len(found) > 1 else found[0]
+        rows = ~np.isnan(y).any(axis=1) if y.ndim > 1 else ~np.isnan(y)
         if classes is None:
-            return values, rows, 0
+            return y, rows, 0
         numbers = classes.astype(np.float64)
-        nearest = np.minimum(np.searchsorted(numbers, np.where(rows, values, numbers[0])), len(numbers) - 1)
-        found = np.where(rows, np.where(numbers[nearest] == values, nearest, -2), -1)
-        return *_checked_codes(found, block, label, [str(name) for name in classes], cells), 0
+        nearest = np.minimum(np.searchsorted(numbers, np.where(rows, y, numbers[0])), len(numbers) - 1)
+        codes = np.where(rows, np.where(numbers[nearest] == y, nearest, -2), -1)
+        self._check_known(codes, block, block.columns[indexes[0]], label)
+        return codes, rows, 0
 
+    def _labels(self, block: Block, cells: CellColumn, label: str) -> tuple[NDArray, NDArray, int]:
+        known = {str(name): k for k, name in enumerate(self.fitted.classes)}  # type: ignore[arg-type]
+        codes, texts = cells.coded(self.layout.missing_texts)
+        places = np.array([*(known.get(text, known.get(text.removesuffix("."), -2)) for text in texts), -1])
+        dotted = np.array([*(text not in known and places[j] >= 0 for j, text in enumerate(texts)), False])
+        self._check_known(places[codes], block, cells, label)
+        return places[codes], codes >= 0, int(dotted[codes].sum())
 
-def _checked_codes(codes: NDArray, block: Block, label: str, known: list[str], cells: Any) -> tuple[NDArray, NDArray]:
-    if (codes == -2).any():
-        row = int((codes == -2).argmax())
-        raise TableError(
-            f"{label}, {block.place(row)}: {cells[row]!r:.60} is none of the model's classes "
-            f"{', '.join(known):.100}. Leave the row out, or name the right column with --target."
-        )
-    return codes, codes >= 0
+    def _check_known(self, codes: NDArray, block: Block, cells: CellColumn, label: str) -> None:
+        if (codes == -2).any():
+            row = int((codes == -2).argmax())
+            names = ", ".join(map(str, self.fitted.classes))  # type: ignore[arg-type]
+            raise TableError(
+                f"{label}, {block.place(row)}: {cells[row]!r:.60} is none of the model's classes {names:.100}. Leave the "
+                "row out, or name the right column with ",
+                Option("target"),
+                ".",
+            )
+
+    # --- whole files --------------------------------------------------------------------------------------------------
+
+    def predict(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        probabilities: bool = False,
+        reading: ReadOptions | None = None,
+        new_categories: str = "error",
+    ) -> NDArray:
+        """Predict every row of a file.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        probabilities : bool, default=False
+            Whether to return the probabilities of all classes.
+        reading : ReadOptions, optional
+            How the file is read; by default this is found out.
+        new_categories : {"error", "ignore"}, default="error"
+            What to do with a category that the training did not have.
+
+        Returns
+        -------
+        ndarray of shape (N,), (N, n_targets) or (N, n_classes)
+        """
+        ask = self.fitted.probabilities if probabilities else self.fitted.predict
+        with self.open(path, reading) as table:
+            return np.concatenate([ask(block.X) for block in self.blocks(table, new_categories=new_categories)])
+
+    def evaluate(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        target: Sequence[str] | None = None,
+        reading: ReadOptions | None = None,
+        new_categories: str = "error",
+    ) -> dict[str, Any]:
+        """Compare predictions with the target in a file.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; rows whose target is missing are left out.
+        target : sequence of str, optional
+            Names or positions of the targets, if they are others than in training.
+        reading, new_categories
+            See `predict`.
+
+        Returns
+        -------
+        dict
+            ``n``, the number of rows, and the errors of `polytrain.tables.metrics` by their names.
+        """
+        options = {"target": target, "new_categories": new_categories}
+        with self.open(path, reading) as table:
+            blocks = self.blocks(table, with_target=True, **options)  # type: ignore[arg-type]
+            answers = Answers.join([Answers.of(self.fitted, block.X, block.y) for block in blocks])  # type: ignore[arg-type]
+        task = "classification" if self.is_classifier else "regression"
+        return {"n": len(answers.y)} | {name: measure(name, answers) for name in metric_names(task)}
 
 
 def load_table_model(path: str | os.PathLike[str]) -> TableModel:
-    """Read a model file together with its preparation.
+    """Read a model file together with the layout of its tables.
 
     Parameters
     ----------
     path : path-like
-        A model file. One that was written by ``model.save`` has no preparation: its columns are those of the array or
-        frame that it was fitted on, found by name if the model has feature names, else by position.
+        A model file. One that was written by ``model.save`` has no layout: its columns are those of the array or frame
+        that it was fitted on, found by name if the model has feature names, else by position.
 
     Returns
     -------
@@ -193,30 +303,15 @@ def load_table_model(path: str | os.PathLike[str]) -> TableModel:
     >>> X = np.random.default_rng(0).uniform(-1, 1, (50, 2))
     >>> TensorTrainRegressor(random_state=0).fit(X, X[:, 0]).save(folder / "model.polytrain")
     >>> np.save(folder / "rows.npy", X)
-    >>> model = load_table_model(folder / "model.polytrain")
-    >>> with model.open(folder / "rows.npy") as table:
-    ...     [len(model.estimator.predict(block.X)) for block in model.blocks(table)]
-    [50]
+    >>> load_table_model(folder / "model.polytrain").predict(folder / "rows.npy").shape
+    (50,)
     """
     estimator, table = load_with_table(path)
     if table is None:
-        section = TableSection(Preparation.of_estimator(estimator))
-    else:
-        try:
-            section = TableSection.read(table)
-            _check_section(section, estimator, estimator.model_.feature_names)
-        except (ValueError, TypeError, OverflowError) as error:
-            raise ModelFileError(f"{path!s} is no valid model file: {error}") from error
-    # Rows come as plain arrays, in the order of the preparation, which knows columns of any type as well.
-    if hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
-    estimator.model_ = replace(estimator.model_, feature_names=None, columns=None)
-    estimator.n_features_in_ = estimator.model_.n_features
-    return TableModel(estimator, section.preparation, dict(section.training))
-
-
-def _check_section(section: TableSection, estimator: Any, feature_names: Sequence[str] | None) -> None:
-    """Refuse a section that does not belong to the estimator."""
-    classes = getattr(estimator, "classes_", None)
-    is_text = None if classes is None else classes.dtype.kind in "UO"
-    section.check_fits(estimator.n_features_in_, None if feature_names is None else list(feature_names), is_text)
+        return TableModel(estimator, Layout.of_estimator(estimator), {})
+    try:
+        section = TableSection.read(table, estimator)
+        section.check_fits(estimator)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ModelFileError(f"{path!s} is no valid model file: {error}") from error
+    return TableModel(estimator, section.layout, dict(section.training))

@@ -12,12 +12,10 @@ from polytrain.explain import LocalExplanations
 from polytrain.explain.cell_texts import MISSING
 from polytrain.explain.local import Player, explain_players
 from polytrain.explain.measure import make_measure
-from polytrain.explain.view import read_model
-from polytrain.tables.cells import as_text
 from polytrain.tables.errors import TableError
-from polytrain.tables.explaining import RowSample
+from polytrain.tables.files import Table
 from polytrain.tables.model import PreparedBlock, TableModel
-from polytrain.tables.reading import Table
+from polytrain.tables.row_sample import RowSample
 
 __all__ = ["ExplainedRows", "explain_table_rows", "knows_columns"]
 
@@ -47,9 +45,7 @@ class _Row:
 
 def knows_columns(model: TableModel) -> bool:
     """Whether a model knows how its columns are distributed in training, at least over which range."""
-    if model.preparation.is_one_hot:  # how common categories are is not in older files
-        return False
-    return all(feature_map.measure() is not None for feature_map in model.estimator.maps_)
+    return all(feature_map.measure() is not None for feature_map in model.fitted.maps)
 
 
 def explain_table_rows(
@@ -59,6 +55,7 @@ def explain_table_rows(
     *,
     as_in_table: bool = False,
     new_categories: str = "error",
+    decimal: str | None = None,
 ) -> ExplainedRows:
     """Explain some rows of a table.
 
@@ -73,8 +70,8 @@ def explain_table_rows(
     as_in_table : bool, default=False
         Whether columns that are absent are distributed as in the table; otherwise as in training, those of polynomials
         evenly over their range.
-    new_categories : {"error", "ignore"}, default="error"
-        What to do with a category that the training did not have.
+    new_categories, decimal
+        See `TableModel.blocks`.
 
     Returns
     -------
@@ -86,8 +83,8 @@ def explain_table_rows(
         If the table has fewer rows.
     """
     found: dict[int, _Row] = {}
-    sample, start, indexes = RowSample(), 0, model.preparation.match(table)
-    for block in model.blocks(table, new_categories=new_categories):
+    sample, start, indexes = RowSample(), 0, model.layout.match(table)
+    for block in model.blocks(table, new_categories=new_categories, decimal=decimal):
         for number in numbers:
             if start <= number < start + len(block.X):
                 found[number] = _read_row(model, block, indexes, number - start)
@@ -101,10 +98,10 @@ def explain_table_rows(
             known = f"rows 0 to {start - 1}" if start else "no rows"
             raise TableError(f"{table.label} has {known} and no row {number}. Rows of data are counted from 0.")
     rows = [found[number] for number in numbers]
-    view = read_model(model.estimator, model.preparation.feature_names)
+    view = model.view
     explanations = explain_players(
         view,
-        [Player(name, place) for name, place in model.preparation.groups],
+        [Player(name, slice(g.start, g.stop)) for name, g in zip(view.column_names, view.groups, strict=True)],
         view.rows(np.stack([row.features for row in rows])),
         make_measure(view, sample.rows if as_in_table else None, None),
         joint=as_in_table,
@@ -117,6 +114,7 @@ def explain_table_rows(
 
 def _read_row(model: TableModel, block: PreparedBlock, indexes: Sequence[int], row: int) -> _Row:
     """One row of a block: its features, its own cells as text, and where it is."""
-    missing = model.preparation.missing_texts
-    texts = [as_text(block.block.columns[index][row : row + 1], missing)[0] for index in indexes]
-    return _Row(block.X[row], tuple(MISSING if text is None else text for text in texts), block.block.place(row))
+    missing = model.layout.missing_texts
+    texts = [str(block.block.columns[index][row]) for index in indexes]
+    cells = tuple(MISSING if not text or text in missing else text for text in texts)
+    return _Row(block.X[row], cells, block.block.place(row))

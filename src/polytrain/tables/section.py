@@ -1,4 +1,4 @@
-"""The remembered preparation <-> the JSON that a model file holds. ``docs/model-files.md`` describes it.
+"""The remembered layout <-> the JSON that a model file holds. ``docs/model-files.md`` describes it.
 
 Reading trusts nothing; what is wrong is a ``ValueError`` without the file's name.
 """
@@ -6,10 +6,13 @@ Reading trusts nothing; what is wrong is a ``ValueError`` without the file's nam
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from polytrain.tables.preparation import CategoryColumn, NumberColumn, Preparation, Target
+from polytrain.columns import CategoryColumn, Column, Columns, NumberColumn
+from polytrain.columns.scalars import sort_levels
+from polytrain.tables.files import Form
+from polytrain.tables.layout import FileColumn, Layout
 
 __all__ = ["TableSection"]
 
@@ -23,54 +26,53 @@ class TableSection:
 
     Attributes
     ----------
-    preparation : Preparation
-        How rows of a table become features.
+    layout : Layout
+        Where the columns are in a file, and how they are written.
     training : dict
-        Facts about the training: file, rows, how the settings were chosen, errors.
+        Facts about the training: file, rows, errors.
     """
 
-    preparation: Preparation
+    layout: Layout
     training: dict[str, Fact] = field(default_factory=dict)
 
     def write(self) -> dict[str, Any]:
         """Return the JSON."""
-        preparation, target = self.preparation, self.preparation.target
+        layout = self.layout
         return {
-            "columns": [_write_column(column) for column in preparation.columns],
-            "target": target and {"name": target.name, "position": target.position, "is_text": target.is_text},
-            "named": preparation.named,
-            "n_columns": preparation.n_columns,
-            "missing": list(preparation.missing),
+            "columns": [_write_column(column) for column in layout.columns],
+            "targets": [_write_column(target) for target in layout.targets],
+            "named": layout.named,
+            "n_columns": layout.n_columns,
+            "missing": list(layout.missing),
             "training": self.training,
         }
 
     @classmethod
-    def read(cls, content: dict[str, Any]) -> TableSection:
-        """Check JSON and return what it says."""
-        names = ("columns", "target", "named", "n_columns", "missing", "training")
-        columns, target, named, n_columns, missing, training = _take(content, "the table", names)
+    def read(cls, content: dict[str, Any], estimator: Any) -> TableSection:
+        """Check JSON and return what it says; an estimator of an older file is told what its columns are."""
+        if isinstance(content, dict) and "target" in content:
+            content = _read_older(content, estimator)
+        names = ("columns", "targets", "named", "n_columns", "missing", "training")
+        columns, targets, named, n_columns, missing, training = _take(content, "the table", names)
         if type(n_columns) is not int or not 1 <= n_columns <= 1 << 31 or type(named) is not bool:
             raise ValueError("the table's number of columns is not plausible.")
-        if not isinstance(columns, list) or not columns:
+        if not isinstance(columns, list) or not columns or not isinstance(targets, list):
             raise ValueError("the table has no columns.")
-        read = tuple(_read_column(entry, n_columns) for entry in columns)
-        goal = None if target is None else _read_target(target, n_columns)
-        taken = [column.position for column in read] + ([] if goal is None else [goal.position])
-        titles = [column.name for column in read] + ([] if goal is None else [goal.name])
-        if len(set(taken)) < len(taken) or len(set(titles)) < len(titles):
+        used, goals = (tuple(_read_column(entry, n_columns) for entry in entries) for entries in (columns, targets))
+        both = (*used, *goals)
+        if len({c.position for c in both}) < len(both) or len({c.name for c in both}) < len(both):
             raise ValueError("the table has a column twice.")
-        return cls(Preparation(read, goal, named, n_columns, _texts("missing", missing)), _read_training(training))
+        return cls(Layout(used, goals, named, n_columns, _texts("missing", missing)), _read_training(training))
 
-    def check_fits(self, n_features: int, feature_names: list[str] | None, is_text: bool | None) -> None:
-        """Refuse a model with other features or another target; ``is_text`` is None for regressors."""
-        names = self.preparation.feature_names
-        # Names that are alike were once stored as they are.
-        made = [name for column in self.preparation.columns for name in column.feature_names]
-        if len(names) != n_features or feature_names not in (names, made):
-            raise ValueError("the features of the table are not those of the model.")
-        target = self.preparation.target
-        if target is not None and target.is_text != bool(is_text):
-            raise ValueError("the target of the table is not that of the model.")
+    def check_fits(self, estimator: Any) -> None:
+        """Refuse a layout with other columns or targets than the estimator has."""
+        names = [column.name for column in self.layout.columns]
+        if list(map(str, getattr(estimator, "feature_names_in_", ()))) != names:
+            raise ValueError("the columns of the table are not those of the model.")
+        fitted, targets = estimator.model_, self.layout.targets
+        wanted = 1 if fitted.one_output else fitted.n_trains
+        if targets and len(targets) != wanted:
+            raise ValueError(f"the table has {len(targets)} targets, and the model predicts {wanted}.")
 
 
 def _take(entry: Any, what: str, names: tuple[str, ...], later: tuple[str, ...] = ()) -> list[Any]:
@@ -88,39 +90,16 @@ def _texts(what: str, content: Any) -> tuple[str, ...]:
     return tuple(content)
 
 
-def _check_place(name: Any, position: Any, flag: Any, n_columns: int) -> None:
-    if not isinstance(name, str) or type(position) is not int or not 0 <= position < n_columns or flag not in (0, 1):
+def _write_column(column: FileColumn) -> dict[str, Any]:
+    form = None if column.form is None else column.form.to_json()
+    return {"name": column.name, "position": column.position, "form": form}
+
+
+def _read_column(entry: Any, n_columns: int) -> FileColumn:
+    name, position, form = _take(entry, "a column", ("name", "position", "form"))
+    if not isinstance(name, str) or type(position) is not int or not 0 <= position < n_columns:
         raise ValueError(f"the column {name!r:.60} of the table is not plausible.")
-
-
-def _write_column(column: NumberColumn | CategoryColumn) -> dict[str, Any]:
-    entry = {"name": column.name, "position": column.position, "marked": column.marked}
-    if isinstance(column, NumberColumn):
-        return {**entry, "fill": column.fill, "has_truth": column.has_truth}
-    return {**entry, "categories": list(column.categories), "coded": column.coded}
-
-
-def _read_column(entry: Any, n_columns: int) -> NumberColumn | CategoryColumn:
-    common = ("name", "position", "marked")
-    if isinstance(entry, dict) and "fill" in entry:
-        name, position, marked, fill, has_truth = _take(entry, "a column", (*common, "fill"), ("has_truth",))
-        _check_place(name, position, marked, n_columns)
-        if fill is not None and (type(fill) is not float or not math.isfinite(fill)):
-            raise ValueError(f"the column {name!r:.60} has no number for missing values.")
-        if (fill is None and marked) or not (has_truth is None or type(has_truth) is bool):
-            raise ValueError(f"the column {name!r:.60} of numbers is not plausible.")
-        return NumberColumn(name, position, fill, bool(marked), bool(has_truth))
-    name, position, marked, categories, coded = _take(entry, "a column", (*common, "categories"), ("coded",))
-    _check_place(name, position, marked, n_columns)
-    if not (coded is None or type(coded) is bool) or (coded and marked):
-        raise ValueError(f"the column {name!r:.60} of categories is not plausible.")
-    return CategoryColumn(name, position, _texts("categories", categories), bool(marked), bool(coded))
-
-
-def _read_target(entry: Any, n_columns: int) -> Target:
-    name, position, is_text = _take(entry, "the target", ("name", "position", "is_text"))
-    _check_place(name, position, is_text, n_columns)
-    return Target(name, position, bool(is_text))
+    return FileColumn(name, position, None if form is None else Form.from_json(form))
 
 
 def _read_training(content: Any) -> dict[str, Fact]:
@@ -129,3 +108,41 @@ def _read_training(content: Any) -> dict[str, Fact]:
     if any(isinstance(value, float) and not math.isfinite(value) for value in content.values()):
         raise ValueError("the record of the training holds a number that is not finite.")
     return content
+
+
+# --- older files ------------------------------------------------------------------------------------------------------
+
+
+def _read_older(content: dict[str, Any], estimator: Any) -> dict[str, Any]:
+    """Bring a section of files that had the columns here into today's form, and give them to the estimator."""
+    names = ("columns", "target", "named", "n_columns", "missing", "training")
+    columns, target, *rest = _take(content, "the table", names)
+    if not isinstance(columns, list) or not columns:
+        raise ValueError("the table has no columns.")
+    learned = Columns(tuple(_older_column(entry) for entry in columns))
+    if list(estimator.model_.feature_names or ()) != [column.name for column in learned.columns]:
+        raise ValueError("the features of the table are not those of the model.")
+    estimator.model_ = replace(estimator.model_, columns=learned, feature_names=learned.feature_names)
+    goals = [] if target is None else [target]
+    for entry in (*columns, *goals):
+        if not isinstance(entry, dict) or not {"name", "position"} <= entry.keys():
+            raise ValueError("a column of the table has no name or no position.")
+    places = [[{"name": e["name"], "position": e["position"], "form": None} for e in some] for some in (columns, goals)]
+    return dict(zip(("columns", "targets", *names[2:]), (*places, *rest), strict=True))
+
+
+def _older_column(entry: Any) -> Column:
+    """What a column is that was one feature; the first files had several features per column."""
+    if not isinstance(entry, dict) or not isinstance(name := entry.get("name"), str):
+        raise ValueError("a column of the table has no name.")
+    if "fill" in entry and entry["fill"] is None:
+        return NumberColumn(name)
+    if entry.get("coded") is True:
+        categories = _texts("categories", entry.get("categories"))
+        if not categories or sort_levels(set(categories)) != categories:
+            raise ValueError(f"the categories of the column {name!r:.60} are not in order.")
+        return CategoryColumn(name, categories)
+    raise ValueError(
+        f"it is of an early polytrain, which made several features of the column {name!r:.60}. Use it from Python, with "
+        "polytrain.load, or fit a model anew."
+    )

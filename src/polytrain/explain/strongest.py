@@ -1,154 +1,31 @@
-"""Explanations of a table's model in terms of the table's columns.
+"""The terms that make a score vary most.
 
 Coefficients say little: functions of a column overlap. `strongest_terms` therefore measures terms by what they do on
 the rows: every column's functions are made orthonormal under its distribution, and the square of a coefficient is then
-the variance that its term brings. The one-hot features of a category, which models of older files have, exclude each
-other: they are the functions of one column.
+the variance that its term brings.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns.names import unique_names
-from polytrain.explain import Effects
-from polytrain.explain.effects import view_effects
 from polytrain.explain.search import entries_at, largest_entries
-from polytrain.explain.sensitivity import variance_shares, view_indices
+from polytrain.explain.sensitivity import variance_shares
 from polytrain.explain.sites import ColumnMeasure, column_cores, make_column_measure, site_matrices
-from polytrain.explain.view import ModelView, read_model
+from polytrain.explain.view import ModelView
 from polytrain.maps import FeatureMap, TableMap
-from polytrain.tables.model import TableModel
-from polytrain.tables.preparation import CategoryColumn
 from polytrain.tensor import TensorTrain
 
-__all__ = [
-    "ColumnImportances",
-    "RowSample",
-    "StrongestTerms",
-    "column_importances",
-    "strongest_terms",
-    "table_effects",
-    "table_view",
-]
+__all__ = ["StrongestTerms", "strongest_terms"]
 
 # Prefixes that the search for terms follows at once.
 _MAX_NODES = 50_000
 # Functions of a column that earlier ones explain but for this part of their size add nothing.
 _LEAST_NEW = 1e-9
-
-
-def table_view(model: TableModel) -> ModelView:
-    """Read the model of a table for explanations of the table's columns: their names, features and levels."""
-    preparation = model.preparation
-    view = read_model(model.estimator, preparation.feature_names)
-    levels = [column.categories if isinstance(column, CategoryColumn) else None for column in preparation.columns]
-    return replace(
-        view,
-        column_names=tuple(name for name, _ in preparation.groups),
-        groups=tuple(range(place.start, place.stop) for _, place in preparation.groups),
-        level_names=tuple(levels),
-    )
-
-
-def table_effects(
-    model: TableModel, X: NDArray | None = None, *, output: int | str = 0, top_pairs: int = 10, grid_size: int = 100
-) -> Effects:
-    """Split a score into the effects of the table's columns.
-
-    Parameters
-    ----------
-    model : TableModel
-        The model.
-    X : ndarray of shape (N, d), optional
-        Prepared rows that give the distribution of each column; without them, it is that of the training.
-    output, top_pairs, grid_size
-        See `polytrain.explain.effects`.
-
-    Returns
-    -------
-    Effects
-        Its ``of_rows`` takes prepared rows.
-    """
-    return view_effects(table_view(model), X, output=output, top_pairs=top_pairs, grid_size=grid_size)
-
-
-class RowSample:
-    """Keeps an even sample of a stream of rows: every row at first, every second one when there are many, ..."""
-
-    def __init__(self, max_rows: int = 20_000) -> None:
-        self._parts: list[NDArray] = []
-        self._max_rows, self._n, self._step, self._offset = max_rows, 0, 1, 0
-
-    def __call__(self, X: NDArray) -> None:
-        """Take note of a block."""
-        part = X[self._offset :: self._step]
-        self._offset = (self._offset - len(X)) % self._step
-        self._parts.append(part)
-        self._n += len(part)
-        while self._n > self._max_rows:
-            rows = np.concatenate(self._parts)
-            self._offset = (self._offset + self._step * (len(rows) % 2)) % (2 * self._step)
-            self._parts, self._step = [rows[::2]], 2 * self._step
-            self._n = len(self._parts[0])
-
-    def __len__(self) -> int:
-        return self._n
-
-    @property
-    def rows(self) -> NDArray:
-        """The sample."""
-        return np.concatenate(self._parts)
-
-
-@dataclass(frozen=True)
-class ColumnImportances:
-    """How much columns and pairs of columns matter.
-
-    Attributes
-    ----------
-    columns : list of (str, float)
-        Columns and their importances, which sum to 1, the most important first: total Sobol indices, averaged over the
-        trains.
-    pairs : list of (str, str, float)
-        Pairs of columns and the share of the variance that their interactions make, largest first.
-    higher : float
-        Share of interactions of three and more columns.
-    """
-
-    columns: list[tuple[str, float]]
-    pairs: list[tuple[str, str, float]]
-    higher: float
-
-
-def column_importances(model: TableModel, X: NDArray | None = None) -> ColumnImportances:
-    """Compute Sobol indices of columns, which are taken as independent, each with its own distribution.
-
-    Parameters
-    ----------
-    model : TableModel
-        The model.
-    X : ndarray of shape (N, d), optional
-        Prepared rows that give the distribution of each column; without them, columns are distributed as their maps
-        say: as in training, those of polynomials evenly over their range.
-
-    Returns
-    -------
-    ColumnImportances
-    """
-    indices = view_indices(table_view(model), X)
-    names = indices.feature_names
-    total, second = indices.total.mean(axis=0), indices.second.mean(axis=0)
-    whole = float(total.sum()) or 1.0
-    columns = [(name, share / whole) for name, share in zip(names, total.tolist(), strict=True)]
-    pairs = [(names[i], names[j], float(second[i, j])) for i, j in zip(*np.triu_indices(len(names), 1), strict=True)]
-    higher = float(np.mean(indices.higher))
-    return ColumnImportances(
-        sorted(columns, key=lambda pair: -pair[1]), sorted(pairs, key=lambda pair: -pair[2]), higher
-    )
 
 
 @dataclass(frozen=True)
@@ -180,15 +57,15 @@ class StrongestTerms:
     train_name: str
 
 
-def strongest_terms(model: TableModel, X: NDArray | None = None, k: int = 10, train: int = 0) -> StrongestTerms:
+def strongest_terms(view: ModelView, X: NDArray | None = None, k: int = 10, train: int = 0) -> StrongestTerms:
     """Find the terms that bring most variance, columns taken as independent.
 
     Parameters
     ----------
-    model : TableModel
-        The model.
-    X : ndarray of shape (N, d), optional
-        Prepared rows that give the distribution of each column; without them, columns are distributed as their maps
+    view : ModelView
+        The model, as `polytrain.explain.view.read_model` reads it.
+    X : array-like, optional
+        Rows that give the distribution of each column; without them, columns are distributed as their maps
         say: as in training, those of polynomials evenly over their range.
     k : int, default=10
         How many terms.
@@ -199,7 +76,6 @@ def strongest_terms(model: TableModel, X: NDArray | None = None, k: int = 10, tr
     -------
     StrongestTerms
     """
-    view = table_view(model)
     measure = make_column_measure(view, X, None)
     cores, names = _named_cores(view, view.trains[train], measure)
     index, exact = largest_entries(cores, k + 1, _MAX_NODES)  # one of them may be the constant

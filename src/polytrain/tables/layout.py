@@ -1,0 +1,282 @@
+"""Where the columns of a model are in a file, and how their cells are read.
+
+What columns become features is the estimator's own knowledge (`polytrain.columns`). Here is what only files have:
+names and positions, texts for missing values, and forms of numbers and dates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from polytrain.columns import CategoryColumn, CellFrame, Column, DateColumn
+from polytrain.columns.cells import Cells
+from polytrain.columns.scalars import Level, text_of
+from polytrain.tables.errors import Option, TableError
+from polytrain.tables.files import DEFAULT_MISSING, Block, CellColumn, Form, Table, find_form, is_number, number_text
+
+__all__ = ["FileColumn", "Layout", "find_column", "position_names"]
+
+_NUMBER = Form("number")
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
+@dataclass(frozen=True)
+class FileColumn:
+    """A column of the training table.
+
+    Attributes
+    ----------
+    name : str
+    position : int
+        Place in the training table, from 0.
+    form : Form or None
+        How its cells are written; None where the model was not fitted from a table, and this is found out.
+    """
+
+    name: str
+    position: int
+    form: Form | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is remembered of the training table.
+
+    Attributes
+    ----------
+    columns : tuple of FileColumn
+        The columns of the estimator, in its order.
+    targets : tuple of FileColumn
+        What is predicted; none where the model was not fitted from a table.
+    named : bool
+        Whether columns are found by name; otherwise by position.
+    n_columns : int
+        Columns of the training table, the targets included.
+    missing : tuple of str
+        What stands for a missing value, besides the empty cell.
+    """
+
+    columns: tuple[FileColumn, ...]
+    targets: tuple[FileColumn, ...]
+    named: bool
+    n_columns: int
+    missing: tuple[str, ...] = DEFAULT_MISSING
+    _found: dict[int, Form] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of_estimator(cls, estimator: Any) -> Layout:
+        """Return the layout of a model that was not fitted from a file, but from an array or a frame."""
+        count = estimator.n_features_in_
+        named = hasattr(estimator, "feature_names_in_")
+        names = [str(name) for name in (estimator.feature_names_in_ if named else position_names(count))]
+        # In a frame, a question mark may be a category like others.
+        levels = {text_of(level) for column in _columns(estimator) for level in getattr(column, "levels", ())}
+        missing = tuple(text for text in DEFAULT_MISSING if text not in levels)
+        return cls(tuple(FileColumn(name, k) for k, name in enumerate(names)), (), named, count, missing)
+
+    @cached_property
+    def missing_texts(self) -> frozenset[str]:
+        """The same texts, for cells to be looked up in."""
+        return frozenset(self.missing)
+
+    # --- finding columns ----------------------------------------------------------------------------------------------
+
+    def match(self, table: Table) -> list[int]:
+        """Index in ``table`` of every column."""
+        if self.named and table.names is not None:
+            places = {name: k for k, name in enumerate(table.names)}
+            lacking = [column.name for column in self.columns if column.name not in places]
+            if lacking:
+                raise TableError(
+                    f"{table.label} lacks the column{'s' if len(lacking) > 1 else ''} {_listed(lacking)}; it has "
+                    f"{_listed(table.names)}. Name the columns as in training, or, if it has no header, say ",
+                    Option("header", "no"),
+                    ".",
+                )
+            return [places[column.name] for column in self.columns]
+        moved = self._left_out(table)
+        return [column.position - sum(gone < column.position for gone in moved) for column in self.columns]
+
+    def match_targets(self, table: Table, given: Sequence[str] | None = None) -> list[int]:
+        """Index in ``table`` of every target: those that are given, or those of the training."""
+        if given is not None:
+            wanted = max(1, len(self.targets))
+            if len(given) != wanted:
+                raise TableError(f"the model predicts {wanted} columns, but {len(given)} targets are named: {given}.")
+            return [find_column(one, table.names, table.n_columns, table.label) for one in given]
+        if not self.targets:
+            raise TableError("the model file does not say which column is the target. Name it with ", _TARGET, ".")
+        if self.named and table.names is not None:
+            if all(target.name in table.names for target in self.targets):
+                return [table.names.index(target.name) for target in self.targets]
+        elif not self._left_out(table):
+            return [target.position for target in self.targets]
+        names = " and ".join(repr(target.name) for target in self.targets)
+        raise TableError(f"{table.label} lacks the target {names}. Name another column with ", _TARGET, ".")
+
+    def _left_out(self, table: Table) -> tuple[int, ...]:
+        """Positions that a table does not have: those of the targets, where it comes without them."""
+        if table.n_columns == self.n_columns:
+            return ()
+        if self.targets and table.n_columns == self.n_columns - len(self.targets):
+            return tuple(target.position for target in self.targets)
+        without = ", the target included" if self.targets else ""
+        raise TableError(
+            f"{table.label} has {table.n_columns} columns, but the model was fitted on {self.n_columns}{without}. "
+            "Bring the same columns in the same order."
+        )
+
+    # --- reading cells ------------------------------------------------------------------------------------------------
+
+    def read(
+        self,
+        block: Block,
+        indexes: Sequence[int],
+        estimator: Any,
+        where: str,
+        *,
+        new_categories: str = "error",
+        decimal: str | None = None,
+    ) -> CellFrame:
+        """Cells of a block as the estimator takes them.
+
+        Parameters
+        ----------
+        block : Block
+            Some rows.
+        indexes : sequence of int
+            What `match` returned.
+        estimator : estimator
+            It knows what kind each column is, and its categories.
+        where : str
+            Name of the table, for messages.
+        new_categories : {"error", "ignore"}
+            What to do with a category that the training did not have.
+        decimal : {".", ","}, optional
+            What separates fractions, if it is another one than in training.
+        """
+        cells = []
+        for k, (column, kind, index) in enumerate(zip(self.columns, _columns(estimator), indexes, strict=True)):
+            given = block.columns[index]
+            if isinstance(kind, CategoryColumn):
+                cells.append(self._categories(given, kind, column.name, block, where, new_categories))
+            else:
+                cells.append(self._values(given, k, isinstance(kind, DateColumn), block, where, decimal))
+        return CellFrame(cells)
+
+    def _values(self, given: CellColumn, k: int, is_date: bool, block: Block, where: str, decimal: str | None) -> Cells:
+        column = self.columns[k]
+        form = given.form or column.form or self._find(given, k, is_date, decimal)
+        if decimal is not None and form.kind == "number" and given.form is None:
+            form = replace(form, decimal=decimal, thousands="" if form.thousands == decimal else form.thousands)
+        values, wrong = given.values(form, self.missing_texts)
+        if wrong is not None and not is_date and str(given[wrong]).lower() in _TRUTH:
+            values, wrong = self._truth(given)
+        if wrong is None and is_date != (values.dtype.kind == "M"):
+            seen = ~(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values))
+            wrong = int(seen.argmax()) if seen.any() else None
+            values = np.full(len(values), np.datetime64("NaT", "us") if is_date else np.nan)
+        if wrong is None:
+            return Cells.of_array(column.name, values)
+        held, remedy = ("dates", "") if is_date else ("numbers", _comma_remedy(given[wrong], form))
+        raise TableError(
+            f"{where}, {block.place(wrong)}: column {column.name!r} holds {held}, but here {given[wrong]!r:.60}. Mend "
+            "the cell, or leave it empty if the value is missing",
+            *([] if not remedy else ["; if a comma separates fractions in this file, say ", Option("decimal", ",")]),
+            ".",
+        )
+
+    def _find(self, given: CellColumn, k: int, is_date: bool, decimal: str | None) -> Form:
+        """Find out how a column is written that was not read from a file in training."""
+        if k not in self._found:
+            texts = given.coded(self.missing_texts)[1]
+            if not texts:
+                return _NUMBER
+            form = find_form(texts, decimal=decimal)
+            self._found[k] = form if form.kind == ("date" if is_date else "number") else _NUMBER
+        return self._found[k]
+
+    def _truth(self, given: CellColumn) -> tuple[Any, int | None]:
+        """True and False as 1 and 0, as in a column of a frame."""
+        codes, texts = given.coded(self.missing_texts)
+        values = [_TRUTH.get(text.lower(), np.nan) for text in texts]
+        for j, text in enumerate(texts):
+            if text.lower() not in _TRUTH:
+                values[j], wrong = (float(text), False) if is_number(text) else (np.nan, True)
+                if wrong:
+                    return codes, int((codes == j).argmax())
+        return np.array([*values, np.nan])[codes], None
+
+    def _categories(
+        self, given: CellColumn, kind: CategoryColumn, name: str, block: Block, where: str, new_categories: str
+    ) -> Cells:
+        codes, texts = given.coded(self.missing_texts)
+        known = _levels_by_text(kind, name)
+        levels: list[Level] = []
+        for code, text in enumerate(texts):
+            level = known.get(text, known.get(number_text(text)))
+            if level is None and new_categories == "error":
+                raise TableError(
+                    f"{where}, {block.place(int((codes == code).argmax()))}: {text!r:.60} is a new category of column "
+                    f"{name!r}. Mend the cell, or say ",
+                    Option("new_categories", "ignore"),
+                    ".",
+                )
+            levels.append(text if level is None else level)
+        return Cells.of_objects(name, levels).spread(codes)
+
+
+_TARGET = Option("target")
+
+
+def _columns(estimator: Any) -> tuple[Column | None, ...]:
+    """What the columns of an estimator are; None for plain numbers."""
+    columns = estimator.model_.columns
+    return (None,) * estimator.n_features_in_ if columns is None else columns.columns
+
+
+def _levels_by_text(column: CategoryColumn, name: str) -> dict[str, Level]:
+    known = {text_of(level).strip(): level for level in column.levels}  # cells of tables are stripped too
+    if len(known) < len(column.levels):
+        raise TableError(
+            f"the model was fitted on categories of column {name!r} that look alike in a table, such as 1 and '1'. Use "
+            "it from Python, with polytrain.load."
+        )
+    return known
+
+
+def _comma_remedy(text: str, form: Form) -> bool:
+    """Whether a cell would be a number with a comma before its fraction."""
+    return form.decimal == "." and is_number(text.replace(",", "."))
+
+
+def position_names(n_columns: int) -> list[str]:
+    """Names of columns that have none."""
+    return [f"column {k}" for k in range(n_columns)]
+
+
+def find_column(given: str | int, names: Sequence[str] | None, n_columns: int, label: str) -> int:
+    """Index of a column given by name or by position, 0 being the first and -1 the last; names come first."""
+    if names is not None and given in names:
+        return list(names).index(str(given))
+    try:
+        position = int(given)
+    except ValueError:
+        position = n_columns
+    if -n_columns <= position < n_columns:
+        return position % n_columns
+    known = "no header" if names is None else f"the columns {_listed(names)}"
+    raise TableError(
+        f"{label} has no column {given!r}; it has {known}. Give a name, or a position from 0 to {n_columns - 1}; "
+        "-1 is the last."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names) if len(names) <= 12 else [*names[:8], "...", names[-1]]
+    return ", ".join(shown)
