@@ -1,0 +1,158 @@
+"""Names of columns: whether there are any, and what becomes of those that are empty, double, or an index."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from polytrain.tables.files.cells import DEFAULT_MISSING
+from polytrain.tables.files.forms import find_form
+from polytrain.tables.files.number_texts import is_number
+
+__all__ = ["Header", "clean_names", "looks_like_header"]
+
+_INDEX = re.compile(r"|Unnamed: 0(_level_0)?|__index_level_[0-9]+__")
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Header:
+    """Names that can be used.
+
+    Attributes
+    ----------
+    names : list of str
+        Different, and none of them empty.
+    kept : list of int
+        Columns of the file that they belong to.
+    notes : list of str
+        What was done about others.
+    """
+
+    names: list[str]
+    kept: list[int]
+    notes: list[str]
+
+
+def clean_names(cells: Sequence[str], keep_index: bool = False) -> Header:
+    """Make usable names of a header.
+
+    Parameters
+    ----------
+    cells : sequence of str
+        The header as it stands in the file.
+    keep_index : bool, default=False
+        Whether to keep, under the name "index", a first column without a name.
+
+    Examples
+    --------
+    >>> from polytrain.tables.files.headers import clean_names
+    >>> header = clean_names(["", "price", "price", "age"])
+    >>> header.names, header.kept
+    (['price', 'price_2', 'age'], [1, 2, 3])
+    >>> print("; ".join(header.notes))
+    the first column has no name and was left out as an index; columns named alike were numbered: 'price_2'
+    """
+    kept, notes = list(range(len(cells))), []
+    index = [k for k in kept if is_index(cells, k)]
+    names = list(cells)
+    if index and len(index) < len(cells):
+        if keep_index:
+            for k in index:
+                names[k] = "index"
+        else:
+            kept = [k for k in kept if k not in index]
+            what = "has no name" if not cells[index[0]] else f"is named {cells[index[0]]!r}"
+            which = "the first column" if index == [0] else "a column"
+            notes.append(f"{which} {what} and was left out as an index")
+    empty = [k for k in kept if not names[k]]
+    taken = {names[k] for k in kept} - {""}
+    for k in empty:
+        names[k] = _free(f"column {k}", taken)
+        taken.add(names[k])
+    if empty:
+        notes.append(f"columns without a name were named by position: {_listed([names[k] for k in empty])}")
+    numbered = _number_doubles(names, kept, taken)
+    if numbered:
+        notes.append(f"columns named alike were numbered: {_listed(numbered)}")
+    return Header([names[k] for k in kept], kept, notes)
+
+
+def is_index(cells: Sequence[str], k: int) -> bool:
+    """Whether a column is an index that was written with the table, by its name; only the first may lack one."""
+    if cells[k].startswith("__index_level_"):
+        return bool(_INDEX.fullmatch(cells[k]))
+    return k == 0 and bool(_INDEX.fullmatch(cells[0])) and all(cells[1:]) and len(cells) > 1
+
+
+def _number_doubles(names: list[str], kept: Sequence[int], taken: set[str]) -> list[str]:
+    """Rename all but the first of equal names, in place, and return the new names."""
+    seen: set[str] = set()
+    numbered = []
+    for k in kept:
+        if names[k] in seen:
+            names[k] = _free(names[k], taken, 2)
+            taken.add(names[k])
+            numbered.append(names[k])
+        seen.add(names[k])
+    return numbered
+
+
+def _free(name: str, taken: set[str], number: int = 1) -> str:
+    free = name if number == 1 else f"{name}_{number}"
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(repr(name) for name in names[:_SHOWN]) + more
+
+
+def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row holds names rather than values.
+
+    It does if some cell of it is a name above nothing but figures. Other cells may then be numbers, such as years, or
+    empty. Without figures below, all of its cells must be names, different ones, and not be repeated below them.
+    """
+    first, below = rows[0], rows[1:]
+    names = [k for k, cell in enumerate(first) if _is_name(cell)]
+    marked = any(cell in DEFAULT_MISSING for cell in first)
+    if not names or not below or marked:
+        return False
+    columns = [[row[k] for row in below if row[k] and row[k] not in DEFAULT_MISSING] for k in range(len(first))]
+    numbers = [cell for cell in first if is_number(cell)]
+    complete = len(names) == len(first) or (not first[0] and len(names) == len(first) - 1)
+    distinct = len({first[k] for k in names}) == len(names)
+    if any(columns[k] and find_form(columns[k]).kind != "text" for k in names):
+        return not numbers or _are_names(numbers) or (distinct and len(names) >= len(numbers))
+    if distinct and numbers and len(names) + len(numbers) == len(first):
+        # Years above figures that are no years: a row of a table whose columns are years would have years below, too.
+        values = [cell for k, column in enumerate(columns) if k not in names for cell in column]
+        return _are_names(numbers) and bool(values) and not any(map(_is_year, values))
+    if not complete or not distinct:
+        return False
+    if any(is_number(cell) for column in columns for cell in column):
+        return True
+    return not any(cell == name for row in below for cell, name in zip(row, first, strict=True))
+
+
+def _is_name(cell: str) -> bool:
+    return any(map(str.isalpha, cell)) and not is_number(cell) and find_form([cell]).kind == "text"
+
+
+def _are_names(numbers: Sequence[str]) -> bool:
+    """Whether numbers in the first row might be years, or count columns."""
+    if len(set(numbers)) < len(numbers) or not all(map(str.isdecimal, numbers)):
+        return False
+    values = [int(number) for number in numbers]
+    steps = {after - before for before, after in pairwise(values)}
+    return all(map(_is_year, numbers)) or (len(values) > 2 and steps == {1})
+
+
+def _is_year(cell: str) -> bool:
+    return len(cell) == 4 and cell.isdecimal() and 1800 <= int(cell) <= 2200

@@ -1,0 +1,181 @@
+"""Tables in Parquet and Arrow files, whose columns have types. Needs pyarrow, the extra ``parquet``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polytrain.tables.errors import TableError, reading
+from polytrain.tables.files.cells import CellColumn, DateColumn, NumberColumn, TextColumn, TruthColumn
+from polytrain.tables.files.forms import Form
+from polytrain.tables.files.headers import clean_names
+from polytrain.tables.files.table import BLOCK_ROWS, Block, ReadOptions, Table
+
+__all__ = ["ArrowTable", "ParquetTable"]
+
+_REMEDY = "Write the file anew"
+
+
+class _TypedTable(Table):
+    """A file whose batches come from pyarrow."""
+
+    def __init__(self, path: Path, label: str, options: ReadOptions) -> None:
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError as error:
+            raise TableError(f"{label}: Parquet and Arrow need pyarrow; pip install 'polytrain[parquet]'.") from error
+        self.label = label
+        with reading(label, _REMEDY):
+            self._open(path)
+        try:
+            with reading(label, _REMEDY):
+                names, is_empty = self._names(), self._is_empty()
+            if is_empty or not names:
+                raise TableError(f"{label} holds no rows. Name a file with rows.")
+            header = clean_names(names, options.keep_index)
+        except BaseException:
+            self.close()
+            raise
+        self.names, self._kept, self.notes = header.names, header.kept, header.notes
+        self.n_columns = len(self._kept)
+
+    def _open(self, path: Path) -> None:
+        raise NotImplementedError
+
+    def _names(self) -> list[str]:
+        raise NotImplementedError
+
+    def _is_empty(self) -> bool:
+        raise NotImplementedError
+
+    def _batches(self, n_rows: int) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def blocks(self, n_rows: int = BLOCK_ROWS) -> Iterator[Block]:
+        """Read the rows, at most so many at a time."""
+        first = 0
+        with reading(self.label, _REMEDY):
+            for batch in self._batches(n_rows):
+                for start in range(0, batch.num_rows, n_rows):
+                    part = batch.slice(start, n_rows)
+                    places = range(first, first + part.num_rows)
+                    yield Block([typed_column(part.column(k)) for k in self._kept], places, "row")
+                    first += part.num_rows
+
+
+class ParquetTable(_TypedTable):
+    """A Parquet file, read batch by batch.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    label : str
+        Name for messages.
+    options : ReadOptions
+        What the user says about it.
+    """
+
+    def _open(self, path: Path) -> None:
+        from pyarrow import parquet
+
+        self._file = parquet.ParquetFile(path)
+
+    def _names(self) -> list[str]:
+        return list(self._file.schema_arrow.names)
+
+    def _is_empty(self) -> bool:
+        return not self._file.metadata.num_rows
+
+    def _batches(self, n_rows: int) -> Iterator[Any]:
+        return self._file.iter_batches(n_rows)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class ArrowTable(_TypedTable):
+    """An Arrow file or stream, Feather included, read batch by batch.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    label : str
+        Name for messages.
+    options : ReadOptions
+        What the user says about it.
+    """
+
+    def _open(self, path: Path) -> None:
+        from pyarrow import OSFile, ipc
+
+        self._source = OSFile(str(path))
+        try:
+            is_file = self._source.read(6) == b"ARROW1"
+            self._source.seek(0)
+            self._file = ipc.open_file(self._source) if is_file else ipc.open_stream(self._source)
+        except BaseException:
+            self._source.close()
+            raise
+        self._is_file = is_file
+
+    def _names(self) -> list[str]:
+        return list(self._file.schema.names)
+
+    def _is_empty(self) -> bool:
+        return self._is_file and not self._file.num_record_batches
+
+    def _batches(self, n_rows: int) -> Iterator[Any]:
+        if not self._is_file:
+            yield from self._file
+            return
+        for number in range(self._file.num_record_batches):
+            yield self._file.get_batch(number)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+
+def typed_column(column: Any) -> CellColumn:
+    """Return an Arrow array as cells of its type; types that tables rarely have become text."""
+    import pyarrow
+    from pyarrow import types
+
+    kind = column.type
+    is_category = types.is_dictionary(kind)
+    if is_category:
+        column = column.dictionary_decode()
+        kind = column.type
+    if types.is_null(kind):
+        return NumberColumn(np.full(len(column), np.nan))
+    gone = np.asarray(column.is_null())
+    if is_category or types.is_string(kind) or types.is_large_string(kind) or not types.is_primitive(kind):
+        if types.is_decimal(kind):
+            return NumberColumn(np.asarray(column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)), gone)
+        return _text_column(column, Form("text") if is_category else None)
+    if types.is_boolean(kind):
+        return TruthColumn(np.asarray(column.fill_null(False)), gone)
+    if types.is_integer(kind):
+        return NumberColumn(np.asarray(column.fill_null(0)), gone)
+    if types.is_timestamp(kind) or types.is_date(kind):
+        if types.is_timestamp(kind):
+            column = column.cast(pyarrow.timestamp(kind.unit))  # what has a zone is kept in UTC
+        return DateColumn(np.asarray(column.cast(pyarrow.timestamp("us"), safe=False)))
+    if types.is_duration(kind):  # days, as columns of frames are
+        micros = column.cast(pyarrow.duration("us"), safe=False).cast(pyarrow.int64())
+        return NumberColumn(np.asarray(micros.fill_null(0)) / 86_400e6, gone)
+    if types.is_time(kind):  # hours, likewise
+        micros = column.cast(pyarrow.time64("us"), safe=False).cast(pyarrow.int64())
+        return NumberColumn(np.asarray(micros.fill_null(0)) / 3600e6, gone)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return NumberColumn(np.asarray(column.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)), gone)
+
+
+def _text_column(column: Any, form: Form | None) -> CellColumn:
+    return TextColumn(["" if value is None else str(value).strip() for value in column.to_pylist()], form)
