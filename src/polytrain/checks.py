@@ -34,8 +34,8 @@ def check_columns(model: BaseEstimator, X: Any, *, reset: bool = False) -> None:
         model.n_features_in_, model.feature_names_in_ = len(X.names), np.array(X.names, dtype=object)
     elif X.names != tuple(getattr(model, "feature_names_in_", X.names)):
         raise ValueError(
-            f"X has the columns {', '.join(X.names)}, but the model was fitted on {', '.join(model.feature_names_in_)}. "
-            "Give the same columns in the same order."
+            f"X has the columns {', '.join(X.names)}, but the model was fitted on "
+            f"{', '.join(model.feature_names_in_)}. Give the same columns in the same order."
         )
 
 

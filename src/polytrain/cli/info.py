@@ -72,7 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
     show()
     show(f"columns, found by {'name' if layout.named else 'position'}")
     for column, place in zip(columns, layout.columns, strict=True):
-        written = place.form.describe() if place.form is not None else None
+        written = place.form.describe() if place.form is not None and not place.form.is_plain else None
+        written = None if place.form is None or place.form.kind == "text" else written
         show(f"  {place.position:>4}  {column['name']}: {describe_column(column)}{f' ({written})' if written else ''}")
     if model.estimator.choice_.reasons:
         show()

@@ -112,7 +112,7 @@ class Cells:
     def objects(self) -> NDArray:
         """Return one object per row, None where it is missing and not NaN or NaT by itself."""
         values = self.values.astype(object)
-        return values if self.codes is None else np.append(values, None)[self.codes]
+        return values if self.codes is None else np.append(values, np.array([None]))[self.codes]
 
     def spread(self, codes: NDArray) -> Self:
         """Say which of these cells each of other rows has, -1 for none."""

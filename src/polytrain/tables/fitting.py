@@ -100,7 +100,8 @@ def fit_table(
     >>> from pathlib import Path
     >>> from polytrain.tables import fit_table
     >>> path = Path(tempfile.mkdtemp()) / "rooms.csv"
-    >>> _ = path.write_text("rooms,city,rent\n" + "".join(f"{k % 5},{'ab'[k % 2]},{k % 5 + k % 2}\n" for k in range(60)))
+    >>> lines = [f"{k % 5},{'ab'[k % 2]},{k % 5 + k % 2}" for k in range(60)]
+    >>> _ = path.write_text("\n".join(["rooms,city,rent", *lines]))
     >>> model = fit_table(path, "rent", options={"task": "regression"})
     >>> model.predict(path)[:3].round(2)
     array([0., 2., 2.])

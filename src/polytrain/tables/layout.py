@@ -17,12 +17,14 @@ from polytrain.columns import CategoryColumn, CellFrame, Column, DateColumn
 from polytrain.columns.cells import Cells
 from polytrain.columns.scalars import Level, text_of
 from polytrain.tables.errors import Option, TableError
-from polytrain.tables.files import DEFAULT_MISSING, Block, CellColumn, Form, Table, find_form, is_number, number_text
+from polytrain.tables.files import DEFAULT_MISSING, Block, CellColumn, Form, Table, find_form, position_names
+from polytrain.tables.files.cells import number_text
+from polytrain.tables.files.number_texts import is_number
 
-__all__ = ["FileColumn", "Layout", "find_column", "position_names"]
+__all__ = ["FileColumn", "Layout", "find_column"]
 
 _NUMBER = Form("number")
-_TRUTH = {"true": 1.0, "false": 0.0}
+_TRUTH = Form("truth")
 
 
 @dataclass(frozen=True)
@@ -175,21 +177,22 @@ class Layout:
         if decimal is not None and form.kind == "number" and given.form is None:
             form = replace(form, decimal=decimal, thousands="" if form.thousands == decimal else form.thousands)
         values, wrong = given.values(form, self.missing_texts)
-        if wrong is not None and not is_date and str(given[wrong]).lower() in _TRUTH:
-            values, wrong = self._truth(given)
+        if wrong is not None and not is_date and _TRUTH.parse(given[wrong]) is not None:
+            values, wrong = given.values(_TRUTH, self.missing_texts)  # as in a column of a frame
         if wrong is None and is_date != (values.dtype.kind == "M"):
             seen = ~(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values))
             wrong = int(seen.argmax()) if seen.any() else None
             values = np.full(len(values), np.datetime64("NaT", "us") if is_date else np.nan)
         if wrong is None:
             return Cells.of_array(column.name, values)
-        held, remedy = ("dates", "") if is_date else ("numbers", _comma_remedy(given[wrong], form))
-        raise TableError(
+        held = "dates" if is_date else "numbers"
+        parts: list[str | Option] = [
             f"{where}, {block.place(wrong)}: column {column.name!r} holds {held}, but here {given[wrong]!r:.60}. Mend "
-            "the cell, or leave it empty if the value is missing",
-            *([] if not remedy else ["; if a comma separates fractions in this file, say ", Option("decimal", ",")]),
-            ".",
-        )
+            "the cell, or leave it empty if the value is missing"
+        ]
+        if not is_date and _has_comma(given[wrong], form):
+            parts += ["; if a comma separates fractions in this file, say ", Option("decimal", ",")]
+        raise TableError(*parts, ".")
 
     def _find(self, given: CellColumn, k: int, is_date: bool, decimal: str | None) -> Form:
         """Find out how a column is written that was not read from a file in training."""
@@ -200,17 +203,6 @@ class Layout:
             form = find_form(texts, decimal=decimal)
             self._found[k] = form if form.kind == ("date" if is_date else "number") else _NUMBER
         return self._found[k]
-
-    def _truth(self, given: CellColumn) -> tuple[Any, int | None]:
-        """True and False as 1 and 0, as in a column of a frame."""
-        codes, texts = given.coded(self.missing_texts)
-        values = [_TRUTH.get(text.lower(), np.nan) for text in texts]
-        for j, text in enumerate(texts):
-            if text.lower() not in _TRUTH:
-                values[j], wrong = (float(text), False) if is_number(text) else (np.nan, True)
-                if wrong:
-                    return codes, int((codes == j).argmax())
-        return np.array([*values, np.nan])[codes], None
 
     def _categories(
         self, given: CellColumn, kind: CategoryColumn, name: str, block: Block, where: str, new_categories: str
@@ -250,14 +242,9 @@ def _levels_by_text(column: CategoryColumn, name: str) -> dict[str, Level]:
     return known
 
 
-def _comma_remedy(text: str, form: Form) -> bool:
+def _has_comma(text: str, form: Form) -> bool:
     """Whether a cell would be a number with a comma before its fraction."""
     return form.decimal == "." and is_number(text.replace(",", "."))
-
-
-def position_names(n_columns: int) -> list[str]:
-    """Names of columns that have none."""
-    return [f"column {k}" for k in range(n_columns)]
 
 
 def find_column(given: str | int, names: Sequence[str] | None, n_columns: int, label: str) -> int:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from polytrain.columns import CellFrame
 from polytrain.columns.cells import Cells
 from polytrain.tables.errors import Option, TableError
-from polytrain.tables.files import DEFAULT_MISSING, Block, CellColumn, Form, Table, find_form, is_number
-from polytrain.tables.layout import FileColumn, Layout, find_column, position_names
+from polytrain.tables.files import DEFAULT_MISSING, Block, CellColumn, Form, Table, find_form, position_names
+from polytrain.tables.files.number_texts import is_number
+from polytrain.tables.layout import FileColumn, Layout, find_column
 
 __all__ = ["TableOptions", "TrainingTable", "read_training_table"]
 
@@ -185,8 +186,8 @@ def _odd_cell(column: _Gathered, block: Block, cells: CellColumn, wrong: int, la
     text = cells[wrong]
     held = "dates" if column.form is not None and column.form.kind == "date" else "numbers"
     return TableError(
-        f"{label}, {block.place(wrong)}: column {column.name!r} holds {held}, but here {text!r:.60}. Mend the cell, name "
-        "it as missing (",
+        f"{label}, {block.place(wrong)}: column {column.name!r} holds {held}, but here {text!r:.60}. Mend the cell, "
+        "name it as missing (",
         Option("missing", text[:20]),
         "), or encode the column as categories (",
         Option("categorical", column.name),
@@ -234,7 +235,8 @@ def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
     for target in targets:
         if target in dropped | categorical or targets.count(target) > 1:
             raise TableError(
-                f"the target {names[target]!r} cannot be dropped, encoded or named twice. Leave it out of these options."
+                f"the target {names[target]!r} cannot be dropped, encoded or named twice. Leave it out of these "
+                "options."
             )
     used = [k for k in range(table.n_columns) if k not in dropped]
     gathered = {k: _Gathered(FileColumn(names[k], k), k in categorical) for k in used}
@@ -258,14 +260,12 @@ def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
             if reason is not None and not (len(reason) == 1 and k in dropped):
                 notes.append(reason)
             continue
-        if column.form is not None and (told := column.form.describe()) is not None:
-            notes.append((f"column {column.name!r}: {told}",))
+        notes += _understood("column", column)
         columns.append(FileColumn(column.name, k, column.form))
         cells.append(found)
         n_missing += int((~column.there()[rows]).sum())
     for goal in goals:
-        if goal.form is not None and (told := goal.form.describe()) is not None:
-            notes.append((f"target {goal.name!r}: {told}",))
+        notes += _understood("target", goal)
     if not columns:
         raise TableError(
             f"{table.label} has no column to learn from besides the target. Name a file with more, or keep a column "
@@ -282,6 +282,13 @@ def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
         tuple(options.missing),
     )
     return TrainingTable(CellFrame(cells), y, layout, classify, int((~rows).sum()), n_missing, tuple(notes))
+
+
+def _understood(what: str, column: _Gathered) -> list[tuple[str | Option, ...]]:
+    """Say how a column is written, if that is not as programs write numbers and text."""
+    if column.form is None or column.form.is_plain or column.form.kind not in ("number", "date"):
+        return []
+    return [(f"{what} {column.name!r}: {column.form.describe()}",)]
 
 
 def _names(table: Table, options: TableOptions) -> list[str]:

@@ -54,11 +54,11 @@ class Answers:
     @staticmethod
     def join(parts: list[Answers]) -> Answers:
         """Put blocks of rows together."""
-        joined = [
-            None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])
-            for name in ("y", "predicted", "scores", "log_probabilities")
-        ]
-        return Answers(*joined, loss=parts[0].loss)  # type: ignore[arg-type]
+
+        def whole(name: str) -> Any:
+            return None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])
+
+        return Answers(whole("y"), whole("predicted"), whole("scores"), whole("log_probabilities"), parts[0].loss)
 
 
 def _log_loss(answers: Answers) -> float | None:

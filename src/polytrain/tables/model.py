@@ -210,8 +210,8 @@ class TableModel:
             row = int((codes == -2).argmax())
             names = ", ".join(map(str, self.fitted.classes))  # type: ignore[arg-type]
             raise TableError(
-                f"{label}, {block.place(row)}: {cells[row]!r:.60} is none of the model's classes {names:.100}. Leave the "
-                "row out, or name the right column with ",
+                f"{label}, {block.place(row)}: {cells[row]!r:.60} is none of the model's classes {names:.100}. Leave "
+                "the row out, or name the right column with ",
                 Option("target"),
                 ".",
             )

@@ -143,6 +143,6 @@ def _older_column(entry: Any) -> Column:
             raise ValueError(f"the categories of the column {name!r:.60} are not in order.")
         return CategoryColumn(name, categories)
     raise ValueError(
-        f"it is of an early polytrain, which made several features of the column {name!r:.60}. Use it from Python, with "
-        "polytrain.load, or fit a model anew."
+        f"it is of an early polytrain, which made several features of the column {name!r:.60}. Use it from Python, "
+        "with polytrain.load, or fit a model anew."
     )
