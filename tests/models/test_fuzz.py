@@ -31,7 +31,7 @@ from polytrain import (
     TensorTrainRegressorCV,
 )
 from polytrain.cli import info
-from polytrain.tables import CategoryColumn, NumberColumn, Preparation, TableError, TableModel, Target
+from polytrain.tables import TableError, fit_table
 from power_models import power_classifier, power_regressor
 
 DATA = Path(__file__).parents[1] / "data"
@@ -72,9 +72,9 @@ def files(tmp_path):
         model.save(folder / str(k))
     for name in ("three-classes", "frame", "frame-regressor"):  # much of them is what was chosen, and the columns
         default_case(name).model.save(folder / name)
-    columns = (NumberColumn("a", 0, 0.5, True), CategoryColumn("b", 2, ("x",), coded=False))
-    preparation = Preparation(columns, Target("y", 1, False), True, 3, ("?",))
-    TableModel(models[3], preparation, {"rows": 40, "file": "a.csv"}).save(folder / "table")
+    (folder / "a.csv").write_text("a;y;b\n" + "".join(f"{k},5;{k % 7};{'xz'[k % 2]}\n" for k in range(40)))
+    fit_table(folder / "a.csv", "y", folds=0, rank=2, alpha=0.1, max_sweeps=1).save(folder / "table")
+    (folder / "a.csv").unlink()
     for path in DATA.glob("*.polytrain"):
         (folder / path.name).write_bytes(path.read_bytes())
     return folder

@@ -8,12 +8,13 @@ from bounds import load_within_bounds
 from hostile import ModelParts
 
 import polytrain
-from polytrain import ModelFileError, TensorTrain
+from polytrain import ModelFileError, TensorTrain, TensorTrainRegressor
 from polytrain.decisions import OneVsOne
 from polytrain.estimators._probabilities import class_weights
 from polytrain.maps import MapList, PolynomialMap, TableMap
 from polytrain.models.overflow import overflows
-from polytrain.tables import Block, CategoryColumn, NumberColumn, Preparation
+from polytrain.tables import Block, FileColumn, Layout
+from polytrain.tables.files.cells import TextColumn
 from power_models import power_classifier, power_regressor
 
 LINE = np.linspace(-1, 1, 40).reshape(-1, 1)
@@ -100,10 +101,11 @@ def test_class_weights_of_many_classes(comparisons):
 
 def test_many_missing_texts(comparisons):
     missing = tuple(CountedText(f"{k}?") for k in range(2000))
-    columns = (NumberColumn("a", 0), CategoryColumn("b", 1, ("x",)))
-    block = Block([["1"] * 100, ["x"] * 99 + ["7?"]], range(100))
-    X = Preparation(columns, None, False, 2, missing).encode(block, [0, 1], "table")
-    assert np.isnan(X).sum() == 1
+    model = TensorTrainRegressor(rank=1, max_sweeps=0).fit(np.array([[1.0, "x"], [2.0, "z"]], dtype=object), [0.0, 1.0])
+    block = Block([TextColumn(["1"] * 100), TextColumn(["x"] * 99 + ["7?"])], range(100))
+    layout = Layout((FileColumn("a", 0), FileColumn("b", 1)), (), False, 2, missing)
+    frame = layout.read(block, [0, 1], model, "table")
+    assert np.isnan(model.model_.columns.encode(frame)).sum() == 1
     assert comparisons() < 2000
 
 

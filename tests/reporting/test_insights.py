@@ -1,21 +1,21 @@
 """Effects in a report equal those of the definition: means and deviations over all combinations of the values."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.explain.view import read_model
 from polytrain.reporting.insights import Insights
-from polytrain.tables import CategoryColumn, NumberColumn, Preparation, TableModel
+from polytrain.reporting.subject import Subject
 
 
 def as_table(estimator, levels=None):
-    columns = tuple(
-        CategoryColumn(f"c{k}", k, levels[k]) if levels and k in levels else NumberColumn(f"c{k}", k)
-        for k in range(estimator.n_features_in_)
-    )
-    return TableModel(estimator, Preparation(columns, None, True, len(columns), ()), {})
+    view = read_model(estimator, [f"c{k}" for k in range(estimator.n_features_in_)])
+    names = tuple((levels or {}).get(k) for k in range(estimator.n_features_in_))
+    return Subject(replace(view.on_features(), level_names=names))
 
 
 @pytest.fixture

@@ -1,13 +1,16 @@
 """Intervals, and the simple models that a report compares with."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.explain.view import read_model
 from polytrain.reporting.evidence import ScoredRows, bootstrap_rmse, cell_text, compare, wilson
-from polytrain.tables import CategoryColumn, NumberColumn, Preparation, TableModel
+from polytrain.reporting.subject import Subject
 
 
 @pytest.mark.parametrize(("n_wrong", "n"), [(0, 7), (3, 10), (10, 10), (150, 16281)])
@@ -28,12 +31,9 @@ def test_bootstrap_holds_the_truth_about_as_often_as_it_says():
 
 
 def scored(estimator, X, y, categories=()):
-    columns = tuple(
-        CategoryColumn(str(k), k, tuple("abc")) if k in categories else NumberColumn(str(k), k)
-        for k in range(X.shape[1])
-    )
-    table = TableModel(estimator, Preparation(columns, None, True, len(columns), ()), {})
-    return ScoredRows(table, X, y, np.arange(1, len(X) + 1))
+    view = read_model(estimator, [str(k) for k in range(X.shape[1])]).on_features()
+    levels = tuple(tuple("abc") if k in categories else None for k in range(X.shape[1]))
+    return ScoredRows(Subject(replace(view, level_names=levels)), X, y, np.arange(1, len(X) + 1))
 
 
 @pytest.fixture

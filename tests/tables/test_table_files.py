@@ -5,10 +5,10 @@ import sys
 
 import numpy as np
 import pytest
+from polytrain.tables.cells import DEFAULT_MISSING, as_numbers, as_text, is_number
 
 from polytrain import TensorTrainRegressor
 from polytrain.tables import TableError, open_table
-from polytrain.tables.cells import DEFAULT_MISSING, as_numbers, as_text, is_number
 
 
 def read(path, n_rows=2, **options):

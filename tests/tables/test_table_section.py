@@ -8,68 +8,66 @@ import numpy as np
 import pytest
 
 import polytrain
-from polytrain import ModelFileError, TensorTrainClassifier, TensorTrainRegressor
+from polytrain import ModelFileError
 from polytrain.cli import main
-from polytrain.tables import CategoryColumn, NumberColumn, Preparation, TableModel, Target, load_table_model
+from polytrain.columns import FilledColumn, OneHotColumn
+from polytrain.tables import FileColumn, Layout, TableModel, fit_table, load_table_model
+from polytrain.tables.files import Form
 
 sys.path.append(str(Path(__file__).parents[1] / "models"))
 from comparison import assert_same, seal
 
 DATA = Path(__file__).parents[1] / "data"
-COLUMNS = (NumberColumn("age", 0), CategoryColumn("job", 2, ("cook", "smith")), NumberColumn("new", 3, has_truth=True))
-PREPARATION = Preparation(COLUMNS, Target("rich", 1, True), True, 4, ("?", "none"))
-# As in models of older files: missing numbers are filled and marked, and every category is a feature.
-ONE_HOT = (NumberColumn("age", 0, 40.5, True), CategoryColumn("job", 2, ("cook", "smith"), True, coded=False))
-OLD_PREPARATION = Preparation(ONE_HOT, Target("rich", 1, True), True, 3, ("?", "none"))
+TABLE = "age;rich;job;day\n" + "".join(
+    f"{20 + k},5;{'no' if k < 20 else 'yes'};{('cook', 'smith', '?')[k % 3]};2024-0{k % 3 + 1}-11\n" for k in range(40)
+)
+COLUMNS = (
+    FileColumn("age", 0, Form("number", decimal=",", thousands=".")),
+    FileColumn("job", 2, Form("text")),
+    FileColumn("day", 3, Form("date")),
+)
+TARGET = FileColumn("rich", 1, Form("text"))
+MISSING = ("?", "none")
 # What the model of tests/data/format2.polytrain said when it was written.
 DECISIONS = [-1.8551573548909444, 4.075306944020785, 0.8373078643380509]
 TRAINING = {"file": "people.csv", "rows": 20, "cv_error": 0.25, "note": None}
 
 
-def fit(preparation, basis, n_features):
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.uniform(20, 60, 20), *rng.integers(0, 2, (n_features - 1, 20))])
-    estimator = TensorTrainClassifier(basis=basis, rank=2, alpha=1e-3, max_sweeps=1, random_state=0)
-    return TableModel(estimator.fit(X, np.where(X[:, 0] > 40, "yes", "no")), preparation, TRAINING)
-
-
 @pytest.fixture(scope="module")
-def model():
-    return fit(PREPARATION, ["spline", "category", "spline"], 3)
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("people") / "people.csv"
+    path.write_text(TABLE)
+    settings = {"rank": 2, "alpha": 1e-3, "max_sweeps": 1}
+    fitted = fit_table(path, "rich", folds=0, options={"missing": MISSING}, **settings)
+    return TableModel(fitted.estimator, fitted.layout, TRAINING)
 
 
-@pytest.fixture(scope="module")
-def old_model():
-    return fit(OLD_PREPARATION, "power", 5)
-
-
-@pytest.mark.parametrize("name", ["model", "old_model"])
-def test_round_trip(request, name, tmp_path):
-    model = request.getfixturevalue(name)
-    preparation = model.preparation
+def test_round_trip(model, tmp_path):
+    assert model.layout.columns == COLUMNS
+    assert model.layout == Layout(COLUMNS, (TARGET,), True, 4, MISSING)
     model.save(tmp_path / "m")
     again = load_table_model(tmp_path / "m")
-    assert (again.preparation, again.training) == (preparation, TRAINING)
+    assert (again.layout, again.training) == (model.layout, TRAINING)
     assert_same(again.estimator, model.estimator)
-    # Without its table the estimator has the names of the features.
+    # Without its table the estimator has the names of the columns.
     plain = polytrain.load(tmp_path / "m")
-    assert plain.feature_names_in_.tolist() == preparation.feature_names
+    assert plain.feature_names_in_.tolist() == ["age", "job", "day"]
     again.save(tmp_path / "m2")
     assert (tmp_path / "m2").read_bytes() == (tmp_path / "m").read_bytes()
 
 
 def test_a_model_without_table_says_so(model, tmp_path):
     model.estimator.save(tmp_path / "plain")
-    assert load_table_model(tmp_path / "plain").preparation.target is None
+    assert load_table_model(tmp_path / "plain").layout.targets == ()
 
 
 def test_a_model_that_does_not_fit_is_not_written(model, tmp_path):
-    narrow = Preparation(COLUMNS[:1], PREPARATION.target, True, 4, ())
-    with pytest.raises(ModelFileError, match="features of the table are not those of the model"):
+    narrow = Layout(COLUMNS[:1], (TARGET,), True, 4)
+    with pytest.raises(ModelFileError, match="columns of the table are not those of the model"):
         TableModel(model.estimator, narrow, {}).save(tmp_path / "m")
-    number = TensorTrainRegressor(max_sweeps=0).fit(np.eye(3), np.arange(3.0))
-    with pytest.raises(ModelFileError, match="target of the table is not that of the model"):
-        TableModel(number, PREPARATION, {}).save(tmp_path / "m")
+    several = Layout(COLUMNS, (TARGET, FileColumn("more", 4)), True, 5)
+    with pytest.raises(ModelFileError, match="the table has 2 targets, and the model predicts 1"):
+        TableModel(model.estimator, several, {}).save(tmp_path / "m")
     assert not list(tmp_path.iterdir())
 
 
@@ -109,20 +107,14 @@ def set_entry(*path_and_value):
         (set_entry("columns", 0, "position", 1), "a column twice"),
         (set_entry("columns", 0, "name", "job"), "a column twice"),
         (set_entry("columns", 0, "name", None), "is not plausible"),
-        (set_entry("columns", 0, "marked", 2), "is not plausible"),
-        (set_entry("columns", 0, "marked", True), "'age' of numbers is not plausible"),
-        (set_entry("columns", 0, "has_truth", 1), "'age' of numbers is not plausible"),
-        (set_entry("columns", 0, "fill", "1"), "no number for missing values"),
-        (set_entry("columns", 0, "fill", 10**400), "no number for missing values"),
-        (set_entry("columns", 1, "categories", ["cook", "cook"]), "names something twice"),
-        (set_entry("columns", 1, "categories", ["cook", 1]), "list of text"),
-        (set_entry("columns", 1, "coded", False), "features of the table are not those of the model"),
-        (set_entry("columns", 1, "coded", 1), "'job' of categories is not plausible"),
-        (set_entry("columns", 1, "marked", True), "'job' of categories is not plausible"),
+        (set_entry("columns", 0, "form", 1), "form"),
+        (set_entry("columns", 0, "form", {}), "form"),
+        (set_entry("columns", 0, "form", "kind", "colour"), "form|kind"),
         (set_entry("columns", 1, "kind", "x"), "a column should have"),
-        (set_entry("target", {}), "the target should have"),
-        (set_entry("target", "is_text", False), "target of the table is not that of the model"),
-        (set_entry("target", "position", -1), "is not plausible"),
+        (set_entry("targets", {}), "the table has no columns"),
+        (set_entry("targets", [1]), "a column should have"),
+        (set_entry("targets", 0, "position", -1), "is not plausible"),
+        (set_entry("columns", 0, "name", "old"), "columns of the table are not those of the model"),
         (set_entry("missing", "?"), "missing should be a list of text"),
         (set_entry("training", []), "record of the training"),
         (set_entry("training", "rows", [1]), "record of the training"),
@@ -138,45 +130,27 @@ def test_bad_tables_are_refused(model, tmp_path, alter, message):
 @pytest.mark.parametrize(
     ("alter", "message"),
     [
+        (set_entry("columns", 0, "marked", 2), "'age' of numbers is not plausible"),
+        (set_entry("columns", 0, "fill", "1"), "no number for missing values"),
+        (set_entry("columns", 0, "fill", 10**400), "no number for missing values"),
         (set_entry("columns", 0, "fill", None), "'age' of numbers is not plausible"),
         (set_entry("columns", 0, "marked", False), "features of the table are not those of the model"),
         (set_entry("columns", 1, "coded", True), "'job' of categories is not plausible"),
         (set_entry("columns", 1, "categories", ["cook"]), "features of the table are not those of the model"),
+        (set_entry("columns", 1, "categories", ["cook", "cook"]), "names something twice"),
+        (set_entry("columns", 1, "categories", ["smith", "cook"]), "not in order"),
+        (set_entry("columns", 1, "categories", ["cook", 1]), "list of text"),
+        (set_entry("columns", 0, "position", 17), "is not plausible"),
+        (set_entry("columns", 0, {}), "no name"),
+        (set_entry("target", {}), "no name or no position"),
+        (set_entry("more", 1), "the table should have"),
     ],
 )
-def test_bad_one_hot_tables_are_refused(old_model, tmp_path, alter, message):
-    test_bad_tables_are_refused(old_model, tmp_path, alter, message)
-
-
-LIKE_FEATURES = (
-    NumberColumn("age", 0, 40.5, True),
-    NumberColumn("age is missing", 2, 0.0),
-    CategoryColumn("job", 3, ("cook",), coded=False),
-    NumberColumn("job=cook", 4, 0.0),
-)
-
-
-@pytest.mark.parametrize("stored_alike", [False, True])
-def test_columns_named_like_features(tmp_path, capsys, stored_alike):
-    """Names of columns stay, names that are made give way, and files that were written with both alike are read."""
-    model = fit(Preparation(LIKE_FEATURES, Target("rich", 1, True), True, 5, ("?",)), "power", 5)
-    names = ["age", "age is missing (2)", "age is missing", "job=cook (2)", "job=cook"]
-    assert model.preparation.feature_names == names
-    model.save(tmp_path / "m")
-    if stored_alike:
-        alike = [name.removesuffix(" (2)") for name in names]
-        old = change((tmp_path / "m").read_bytes(), lambda _, d: d.update(feature_names=alike, column_names=alike))
-        (tmp_path / "m").write_bytes(old)
-    assert load_table_model(tmp_path / "m").preparation.feature_names == names
-    rows = "".join(
-        f"{20 + k},{'no' if k < 20 else 'yes'},{k % 2},{'cook' if k % 3 else ''},{k % 5}\n" for k in range(40)
-    )
-    (tmp_path / "t.csv").write_text("age,rich,age is missing,job,job=cook\n?,yes,1,cook,1\n" + rows)
-    assert main(["explain", str(tmp_path / "m"), str(tmp_path / "t.csv"), "--terms", "30"]) == 0
-    assert "age is missing (2)" in capsys.readouterr().out
-    assert main(["report", str(tmp_path / "m"), str(tmp_path / "t.csv"), "--out", str(tmp_path / "r.html")]) == 0
-    assert main(["export", str(tmp_path / "m"), "--to", "c", "--out", str(tmp_path / "m.c")]) == 0
-    assert "x[1]  age is missing (2): 1 or 0" in (tmp_path / "m.c").read_text()
+def test_bad_tables_of_older_files_are_refused(tmp_path, alter, message):
+    raw = (DATA / "format3-table.polytrain").read_bytes()
+    (tmp_path / "bad").write_bytes(change(raw, alter))
+    with pytest.raises(ModelFileError, match=message):
+        load_table_model(tmp_path / "bad")
 
 
 def read(model, path, text):
@@ -189,23 +163,45 @@ def read(model, path, text):
 def test_format_2(tmp_path):
     """A file written once must be read for ever."""
     model = load_table_model(DATA / "format2.polytrain")
-    assert model.preparation == OLD_PREPARATION
+    age, job = model.fitted.columns.columns
+    assert age == FilledColumn("age", fill=40.5, marked=True)
+    assert job == OneHotColumn("job", ("cook", "smith"), marked=True)
+    assert model.layout == Layout(
+        (FileColumn("age", 0), FileColumn("job", 2)), (FileColumn("rich", 1),), True, 3, MISSING
+    )
     assert model.training == TRAINING
     rows = np.array([[30.0, 0, 1, 0, 0], [50.0, 0, 0, 1, 0], [40.5, 1, 0, 0, 1]])
-    assert model.estimator.predict(rows).tolist() == ["no", "yes", "yes"]
-    np.testing.assert_allclose(model.estimator.decision_function(rows), DECISIONS, rtol=1e-12)
+    assert model.fitted.predict(rows).tolist() == ["no", "yes", "yes"]
+    np.testing.assert_allclose(model.fitted.decide(rows), DECISIONS, rtol=1e-12)
     np.testing.assert_array_equal(read(model, tmp_path / "a.csv", "job,age\ncook,30\nsmith,50\n?,none\n"), rows)
 
 
 def test_format_3(tmp_path):
     """The same for a file of ``polytrain fit``; the probabilities are those of ``polytrain predict`` at its time."""
     model = load_table_model(DATA / "format3-table.polytrain")
-    names = ["age", "age is missing", "job=clerk", "job=cook", "job=smith", "job is missing"]
-    assert model.preparation.feature_names == names
-    assert model.preparation.is_one_hot
+    names = ("age", "age is missing", "job=clerk", "job=cook", "job=smith", "job is missing")
+    assert model.view.feature_names == names
+    assert model.is_one_hot
     rows = read(model, tmp_path / "a.csv", "job,age\ncook,30\nsmith,50\n?,\nclerk,45\n")
-    found = model.estimator.predict_proba(rows)[:, 1]
     expected = [0.019595348701450025, 0.9779622893742955, 0.49819141245291165, 0.5785747595598567]
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(model.fitted.probabilities(rows)[:, 1], expected, rtol=1e-12)
     model.save(tmp_path / "again")
-    assert load_table_model(tmp_path / "again").preparation == model.preparation
+    again = load_table_model(tmp_path / "again")
+    assert again.layout == model.layout
+    np.testing.assert_array_equal(again.predict(tmp_path / "a.csv"), model.predict(tmp_path / "a.csv"))
+
+
+def test_commands_on_older_files(tmp_path, capsys):
+    """They make several features of a column."""
+    lines = "".join(f"{20 + k},{('cook', 'smith', 'clerk')[k % 3]},{'yes' if k > 20 else 'no'}\n" for k in range(40))
+    (tmp_path / "t.csv").write_text("age,job,rich\n?,cook,no\n" + lines)
+    old, table = str(DATA / "format3-table.polytrain"), str(tmp_path / "t.csv")
+    assert main(["explain", old, table, "--terms", "30"]) == 0
+    assert "age is missing" in capsys.readouterr().out
+    assert main(["report", old, table, "--out", str(tmp_path / "r.html")]) == 0
+    assert main(["export", old, "--to", "c", "--out", str(tmp_path / "m.c")]) == 0
+    source = (tmp_path / "m.c").read_text()
+    assert "x[1]  age is missing: 1 or 0" in source
+    assert "x[0]  age: number; 38.0 if missing" in source
+    assert main(["evaluate", old, table]) == 0
+    assert main(["info", old]) == 0

@@ -7,9 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from polytrain.atomic_file import write_atomically
 from polytrain.cli.common import CommandError, add_command, check_output, say, shows_beside
 from polytrain.cli.table_arguments import add_model, load_model
+from polytrain.columns import FilledColumn, OneHotColumn
 from polytrain.columns.scalars import text_of
 from polytrain.export import to_c, to_onnx
 from polytrain.tables import TableModel
@@ -71,9 +74,21 @@ def _inputs(model: TableModel) -> list[list[str]]:
             numbers = [f"{j}: {text_of(level)}" for j, level in enumerate(category.levels)]
             lines.append([f"{name}: number of a category, -1 for any other, NaN if missing", *numbers])
         else:
-            gone = "; NaN if missing" if model.fitted.maps[k].takes_missing else ""
-            lines.append([f"{name}: number{gone}"])
+            lines.append([f"{name}: {_number(model, k)}"])
     return lines
+
+
+def _number(model: TableModel, feature: int) -> str:
+    """What a feature takes that is no category; those of older files have two more kinds."""
+    columns = model.fitted.columns
+    if columns is not None:
+        k = int(columns.sources[feature])
+        column, first = columns.columns[k], int(np.argmax(columns.sources == k))
+        if isinstance(column, OneHotColumn) or (isinstance(column, FilledColumn) and feature > first):
+            return "1 or 0"
+        if isinstance(column, FilledColumn):
+            return f"number; {column.fill!r} if missing"
+    return "number; NaN if missing" if model.fitted.maps[feature].takes_missing else "number"
 
 
 def _comment(model: TableModel) -> str:

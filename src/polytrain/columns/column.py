@@ -142,6 +142,8 @@ class CategoryColumn(Column):
     """
 
     kind: ClassVar[str] = "category"
+    #: Whether the feature is the number of a level.
+    coded: ClassVar[bool] = True
 
     levels: tuple[Level, ...]
     as_text: bool = False

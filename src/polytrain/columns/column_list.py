@@ -193,7 +193,9 @@ class Columns:
     @property
     def levels(self) -> list[tuple[Level, ...] | None]:
         """Levels of each feature, None for numbers."""
-        per_column = [column.levels if isinstance(column, CategoryColumn) else None for column in self.columns]
+        per_column = [
+            column.levels if isinstance(column, CategoryColumn) and column.coded else None for column in self.columns
+        ]
         return [per_column[k] for k in self.sources]
 
     @property

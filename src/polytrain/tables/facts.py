@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from polytrain.columns import CategoryColumn, DateColumn
+from polytrain.columns import CategoryColumn, DateColumn, FilledColumn, NumberColumn, OneHotColumn
 from polytrain.columns.scalars import text_of
 from polytrain.tables.model import TableModel
 
@@ -44,12 +44,16 @@ def column_facts(model: TableModel) -> list[dict[str, Any]]:
     found = []
     for k, (name, group) in enumerate(zip(model.view.column_names, model.view.groups, strict=True)):
         column = model.view.column(k)
-        kind = "number" if column is None else column.kind
+        is_number = column is None or isinstance(column, NumberColumn)
+        kind = "number" if is_number else "category" if isinstance(column, CategoryColumn) else "date"
         facts: dict[str, Any] = {"name": name, "kind": kind}
         if isinstance(column, CategoryColumn):
             facts["categories"] = [text_of(level) for level in column.levels]
         if isinstance(column, DateColumn):
             facts["parts"] = list(column.parts)
-        facts["has_missing"] = any(model.fitted.maps[feature].has_missing for feature in group)
+        if isinstance(column, FilledColumn):
+            facts["fill"] = column.fill
+        marked = isinstance(column, FilledColumn | OneHotColumn) and column.marked
+        facts["has_missing"] = marked or any(model.fitted.maps[feature].has_missing for feature in group)
         found.append(facts)
     return found

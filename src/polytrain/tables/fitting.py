@@ -17,6 +17,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from polytrain.columns import CellFrame
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.learning.losses import loss_names
+from polytrain.maps import basis_names, map_kind
 from polytrain.tables.errors import Option, TableError
 from polytrain.tables.files import ReadOptions, open_table
 from polytrain.tables.learning import TableOptions, TrainingTable, read_training_table
@@ -141,6 +142,7 @@ def fit_table_model(rows: TrainingTable, settings: FitSettings, say: Callable[[s
     if classify and len(np.unique(y)) < 2:
         raise TableError(f"all rows have the same label {y[0]!s:.60}; bring rows of at least two classes.")
     model, held = _make(rows, settings), None
+    _check_missing(rows, settings.parameters.get("basis", "auto"))
     if settings.holdout:
         inside, outside = _split(y, settings, classify)
         held = X[outside], y[outside]
@@ -193,6 +195,21 @@ def _make(rows: TrainingTable, settings: FitSettings) -> Any:
         return kind(**parameters)
     except TypeError as error:
         raise TableError(f"{error}. Parameters are those of {kind.__name__}.") from None
+
+
+def _check_missing(rows: TrainingTable, basis: str) -> None:
+    """Refuse missing numbers where the functions do not know them."""
+    if basis not in basis_names() or map_kind(basis).takes_missing:
+        return
+    for column in rows.X.columns:
+        if column.kind == "number" and np.isnan(column.numbers()).any():
+            raise TableError(
+                f"column {column.name!r} has missing cells, which ",
+                Option("basis", basis),
+                " cannot take. Use ",
+                Option("basis", "auto"),
+                ", or fill the cells.",
+            )
 
 
 def _split(y: NDArray, settings: FitSettings, classify: bool) -> tuple[NDArray, NDArray]:

@@ -77,7 +77,7 @@ class Layout:
         named = hasattr(estimator, "feature_names_in_")
         names = [str(name) for name in (estimator.feature_names_in_ if named else position_names(count))]
         # In a frame, a question mark may be a category like others.
-        levels = {text_of(level) for column in _columns(estimator) for level in getattr(column, "levels", ())}
+        levels = {text_of(level).strip() for column in _columns(estimator) for level in getattr(column, "levels", ())}
         missing = tuple(text for text in DEFAULT_MISSING if text not in levels)
         return cls(tuple(FileColumn(name, k) for k, name in enumerate(names)), (), named, count, missing)
 

@@ -404,7 +404,7 @@ def _left_out(
         if count > max_categories and not as_category:
             return (f"{start}{count} different texts, {example}, are more than {max_categories} categories", *keep)
         return None
-    if column.form is not None and column.form.kind == "number" and _is_running(column.name, cells.values):
+    if column.form is not None and column.form.is_plain and _is_running(column.name, cells.values):
         return (f"{start}a different whole number in every row, which looks like an identifier", *keep)
     return None
 

@@ -96,9 +96,11 @@ def _deviance(answers: Answers) -> float | None:
         return float(metrics.mean_pinball_loss(answers.y, answers.predicted, alpha=level))
     function = {"poisson": metrics.mean_poisson_deviance, "gamma": metrics.mean_gamma_deviance}.get(name)
     try:
-        return float((function or metrics.mean_squared_error)(answers.y, answers.predicted))
+        with np.errstate(over="ignore"):
+            found = float((function or metrics.mean_squared_error)(answers.y, answers.predicted))
     except ValueError:  # a count below 0, or an amount of 0
         return None
+    return found if np.isfinite(found) else None
 
 
 def _r2(answers: Answers) -> float | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.columns import CellFrame
+from polytrain.columns import CellFrame, OneHotColumn
 from polytrain.estimators.saving import load_with_table, save
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, ModelFileError
@@ -77,6 +77,12 @@ class TableModel:
         return self.fitted.classes is not None
 
     @property
+    def is_one_hot(self) -> bool:
+        """Whether some column has one feature per category, as in models of older files."""
+        columns = self.fitted.columns
+        return columns is not None and any(isinstance(column, OneHotColumn) for column in columns.columns)
+
+    @property
     def fitted(self) -> FittedModel:
         """The model behind the estimator, which takes features."""
         return self.estimator.model_
@@ -84,7 +90,9 @@ class TableModel:
     @cached_property
     def view(self) -> ModelView:
         """The model as explanations see it: names and levels of the columns; its rows are features."""
-        return read_model(self.estimator).on_features()
+        # Columns of arrays have no names but those of their positions.
+        names = [column.name for column in self.layout.columns] if self.fitted.columns is None else None
+        return read_model(self.estimator, names).on_features()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file that holds both estimator and layout."""

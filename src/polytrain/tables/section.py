@@ -9,7 +9,9 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from polytrain.columns import CategoryColumn, Column, Columns, NumberColumn
+import numpy as np
+
+from polytrain.columns import CategoryColumn, Column, Columns, FilledColumn, NumberColumn, OneHotColumn
 from polytrain.columns.scalars import sort_levels
 from polytrain.tables.files import Form
 from polytrain.tables.layout import FileColumn, Layout
@@ -120,9 +122,13 @@ def _read_older(content: dict[str, Any], estimator: Any) -> dict[str, Any]:
     if not isinstance(columns, list) or not columns:
         raise ValueError("the table has no columns.")
     learned = Columns(tuple(_older_column(entry) for entry in columns))
-    if list(estimator.model_.feature_names or ()) != [column.name for column in learned.columns]:
+    # Names that are alike were once stored as they are.
+    made = tuple(name for column in learned.columns for name in column.feature_names)
+    if tuple(estimator.model_.feature_names or ()) not in (learned.feature_names, made):
         raise ValueError("the features of the table are not those of the model.")
     estimator.model_ = replace(estimator.model_, columns=learned, feature_names=learned.feature_names)
+    estimator.n_features_in_ = learned.n_columns
+    estimator.feature_names_in_ = np.array([column.name for column in learned.columns], dtype=object)
     goals = [] if target is None else [target]
     for entry in (*columns, *goals):
         if not isinstance(entry, dict) or not {"name", "position"} <= entry.keys():
@@ -132,17 +138,21 @@ def _read_older(content: dict[str, Any], estimator: Any) -> dict[str, Any]:
 
 
 def _older_column(entry: Any) -> Column:
-    """What a column is that was one feature; the first files had several features per column."""
+    """What a column is: a number or the number of a category, or in the first files several features."""
     if not isinstance(entry, dict) or not isinstance(name := entry.get("name"), str):
         raise ValueError("a column of the table has no name.")
-    if "fill" in entry and entry["fill"] is None:
-        return NumberColumn(name)
-    if entry.get("coded") is True:
-        categories = _texts("categories", entry.get("categories"))
-        if not categories or sort_levels(set(categories)) != categories:
-            raise ValueError(f"the categories of the column {name!r:.60} are not in order.")
-        return CategoryColumn(name, categories)
-    raise ValueError(
-        f"it is of an early polytrain, which made several features of the column {name!r:.60}. Use it from Python, "
-        "with polytrain.load, or fit a model anew."
-    )
+    common = ("name", "position", "marked")
+    if "fill" in entry:
+        _, _, marked, fill, truth = _take(entry, "a column", (*common, "fill"), ("has_truth",))
+        if marked not in (0, 1) or (fill is None and marked) or not (truth is None or type(truth) is bool):
+            raise ValueError(f"the column {name!r:.60} of numbers is not plausible.")
+        if fill is None:
+            return NumberColumn(name)
+        return FilledColumn.from_json({"kind": FilledColumn.kind, "name": name, "fill": fill, "marked": bool(marked)})
+    _, _, marked, categories, coded = _take(entry, "a column", (*common, "categories"), ("coded",))
+    if marked not in (0, 1) or not (coded is None or type(coded) is bool) or (coded and marked):
+        raise ValueError(f"the column {name!r:.60} of categories is not plausible.")
+    levels = _texts("categories", categories)
+    if not levels or sort_levels(set(levels)) != levels:
+        raise ValueError(f"the categories of the column {name!r:.60} are not in order.")
+    return CategoryColumn(name, levels) if coded else OneHotColumn(name, levels, marked=bool(marked))

@@ -8,8 +8,19 @@ import numpy as np
 import pytest
 
 from polytrain import TensorTrainRegressor
-from polytrain.tables import CategoryColumn, NumberColumn, Preparation, TableModel
-from polytrain.tables.explaining import RowSample, column_importances, strongest_terms, table_effects
+from polytrain.columns import CategoryColumn, Columns, FilledColumn, NumberColumn, OneHotColumn
+from polytrain.explain.effects import view_effects
+from polytrain.explain.sensitivity import view_indices
+from polytrain.explain.strongest import strongest_terms
+from polytrain.explain.view import read_model
+
+
+def view_of(estimator, *columns):
+    """A view of columns of which the estimator, fitted on their features, knows nothing."""
+    known = copy(estimator)
+    known.model_ = replace(estimator.model_, columns=Columns(columns), feature_names=None)
+    known.n_features_in_ = len(columns)
+    return read_model(known).on_features()
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +30,7 @@ def data():
     X = np.column_stack([size, *(job == k for k in range(3))]).astype(float)
     y = 2 * size + size**2 * (job == 1) + 0.5 * (job == 2)
     estimator = TensorTrainRegressor(basis="power", degree=[2, 1, 1, 1], rank=3, alpha=1e-5, random_state=0).fit(X, y)
-    columns = (NumberColumn("size", 0, 0.0, False), CategoryColumn("job", 1, ("a", "b", "c"), False, coded=False))
-    return TableModel(estimator, Preparation(columns, None, True, 2, ()), {}), X
+    return view_of(estimator, NumberColumn("size"), OneHotColumn("job", ("a", "b", "c"))), X
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +43,7 @@ def coded():
     job[rng.random(400) < 0.1] = np.nan
     X = np.column_stack([size, job])
     estimator = TensorTrainRegressor(basis=["spline", "category"], bandwidth=1.0, rank=3, alpha=1e-5, random_state=0)
-    columns = (NumberColumn("size", 0), CategoryColumn("job", 1, ("a", "b", "c")))
-    return TableModel(estimator.fit(X, y), Preparation(columns, None, True, 2, ()), {}), X
+    return view_of(estimator.fit(X, y), NumberColumn("size"), CategoryColumn("job", ("a", "b", "c"))), X
 
 
 def all_effects(model, X):
@@ -56,7 +65,7 @@ def all_effects(model, X):
             functions.append(f / np.sqrt((weights * f * f).sum()))
         columns.append((weights, np.array(functions)))
     grid = np.array([[size, *job] for size in sizes for job in jobs])
-    result = model.estimator.predict(grid).reshape(len(sizes), len(jobs))
+    result = model.model.predict(grid).reshape(len(sizes), len(jobs))
     for axis, (weights, functions) in enumerate(columns):
         result = np.moveaxis(np.tensordot(functions * weights, result, axes=(1, axis)), 0, axis)
     return result
@@ -80,35 +89,31 @@ def test_strongest_terms_equal_projections(data):
     assert not any(name.count("job") > 1 for name in found.names)
 
 
-def test_column_importances(data):
+def test_indices_of_one_hot_features(data):
     model, X = data
-    found = column_importances(model, X)
-    assert sum(share for _, share in found.columns) == pytest.approx(1)
-    shares = [share for _, share in found.columns]
-    assert shares == sorted(shares, reverse=True)
+    found = view_indices(model, X)
     effects = all_effects(model, X) ** 2
     effects[0, 0] = 0
-    ((one, two, share),) = found.pairs
-    assert {one, two} == {"size", "job"}
-    assert share == pytest.approx(effects[1:, 1:].sum() / effects.sum(), rel=1e-6)
-    size, job = effects[1:].sum(), effects[:, 1:].sum()
-    assert dict(found.columns) == pytest.approx({"size": size / (size + job), "job": job / (size + job)}, rel=1e-6)
-    assert found.higher == pytest.approx(0, abs=1e-9)
+    assert found.feature_names == ("size", "job")
+    whole = effects.sum()
+    assert found.second[0, 0, 1] == pytest.approx(effects[1:, 1:].sum() / whole, rel=1e-6)
+    np.testing.assert_allclose(found.total[0], [effects[1:].sum() / whole, effects[:, 1:].sum() / whole], rtol=1e-6)
+    assert found.higher[0] == pytest.approx(0, abs=1e-9)
 
 
 def test_effects_of_one_hot_features(data):
     """One bar per job, and rows that exist."""
     model, X = data
-    found = table_effects(model, X)
+    found = view_effects(model, X)
     job = found["job"]
     assert job.kind == "category"
     assert job.grid.tolist() == ["a", "b", "c"]
     assert job.counts.tolist() == X[:, 1:].sum(axis=0).tolist()
-    means = [model.estimator.predict(np.column_stack([X[:, 0], np.tile(row, (300, 1))])).mean() for row in np.eye(3)]
+    means = [model.model.predict(np.column_stack([X[:, 0], np.tile(row, (300, 1))])).mean() for row in np.eye(3)]
     np.testing.assert_allclose(job.values, means - job.parts @ means, atol=1e-9)
     terms = found.of_rows(X)
     total = terms.mean + terms.main.sum(axis=1) + terms.pairs.sum(axis=1)
-    np.testing.assert_allclose(total, model.estimator.predict(X), rtol=1e-9)
+    np.testing.assert_allclose(total, model.model.predict(X), rtol=1e-9)
 
 
 def test_effects_of_replaced_numbers():
@@ -118,9 +123,8 @@ def test_effects_of_replaced_numbers():
     X = np.column_stack([np.where(gone, 0.0, size), gone, rng.normal(size=200)])
     estimator = TensorTrainRegressor(basis="power", degree=[2, 1, 1], rank=3, alpha=1e-6, random_state=0)
     estimator.fit(X, X[:, 0] + 5 * gone + X[:, 2] * gone)
-    columns = (NumberColumn("size", 0, 0.0, True), NumberColumn("age", 1, 0.0))
-    model = TableModel(estimator, Preparation(columns, None, True, 2, ()), {})
-    found = table_effects(model, X, grid_size=7)["size"]
+    model = view_of(estimator, FilledColumn("size", fill=0.0, marked=True), NumberColumn("age"))
+    found = view_effects(model, X, grid_size=7)["size"]
     assert found.kind == "number"
     assert found.missing_count == gone.sum()
     assert found.missing == pytest.approx(_mean_effect(model, X, [0.0, 1.0]))
@@ -130,19 +134,17 @@ def test_effects_of_replaced_numbers():
 
 def _mean_effect(model, X, value):
     """Mean with the first column at a value, minus the mean over all its values in the rows."""
-    of_value = [model.estimator.predict(np.column_stack([np.tile(v, (len(X), 1)), X[:, 2]])).mean() for v in X[:, :2]]
-    return model.estimator.predict(np.column_stack([np.tile(value, (len(X), 1)), X[:, 2]])).mean() - np.mean(of_value)
+    of_value = [model.model.predict(np.column_stack([np.tile(v, (len(X), 1)), X[:, 2]])).mean() for v in X[:, :2]]
+    return model.model.predict(np.column_stack([np.tile(value, (len(X), 1)), X[:, 2]])).mean() - np.mean(of_value)
 
 
 @pytest.mark.parametrize("with_rows", [True, False])
 def test_effects_of_coded_categories(coded, with_rows):
     model, X = coded
-    job = table_effects(model, X if with_rows else None)["job"]
+    job = view_effects(model, X if with_rows else None)["job"]
     assert job.grid.tolist() == ["a", "b", "c"]
     assert job.missing_part == pytest.approx(np.isnan(X[:, 1]).mean())
-    means = [
-        model.estimator.predict(np.column_stack([X[:, 0], np.full(400, code)])).mean() for code in (0, 1, 2, np.nan)
-    ]
+    means = [model.model.predict(np.column_stack([X[:, 0], np.full(400, code)])).mean() for code in (0, 1, 2, np.nan)]
     mean = np.append(job.parts, job.missing_part) @ means
     np.testing.assert_allclose(np.append(job.values, job.missing), means - mean, atol=1e-9)
 
@@ -152,7 +154,7 @@ def effects_on_grid(model, X):
     values, weights = zip(*(np.unique(column, return_counts=True) for column in X.T), strict=True)
     size, job = (w / w.sum() for w in weights)
     grid = np.array(list(itertools.product(*values)))
-    table = model.estimator.predict(grid).reshape(len(size), len(job))
+    table = model.model.predict(grid).reshape(len(size), len(job))
     table -= size @ table @ job
     first, second = table @ job, size @ table
     return size @ first**2, job @ second**2, size @ np.square(table - first[:, None] - second) @ job
@@ -163,12 +165,10 @@ def test_categories_and_missing_cells(coded, with_rows):
     """Without rows, columns are distributed as in training: the maps know how."""
     model, X = coded
     size, job, both = effects_on_grid(model, X)
-    found = column_importances(model, X if with_rows else None)
-    total = size + job + 2 * both
-    assert dict(found.columns) == pytest.approx({"size": (size + both) / total, "job": (job + both) / total}, rel=1e-6)
-    ((one, two, share),) = found.pairs
-    assert {one, two} == {"size", "job"}
-    assert share == pytest.approx(both / (size + job + both), rel=1e-6)
+    found = view_indices(model, X if with_rows else None)
+    whole = size + job + both
+    np.testing.assert_allclose(found.total[0], [(size + both) / whole, (job + both) / whole], rtol=1e-6)
+    assert found.second[0, 0, 1] == pytest.approx(both / whole, rel=1e-6)
     terms = strongest_terms(model, X if with_rows else None, 40)
     assert terms.shares.sum() == pytest.approx(1, rel=1e-6)
     assert terms.names[0] == "f1(size)"
@@ -185,7 +185,7 @@ def test_terms_of_missing_numbers(coded):
     model, X = coded
     terms = strongest_terms(model, X, 40)
     effect = terms.effects[terms.names.index("size is missing")]
-    means = [model.estimator.predict(np.column_stack([np.full(len(X), x), X[:, 1]])).mean() for x in X[:, 0]]
+    means = [model.model.predict(np.column_stack([np.full(len(X), x), X[:, 1]])).mean() for x in X[:, 0]]
     gone = np.isnan(X[:, 0])
     part = gone.mean()
     gap = np.array(means)[gone][0] - np.mean(means)
@@ -197,31 +197,16 @@ def test_a_column_named_like_a_term(coded):
     _, X = coded
     estimator = TensorTrainRegressor(basis=["spline", "power"], bandwidth=1.0, rank=2, alpha=1e-5, random_state=0)
     rows = np.column_stack([X[:, 0], np.arange(400) % 7])
-    columns = (NumberColumn("size", 0), NumberColumn("size is missing", 1))
     estimator.fit(rows, np.isnan(rows[:, 0]) + rows[:, 1])
-    names = strongest_terms(TableModel(estimator, Preparation(columns, None, True, 2, ()), {}), rows, 5).names
+    names = strongest_terms(view_of(estimator, NumberColumn("size"), NumberColumn("size is missing")), rows, 5).names
     assert set(names[:2]) == {"size is missing", "size is missing (2)"}
     assert len(set(names)) == len(names)
-
-
-@pytest.mark.parametrize("block", [1, 7, 100, 1000])
-@pytest.mark.parametrize("n", [5, 50, 51, 1000, 1003])
-def test_row_sample_is_even(block, n):
-    sample = RowSample(50)
-    rows = np.arange(n)[:, None]
-    for start in range(0, n, block):
-        sample(rows[start : start + block])
-    found = sample.rows[:, 0]
-    assert len(found) <= 50
-    assert found[0] == 0
-    assert len(set(np.diff(found))) <= 1
-    assert n - found[-1] <= max(1, np.diff(found).max(initial=1))
 
 
 def test_terms_of_huge_scores(data):
     """Their variance exceeds the largest float; shares of it do not."""
     model, X = data
-    huge, fitted = copy(model.estimator), model.estimator.model_
+    huge, fitted = copy(model.model), model.model.model_
     huge.model_ = replace(fitted, size=1e200 * fitted.size, shift=1e200 * fitted.shift)
-    terms = strongest_terms(TableModel(huge, model.preparation, {}), X, 3)
+    terms = strongest_terms(view_of(huge, *model.columns.columns), X, 3)
     assert terms.shares == pytest.approx(strongest_terms(model, X, 3).shares, rel=1e-3)
