@@ -138,9 +138,12 @@ def _column_names(arrays: dict[str, NDArray]) -> list[str]:
 
 def _cells(part: NDArray) -> CellColumn:
     if part.dtype.kind in "US":
-        texts: Any = part.astype(str).tolist()
-        "".join(texts).encode()  # half a surrogate pair is no text, and could not be written again
-        return TextColumn([cell.strip() for cell in texts])
+        if part.dtype.kind == "U":
+            codes = np.array(part, dtype=part.dtype.newbyteorder("=")).view(np.uint32)
+            # Half a surrogate pair is no text, either, and could not be written again.
+            if codes.max(initial=0) > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
+                raise ValueError("some text has characters that there are not")
+        return TextColumn([cell.strip() for cell in part.astype(str).tolist()])
     if part.dtype.kind in "iu":
         return NumberColumn(np.array(part, dtype=part.dtype.newbyteorder("=")))
     with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float64 is infinite, and refused as such

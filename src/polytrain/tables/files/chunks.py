@@ -35,7 +35,7 @@ class Chunks:
         parts = [self._rest]
         size = len(self._rest)
         self._rest = b""
-        while fresh := self._stream.read(max(n_bytes - size, 1 << 16)):
+        while fresh := self._stream.read(n_bytes - size if size < n_bytes else n_bytes):
             parts.append(fresh)
             size += len(fresh)
             if size < n_bytes:

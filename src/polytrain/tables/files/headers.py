@@ -61,7 +61,7 @@ def clean_names(cells: Sequence[str], keep_index: bool = False) -> Header:
     if index and len(index) < len(cells):
         if keep_index:
             for k in index:
-                names[k] = "index"
+                names[k] = _free("index", set(names))
         else:
             kept = [k for k in kept if k not in index]
             what = "has no name" if not cells[index[0]] else f"is named {cells[index[0]]!r}"

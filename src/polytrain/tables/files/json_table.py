@@ -134,8 +134,9 @@ def _load(content: str, where: str, is_first: bool) -> dict[str, Any]:
         item = json.loads(content)
         _check_text(item)
     except (ValueError, RecursionError) as error:
-        what = "a single JSON value over several lines" if is_first else f"no JSON object: {error}"
-        raise TableError(f"{where}: here is {what:.200}. {_REMEDY}.") from None
+        is_cut = is_first and isinstance(error, json.JSONDecodeError) and error.pos >= len(content.rstrip())
+        what = "a single JSON value over several lines" if is_cut else f"no JSON object: {_reason(error)}"
+        raise TableError(f"{where}: here is {what}. {_REMEDY}.") from None
     if not isinstance(item, dict):
         raise TableError(f"{where}: here is {content.strip()!r:.60}, which is no JSON object. {_REMEDY}.")
     return item
@@ -157,7 +158,7 @@ def _array_items(chunks: Chunks, chunk: bytes, label: str) -> Iterator[Item]:
             # What is cut off at the end of the chunk may go on in the next, which is as long as all that is there.
             more = b"" if len(text) - position > _MEMORY_BYTES else chunks.next(max(_CHUNK_BYTES, len(text) - position))
             if not more:
-                raise TableError(f"{label}, row {number}: here is no JSON object: {error!s:.100}. {_REMEDY}.") from None
+                raise TableError(f"{label}, row {number}: here is no JSON object: {_reason(error)}. {_REMEDY}.") from None
             text, position = text[position:] + decode(more, label, line), 0
             line += count_lines(more)
             continue
@@ -165,6 +166,11 @@ def _array_items(chunks: Chunks, chunk: bytes, label: str) -> Iterator[Item]:
             raise TableError(f"{label}, row {number}: {item!r:.60} is no JSON object. {_REMEDY}.")
         yield ("row", number), item
         number, position = number + 1, end
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong, without the place within the text, which is not that in the file."""
+    return f"{error.msg if isinstance(error, json.JSONDecodeError) else error!s:.100}"
 
 
 def _check_text(item: Any) -> None:

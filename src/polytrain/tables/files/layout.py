@@ -103,7 +103,7 @@ def _find_delimiter(lines: list[str]) -> str:
         below = rows[1:] or rows
         widths = {len(row) for row in below}
         # The first row may lack a name for row names, or have one delimiter more at its end.
-        if len(widths) != 1 or max(widths) < 2 or not rows or abs(len(rows[0]) - max(widths)) > 1:
+        if len(widths) != 1 or min(len(rows[0]), *widths) < 2 or abs(len(rows[0]) - max(widths)) > 1:
             continue
         cells = [cell for row in below for cell in row]
         whole = sum(not _has_other(cell, delimiter) for cell in cells) / len(cells)

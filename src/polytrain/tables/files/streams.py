@@ -218,8 +218,8 @@ class TextStream:
         start = stream.look()
         encoding = self._find(start) if encoding is None else _known(encoding)
         mark = next((mark for mark, kind in _BOMS.items() if start.startswith(mark) and _same(kind, encoding)), b"")
-        if mark and _same(encoding, "utf-16"):
-            encoding = _BOMS[mark]
+        if codecs.lookup(encoding).name in ("utf-16", "utf-32"):  # Python would insist on a mark
+            encoding = _BOMS.get(mark) or _find_wide(start) or f"{encoding}-le"
         stream.read(len(mark))
         self.encoding = encoding
         self.is_utf8 = _same(encoding, "utf-8")
@@ -263,7 +263,7 @@ class TextStream:
                 return encoded
 
     def _error(self, error: UnicodeError) -> TableError:
-        line, what = self._n_lines + 1, "a surrogate"
+        line, what = self._n_lines + 1, "the text"
         if isinstance(error, UnicodeDecodeError):
             before = error.object[: error.start].decode(self.encoding, errors="ignore")
             line += count_lines(before.encode())

@@ -187,7 +187,7 @@ def _begins_with_names(cells: list[list[str]]) -> bool:
         below = [row for row in below if len(row) == len(first)]
         return looks_like_header([first, *below])
     extra = len(first) - widths.pop()
-    if extra == -1:
+    if extra == -1 and len(first) > 1:  # a single name more likely means that cells are separated by something else
         if not any(row[-1] for row in below):
             return looks_like_header([first, *(row[:-1] for row in below)])
         return looks_like_header([["", *first], *below])

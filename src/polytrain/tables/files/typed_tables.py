@@ -155,10 +155,8 @@ def typed_column(column: Any) -> CellColumn:
     if types.is_null(kind):
         return NumberColumn(np.full(len(column), np.nan))
     gone = np.asarray(column.is_null())
-    if is_category or types.is_string(kind) or types.is_large_string(kind) or not types.is_primitive(kind):
-        if types.is_decimal(kind):
-            return NumberColumn(np.asarray(column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)), gone)
-        return _text_column(column, Form("text") if is_category else None)
+    if is_category:
+        return _text_column(column, Form("text"))
     if types.is_boolean(kind):
         return TruthColumn(np.asarray(column.fill_null(False)), gone)
     if types.is_integer(kind):
@@ -173,9 +171,20 @@ def typed_column(column: Any) -> CellColumn:
     if types.is_time(kind):  # hours, likewise
         micros = column.cast(pyarrow.time64("us"), safe=False).cast(pyarrow.int64())
         return NumberColumn(np.asarray(micros.fill_null(0)) / 3600e6, gone)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return NumberColumn(np.asarray(column.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)), gone)
+    if types.is_floating(kind) or types.is_decimal(kind):
+        values = column.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
+        return NumberColumn(np.asarray(values, dtype=np.float64), gone)
+    return _text_column(column, None)
 
 
 def _text_column(column: Any, form: Form | None) -> CellColumn:
+    import pyarrow
+
+    from polytrain.tables.files.arrow_cells import ArrowTextColumn, trim
+
+    types = pyarrow.types
+    if types.is_string(column.type) or types.is_large_string(column.type):
+        cells = column.cast(pyarrow.string()).fill_null("")
+        cells.validate(full=True)  # damaged text would be found out too late
+        return ArrowTextColumn(trim(cells), form)
     return TextColumn(["" if value is None else str(value).strip() for value in column.to_pylist()], form)

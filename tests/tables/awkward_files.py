@@ -1,0 +1,510 @@
+"""Files as people have them: what must be understood of each, or how it is refused and which remedy then works.
+
+Most of them hold the same table of 80 rows: "size" and "amount" are numbers, "colour" is text, and "target" follows from
+them. ``kinds`` and ``first`` say what must come of the columns, ``notes`` which words the notes must hold.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from polytrain.tables.files import ReadOptions
+
+__all__ = ["AWKWARD_FILES", "NAMES", "AwkwardFile", "Remedy"]
+
+NAMES = ("size", "amount", "colour", "target")
+N_ROWS = 80
+COLOURS = ("red", "green", "blue")
+
+
+def row(k: int) -> tuple[float, float, str, str]:
+    """One row of the table that most files hold."""
+    size, amount, colour = (37 * k % 40) / 4 + 0.25, 1000 + (7919 * k % 37) * 211.5, COLOURS[k % 3]
+    return size, amount, colour, "yes" if size > 6 or (colour == "red" and amount > 5000) else "no"
+
+
+ROWS = [row(k) for k in range(N_ROWS)]
+
+
+def number(value: float, decimal: str = ".", thousands: str = "") -> str:
+    return f"{value:,.2f}".replace(",", "T").replace(".", decimal).replace("T", thousands)
+
+
+def table(
+    delimiter: str = ",",
+    *,
+    names: tuple[str, ...] | None = NAMES,
+    size: Callable[[float], str] = number,
+    amount: Callable[[float], str] = number,
+    colour: Callable[[str], str] = str,
+    extra: Callable[[int], str] | None = None,
+    end: str = "\n",
+    tail: str = "",
+) -> str:
+    """The table as text; ``extra`` is a first column, ``tail`` stands at the end of each line."""
+    lines = [] if names is None else [delimiter.join(names)]
+    for k, (one, two, three, four) in enumerate(ROWS):
+        cells = [size(one), amount(two), colour(three), four]
+        lines.append(delimiter.join(cells if extra is None else [extra(k), *cells]))
+    return "".join(line + tail + end for line in lines)
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What the message says to do: other options, or another file.
+
+    Attributes
+    ----------
+    options : ReadOptions
+    name : str or None
+        Name of another file; None reads the same again.
+    content : bytes or None
+        What that file holds; None if it is there already.
+    """
+
+    options: ReadOptions = ReadOptions()
+    name: str | None = None
+    content: bytes | None = None
+
+
+AS_CSV = Remedy(name="saved.csv", content=table().encode())
+
+
+@dataclass(frozen=True)
+class AwkwardFile:
+    """A file, and what is to come of it.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    content : bytes, str, or function of the path
+        What it holds, text as UTF-8; or what writes it.
+    names : tuple of str or None
+        The columns' names.
+    n_rows : int
+        Number of rows.
+    notes : tuple of str
+        Words that the notes must hold.
+    kinds : dict
+        Column -> how its form is described, or the beginning of that.
+    first : dict
+        Column -> value of its first cell: a number, an ISO date, or text.
+    options : ReadOptions
+        What is said about it.
+    refusal : str or None
+        What the message holds if it is refused.
+    remedy : Remedy or None
+        What to do then.
+    needs : str or None
+        Library without which it is not read.
+    """
+
+    name: str
+    content: bytes | str | Callable[[Path], object]
+    names: tuple[str, ...] | None = NAMES
+    n_rows: int = N_ROWS
+    notes: tuple[str, ...] = ()
+    kinds: dict[str, str] = field(default_factory=dict)
+    first: dict[str, float | str] = field(default_factory=dict)
+    options: ReadOptions = ReadOptions()
+    refusal: str | None = None
+    remedy: Remedy | None = None
+    needs: str | None = None
+
+    def write(self, folder: Path) -> Path:
+        """Write the file into a folder."""
+        path = folder / self.name
+        if callable(self.content):
+            self.content(path)
+        else:
+            path.write_bytes(self.content.encode() if isinstance(self.content, str) else self.content)
+        return path
+
+    def write_remedy(self, folder: Path) -> Path:
+        """Do what the message says, and return the file to be read instead."""
+        assert self.remedy is not None
+        path = folder / (self.remedy.name or self.name)
+        if self.remedy.content is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self.remedy.content)
+        return path
+
+
+# --- files that pyarrow or zipfile write ------------------------------------------------------------------------------
+
+
+def columns() -> dict[str, list]:
+    return {name: [cells[k] for cells in ROWS] for k, name in enumerate(NAMES)}
+
+
+def zstandard(path: Path) -> None:
+    import pyarrow
+
+    with pyarrow.CompressedOutputStream(str(path), "zstd") as stream:
+        stream.write(table().encode())
+
+
+def parquet(path: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet as files
+
+    index = {"__index_level_0__": list(range(N_ROWS))}
+    files.write_table(pyarrow.table({**columns(), **index}), path)
+
+
+def feather(path: Path) -> None:
+    import pyarrow
+    from pyarrow import feather as files
+
+    files.write_feather(pyarrow.table(columns()), str(path))
+
+
+def arrow_stream(path: Path) -> None:
+    import pyarrow
+
+    rows = pyarrow.table(columns())
+    with pyarrow.OSFile(str(path), "wb") as sink, pyarrow.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+
+
+def archive(**members: str) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, text in members.items():
+            packed.writestr(name.replace("__", "/").replace("_dot_", "."), text)
+    return stream.getvalue()
+
+
+def workbook() -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as packed:
+        for name in ("[Content_Types].xml", "xl/workbook.xml", "xl/worksheets/sheet1.xml"):
+            packed.writestr(name, "<x/>")
+    return stream.getvalue()
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+    (path / "part.csv").write_text(table())
+
+
+# --- other texts ------------------------------------------------------------------------------------------------------
+
+
+def records(gaps: bool = False) -> list[dict]:
+    found = [dict(zip(NAMES, cells, strict=True)) for cells in ROWS]
+    if gaps:
+        for k, record in enumerate(found):
+            record["sold"] = k % 2 == 0
+            if k % 5 == 1:
+                del record["amount"]
+            if k % 7 == 2:
+                record["colour"] = None
+    return found
+
+
+def lines(found: list[dict]) -> str:
+    return "".join(json.dumps(record) + "\n" for record in found)
+
+
+def with_dates(write: Callable[[int], str]) -> str:
+    """The table with a column "day" before the others; the day is 1 + k % 28 of March 2024."""
+    return table(names=("day", *NAMES), extra=lambda k: write(1 + k % 28))
+
+
+def years() -> str:
+    wide = [f"{cells[2]},{cells[0]},{cells[1]},{cells[3]}" for cells in ROWS]
+    return "\n".join(["colour,2019,2020,target", *wide]) + "\n"
+
+
+def quoted_lines() -> str:
+    def quote(colour: str) -> str:
+        return f'"{colour} ""paint""\nof one coat, dry"'
+
+    return table(colour=quote)
+
+
+def many_rows(last: bytes) -> bytes:
+    """More than is looked at when the file is opened, then one line."""
+    body = table().encode()
+    return body + body.split(b"\n", 1)[1] * 60 + last
+
+
+LATE = N_ROWS * 61
+DATES = ("day", *NAMES)
+
+AWKWARD_FILES = [
+    AwkwardFile("plain.csv", table(), first={"size": 0.25, "colour": "red"}),
+    # An index, names that are missing, double, or too few.
+    AwkwardFile("pandas.csv", table(names=("", *NAMES), extra=str), notes=("left out as an index",)),
+    AwkwardFile("unnamed.csv", table(names=("Unnamed: 0", *NAMES), extra=str), notes=("Unnamed: 0", "index")),
+    AwkwardFile(
+        "kept_index.csv",
+        table(names=("", *NAMES), extra=str),
+        names=("index", *NAMES),
+        options=ReadOptions(keep_index=True),
+        first={"index": 0.0},
+    ),
+    AwkwardFile(
+        "write_table.txt",
+        table(" ", names=tuple(f'"{name}"' for name in NAMES), extra=lambda k: f'"{k + 1}"', colour='"{}"'.format),
+        notes=("separated by spaces", "index"),
+    ),
+    AwkwardFile(
+        "write_csv.csv",
+        table(names=('""', *(f'"{name}"' for name in NAMES)), extra=lambda k: f'"{k + 1}"'),
+        notes=("index",),
+    ),
+    AwkwardFile(
+        "doubles.csv",
+        table(names=("size", "size", "colour", "target")),
+        names=("size", "size_2", "colour", "target"),
+        notes=("numbered: 'size_2'",),
+    ),
+    AwkwardFile(
+        "nameless.csv",
+        table(names=("size", "", "colour", "target")),
+        names=("size", "column 1", "colour", "target"),
+        notes=("named by position: 'column 1'",),
+    ),
+    AwkwardFile("years.csv", years(), names=("colour", "2019", "2020", "target"), first={"2019": 0.25}),
+    AwkwardFile("no_header.csv", table(names=None), names=None, first={"column 0": 0.25}),
+    # Compression.
+    AwkwardFile("packed.csv.gz", gzip.compress(table().encode()), notes=("gzip",)),
+    AwkwardFile("packed.csv.bz2", bz2.compress(table().encode()), notes=("bzip2",)),
+    AwkwardFile("packed.csv.xz", lzma.compress(table().encode()), notes=("xz",)),
+    AwkwardFile("packed.csv.zst", zstandard, notes=("zstd",), needs="pyarrow"),
+    AwkwardFile("packed.zip", archive(table_dot_csv=table()), notes=("zip",)),
+    AwkwardFile("really_gzip.csv", gzip.compress(table().encode()), notes=("gzip",)),
+    # Encodings.
+    AwkwardFile("mark.csv", b"\xef\xbb\xbf" + table().encode()),
+    AwkwardFile("unicode_text.txt", table("\t").encode("utf-16"), notes=("UTF-16", "tabs")),
+    AwkwardFile("utf16_be.csv", b"\xfe\xff" + table().encode("utf-16-be"), notes=("UTF-16",)),
+    AwkwardFile("utf16_unmarked.csv", table().encode("utf-16-le"), notes=("UTF-16",)),
+    AwkwardFile(
+        "windows.csv",
+        table(colour=lambda colour: colour.replace("red", "ros\u00e9")).encode("cp1252"),
+        notes=("Windows-1252 since it is no UTF-8",),
+        first={"colour": "ros\u00e9"},
+    ),
+    AwkwardFile(
+        "dos.csv",
+        table(colour=lambda colour: colour.replace("red", "ros\u00e9")).encode("cp850"),
+        options=ReadOptions(encoding="cp850"),
+        first={"colour": "ros\u00e9"},
+    ),
+    AwkwardFile(
+        "late_byte.csv",
+        many_rows(b"1,2,ros\xe9,yes\n"),
+        n_rows=LATE + 1,
+        refusal=f"line {LATE + 2}: byte 0xe9",
+        remedy=Remedy(ReadOptions(encoding="cp1252")),
+    ),
+    # Delimiters, line ends, quotes, what stands around the table.
+    AwkwardFile("semicolons.csv", table(";"), notes=("semicolons",)),
+    AwkwardFile("tabs.tsv", table("\t")),
+    AwkwardFile("tabs.csv", table("\t"), notes=("tabs",)),
+    AwkwardFile("bars.txt", table("|"), notes=("bars",)),
+    AwkwardFile("spaces.data", table("  "), notes=("spaces",)),
+    AwkwardFile("carets.csv", table("^"), options=ReadOptions(delimiter="^")),
+    AwkwardFile("crlf.csv", table(end="\r\n")),
+    AwkwardFile("cr.csv", table(end="\r")),
+    AwkwardFile("no_end.csv", table().rstrip("\n")),
+    AwkwardFile("quoted.csv", quoted_lines(), first={"colour": 'red "paint"\nof one coat, dry'}),
+    AwkwardFile("spaced.csv", table(", ", colour='"{}"'.format), first={"colour": "red"}),
+    AwkwardFile("blank_lines.csv", "\n  \n" + table(end="\n\n") + "   \n"),
+    AwkwardFile("excel.csv", "sep=;\r\n" + table(";", end="\r\n"), notes=("first line says", "semicolons")),
+    AwkwardFile("comments.csv", "# measured in May, by hand\n#\n" + table(), notes=("2 comment lines",)),
+    AwkwardFile(
+        "savetxt.csv",
+        "# size,amount,colour,target\n" + table(names=None),
+        notes=("names are those of the last comment",),
+    ),
+    AwkwardFile("trailing.csv", table(tail=","), notes=("empty column at the end",)),
+    AwkwardFile("trailing_rows.csv", ",".join(NAMES) + "\n" + table(names=None, tail=","), notes=("empty column",)),
+    AwkwardFile("trailing_header.csv", ",".join(NAMES) + ",\n" + table(names=None), notes=("end of the header",)),
+    # Numbers.
+    AwkwardFile(
+        "decimal_commas.csv",
+        table(";", size=lambda value: number(value, ","), amount=lambda value: number(value, ",")),
+        kinds={"size": "numbers with a decimal comma", "amount": "numbers with a decimal comma"},
+        first={"size": 0.25, "amount": 1000.0},
+    ),
+    AwkwardFile(
+        "decimal_commas_quoted.csv",
+        table(size=lambda value: f'"{number(value, ",")}"'),
+        kinds={"size": "numbers with a decimal comma"},
+        first={"size": 0.25},
+    ),
+    AwkwardFile(
+        "no_header_decimal_commas.csv",
+        table(";", names=None, size=lambda value: number(value, ","), amount=lambda value: number(value, ",")),
+        names=None,
+        first={"column 0": 0.25},
+    ),
+    AwkwardFile(
+        "thousands.csv",
+        table(amount=lambda value: f'"{number(value, ".", ",")}"'),
+        kinds={"amount": "numbers with commas between thousands"},
+        first={"amount": 1000.0},
+    ),
+    AwkwardFile(
+        "ambiguous_thousands.csv",
+        table(amount=lambda value: f'"{int(value):,}"'),
+        kinds={"amount": "numbers with commas between thousands, such as '1,234.5' (a decimal comma would fit, too)"},
+        first={"amount": 1000.0},
+    ),
+    AwkwardFile(
+        "german.csv",
+        table(";", amount=lambda value: number(value, ",", ".")),
+        kinds={"amount": "numbers with a decimal comma, such as '1.234,5'"},
+        first={"amount": 1000.0},
+    ),
+    AwkwardFile(
+        "french.csv",
+        table(";", amount=lambda value: number(value, ",", "\u202f")),
+        kinds={"amount": "numbers with a decimal comma and spaces"},
+        first={"amount": 1000.0},
+    ),
+    AwkwardFile(
+        "swiss.csv",
+        table(amount=lambda value: f"CHF {number(value, '.', chr(39))}"),
+        kinds={"amount": "numbers with apostrophes between thousands"},
+        first={"amount": 1000.0},
+    ),
+    AwkwardFile(
+        "dollars.csv",
+        table(amount=lambda value: f'"${number(value, ".", ",")}"'),
+        kinds={"amount": "numbers with commas between thousands, such as '$1,234.5'"},
+        first={"amount": 1000.0},
+    ),
+    AwkwardFile(
+        "euros.csv",
+        table(";", amount=lambda value: f"{number(value, ',', '.')} \u20ac").encode("cp1252"),
+        notes=("Windows-1252",),
+        kinds={"amount": "numbers with a decimal comma, such as '1.234,5 \u20ac'"},
+        first={"amount": 1000.0},
+    ),
+    AwkwardFile(
+        "percents.csv", table(size=lambda value: f"{value} %"), kinds={"size": "percentages"}, first={"size": 0.25}
+    ),
+    AwkwardFile(
+        "accounting.csv",
+        table(amount=lambda value: f'"({value - 1000:,.1f})"' if value > 3000 else f'"{value:,.1f}"'),
+        kinds={"amount": "numbers with commas between thousands"},
+        first={"amount": 1000.0},
+    ),
+    AwkwardFile(
+        "gaps.csv",
+        table(amount=lambda value: "NA" if value > 8000 else "" if value < 1300 else number(value)),
+        kinds={"amount": "numbers"},
+    ),
+    # Dates.
+    AwkwardFile(
+        "iso_dates.csv",
+        with_dates("2024-03-{:02}".format),
+        names=DATES,
+        kinds={"day": "dates"},
+        first={"day": "2024-03-01"},
+    ),
+    AwkwardFile(
+        "zones.csv",
+        with_dates("2024-03-{:02}T01:30:00+02:00".format),
+        names=DATES,
+        kinds={"day": "dates"},
+        first={"day": "2024-02-29T23:30"},
+    ),
+    AwkwardFile(
+        "german_dates.csv",
+        with_dates("{}.3.2024 14:30".format),
+        names=DATES,
+        kinds={"day": "dates, day first"},
+        first={"day": "2024-03-01T14:30"},
+    ),
+    AwkwardFile(
+        "american_dates.csv",
+        with_dates("3/{}/2024".format),
+        names=DATES,
+        kinds={"day": "dates, month first, such as '12/31/2024'"},
+        first={"day": "2024-03-01"},
+    ),
+    AwkwardFile(
+        "month_names.csv",
+        with_dates("{:02}-Mar-2024".format),
+        names=DATES,
+        kinds={"day": "dates, such as '31-Dec-2024'"},
+        first={"day": "2024-03-01"},
+    ),
+    # JSON and files with types.
+    AwkwardFile("lines.jsonl", lines(records()), first={"size": 0.25}),
+    AwkwardFile("lines.ndjson.gz", gzip.compress(lines(records()).encode()), notes=("gzip",), first={"size": 0.25}),
+    AwkwardFile("array.json", json.dumps(records(), indent=1), first={"size": 0.25}),
+    AwkwardFile("gaps.jsonl", lines(records(gaps=True)), names=(*NAMES, "sold"), kinds={"sold": "true and false"}),
+    AwkwardFile("rows.parquet", parquet, notes=("__index_level_0__", "index"), first={"size": 0.25}, needs="pyarrow"),
+    AwkwardFile("rows.feather", feather, first={"size": 0.25}, needs="pyarrow"),
+    AwkwardFile("rows.arrows", arrow_stream, first={"size": 0.25}, needs="pyarrow"),
+    # Refused, and the way out.
+    AwkwardFile("empty.csv", b"", refusal="is empty", remedy=AS_CSV),
+    AwkwardFile("blank.csv", b"\n\n", refusal="holds no rows", remedy=AS_CSV),
+    AwkwardFile(
+        "folder.csv", folder, refusal="is a folder. Name a file in it", remedy=Remedy(name="folder.csv/part.csv")
+    ),
+    AwkwardFile("book.xlsx", workbook(), refusal="Excel workbook.*Save the sheet as CSV", remedy=AS_CSV),
+    AwkwardFile(
+        "book.xls",
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600),
+        refusal="old Excel file.*save it as CSV",
+        remedy=AS_CSV,
+    ),
+    AwkwardFile("survey.sav", b"$FL2@(#) SPSS DATA FILE" + bytes(60), refusal="SPSS.*read_spss", remedy=AS_CSV),
+    AwkwardFile("page.csv", "<!DOCTYPE html>\n<html></html>", refusal="a page.*save it as CSV", remedy=AS_CSV),
+    AwkwardFile("picture.csv", b"\x89PNG\r\n\x1a\n\0\0\0", refusal="is a picture", remedy=AS_CSV),
+    AwkwardFile("program.csv", b"\x7fELF\2\1\1\0\0\0\0\0" * 9, refusal="is a binary file", remedy=AS_CSV),
+    AwkwardFile(
+        "columns.json",
+        json.dumps({"size": {"0": 1, "1": 2}}),
+        refusal="line 1: 'size' holds an object.*JSON lines",
+        remedy=Remedy(name="saved.jsonl", content=lines(records()).encode()),
+    ),
+    AwkwardFile(
+        "pretty.json",
+        json.dumps(records()[0], indent=1),
+        refusal="single JSON value over several lines.*JSON lines",
+        remedy=Remedy(name="saved.jsonl", content=lines(records()).encode()),
+    ),
+    AwkwardFile(
+        "two.zip",
+        archive(a_dot_csv=table(), b_dot_csv=table()),
+        refusal="holds 2 files .a.csv, b.csv.. Unpack it",
+        remedy=Remedy(name="a.csv", content=table().encode()),
+    ),
+    AwkwardFile("cut.csv.gz", gzip.compress(table().encode())[:200], refusal="damaged or cut short", remedy=AS_CSV),
+    AwkwardFile("renamed.parquet", table(), refusal="no parquet file.*content is text. Rename it", remedy=AS_CSV),
+    AwkwardFile(
+        "ragged.csv",
+        table() + "1,2,red\n",
+        refusal="line 82: 3 cells, but 4 in the first row. Mend the line",
+        remedy=Remedy(name="mended.csv", content=(table()).encode()),
+    ),
+    AwkwardFile(
+        "carets_unsaid.csv",
+        table("^", size=lambda value: number(value, ","), amount=lambda value: "0"),
+        refusal="delimiter",
+        remedy=Remedy(ReadOptions(delimiter="^")),
+    ),
+    AwkwardFile(
+        "nul.csv",
+        table() + "1,2,re\0d,yes\n",
+        refusal="is a binary file",
+        remedy=Remedy(name="mended.csv", content=table().encode()),
+    ),
+]

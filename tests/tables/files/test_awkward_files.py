@@ -1,0 +1,80 @@
+"""Awkward files are read with what was understood, or refused with a remedy that works when it is followed."""
+
+import re
+
+import numpy as np
+import pytest
+from tables.awkward_files import AWKWARD_FILES, N_ROWS
+
+from polytrain.tables import TableError
+from polytrain.tables.files import DEFAULT_MISSING, Form, find_form, open_table, position_names, text_table
+
+MISSING = frozenset(DEFAULT_MISSING)
+
+
+def read(path, options):
+    """Return names, notes, and form and values of each column."""
+    with open_table(path, options) as table:
+        names = table.names or position_names(table.n_columns)
+        blocks = list(table.blocks())
+        found = {}
+        for k, name in enumerate(names):
+            columns = [block.columns[k] for block in blocks]
+            texts = list(dict.fromkeys(text for column in columns for text in column.coded(MISSING)[1]))
+            form = columns[0].form or find_form(texts, delimiter=table.delimiter)
+            if form.kind == "text":
+                found[name] = form, [column[row] for column in columns for row in range(len(column))]
+                continue
+            parts = [column.values(form, MISSING) for column in columns]
+            assert [wrong for _, wrong in parts if wrong is not None] == []
+            found[name] = form, np.concatenate([values for values, _ in parts])
+        return table.names, table.notes, found, sum(map(len, blocks))
+
+
+def check(case, path, options):
+    names, notes, found, n_rows = read(path, options)
+    assert names == (None if case.names is None else list(case.names))
+    assert n_rows == case.n_rows
+    for word in case.notes:
+        assert word in "; ".join(notes)
+    if not case.notes and case.refusal is None:
+        assert notes == [] or "semicolons" in "".join(notes)
+    for name, words in case.kinds.items():
+        assert found[name][0].describe().startswith(words)
+    for name, value in case.first.items():
+        first = found[name][1][0]
+        assert first == (np.datetime64(value) if found[name][0].kind == "date" else value)
+    if case.names is not None and "target" in case.names:
+        assert found["target"][0] == Form("text")
+        assert set(found["target"][1]) == {"yes", "no"}
+
+
+def test_there_are_enough_of_them():
+    assert len(AWKWARD_FILES) >= 45
+    assert len({case.name for case in AWKWARD_FILES}) == len(AWKWARD_FILES)
+    assert N_ROWS >= 40
+
+
+@pytest.mark.parametrize("fast", [True, False], ids=["fast", "slow"])
+@pytest.mark.parametrize("case", AWKWARD_FILES, ids=lambda case: case.name)
+def test_awkward_file(case, fast, tmp_path, monkeypatch):
+    if case.needs:
+        pytest.importorskip(case.needs)
+    if fast:
+        monkeypatch.setattr(text_table, "SNIFF_BYTES", 500)
+        monkeypatch.setattr(text_table, "CHUNK_BYTES", 300)
+    else:
+        monkeypatch.setattr(text_table.arrow_text, "understands", lambda delimiter, width: False)
+    path = case.write(tmp_path)
+    if case.refusal is None:
+        check(case, path, case.options)
+        return
+    with pytest.raises(TableError) as refused:
+        read(path, case.options)
+    assert re.search(case.refusal, str(refused.value))
+    assert "--" not in str(refused.value)
+    assert "read" in str(refused.value) or str(refused.value).endswith(".")
+    if case.remedy.options != case.options:
+        changed = [part for part in refused.value.parts if not isinstance(part, str)]
+        assert any(getattr(case.remedy.options, option.name) is not None for option in changed)
+    check(case, case.write_remedy(tmp_path), case.remedy.options)

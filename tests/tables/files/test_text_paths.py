@@ -1,0 +1,156 @@
+"""The fast path through pyarrow and the slow one through the csv module see the same table, or the same mistake."""
+
+import csv
+import io
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from polytrain.tables import TableError
+from polytrain.tables.files import ReadOptions, arrow_text, streams, text_table
+from polytrain.tables.files.table import Block
+
+pyarrow = pytest.importorskip("pyarrow")
+
+# Pieces of which awkward texts are made: whole rows are common, so that some of them go through the fast path.
+ROWS = ["1,a,x\n", "2.5,b,\n", '3,"c",y\n', '4,"d ""e""",z\n', '5,"f\ng",\n', "6, h ,\u00a0i\n", "7,j,k\r\n", ",,\n"]
+ODD = [
+    "\n",
+    "  \n",
+    "\r",
+    '"',
+    'l "m" n,2,3\n',
+    '"o" p,2,3\n',
+    ' "q",2,3\n',
+    "1,2\n",
+    "1,2,3,4\n",
+    "\0",
+    "é",
+    "\ufeff",
+    ",",
+]
+ODD += [
+    '""\n',
+    '"",2,\n',
+    '8,"r\r\ns",t\n',
+    '9,"u\rv",w\n',
+    "\r\n",
+    "\x1c1,2,3\x85\n",
+    '10,"""x""",\n',
+    "a" * 150 + ",2,3\n",
+]
+TEXTS = st.lists(st.one_of(st.sampled_from(ROWS * 3), st.sampled_from(ODD)), max_size=25).map("".join)
+
+
+def read(content, fast, n_rows=3, **options):
+    """Return all that can be told about a text, and whether pyarrow parsed some of it."""
+    stream = streams.ByteStream(io.BytesIO(content), "a.csv")
+    seen = []
+    try:
+        text = streams.TextStream(stream, "a.csv", "utf-8")
+        table = text_table.TextTable(text, "a.csv", "a.csv", ReadOptions(**options), fast=fast)
+        with table:
+            seen.append((table.names, table.notes, table.n_columns, table.delimiter))
+            rows = []
+            for block in table.blocks(n_rows):
+                assert isinstance(block, Block)
+                assert 0 < len(block) <= n_rows
+                columns = [list(column) for column in block.columns]
+                assert {len(column) for column in columns} == {len(block)}
+                rows += zip(block.places, *columns, strict=True)
+            seen.append(rows)
+    except TableError as error:
+        seen.append(str(error))
+    return seen
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(text_table, "SNIFF_BYTES", 20)
+    monkeypatch.setattr(text_table, "CHUNK_BYTES", 60)
+
+
+@settings(max_examples=400, deadline=None)
+@given(TEXTS, st.sampled_from(["yes", "no"]), st.sampled_from([30, 60, 1000]))
+@example("a,b,c\n1,2,3\n" + "4,5,6\n" * 30 + '7,"8\n9",10\n' * 5, "yes", 60)
+@example("a,b,c\n1,2,3\n" + "4,5,6\n" * 30 + '7,8"9,10\n' + "4,5,6\n" * 30, "yes", 60)
+@example("a,b,c\n1,2,3\n" + '7,"8\n9,10\n' + "4,5,6\n" * 30, "yes", 60)
+def test_both_paths_agree(text, header, n_bytes):
+    content = ("a,b,c\n1,2,3\n4,5,6\n" + text).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_table, "CHUNK_BYTES", n_bytes)
+        assert read(content, True, header=header) == read(content, False, header=header)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.lists(st.text(st.sampled_from('ab",; \n\r\t|é'), max_size=5), min_size=3, max_size=3), max_size=12),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+)
+def test_what_is_written_is_read(rows, end, quoting):
+    """What the csv module wrote comes back, stripped."""
+    if quoting == csv.QUOTE_MINIMAL:  # it leaves a CR as it is, which would end the line
+        rows = [[cell.replace("\r", "") for cell in row] for row in rows]
+    written = io.StringIO(newline="")
+    csv.writer(written, lineterminator=end, quoting=quoting).writerows([["p", "q", "r"], ["1", "2", "3"], *rows])
+    for fast in (True, False):
+        head, cells = read(written.getvalue().encode(), fast, header="yes", delimiter=",")
+        assert head[0] == ["p", "q", "r"]
+        expected = [tuple(cell.strip() for cell in row) for row in [["1", "2", "3"], *rows]]
+        assert [row[1:] for row in cells] == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_fast"),
+    [
+        ("4,5,6\n", True),
+        ('4,"5, 6",7\n', True),
+        ('4,"5\n6",7\n', True),
+        ('4,"a ""b""",7\r\n', True),
+        ("4,5,6\n\n", True),
+        ('4, "5",6\n', False),
+        ('4,5"6,7\n', False),
+        ("4,5,6\r", False),
+    ],
+)
+def test_which_path_is_taken(rows, is_fast, monkeypatch):
+    parsed, parse = [], arrow_text.parse
+    monkeypatch.setattr(arrow_text, "parse", lambda *arguments: parsed.append(parse(*arguments)) or parsed[-1])
+    assert len(read(("a,b,c\n1,2,3\n4,5,6\n" + rows * 40).encode(), True)[1]) == 42
+    assert all((chunk is not None) == is_fast for chunk in parsed)
+    assert len(parsed) > 1
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [
+        (b"1,2\n", "line 43: 2 cells, but 3 in the first row"),
+        (b'1,2,"3\n4\n\n', "cells|line 45"),
+        (b"1,2,caf\xe9\n", "line 43: byte 0xe9 makes no character in UTF-8"),
+        (b"1,2,\0\n", "line 43: there is a NUL byte"),
+        (b'1,2,"' + b"x" * 200_000 + b'"\n', "line 43: field larger than field limit"),
+        (b"1,2," + b"x" * 200_000 + b"\n", "line 43: field larger than field limit"),
+    ],
+)
+def test_mistakes_name_their_line(end, message, fast):
+    seen = read(b"a,b,c\n" + b"1,2,3\n" * 41 + end, fast)
+    if "cells|" in message:
+        assert seen[1][-1] == (45, "1", "2", "3\n4") or "line 45" in seen[-1]
+    else:
+        assert message in seen[-1]
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_late_value_in_the_column_that_was_left_out(fast):
+    text = "a,b,c,\n" + "1,2,3,\n" * 200
+    assert read(text.encode(), fast)[0][0] == ["a", "b", "c"]
+    seen = read((text + "1,2,3,4\n").encode(), fast)
+    assert "line 202: '4' stands in the last column" in seen[-1]
+
+
+def test_a_line_without_end_is_not_gathered(monkeypatch):
+    monkeypatch.setattr("polytrain.tables.files.chunks._MAX_LINE_BYTES", 1000)
+    assert "a line of more than 1000 bytes" in read(b"x" * 2000, True)[-1]
