@@ -59,15 +59,17 @@ bench-full: $(VENV)/.has-dev  ## run the benchmarks, with the long ones
 	@$(BIN)/python -m benchmarks --full
 
 clean:  ## remove the environment, caches and built files
-	rm -rf $(VENV) docs/_build docs/generated dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests examples benchmarks -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -rf $(VENV) docs/_build docs/generated dist build paper/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src paper tests examples benchmarks -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # --- set-up -----------------------------------------------------------------------------------------------------------
 
-# One stamp per extra of pyproject.toml: made again when the metadata, the tested versions or the C sources change.
-$(VENV)/.has-%: pyproject.toml constraints.txt hatch_build.py $(wildcard src/polytrain/native/*.[ch]) | $(VENV)/.made
-	@echo "Installing polytrain[$*] into $(VENV) ..."
-	@$(PIP) install -c constraints.txt -e ".[$*]"
+# One stamp per extra of pyproject.toml: made again when the metadata, the tested versions or the C sources change. Both
+# packages in one command: the second needs the first in the very version that is here.
+SOURCES := pyproject.toml paper/pyproject.toml constraints.txt hatch_build.py $(wildcard src/polytrain/native/*.[ch])
+$(VENV)/.has-%: $(SOURCES) | $(VENV)/.made
+	@echo "Installing polytrain[$*] and polytrain-paper into $(VENV) ..."
+	@$(PIP) install -c constraints.txt -e ".[$*]" -e "./paper$(if $(filter test dev,$*),[data])"
 	@touch $@
 
 $(VENV)/.made:

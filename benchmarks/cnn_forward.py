@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from polytrain.features import DigitCNN
-from polytrain.features.cnn import WEIGHTS, read_weights
+from polytrain_paper.features import DigitCNN
+from polytrain_paper.features.cnn import WEIGHTS, read_weights
 
 
 def torch_net(n_features):

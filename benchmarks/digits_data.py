@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from benchmarks.tabular import data_folder
-from polytrain.datasets import DataNotFoundError, ImageData, load_mnist, load_usps
-from polytrain.features import Deskew
 from polytrain.maps import fit_maps
+from polytrain_paper.datasets import DataNotFoundError, ImageData, load_mnist, load_usps
+from polytrain_paper.features import Deskew
 
 Split = tuple[NDArray, NDArray, NDArray, NDArray]
 

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from benchmarks.digits_data import DataMissing, mnist_features, scaled_columns
 from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
-from polytrain.experiments.digit_rows import DigitRows
 from polytrain.learning.problem import ProblemRows
 from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
 from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import clip_ranks
+from polytrain_paper.experiments.digit_rows import DigitRows
 
 #: features, degree, loss, rank
 CASES = (("pca", 2, "squared", 16), ("pca", 2, "logistic", 8), ("cnn", 1, "squared", 8), ("cnn", 1, "logistic", 8))

@@ -25,7 +25,7 @@ from benchmarks.report import Report, make_parser
 from benchmarks.settings import POWERS
 from benchmarks.timing import seconds
 from polytrain import TensorTrainClassifier
-from polytrain.features import Distort, VirtualExamples
+from polytrain_paper.features import Distort, VirtualExamples
 
 #: Least and largest test error (%) that was published without a network.
 PUBLISHED = {

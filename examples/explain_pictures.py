@@ -14,7 +14,6 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
-from polytrain.datasets import load_digits_images
 from polytrain.plotting import (
     ConvergenceDisplay,
     DecisionBoundaryDisplay,
@@ -24,6 +23,7 @@ from polytrain.plotting import (
     RankDisplay,
     TermStrengthDisplay,
 )
+from polytrain_paper.datasets import load_digits_images
 
 # Terms are products of powers, and convergence takes sweeps.
 POWERS = {"basis": "power", "init": "linear", "max_sweeps": 4, "random_state": 0}

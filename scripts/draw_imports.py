@@ -8,7 +8,8 @@ sources are parsed, never imported, so an import counts wherever it stands: in a
     python scripts/draw_imports.py --check   # check, and compare the file with what would be drawn
     python scripts/draw_imports.py --list    # print who imports whom
 
-The checks: no cycle between parts, and no import of a private module or name of another part.
+The checks: no cycle between parts, and no import of a private module or name of another part, neither in polytrain nor
+in polytrain_paper (which is not drawn). polytrain does without polytrain_paper, but for the command that it brings.
 """
 
 import argparse
@@ -24,6 +25,9 @@ from layered_picture import Arrow, draw_layers
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGE = REPOSITORY / "src" / "polytrain"
+PAPER = REPOSITORY / "paper" / "src" / "polytrain_paper"
+#: The only file of polytrain that may look for polytrain_paper.
+DOOR = "cli/reproduce.py"
 PICTURE = REPOSITORY / "docs" / "images" / "imports.svg"
 
 Edge = tuple[str, str]  # (importing part, imported part)
@@ -191,6 +195,19 @@ def find_faults(package: Package) -> list[str]:
     return faults
 
 
+def find_guests(package: Path, guest: str) -> list[str]:
+    """Imports of another package, wherever they stand, except in the one file that may have them."""
+    faults = []
+    for path in sorted(package.rglob("*.py")):
+        name = path.relative_to(package).as_posix()
+        home = path.parent.relative_to(package.parent).parts
+        for node in ast.walk(ast.parse(path.read_text("utf-8"), name)):
+            for line, module, *_ in references(node, home):
+                if module.split(".")[0] == guest and name != DOOR:
+                    faults.append(f"guest: {name}:{line} imports {module}; {package.name} must do without {guest}")
+    return faults
+
+
 # --- drawing ----------------------------------------------------------------------------------------------------------
 
 
@@ -233,6 +250,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
 
     faults = find_faults(package)
+    if options.package == PACKAGE:
+        faults += find_guests(PACKAGE, PAPER.name) + find_faults(read_package(PAPER))
     picture = draw(package)
     if not options.check:
         options.output.write_text(picture, "utf-8")

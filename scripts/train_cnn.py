@@ -1,4 +1,4 @@
-"""Train the digit nets that ``polytrain.features.DigitCNN`` ships.
+"""Train the digit nets that ``polytrain_paper.features.DigitCNN`` ships.
 
 The net is 1-20-P-100-P-d-10: 28x28 input, 5x5 convolution with 20 maps, 2x2 max-pooling, 5x5 convolution with 100 maps,
 2x2 max-pooling, 4x4 convolution with d maps (the features), linear output. The nets for all d are trained together:
@@ -10,7 +10,7 @@ judge a net; the MNIST test set is never looked at.
 
     python scripts/train_cnn.py --features 20 25 30 35 40
 
-needs the extra ``cnn``.
+needs the extra ``cnn`` of polytrain-paper.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from safetensors.numpy import save_file
 from torch import nn
 from torch.nn import functional
 
-from polytrain.datasets import load_mnist
-from polytrain.features import Deskew
+from polytrain_paper.datasets import load_mnist
+from polytrain_paper.features import Deskew
 
-WEIGHTS = Path(__file__).parents[1] / "src" / "polytrain" / "features" / "weights"
+WEIGHTS = Path(__file__).parents[1] / "paper" / "src" / "polytrain_paper" / "features" / "weights"
 ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
 
@@ -231,7 +231,7 @@ def main() -> None:
     """Train and save a net for each requested number of features."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--features", type=int, nargs="+", default=[20, 25, 30, 35, 40], help="numbers of features d")
-    parser.add_argument("--data-home", help="folder of the MNIST files, as for polytrain.datasets.load_mnist")
+    parser.add_argument("--data-home", help="folder of the MNIST files, as for polytrain_paper.datasets.load_mnist")
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="folder for the weights")
     parser.add_argument("--threads", type=int, default=2, help="threads for PyTorch")
     group = parser.add_argument_group("settings", "what decides the result; see Settings")

@@ -143,6 +143,23 @@ def test_polytrain_has_no_fault(imports, kind):
     assert not faults, "\n" + "\n".join(faults)
 
 
+def test_polytrain_paper_has_no_fault(imports):
+    faults = imports.find_faults(imports.read_package(imports.PAPER))
+    assert not faults, "\n" + "\n".join(faults)
+
+
+def test_polytrain_does_without_polytrain_paper(imports):
+    faults = imports.find_guests(imports.PACKAGE, "polytrain_paper")
+    assert not faults, "\n" + "\n".join(faults)
+
+
+@pytest.mark.parametrize("text", ["import guest.data", "def f():\n    from guest import data"], ids=["top", "function"])
+def test_guests_are_found(imports, make_package, tmp_path, text):
+    make_package(**CLEAN, cli__in__reproduce=text, other=text)
+    (fault,) = imports.find_guests(tmp_path / "src" / "fake", "guest")
+    assert fault.startswith(f"guest: other.py:{1 + text.count(chr(10))} imports guest")
+
+
 def test_picture_of_polytrain_is_of_today(imports, capsys):
     code = imports.main(["--check"])
     assert code == 0, "\n" + capsys.readouterr().err

@@ -1,11 +1,14 @@
-"""scikit-learn's own checks, with nothing expected to fail but one that does not look at the tags."""
+"""scikit-learn's own checks, with nothing expected to fail but what goes wrong in the checks themselves."""
 
 import pytest
+import sklearn
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor, TensorTrainRegressorCV
 from power_models import power_classifier, power_regressor
 
+OLD = parse_version(sklearn.__version__) < parse_version("1.8")
 # One of each kind; the others are slow tests.
 EVERY_KIND = [
     TensorTrainClassifier(),
@@ -62,9 +65,16 @@ REGRESSORS = [
 ]
 
 
+def run(estimator, check):
+    """Run a check, unless this version of it goes wrong by itself."""
+    if check.func.__name__ == "check_positive_only_tag_during_fit" and OLD:
+        pytest.skip("before 1.8 it makes whole numbers of the rows and subtracts their mean in place")
+    check(estimator)
+
+
 @parametrize_with_checks(EVERY_KIND)
 def test_scikit_learn_checks(estimator, check):
-    check(estimator)
+    run(estimator, check)
 
 
 def _wrong_checks(estimator):
@@ -75,4 +85,4 @@ def _wrong_checks(estimator):
 @pytest.mark.slow
 @parametrize_with_checks(CLASSIFIERS + REGRESSORS, expected_failed_checks=_wrong_checks)
 def test_scikit_learn_checks_of_many_settings(estimator, check):
-    check(estimator)
+    run(estimator, check)

@@ -1,6 +1,6 @@
 """Polynomial classifiers and regressors whose coefficients are kept as a tensor train.
 
-The pipeline of the paper, features -> tensor-train classifier -> decision, is the layout of the package. Start with
+Rows go through feature maps and trains to a decision or a number, and so does the layout of the package. Start with
 `TensorTrainClassifier` or `TensorTrainRegressor`; `TensorTrain` and `Polynomial` are the objects behind them. Fitted
 models have a method ``save``; `load` reads the file, and ``polytrain.export`` turns models into ONNX and C. `average`
 makes one model of several, and `report` a page about one.

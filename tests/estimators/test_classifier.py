@@ -15,6 +15,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.fixes import parse_version
 
 from polytrain import TensorTrain, TensorTrainClassifier
 from polytrain.tensor import rank_bounds
@@ -462,6 +463,9 @@ def test_pandas_and_feature_names(iris):
         model.predict(frame[["sw", "sl", "pl", "pw"]])
 
 
+@pytest.mark.skipif(
+    parse_version(sklearn.__version__) < parse_version("1.8"), reason="pipelines route no metadata to scores before 1.8"
+)
 def test_metadata_routing_through_a_pipeline_and_a_grid_search(iris):
     X, y = iris
     weights = np.where(y == 1, 10.0, 0.1)

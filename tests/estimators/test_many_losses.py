@@ -4,12 +4,14 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn import config_context
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import mean_gamma_deviance, mean_poisson_deviance
 from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.fixes import parse_version
 
 import polytrain
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
@@ -130,6 +132,9 @@ def test_an_offset_is_an_exposure(loss):
     assert costs[1] < min(costs[0], costs[2])
 
 
+@pytest.mark.skipif(
+    parse_version(sklearn.__version__) < parse_version("1.8"), reason="pipelines route no metadata to scores before 1.8"
+)
 def test_offsets_are_routed_as_metadata():
     X, y, exposure = _counts(0.0, 200)
     with config_context(enable_metadata_routing=True):

@@ -1,3 +1,5 @@
+from inspect import signature
+
 import numpy as np
 import pytest
 from model_ranges import ranges
@@ -56,6 +58,9 @@ def test_uniform_equals_quadrature(random_model, features):
         assert (axis[0], axis[-1]) == (low[k], high[k])
 
 
+@pytest.mark.skipif(
+    "custom_values" not in signature(sklearn_partial_dependence).parameters, reason="scikit-learn < 1.7"
+)
 def test_classifier_equals_scikit_learn(iris_model):
     model, X, _ = iris_model
     axis = np.linspace(1, 6.5, 9)

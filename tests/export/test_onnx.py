@@ -20,7 +20,6 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from default_models import NAMES as DEFAULT_MODELS
 from default_models import default_case
 from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressorCV
-from polytrain.datasets import load_mnist
 from polytrain.export import register_onnx_converters, to_onnx
 from power_models import power_classifier, power_regressor
 
@@ -327,7 +326,8 @@ def test_mnist_pipeline(dtype):
     folder = os.environ.get("POLYTRAIN_DATA")
     if not folder or not (Path(folder) / "mnist").exists():
         pytest.skip("POLYTRAIN_DATA does not name a folder with mnist/")
-    data = load_mnist(download=False)
+    datasets = pytest.importorskip("polytrain_paper.datasets")
+    data = datasets.load_mnist(download=False)
     train, test = (
         images.reshape(len(images), -1).astype(dtype) for images in (data.train_images[:2000], data.test_images)
     )

@@ -3,6 +3,7 @@
 import importlib.util
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,6 +41,51 @@ def test_sources_that_do_not_compile_leave_the_old_library(hatch_build, sources)
     (sources / "kernels.c").write_text("no C\n")
     assert hatch_build.compile_kernels(sources) is None
     assert (sources / "_kernels.so").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    ("target", "version", "tag"),
+    [
+        ("11.0", "15.5", "macosx_11_0_arm64"),
+        (None, "15.5", "macosx_15_0_arm64"),
+        (None, "26.0.1", "macosx_26_0_arm64"),
+        ("10.13", "15.5", "macosx_10_13_arm64"),
+        ("12", "15.5", "macosx_12_0_arm64"),
+    ],
+)
+def test_wheels_of_macos_say_what_the_compiler_was_told(hatch_build, monkeypatch, target, version, tag):
+    monkeypatch.setattr("sys.platform", "darwin")
+    monkeypatch.setattr("platform.mac_ver", lambda: (version, ("", "", ""), "arm64"))
+    monkeypatch.setattr("platform.machine", lambda: "arm64")
+    monkeypatch.delenv("MACOSX_DEPLOYMENT_TARGET", raising=False)
+    if target is not None:
+        monkeypatch.setenv("MACOSX_DEPLOYMENT_TARGET", target)
+    assert hatch_build.platform_tag() == tag
+
+
+def test_options_suit_the_system(hatch_build):
+    assert "-fPIC" in hatch_build.compiler_options(["gcc"], is_windows=False)[0]
+    compiling, linking = hatch_build.compiler_options(["C:/mingw64/bin/gcc.exe"], is_windows=True)
+    assert "-fPIC" not in compiling
+    assert "-Wa,-muse-unaligned-vector-move" in compiling
+    assert linking == ["-static-libgcc"]
+    assert hatch_build.compiler_options(["clang"], is_windows=True)[1] == []
+
+
+@pytest.mark.parametrize(("wish", "outcome"), [("0", None), ("1", "error"), ("", "warning")])
+def test_what_a_build_does_without_a_compiler(hatch_build, monkeypatch, wish, outcome, tmp_path):
+    said, data = [], {"artifacts": []}
+    application = SimpleNamespace(display_warning=said.append)
+    hook = SimpleNamespace(target_name="wheel", root=str(tmp_path), app=application)
+    monkeypatch.setattr(hatch_build, "compile_kernels", lambda folder: None)
+    monkeypatch.setenv("POLYTRAIN_NATIVE", wish)
+    if outcome == "error":
+        with pytest.raises(RuntimeError, match="no C compiler works here; set CC"):
+            hatch_build.NativeHook.initialize(hook, "standard", data)
+    else:
+        hatch_build.NativeHook.initialize(hook, "standard", data)
+    assert len(said) == (outcome == "warning")
+    assert data == {"artifacts": []}
 
 
 @pytest.mark.slow

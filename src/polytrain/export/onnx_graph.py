@@ -92,8 +92,10 @@ def add_scores(graph: GraphBuilder, model: FittedModel, rows: str) -> str:
     cores_in_order = graph.constant(stacked.reshape(len(dims), n_trains, n * rank, rank))
     body = _chain_step(n, n_trains, rank)
     chain = graph.add("Scan", start, values, cores_in_order, num_scan_inputs=2, body=body)
-    last = graph.add("Gather", chain, graph.constant(0, np.int64), axis=2)  # (m, N)
-    scores = graph.add("Transpose", last, perm=[1, 0])
+    last = graph.add("Gather", chain, graph.constant([0], np.int64), axis=2)  # (m, N, 1)
+    # The axis goes last: runtimes up to 1.24 join a transposition and the product after it, which float64 has none for.
+    upright = graph.add("Transpose", last, perm=[1, 0, 2])
+    scores = graph.add("Squeeze", upright, graph.constant([2], np.int64))
     if model.rescales:
         scores = graph.add("Add", graph.add("Mul", scores, graph.constant(model.size)), graph.constant(model.shift))
     return scores

@@ -36,7 +36,8 @@ def leave_one_out(kernel: NDArray, targets: NDArray, weights: NDArray, alphas: S
     """
     root = np.sqrt(weights)
     scaled = root[:, None] * kernel * root
-    sizes, vectors = eigh(scaled.T, driver="evd", overwrite_a=True, check_finite=False)
+    # SciPy 1.13 makes too little room for evd of one row.
+    sizes, vectors = eigh(scaled.T, driver="evd" if len(scaled) > 1 else "ev", overwrite_a=True, check_finite=False)
     sizes = np.maximum(sizes, 0.0)
     inner, squares = vectors.T @ (root[:, None] * targets), np.square(vectors)
     least = _EPS * float(sizes.sum())

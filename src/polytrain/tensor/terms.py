@@ -118,7 +118,8 @@ def _smallest_vertex_cover(row: NDArray, column: NDArray, shape: tuple[int, int]
 
     Shapes: row (E,), column (E,) -> booleans (n_rows,), (n_columns,).
     """
-    graph = csr_array((np.ones(len(row), dtype=np.int8), (row, column)), shape=shape)
+    edges = row.astype(np.int32), column.astype(np.int32)  # SciPy 1.13 matches no others
+    graph = csr_array((np.ones(len(row), dtype=np.int8), edges), shape=shape)
     matched_column = maximum_bipartite_matching(graph, perm_type="column")
     matched_row = np.full(shape[1], -1)
     matched = np.flatnonzero(matched_column >= 0)
