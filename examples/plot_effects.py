@@ -63,10 +63,10 @@ print((100 * table).round(1).to_string())
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 for ax, name, curve in zip(axes, "ce", [lambda x: 20 * (x - 0.5) ** 2, lambda x: 5 * x], strict=True):
-    grid = np.linspace(0.02, 0.98, 60)
     for label, fitted, colour in (("polytrain", model, COLOURS[0]), ("boosting", boosting, COLOURS[1])):
-        found = partial_dependence(fitted, X, [name], custom_values={name: grid}, kind="average")["average"][0]
-        ax.plot(grid, found - found.mean(), color=colour, label=label)
+        found = partial_dependence(fitted, X, [name], percentiles=(0, 1), grid_resolution=60)
+        grid, values = found["grid_values"][0], found["average"][0]
+        ax.plot(grid, values - values.mean(), color=colour, label=label)
     ax.plot(grid, curve(grid) - curve(grid).mean(), color="0.2", linestyle=":", label="truth")
     ax.set_xlabel(f"column {name}")
     clean_axes(ax)

@@ -55,7 +55,9 @@ print(X.head(4).to_string(index=False))
 
 
 def take_apart(frame):
-    parts = frame.assign(place=frame["place"].astype("category"), time=frame["day"].astype("int64") / 8.64e13)
+    parts = frame.assign(
+        place=frame["place"].astype("category"), time=(frame["day"] - pd.Timestamp("2022-01-01")).dt.days
+    )
     return parts.assign(month=frame["day"].dt.month, weekday=frame["day"].dt.day_of_week).drop(columns="day")
 
 

@@ -50,7 +50,7 @@ axes[0].set_ylabel("mean and 90 % band; dotted: truth")
 plt.show()
 
 # %%
-# Then a table: intervals for 90 % of the patients of the diabetes data, out of five folds. What counts is how many
+# Then a table: intervals for 90 % of the patients of the diabetes data, out of three folds. What counts is how many
 # targets are inside, and how wide the intervals are for that.
 
 
@@ -75,6 +75,6 @@ X, y = load_diabetes(return_X_y=True)
 print(f"{'':18} {'inside':>7} {'mean width':>11}")
 for name, method in (("polytrain", of_train), ("Gaussian process", of_process), ("quantile boosting", of_boosting)):
     low, high = np.empty(len(y)), np.empty(len(y))
-    for train, test in KFold(5, shuffle=True, random_state=0).split(X):
+    for train, test in KFold(3, shuffle=True, random_state=0).split(X):
         low[test], high[test] = method(X[train], y[train], X[test])
     print(f"{name:18} {100 * np.mean((low <= y) & (y <= high)):5.1f} % {np.mean(high - low):11.0f}")
