@@ -66,6 +66,7 @@ for (name, errors), colour, marker in zip(points.items(), COLOURS, MARKERS, stri
     ax.loglog(list(errors), list(errors.values()), color=colour, marker=marker, markersize=7, label=name)
     print(f"{name:21}", ", ".join(f"{count} rows: {error:.3f}" for count, error in errors.items()))
 ax.set(xlabel="rows to learn from", ylabel="error of the function (RMSE)")
+ax.set_yticks([0.1, 0.3, 1], ["0.1", "0.3", "1"])
 ax.legend(frameon=False)
 clean_axes(ax)
 plt.show()

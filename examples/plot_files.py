@@ -91,8 +91,9 @@ for ax, title, column in zip(axes, titles, np.transpose(list(results.values())),
     ax.bar_label(
         bars, [f"{value:,.0f}" if "KiB" in title else f"{value:.2f}" for value in values], padding=3, fontsize="small"
     )
-    ax.set_xscale("log" if "error" not in title else "linear")
-    ax.set_xlim(None, 4 * values.max() if "error" not in title else 1.2 * values.max())
+    if "error" not in title:
+        ax.set_xscale("log")
+    ax.set_xlim(0 if "error" in title else values.min() / 3, (1.2 if "error" in title else 4) * values.max())
     clean_axes(ax, title)
 axes[0].invert_yaxis()
 plt.show()

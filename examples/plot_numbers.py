@@ -8,11 +8,13 @@ than an error of 1 on noisy targets, or of 0 on the function itself, which is wh
 """
 
 import time
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.linear_model import RidgeCV
@@ -24,7 +26,8 @@ from sklearn.preprocessing import StandardScaler
 from polytrain import TensorTrainRegressor
 from polytrain.plotting import COLOURS, MARKERS, clean_axes
 
-kernel = ConstantKernel(10.0) * RBF(1.0) + WhiteKernel(0.1)
+warnings.simplefilter("ignore", ConvergenceWarning)  # length scales of useless columns grow without end
+kernel = ConstantKernel(10.0) * RBF(np.ones(10)) + WhiteKernel(0.1)
 models = {
     "polytrain": TensorTrainRegressor(random_state=0),
     "boosting": HistGradientBoostingRegressor(random_state=0),
@@ -33,7 +36,7 @@ models = {
 }
 
 # %%
-# The Gaussian process stops at 150 rows: its time grows with their cube.
+# The Gaussian process has a length scale for each column. It stops at 150 rows: its time grows with their cube.
 
 X, y = make_friedman1(4000, noise=1.0, random_state=0)
 X_test, y_test = make_friedman1(2000, noise=0.0, random_state=1)
@@ -54,14 +57,18 @@ clean_axes(ax, "Friedman's first function")
 plt.show()
 
 # %%
-# A smooth function with few interactions is what trains are made for. Measurements of people are not always like
-# this. On the diabetes table, 442 patients, ten columns and much noise, there is little to find beyond a straight
-# line; what counts is not to find what is not there. Ridge regression gets nearly as far in a fiftieth of the time.
+# With few rows the Gaussian process is far ahead: a length scale for each column finds out which of them do nothing,
+# where polytrain takes all columns alike. Twice the rows take it eight times as long, though, and polytrain goes on
+# to thousands of rows, and to thousands of times as many.
+#
+# A smooth function with few interactions suits both. Measurements of people are not always like this. On the diabetes
+# table, 442 patients, ten columns and much noise, there is little to find beyond a straight line; what counts is not
+# to find what is not there. Ridge regression gets nearly as far in a fiftieth of the time.
 
 X, y = load_diabetes(return_X_y=True)
 folds = KFold(3, shuffle=True, random_state=0)
 print(f"{'diabetes':18} {'RMSE':>6} {'seconds':>8}")
-for name, model in models.items():
+for name in ("polytrain", "boosting", "ridge regression"):
     started = time.perf_counter()
-    scores = cross_val_score(model, X, y, cv=folds, scoring="neg_root_mean_squared_error")
+    scores = cross_val_score(models[name], X, y, cv=folds, scoring="neg_root_mean_squared_error")
     print(f"{name:18} {-scores.mean():6.1f} {time.perf_counter() - started:8.2f}")
