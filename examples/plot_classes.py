@@ -81,5 +81,5 @@ plt.show()
 
 # %%
 # Dotted lines are the true borders. Where borders are smooth, the regions of polytrain are, too, and it has fewer
-# errors than the trees. Where they are steps along the axes, trees are made for them: a forest or boosting finds the
-# corner that smooth functions round off. A straight line is enough for none of these.
+# errors than the others. Steps along the axes are what trees are made of: there a forest and boosting are slightly
+# ahead. A straight line is enough for none of these.

@@ -58,12 +58,12 @@ plt.show()
 
 # %%
 # With few rows the Gaussian process is far ahead: a length scale for each column finds out which of them do nothing,
-# where polytrain takes all columns alike. Twice the rows take it eight times as long, though, and polytrain goes on
-# to thousands of rows, and to thousands of times as many.
+# where polytrain takes all columns alike. Twice the rows take it eight times as long, though, where polytrain goes on
+# to thousands of rows and more.
 #
 # A smooth function with few interactions suits both. Measurements of people are not always like this. On the diabetes
 # table, 442 patients, ten columns and much noise, there is little to find beyond a straight line; what counts is not
-# to find what is not there. Ridge regression gets nearly as far in a fiftieth of the time.
+# to find what is not there. Ridge regression gets nearly as far in a small part of the time.
 
 X, y = load_diabetes(return_X_y=True)
 folds = KFold(3, shuffle=True, random_state=0)
