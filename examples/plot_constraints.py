@@ -2,9 +2,10 @@
 Which columns may act together
 ==============================
 
-Someone has to sign for the model, and signs only for what can be read: prices may depend on the place and the size
-together, everything else must act on its own. ``interaction_cst`` says so, with the same words as in scikit-learn's
-boosting. A forbidden interaction is then not small: it is not there.
+Someone has to sign for the model, and signs only for what can be read: prices may depend on
+the place and the size together, everything else must act on its own. ``interaction_cst`` says
+so, with the same words as in scikit-learn's boosting. A forbidden interaction is then not
+small: it is not there.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +18,8 @@ from polytrain import TensorTrainRegressor
 from polytrain.plotting import COLOURS, InteractionDisplay, clean_axes
 
 # %%
-# Simulated rents per square metre, of which only distance from the centre and size act together.
+# Simulated rents per square metre, of which only distance from the centre and size act
+# together.
 
 
 def rents(count, seed):
@@ -32,7 +34,9 @@ def rents(count, seed):
         }
     )
     rent = 16 - 0.4 * X["distance"] + 250 * np.exp(-X["distance"] / 5) / X["size"]
-    return X, rent + 3 * np.cos(X["age"] / 16) + 0.2 * X["floor"] - 0.004 * (X["noise"] - 35) ** 2
+    return X, rent + 3 * np.cos(X["age"] / 16) + 0.2 * X["floor"] - 0.004 * (
+        X["noise"] - 35
+    ) ** 2
 
 
 X, truth = rents(250, seed=0)
@@ -40,8 +44,8 @@ y = truth + 1.5 * np.random.default_rng(1).normal(size=len(X))
 X_test, truth_test = rents(5000, seed=2)
 
 # %%
-# Four models, from everything allowed to nothing, and what each has found: on the diagonal what columns do alone,
-# beside it what pairs do together, in per cent of the variance.
+# Four models, from everything allowed to nothing, and what each has found: on the diagonal
+# what columns do alone, beside it what pairs do together, in per cent of the variance.
 
 constraints = {
     "all may interact": None,
@@ -61,8 +65,9 @@ for ax, (name, groups) in zip(axes, constraints.items(), strict=True):
 plt.show()
 
 # %%
-# Errors on fresh rows without noise, beside boosting under the same constraints. Boosting counts columns by number
-# and takes those that no group names as one more group, as polytrain does.
+# Errors on fresh rows without noise, beside boosting under the same constraints. Boosting
+# counts columns by number and takes those that no group names as one more group, as polytrain
+# does.
 
 numbers = {name: k for k, name in enumerate(X.columns)}
 print(f"{'':18} {'polytrain':>10} {'boosting':>10}")
@@ -71,12 +76,16 @@ for name, groups in constraints.items():
     if isinstance(groups, list):
         groups = [[numbers[column] for column in group] for group in groups]
     rival = HistGradientBoostingRegressor(interaction_cst=groups, random_state=0).fit(X, y)
-    errors[name] = [root_mean_squared_error(truth_test, one.predict(X_test)) for one in (fitted[name], rival)]
+    errors[name] = [
+        root_mean_squared_error(truth_test, one.predict(X_test))
+        for one in (fitted[name], rival)
+    ]
     print(f"{name:18} {errors[name][0]:10.2f} {errors[name][1]:10.2f}")
 
 # %%
-# With few rows a constraint that is true helps a train, since noise finds fewer places to settle, and one that
-# forbids what is there gives part of this away again. Boosting gains little from the true one here.
+# With few rows a constraint that is true helps a train, since noise finds fewer places to
+# settle, and one that forbids what is there gives part of this away again. Boosting gains
+# little from the true one here.
 
 figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 places = np.arange(len(errors))

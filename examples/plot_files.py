@@ -2,8 +2,9 @@
 Files: save, load, ONNX
 =======================
 
-``save`` writes a model into one file that holds numbers and no code, so that a file from a stranger can be opened.
-``to_onnx`` writes it for onnxruntime, which runs without Python. Both give the same answers as the estimator.
+``save`` writes a model into one file that holds numbers and no code, so that a file from a
+stranger can be opened. ``to_onnx`` writes it for onnxruntime, which runs without Python. Both
+give the same answers as the estimator.
 """
 
 import pickle
@@ -37,11 +38,13 @@ session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"]
 
 predicted = model.predict(X_test)
 print("loaded equals saved:", np.array_equal(same.predict(X_test), predicted))
-print(f"largest difference of ONNX: {np.abs(session.run(None, {'X': X_test})[0][:, 0] - predicted).max():.0e}")
+gap = np.abs(session.run(None, {"X": X_test})[0][:, 0] - predicted).max()
+print(f"largest difference of ONNX: {gap:.0e}")
 
 # %%
-# Rivals have pickles, which run code when they are opened, or ONNX by way of skl2onnx. How large are the files, how
-# long does one row take that comes alone, and how good are the models?
+# Rivals have pickles, which run code when they are opened, or ONNX by way of skl2onnx. How
+# large are the files, how long does one row take that comes alone, and how good are the
+# models?
 
 rivals = {
     "boosting": HistGradientBoostingRegressor(random_state=0),
@@ -80,7 +83,8 @@ for name, (size, one, rmse) in results.items():
     print(f"{name:16} {size / 1024:7.0f} {one:13.3f} {rmse:6.2f}")
 
 # %%
-# Most of a call from Python is checking the row; in ONNX and :doc:`in C <plot_export_c>` nothing is checked.
+# Most of a call from Python is checking the row; in ONNX and :doc:`in C <plot_export_c>`
+# nothing is checked.
 
 titles = ("file, KiB", "one row, ms", "error (RMSE)")
 figure, axes = plt.subplots(1, 3, figsize=(11, 2.8), layout="constrained", sharey=True)
@@ -89,11 +93,17 @@ for ax, title, column in zip(axes, titles, np.transpose(list(results.values())),
     colours = [COLOURS[0] if "polytrain" in name else COLOURS[7] for name in results]
     bars = ax.barh(list(results), values, color=colours)
     ax.bar_label(
-        bars, [f"{value:,.0f}" if "KiB" in title else f"{value:.2f}" for value in values], padding=3, fontsize="small"
+        bars,
+        [f"{value:,.0f}" if "KiB" in title else f"{value:.2f}" for value in values],
+        padding=3,
+        fontsize="small",
     )
     if "error" not in title:
         ax.set_xscale("log")
-    ax.set_xlim(0 if "error" in title else values.min() / 3, (1.2 if "error" in title else 4) * values.max())
+    ax.set_xlim(
+        0 if "error" in title else values.min() / 3,
+        (1.2 if "error" in title else 4) * values.max(),
+    )
     clean_axes(ax, title)
 axes[0].invert_yaxis()
 plt.show()

@@ -2,8 +2,8 @@
 Quantiles, and counts with exposures
 ====================================
 
-What a regressor predicts is decided by its loss: the mean, a quantile, the mean of counts. Trains are linear in each
-of their cores, so every convex loss works, with all interactions.
+What a regressor predicts is decided by its loss: the mean, a quantile, the mean of counts.
+Trains are linear in each of their cores, so every convex loss works, with all interactions.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ from polytrain import TensorTrainRegressor
 from polytrain.plotting import COLOURS, clean_axes
 
 # %%
-# **Quantiles.** Waiting times spread more in the evening than in the morning. Two quantiles show how much, and the
-# true ones are known.
+# **Quantiles.** Waiting times spread more in the evening than in the morning. Two quantiles
+# show how much, and the true ones are known.
 
 
 def waits(count, seed):
@@ -45,12 +45,21 @@ for ax, name in zip(axes, ("polytrain", "boosting"), strict=True):
     ax.scatter(X, y, s=4, color="0.75", linewidths=0)
     for level, colour in ((0.1, COLOURS[2]), (0.9, COLOURS[1])):
         settings = {"loss": "quantile", "quantile": level, "random_state": 0}
-        model = (TensorTrainRegressor if name == "polytrain" else HistGradientBoostingRegressor)(**settings).fit(X, y)
+        model = (
+            TensorTrainRegressor if name == "polytrain" else HistGradientBoostingRegressor
+        )(**settings).fit(X, y)
         predicted = model.predict(X_test)
         loss = mean_pinball_loss(y_test, predicted, alpha=level)
-        print(f"{name:10} {level}: {100 * np.mean(y_test <= predicted):4.1f} % below, pinball loss {loss:.3f}")
+        below = 100 * np.mean(y_test <= predicted)
+        print(f"{name:10} {level}: {below:4.1f} % below, pinball loss {loss:.3f}")
         ax.plot(hours, model.predict(hours[:, None]), color=colour, label=f"quantile={level}")
-        ax.plot(hours, middle(hours) + norm.ppf(level) * width(hours), color="0.2", linewidth=1, linestyle=":")
+        ax.plot(
+            hours,
+            middle(hours) + norm.ppf(level) * width(hours),
+            color="0.2",
+            linewidth=1,
+            linestyle=":",
+        )
     ax.set_xlabel("hour of the day")
     clean_axes(ax, name)
 axes[0].set_ylabel("minutes; dotted: the true quantiles")
@@ -58,21 +67,25 @@ axes[0].legend(frameon=False, loc="upper left")
 plt.show()
 
 # %%
-# **Counts with exposures.** Claims of drivers, each insured for another part of the year. The logarithm of that part
-# is an ``offset`` of the score. scikit-learn's models have none; for them claims per year are learned, weighted by
-# the part, which comes to the same.
+# **Counts with exposures.** Claims of drivers, each insured for another part of the year. The
+# logarithm of that part is an ``offset`` of the score. scikit-learn's models have none; for
+# them claims per year are learned, weighted by the part, which comes to the same.
 
 generator = np.random.default_rng(0)
 age, power = generator.uniform(18, 80, size=6000), generator.uniform(40, 200, size=6000)
 years = generator.uniform(0.1, 1, size=6000)
-rate = 0.15 * np.exp(1.5 * np.exp(-(age - 18) / 10) * power / 100 + (np.maximum(age - 65, 0) / 15) ** 2)
+rate = 0.15 * np.exp(
+    1.5 * np.exp(-(age - 18) / 10) * power / 100 + (np.maximum(age - 65, 0) / 15) ** 2
+)
 claims = generator.poisson(years * rate)
 X = np.column_stack([age, power])
 train, test = np.arange(6000) < 3000, np.arange(6000) >= 3000
 model = TensorTrainRegressor(loss="poisson", random_state=0)
 model.fit(X[train], claims[train], offset=np.log(years[train]))
 models = {
-    "boosting": HistGradientBoostingRegressor(loss="poisson", early_stopping=True, random_state=0),
+    "boosting": HistGradientBoostingRegressor(
+        loss="poisson", early_stopping=True, random_state=0
+    ),
     "linear": make_pipeline(StandardScaler(), PoissonRegressor()),
 }
 predicted = {"the truth": rate, "polytrain": model.predict(X)}
@@ -81,12 +94,14 @@ for name, rival in models.items():
     rival.fit(X[train], claims[train] / years[train], **{f"{step}sample_weight": years[train]})
     predicted[name] = rival.predict(X)
 for name, rates in predicted.items():
-    explained = d2_tweedie_score(claims[test] / years[test], rates[test], sample_weight=years[test], power=1)
+    explained = d2_tweedie_score(
+        claims[test] / years[test], rates[test], sample_weight=years[test], power=1
+    )
     print(f"{name:10} explains {100 * explained:4.1f} % of the deviance")
 
 # %%
-# Most of a count is chance, so even the truth explains little. Boosting stops early here; as it comes, it would
-# explain less than nothing. Rates per year of a car of 150 PS:
+# Most of a count is chance, so even the truth explains little. Boosting stops early here; as
+# it comes, it would explain less than nothing. Rates per year of a car of 150 PS:
 
 ages = np.linspace(18, 80, 300)
 cars = np.column_stack([ages, np.full(300, 150.0)])

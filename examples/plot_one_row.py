@@ -2,8 +2,9 @@
 Why does this row have its prediction?
 ======================================
 
-Shapley values share what a prediction differs from the mean among the columns. For most models they are estimated by
-drawing coalitions of columns at random. For a tensor train they are computed exactly, in a fraction of a millisecond.
+Shapley values share what a prediction differs from the mean among the columns. For most
+models they are estimated by drawing coalitions of columns at random. For a tensor train they
+are computed exactly, in a fraction of a millisecond.
 """
 
 import time
@@ -21,7 +22,8 @@ X = X.assign(sex=X["sex"].map({1.0: "woman", 2.0: "man"}))
 model = TensorTrainRegressor(random_state=0).fit(X, y)
 
 # %%
-# A patient for whom the model predicts more than on average, and one for whom it predicts less:
+# A patient for whom the model predicts more than on average, and one for whom it predicts
+# less:
 
 figure, axes = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained")
 for ax, row in zip(axes, (17, 200), strict=True):
@@ -35,17 +37,18 @@ started = time.perf_counter()
 found = explain_local(model, X)
 seconds = time.perf_counter() - started
 gap = np.abs(found.base + found.values.sum(axis=1) - found.scores).max()
-print(f"{len(X)} rows in {seconds:.2f} s, {1000 * seconds / len(X):.2f} ms each; largest gap {gap:.0e}")
+print(f"{len(X)} rows, {1000 * seconds / len(X):.2f} ms each; largest gap {gap:.0e}")
 
 # %%
-# What would sampling do? Take the columns away in a random order, put in values of random other patients, and note
-# how the prediction changes: one order costs eleven predictions. The mean over orders tends to the exact values,
-# slowly: a hundred times as many predictions for one more digit. This is the way for boosting, forests and all other
-# models that cannot be taken apart; of trees, their own structure helps in some cases.
+# What would sampling do? Take the columns away in a random order, put in values of random
+# other patients, and note how the prediction changes: one order costs eleven predictions. The
+# mean over orders tends to the exact values, slowly: a hundred times as many predictions for
+# one more digit. This is the way for boosting, forests and all other models that cannot be
+# taken apart; of trees, their own structure helps in some cases.
 
 
 def sampled(row, n_orders, generator):
-    """Shapley values of each order, shape (n_orders, columns); columns are drawn independently of each other."""
+    """Shapley values of each order, (n_orders, columns); columns are drawn independently."""
     frames = X.iloc[np.full(11 * n_orders, row)].reset_index(drop=True)
     orders = np.argsort(generator.uniform(size=(n_orders, 10)), axis=1)
     ranks = np.argsort(orders, axis=1)
@@ -64,8 +67,16 @@ errors = [np.sqrt(np.mean((values[:count].mean(axis=0) - exact) ** 2)) for count
 
 figure, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 ax.loglog(11 * counts, errors, color=COLOURS[1], marker="o", label="sampled orders")
-ax.loglog(11 * counts, errors[0] * np.sqrt(counts[0] / counts), color="0.5", linestyle=":", label="1 / square root")
-ax.set(xlabel="predictions that were made for one row", ylabel="error of a Shapley value (RMSE)")
+ax.loglog(
+    11 * counts,
+    errors[0] * np.sqrt(counts[0] / counts),
+    color="0.5",
+    linestyle=":",
+    label="1 / square root",
+)
+ax.set(
+    xlabel="predictions that were made for one row", ylabel="error of a Shapley value (RMSE)"
+)
 ax.legend(frameon=False)
 clean_axes(ax, f"the largest value of this row is {np.abs(exact).max():.0f}")
 plt.show()

@@ -2,10 +2,11 @@
 The paper's table, in small
 ===========================
 
-Chen, Batselier, Suykens and Wong learn handwritten digits with tensor trains: by least squares, TTLS, and by logistic
-regression, TTLR. Their tables go over the number of features, the degree of the polynomials and the rank of the
-trains. This page does the same for the small digits of scikit-learn and 20 principal components. ``polytrain
-reproduce digits`` runs the whole of it, with a cross-validated alpha; ``polytrain reproduce usps`` and ``mnist`` run
+Chen, Batselier, Suykens and Wong learn handwritten digits with tensor trains: by least
+squares, TTLS, and by logistic regression, TTLR. Their tables go over the number of features,
+the degree of the polynomials and the rank of the trains. This page does the same for the
+small digits of scikit-learn and 20 principal components. ``polytrain reproduce digits`` runs
+the whole of it, with a cross-validated alpha; ``polytrain reproduce usps`` and ``mnist`` run
 the paper's own rows.
 """
 
@@ -22,7 +23,8 @@ from polytrain import TensorTrainClassifier
 from polytrain.plotting import COLOURS, MARKERS, clean_axes
 
 # %%
-# The last 600 digits are by other writers than most of the first 1197, so errors are larger than after a shuffle.
+# The last 600 digits are by other writers than most of the first 1197, so errors are larger
+# than after a shuffle.
 
 X, y = load_digits(return_X_y=True)
 components = PCA(20, random_state=0).fit(X[:1197])
@@ -35,13 +37,19 @@ def error(model):
 
 
 def train(loss, degree, rank):
-    settings = {"basis": "power", "alpha": 1e-2, "init": "linear", "max_sweeps": 2, "random_state": 0}
+    settings = {
+        "basis": "power",
+        "alpha": 1e-2,
+        "init": "linear",
+        "max_sweeps": 2,
+        "random_state": 0,
+    }
     return TensorTrainClassifier(loss=loss, degree=degree, rank=rank, **settings)
 
 
 # %%
-# Powers of each feature up to the degree, trains of one rank, and the sweeps start at the linear model. All test
-# errors in per cent; with 600 digits a standard error is about 0.6.
+# Powers of each feature up to the degree, trains of one rank, and the sweeps start at the
+# linear model. All test errors in per cent; with 600 digits a standard error is about 0.6.
 
 cells = [(1, 2), (1, 4), (1, 8), (2, 4), (2, 8), (3, 4)]
 print("degree  rank  coefficients   TTLS   TTLR  seconds")
@@ -52,11 +60,12 @@ for degree, rank in cells:
         errors[name].append(error(train(loss, degree, rank)))
     full = f"{(degree + 1) ** 20:.0e}"
     seconds = time.perf_counter() - started
-    print(f"{degree:6} {rank:5} {full:>13} {errors['TTLS'][-1]:6.2f} {errors['TTLR'][-1]:6.2f} {seconds:8.1f}")
+    least, logistic = (values[-1] for values in errors.values())
+    print(f"{degree:6} {rank:5} {full:>13} {least:6.2f} {logistic:6.2f} {seconds:8.1f}")
 
 # %%
-# Beside them: what a linear model and support vectors make of the same 20 numbers, and what polytrain's default does,
-# which chooses functions, alpha and rank by itself.
+# Beside them: what a linear model and support vectors make of the same 20 numbers, and what
+# polytrain's default does, which chooses functions, alpha and rank by itself.
 
 others = {
     "logistic regression": LogisticRegression(max_iter=2000),
@@ -71,8 +80,12 @@ for name, value in lines.items():
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 places = np.arange(len(cells))
 for (name, values), colour, marker in zip(errors.items(), COLOURS, MARKERS, strict=False):
-    ax.plot(places, values, color=colour, marker=marker, markersize=7, linestyle="none", label=name)
-for (name, value), colour, dashes in zip(lines.items(), COLOURS[2:6], (":", "--", "-.", "-"), strict=True):
+    ax.plot(
+        places, values, color=colour, marker=marker, markersize=7, linestyle="none", label=name
+    )
+for (name, value), colour, dashes in zip(
+    lines.items(), COLOURS[2:6], (":", "--", "-.", "-"), strict=True
+):
     ax.axhline(value, color=colour, linewidth=1.2, linestyle=dashes, label=name)
 ax.set_xticks(places, [f"degree {degree}\nrank {rank}" for degree, rank in cells])
 ax.set(ylabel="test error, per cent", ylim=(0, None), xlim=(-0.5, len(cells) - 0.5))
@@ -81,6 +94,7 @@ clean_axes(ax, "20 principal components of 1197 digits")
 plt.show()
 
 # %%
-# Here a higher rank helps more than a higher degree, and least squares are ahead of logistic regression, at one alpha
-# for both; the full table chooses it for each. Of these polynomials one reaches support vectors with a polynomial
-# kernel, and none those with Gaussian ones; functions that suit the columns do.
+# Here a higher rank helps more than a higher degree, and least squares are ahead of logistic
+# regression, at one alpha for both; the full table chooses it for each. Of these polynomials
+# one reaches support vectors with a polynomial kernel, and none those with Gaussian ones;
+# functions that suit the columns do.

@@ -2,9 +2,10 @@
 When to stop
 ============
 
-Sweeps go along the train, from one core to the next and back, and each one lowers the training error. With a weak
-penalty the error on other rows turns round at some point. Given validation rows, a fit stops there and keeps the best
-train. The default needs none of this: it chooses its penalty instead.
+Sweeps go along the train, from one core to the next and back, and each one lowers the
+training error. With a weak penalty the error on other rows turns round at some point. Given
+validation rows, a fit stops there and keeps the best train. The default needs none of this:
+it chooses its penalty instead.
 """
 
 import matplotlib.pyplot as plt
@@ -27,11 +28,24 @@ X_val, y_val = rows(300, seed=1)
 X_test, y_test = rows(5000, seed=2)
 
 # %%
-# A random start and nearly no penalty: an invitation to learn the noise. ``history_`` has a record for every sweep.
+# A random start and nearly no penalty: an invitation to learn the noise. ``history_`` has a
+# record for every sweep.
 
-settings = {"basis": "power", "degree": 2, "rank": 4, "alpha": 1e-3, "init": "random", "tol": 0.0, "random_state": 0}
-patient = TensorTrainRegressor(**settings, max_sweeps=25, n_iter_no_change=25).fit(X, y, X_val=X_val, y_val=y_val)
-stopped = TensorTrainRegressor(**settings, max_sweeps=25, n_iter_no_change=3).fit(X, y, X_val=X_val, y_val=y_val)
+settings = {
+    "basis": "power",
+    "degree": 2,
+    "rank": 4,
+    "alpha": 1e-3,
+    "init": "random",
+    "tol": 0.0,
+    "random_state": 0,
+}
+patient = TensorTrainRegressor(**settings, max_sweeps=25, n_iter_no_change=25).fit(
+    X, y, X_val=X_val, y_val=y_val
+)
+stopped = TensorTrainRegressor(**settings, max_sweeps=25, n_iter_no_change=3).fit(
+    X, y, X_val=X_val, y_val=y_val
+)
 print(f"stopped after {stopped.n_iter_} sweeps, reason: {stopped.stop_reason_}")
 
 # %%
@@ -43,7 +57,10 @@ learned = [mean_squared_error(y, stage) for stage in boosting.staged_predict(X)]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
 curves = {
-    "tensor train": ([record["loss"] for record in patient.history_], [r["validation_loss"] for r in patient.history_]),
+    "tensor train": (
+        [record["loss"] for record in patient.history_],
+        [r["validation_loss"] for r in patient.history_],
+    ),
     "boosting": (learned, stages),
 }
 for ax, (name, (training, validation)) in zip((left, right), curves.items(), strict=True):
@@ -51,7 +68,15 @@ for ax, (name, (training, validation)) in zip((left, right), curves.items(), str
     ax.plot(steps, training, color=COLOURS[0], label="training rows")
     ax.plot(steps, validation, color=COLOURS[1], label="validation rows")
     best = int(np.argmin(validation))
-    ax.plot(steps[best], validation[best], "o", markersize=12, fillstyle="none", color="0.2", label="kept")
+    ax.plot(
+        steps[best],
+        validation[best],
+        "o",
+        markersize=12,
+        fillstyle="none",
+        color="0.2",
+        label="kept",
+    )
     clean_axes(ax, name)
 left.axvline(stopped.n_iter_, color="0.5", linewidth=1, linestyle=":")
 left.text(stopped.n_iter_ + 0.3, 1.1, "stopped here", fontsize="small", color="0.35")
@@ -62,15 +87,18 @@ right.legend(frameon=False, fontsize="small")
 plt.show()
 
 # %%
-# Errors on fresh rows, where the noise alone makes 1. What was stopped is better than what was not, and boosting is
-# better than both. Stopping is a weak remedy: the default, which has chosen functions and penalty from the same 150
-# rows and needs no validation rows, is the best.
+# Errors on fresh rows, where the noise alone makes 1. What was stopped is better than what was
+# not, and boosting is better than both. Stopping is a weak remedy: the default, which has
+# chosen functions and penalty from the same 150 rows and needs no validation rows, is the
+# best.
 
 models = {
     "25 sweeps": TensorTrainRegressor(**settings, max_sweeps=25).fit(X, y),
     "stopped": stopped,
     "boosting, 150 trees": boosting,
-    "boosting, stopped": HistGradientBoostingRegressor(max_iter=int(np.argmin(stages)) + 1, random_state=0).fit(X, y),
+    "boosting, stopped": HistGradientBoostingRegressor(
+        max_iter=int(np.argmin(stages)) + 1, random_state=0
+    ).fit(X, y),
     "polytrain, default": TensorTrainRegressor(random_state=0).fit(X, y),
 }
 for name, model in models.items():

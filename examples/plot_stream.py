@@ -2,9 +2,9 @@
 A stream whose rule changes
 ===========================
 
-Rows come in blocks and cannot be kept. ``partial_fit`` learns from each block once, and ``forgetting`` says how fast
-the past fades. Every block is predicted before it is learned from, so each point of the picture is an error on rows
-that the model had not seen.
+Rows come in blocks and cannot be kept. ``partial_fit`` learns from each block once, and
+``forgetting`` says how fast the past fades. Every block is predicted before it is learned
+from, so each point of the picture is an error on rows that the model had not seen.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +17,8 @@ from polytrain import TensorTrainRegressor
 from polytrain.plotting import COLOURS, clean_axes
 
 # %%
-# The power of a machine depends on two settings that act together. After 30 blocks a part is replaced, and the sign
-# of that interaction turns round.
+# The power of a machine depends on two settings that act together. After 30 blocks a part is
+# replaced, and the sign of that interaction turns round.
 
 
 def block(number):
@@ -30,11 +30,13 @@ def block(number):
 
 
 # %%
-# Two streams of polytrain, one that forgets nothing and one that takes a fifth of the weight of the past away with
-# each block. Beside them stochastic gradient descent on all products of two columns, and boosting would have to be
-# fitted anew on rows that are kept.
+# Two streams of polytrain, one that forgets nothing and one that takes a fifth of the weight
+# of the past away with each block. Beside them stochastic gradient descent on all products of
+# two columns, and boosting would have to be fitted anew on rows that are kept.
 
-quadratic = make_pipeline(PolynomialFeatures(2), SGDRegressor(learning_rate="constant", eta0=0.01, random_state=0))
+quadratic = make_pipeline(
+    PolynomialFeatures(2), SGDRegressor(learning_rate="constant", eta0=0.01, random_state=0)
+)
 streams = {
     "polytrain": TensorTrainRegressor(random_state=0),
     "polytrain, forgetting=0.2": TensorTrainRegressor(forgetting=0.2, random_state=0),
@@ -51,14 +53,16 @@ for number in range(60):
         model.partial_fit(rows, y)
 
 # %%
-# The noise is 0.2. Gradient descent finds the product and forgets by itself, but has no sine. The stream that forgets
-# nothing weighs old rows as new ones, so it gets over the change only as fast as new rows outweigh the old; the one
-# that forgets is back at the noise after some fifteen blocks.
+# The noise is 0.2. Gradient descent finds the product and forgets by itself, but has no sine.
+# The stream that forgets nothing weighs old rows as new ones, so it gets over the change only
+# as fast as new rows outweigh the old; the one that forgets is back at the noise after some
+# fifteen blocks.
 
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 for (name, curve), colour in zip(errors.items(), COLOURS, strict=False):
     ax.plot(np.arange(1, 60), curve, color=colour, label=name)
-    print(f"{name:27} before the change {np.mean(curve[20:29]):.3f}, at the end {np.mean(curve[-5:]):.3f}")
+    before, end = np.mean(curve[20:29]), np.mean(curve[-5:])
+    print(f"{name:27} before the change {before:.3f}, at the end {end:.3f}")
 ax.axhline(0.2, color="0.5", linewidth=1, linestyle=":")
 ax.text(62, 0.197, "noise", ha="right", va="top", fontsize="small", color="0.35")
 ax.axvline(30, color="0.5", linewidth=1, linestyle=":")
