@@ -17,8 +17,8 @@ PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n au
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.has-progress  ## train on handwritten digits and compare (under a minute)
-	@$(BIN)/python examples/digits_demo.py
+demo: $(VENV)/.has-demo  ## a table of mixed columns and handwritten digits, beside other models (under a minute)
+	@$(BIN)/python examples/demo.py
 
 reproduce: $(VENV)/.has-plot  ## run the paper's experiment on bundled digits, with plots (about two minutes)
 	@$(BIN)/polytrain reproduce digits

@@ -1,7 +1,7 @@
 """Draw how sure a regressor is, in one column and on tables: docs/images/uncertainty.png.
 
 python -m benchmarks.intervals --out intervals.json
-python examples/uncertainty_pictures.py intervals.json
+python scripts/draw_uncertainty.py intervals.json
 """
 
 import json

@@ -1,6 +1,6 @@
 """Draw the functions that maps find for a skewed column: docs/images/maps_functions.png.
 
-python examples/map_pictures.py [FILE]
+python scripts/draw_maps.py [FILE]
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ TITLES = {"spline": "spline: by range", "spline-rank": "spline-rank: by rank", "
 
 
 def main(path: str) -> None:
+    """Draw the functions of three kinds."""
     column = np.sort(np.exp(0.7 * np.random.default_rng(0).normal(size=400)))
     summary = ColumnSummary(column[0], column[-1], column, np.ones(len(column)))
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True, layout="constrained")

@@ -1,6 +1,6 @@
 """Draw what a model has found with and without a constraint on its interactions: docs/images/constraints.png.
 
-python examples/constraint_pictures.py [FILE]
+python scripts/draw_constraints.py [FILE]
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ def truth(table: pd.DataFrame) -> pd.Series:
 
 
 def rows(count: int, seed: int) -> pd.DataFrame:
+    """Rows of five independent columns."""
     generator = np.random.default_rng(seed)
     return pd.DataFrame(generator.uniform(-1, 1, size=(count, 5)), columns=list("abcde"))
 
 
 def main(path: str) -> None:
+    """Draw the interactions of four models side by side."""
     table, fresh = rows(120, seed=0), rows(5000, seed=1)
     y = truth(table) + 0.5 * np.random.default_rng(2).normal(size=len(table))
     figure, axes = plt.subplots(1, len(CONSTRAINTS), figsize=(14, 4), layout="constrained")

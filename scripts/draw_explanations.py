@@ -1,6 +1,6 @@
 """The pictures of the page on explanations, from data that come with scikit-learn.
 
-``python examples/explain_pictures.py`` writes them into docs/images; another folder may be given as the argument.
+``python scripts/draw_explanations.py`` writes them into docs/images; another folder may be given as the argument.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ POWERS = {"basis": "power", "init": "linear", "max_sweeps": 4, "random_state": 0
 
 
 def diabetes_pictures() -> dict:
+    """Terms, interactions and a surface of numbers."""
     # Ages, pressures and the like as they were measured, not the standardised columns.
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     degree = [1 if name == "sex" else 2 for name in X.columns]  # two values only: its square says nothing new
@@ -42,6 +43,7 @@ def diabetes_pictures() -> dict:
 
 
 def iris_pictures() -> dict:
+    """Curves and regions of three classes."""
     X, y = load_iris(return_X_y=True, as_frame=True)
     names = load_iris().target_names[y]
     model = TensorTrainClassifier(loss="logistic", degree=2, rank=3, alpha=1e-3, **POWERS).fit(X, names)
@@ -54,6 +56,7 @@ def iris_pictures() -> dict:
 
 
 def digit_pictures() -> dict:
+    """How digits were learned, and which are misread."""
     data = load_digits_images()
     classifier = TensorTrainClassifier(loss="logistic", degree=2, rank=8, alpha=1e-4, **POWERS)
     model = make_pipeline(PCA(30, random_state=0), classifier)
@@ -67,6 +70,7 @@ def digit_pictures() -> dict:
 
 
 def main() -> None:
+    """Draw all into the folder."""
     matplotlib.use("Agg")
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent / "docs" / "images")
     folder.mkdir(parents=True, exist_ok=True)

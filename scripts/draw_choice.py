@@ -1,6 +1,6 @@
 """Draw what a default fit tries, left-out error against bandwidth for all kinds of functions: docs/images/choosing.png.
 
-python examples/choice_pictures.py [FILE]
+python scripts/draw_choice.py [FILE]
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def draw(ax: Axes, chosen: Chosen) -> None:
 
 
 def main(path: str) -> None:
+    """Draw both tables."""
     figure, axes = plt.subplots(1, len(TABLES), figsize=(11, 4.2), layout="constrained")
     for ax, (name, load) in zip(axes, TABLES.items(), strict=True):
         X, y = load(return_X_y=True)

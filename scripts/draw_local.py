@@ -1,6 +1,6 @@
 """Draw why two rows have their scores: docs/images/local_explanations.png.
 
-python examples/local_pictures.py [FILE]
+python scripts/draw_local.py [FILE]
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from polytrain.plotting import LocalExplanationDisplay
 
 
 def main(path: str) -> None:
+    """Draw a patient and a tumour."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(12.5, 4.4), layout="constrained")
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     named = X.assign(sex=X["sex"].map({1.0: "woman", 2.0: "man"}))
