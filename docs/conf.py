@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
+from warnings import filterwarnings
 
 import polytrain
+
+sys.path.insert(0, str(Path(__file__).parent))  # for gallery_order
 
 project = "polytrain"
 author = "the polytrain developers"
@@ -44,11 +48,14 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
 
+# Workers that run examples are replaced when they have grown, and joblib says so.
+filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"^(?!plot_)",  # the demo is no example
+    "within_subsection_order": "gallery_order.place",
     "image_scrapers": ("matplotlib",),
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("polytrain",),
