@@ -5,6 +5,8 @@ VENV   := .venv
 SOAK_SECONDS ?= 120
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq
+# What is read of the pages once serves both builds.
+DOCTREES := docs/_build/doctrees
 # One process per core, and in each of them one thread for BLAS. Neighbours, which share fixtures, stay together.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses=8 --dist=worksteal
 
@@ -46,9 +48,10 @@ format: $(VENV)/.has-dev  ## let ruff fix and format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(VENV)/.has-docs  ## build docs/_build/html (warnings are errors) and run the examples in its pages
-	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
-	@$(BIN)/python -m sphinx -q -b doctest docs docs/_build/doctest
+docs: $(VENV)/.has-docs  ## build docs/_build/html with the gallery (warnings are errors) and run the examples in its pages
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -j 2 -d $(DOCTREES) -b html docs docs/_build/html
+	@$(BIN)/python scripts/check_pages.py docs/_build/html
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -q -d $(DOCTREES) -b doctest docs docs/_build/doctest
 	@echo "docs/_build/html/index.html is ready; its examples ran:"
 	@tail -n 7 docs/_build/doctest/output.txt
 
@@ -59,7 +62,7 @@ bench-full: $(VENV)/.has-dev  ## run the benchmarks, with the long ones
 	@$(BIN)/python -m benchmarks --full
 
 clean:  ## remove the environment, caches and built files
-	rm -rf $(VENV) docs/_build docs/generated dist build paper/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/generated docs/gallery dist build paper/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src paper tests examples benchmarks -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # --- set-up -----------------------------------------------------------------------------------------------------------
