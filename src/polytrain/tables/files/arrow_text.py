@@ -132,13 +132,17 @@ def _read(chunk: bytes, delimiter: str, width: int, has_quotes: bool) -> list[An
             pa.BufferReader(chunk),
             csv.ReadOptions(use_threads=False, block_size=len(chunk) + 1, column_names=names),
             csv.ParseOptions(delimiter=delimiter, newlines_in_values=has_quotes),
-            csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, null_values=[]),
+            csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, null_values=[]
+            ),
         )
     except pa.ArrowInvalid:
         return None
     if not table.num_rows:
         return None
-    return [trim(column.combine_chunks()) if column.num_chunks != 1 else trim(column.chunk(0)) for column in table.columns]
+    return [
+        trim(column.combine_chunks()) if column.num_chunks != 1 else trim(column.chunk(0)) for column in table.columns
+    ]
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,7 @@ class _RowEnds:
 
 
 def _row_ends(chunk: bytes, delimiter: str) -> _RowEnds | None:
-    """Find the ends of rows; None if quotes stand where the csv module takes them as they are, or goes on after them."""
+    """Find the ends of rows; None if quotes stand where the csv module takes them as they are, or reads on behind."""
     content = np.frombuffer(chunk, dtype=np.uint8)
     quotes = np.flatnonzero(content == _QUOTE)
     feeds = np.flatnonzero(content == _LF)

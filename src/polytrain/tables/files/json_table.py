@@ -158,7 +158,9 @@ def _array_items(chunks: Chunks, chunk: bytes, label: str) -> Iterator[Item]:
             # What is cut off at the end of the chunk may go on in the next, which is as long as all that is there.
             more = b"" if len(text) - position > _MEMORY_BYTES else chunks.next(max(_CHUNK_BYTES, len(text) - position))
             if not more:
-                raise TableError(f"{label}, row {number}: here is no JSON object: {_reason(error)}. {_REMEDY}.") from None
+                raise TableError(
+                    f"{label}, row {number}: here is no JSON object: {_reason(error)}. {_REMEDY}."
+                ) from None
             text, position = text[position:] + decode(more, label, line), 0
             line += count_lines(more)
             continue
