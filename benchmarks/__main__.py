@@ -42,6 +42,7 @@ NAMES = (
     "engines",
     "cluster",
     "prediction",
+    "reading",
     "local_explanations",
     "import_time",
     "report_pages",

@@ -1,7 +1,7 @@
 """Files as people have them: what must be understood of each, or how it is refused and which remedy then works.
 
-Most of them hold the same table of 80 rows: "size" and "amount" are numbers, "colour" is text, and "target" follows from
-them. ``kinds`` and ``first`` say what must come of the columns, ``notes`` which words the notes must hold.
+Most of them hold the same table of 80 rows: "size" and "amount" are numbers, "colour" is text, and "target" follows
+from them. ``kinds`` and ``first`` say what must come of the columns, ``notes`` which words the notes must hold.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ __all__ = ["AWKWARD_FILES", "NAMES", "AwkwardFile", "Remedy"]
 
 NAMES = ("size", "amount", "colour", "target")
 N_ROWS = 80
+AS_IT_IS = ReadOptions()
 COLOURS = ("red", "green", "blue")
 
 
@@ -70,7 +71,7 @@ class Remedy:
         What that file holds; None if it is there already.
     """
 
-    options: ReadOptions = ReadOptions()
+    options: ReadOptions = AS_IT_IS
     name: str | None = None
     content: bytes | None = None
 
@@ -115,7 +116,7 @@ class AwkwardFile:
     notes: tuple[str, ...] = ()
     kinds: dict[str, str] = field(default_factory=dict)
     first: dict[str, float | str] = field(default_factory=dict)
-    options: ReadOptions = ReadOptions()
+    options: ReadOptions = AS_IT_IS
     refusal: str | None = None
     remedy: Remedy | None = None
     needs: str | None = None

@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from tables.awkward_files import AWKWARD_FILES, N_ROWS
 
 from polytrain.tables import TableError
 from polytrain.tables.files import DEFAULT_MISSING, Form, find_form, open_table, position_names, text_table
+from tables.awkward_files import AWKWARD_FILES, N_ROWS
 
 MISSING = frozenset(DEFAULT_MISSING)
 

@@ -155,7 +155,7 @@ class _RowEnds:
 
 
 def _row_ends(chunk: bytes, delimiter: str) -> _RowEnds | None:
-    """Find the ends of rows; None if quotes stand where the csv module takes them as they are, or goes on after them."""
+    """Find the ends of rows; None if quotes stand where the csv module takes them as they are, or reads on behind."""
     content = np.frombuffer(chunk, dtype=np.uint8)
     quotes = np.flatnonzero(content == _QUOTE)
     feeds = np.flatnonzero(content == _LF)

@@ -92,6 +92,8 @@ class TextColumn:
 
     def values(self, form: Form, missing: frozenset[str]) -> tuple[NDArray, int | None]:
         """Return values and the index of the first misfit, see `CellColumn`."""
+        if form.is_plain and (plain := self._plain_numbers(missing)) is not None:
+            return plain, None
         gone = float("nan") if form.kind != "date" else np.iinfo(np.int64).min  # NaT
         values: list[float | int] = []
         for index, text in enumerate(self._texts):
@@ -102,6 +104,19 @@ class TextColumn:
         if form.kind == "date":
             return np.array(values, dtype=np.int64).view("datetime64[us]"), None
         return np.array(values, dtype=np.float64), None
+
+    def _plain_numbers(self, missing: frozenset[str]) -> NDArray | None:
+        """Return plain numbers, None if there might be anything else."""
+        texts = ["nan" if not text or text in missing else text for text in self._texts]
+        try:
+            values = np.array(texts, dtype=np.float64)
+        except ValueError:
+            return None
+        whole = "".join(texts)
+        # NumPy reads what Python does: 1_000 and digits of all scripts, too. Other words than nan are not finite.
+        if "_" in whole or not whole.isascii() or np.count_nonzero(~np.isfinite(values)) != texts.count("nan"):
+            return None
+        return values if "nan" not in self._texts or "nan" in missing else None
 
     def coded(self, missing: frozenset[str]) -> tuple[NDArray, list[str]]:
         """Return codes and texts, see `CellColumn`."""

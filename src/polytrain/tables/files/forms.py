@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import date
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from polytrain.tables.files.date_texts import DATE_PATTERNS, parse_date
@@ -63,12 +64,12 @@ class Form:
     pattern: str = "iso"
     guessed: bool = False
 
-    @property
+    @cached_property
     def is_plain(self) -> bool:
         """Whether it is numbers as programs write them."""
         return self.kind == "number" and not self.number_style[1:] and self.decimal == "."
 
-    @property
+    @cached_property
     def number_style(self) -> tuple[str, ...]:
         """Decimal, thousands, prefix and suffix, without empty ones at the end."""
         style = [self.decimal, self.thousands, self.prefix, self.suffix]

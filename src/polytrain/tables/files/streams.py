@@ -14,7 +14,7 @@ import zipfile
 from pathlib import PurePath
 from typing import Any
 
-from polytrain.tables.errors import Option, TableError
+from polytrain.tables.errors import Option, TableError, reading
 from polytrain.tables.files.kinds import COMPRESSIONS
 
 __all__ = ["SNIFF_BYTES", "ByteStream", "TextStream", "count_lines", "open_bytes"]
@@ -29,6 +29,7 @@ _BOMS = {
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
 _SPOKEN = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
+_ANEW = "It is damaged or cut short; fetch or write it anew"
 _ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
@@ -70,15 +71,8 @@ class ByteStream(io.RawIOBase):
         return self._read(n_bytes)
 
     def _read(self, n_bytes: int) -> bytes:
-        try:
+        with reading(self._label, _ANEW):
             return self._stream.read(n_bytes)
-        except (TableError, MemoryError):
-            raise
-        except Exception as error:  # decompressors raise errors of many kinds for what is damaged or cut short
-            what = str(error).rstrip(".") or type(error).__name__
-            raise TableError(
-                f"{self._label} cannot be read: {what:.200}. It is damaged or cut short; fetch or write it anew."
-            ) from error
 
     def close(self) -> None:
         """Close the file, unless it is to stay open."""
@@ -157,16 +151,10 @@ def _open_zip(stream: ByteStream, path: str | os.PathLike[str], label: str) -> t
     if str(path) == "-":
         raise TableError(f"{label} is a zip archive, which cannot be read from a pipe. Name the file, or unpack it.")
     stream.close()
-    remedy = "It is damaged or cut short; fetch or write it anew"
-    try:
+    with reading(label, _ANEW):
         archive = zipfile.ZipFile(path)
-        members = [
-            member.filename
-            for member in archive.infolist()
-            if not member.is_dir() and not member.filename.startswith("__MACOSX/")
-        ]
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, UnicodeDecodeError) as error:
-        raise TableError(f"{label} cannot be read: {error}. {remedy}.") from error
+        found = [member for member in archive.infolist() if member.filename and not member.is_dir()]
+        members = [member.filename for member in found if not member.filename.startswith("__MACOSX/")]
     if members and all(name.endswith(".npy") for name in members):
         archive.close()
         return ByteStream(open(path, "rb"), label), PurePath(path).name, None
@@ -182,10 +170,8 @@ def _open_zip(stream: ByteStream, path: str | os.PathLike[str], label: str) -> t
             raise TableError(f"{label} holds {len(members)} files ({listed:.200}). Unpack it, and name one of them.")
         if archive.getinfo(members[0]).flag_bits & 1:
             raise TableError(f"{label} is encrypted. Unpack it, and name the file that was in it.")
-        try:
+        with reading(label, _ANEW):
             member = archive.open(members[0])
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError) as error:
-            raise TableError(f"{label} cannot be read: {error}. {remedy}.") from error
     except BaseException:
         archive.close()
         raise

@@ -59,6 +59,7 @@ class _TypedTable(Table):
         first = 0
         with reading(self.label, _REMEDY):
             for batch in self._batches(n_rows):
+                batch.validate(full=True)  # what a damaged file says of its memory is not checked otherwise
                 for start in range(0, batch.num_rows, n_rows):
                     part = batch.slice(start, n_rows)
                     places = range(first, first + part.num_rows)
@@ -184,7 +185,5 @@ def _text_column(column: Any, form: Form | None) -> CellColumn:
 
     types = pyarrow.types
     if types.is_string(column.type) or types.is_large_string(column.type):
-        cells = column.cast(pyarrow.string()).fill_null("")
-        cells.validate(full=True)  # damaged text would be found out too late
-        return ArrowTextColumn(trim(cells), form)
+        return ArrowTextColumn(trim(column.cast(pyarrow.string()).fill_null("")), form)
     return TextColumn(["" if value is None else str(value).strip() for value in column.to_pylist()], form)
