@@ -77,9 +77,14 @@ class ArrowTextColumn:
 
     def coded(self, missing: frozenset[str]) -> tuple[NDArray, list[str]]:
         """Return codes and texts, see `CellColumn`."""
-        present = pc.if_else(self._gone(missing), pa.scalar(None, pa.string()), self._cells)
-        encoded = present.dictionary_encode()
-        return np.asarray(encoded.indices.fill_null(-1)).astype(np.int64), encoded.dictionary.to_pylist()
+        encoded = self._cells.dictionary_encode()
+        texts = encoded.dictionary.to_pylist()
+        codes = np.asarray(encoded.indices).astype(np.int64)
+        present = np.array([text != "" and text not in missing for text in texts], dtype=bool)
+        if present.all():
+            return codes, texts
+        renumbered = np.where(present, np.cumsum(present) - 1, -1)
+        return renumbered[codes], [text for text, is_there in zip(texts, present, strict=True) if is_there]
 
     def _gone(self, missing: frozenset[str]) -> Any:
         return pc.is_in(self._cells, value_set=pa.array(["", *missing], pa.string()))

@@ -140,9 +140,21 @@ def _read(chunk: bytes, delimiter: str, width: int, has_quotes: bool) -> list[An
         return None
     if not table.num_rows:
         return None
-    return [
-        trim(column.combine_chunks()) if column.num_chunks != 1 else trim(column.chunk(0)) for column in table.columns
-    ]
+    columns = [column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in table.columns]
+    return columns if not has_quotes and _is_tidy(chunk, delimiter) else [trim(column) for column in columns]
+
+
+def _is_tidy(chunk: bytes, delimiter: str) -> bool:
+    """Whether surely no cell begins or ends with a space of any kind, in a chunk without quotes."""
+    if not chunk.isascii():
+        return False
+    content = np.frombuffer(chunk, dtype=np.uint8)
+    ends = (content == ord(delimiter)) | (content == _LF) | (content == _CR)
+    spaces = (content <= 0x20) & ~ends
+    if not spaces.any():
+        return True
+    beside = bool((spaces[1:] & ends[:-1]).any() or (spaces[:-1] & ends[1:]).any())
+    return not (beside or spaces[0] or spaces[-1])
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,8 @@ def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
     if distinct and numbers and len(names) + len(numbers) == len(first):
         # Years above figures that are no years: a row of a table whose columns are years would have years below, too.
         values = [cell for k, column in enumerate(columns) if k not in names for cell in column]
-        return _are_names(numbers) and bool(values) and not any(map(_is_year, values))
+        repeated = any(first[k] in columns[k] for k in names)
+        return _are_names(numbers) and bool(values) and not repeated and not any(map(_is_year, values))
     if not complete or not distinct:
         return False
     if any(is_number(cell) for column in columns for cell in column):

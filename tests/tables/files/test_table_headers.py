@@ -1,0 +1,77 @@
+"""Names of columns: found out, cleaned, and never two alike."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polytrain.tables.files.headers import clean_names, looks_like_header
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1,2\n3,4", False),
+        ("a,b\n3,4", True),
+        ("a,b\nc,d\ne,d", True),
+        ("a,b\nc,b", False),  # b is a value
+        ("a,b", False),
+        ("a,?\n1,2", False),
+        ("a,a\n1,2", True),
+        ("a,a\nb,c", False),
+        (",a\n0,1", True),
+        (",a\n0,x\n1,y", True),
+        ("a,,c\n1,2,3", True),
+        ("red,,c\nblue,2,d", False),
+        ("country,2019,2020\nDE,1.5,2\nFR,3,4", True),
+        ("country,2019,2020\nDE,2018,2017\nFR,2019,2020", False),
+        ("male,22,1\nfemale,38,0", False),
+        ("5,-,3\n4,2,1", False),
+        ("date,text\n2024-03-01,a\n2024-03-02,b", True),
+        ("price,text\n$5,a\n$6,b", True),
+        ("prix,nom\n1,a\n?,b", True),
+        ("größe,名前\n1,a", True),
+        ("p1,p2,3\n1,2,3", True),
+        ("0,1,2,label\n5.5,6,7,x\n8,9,1,x", True),
+        ("1,2,3,setosa\n4,5,6,setosa\n7,8,9,virginica", False),
+        ("0,1,2,y\n5.5,6,7,1\n8,9,1,0", True),
+    ],
+)
+def test_header_is_found_out(text, expected):
+    assert looks_like_header([line.split(",") for line in text.split("\n")]) == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "names", "kept"),
+    [
+        (["a", "b"], ["a", "b"], [0, 1]),
+        (["", "a", "b"], ["a", "b"], [1, 2]),
+        (["Unnamed: 0", "a"], ["a"], [1]),
+        (["a", "__index_level_0__"], ["a"], [0]),
+        (["", "a", ""], ["column 0", "a", "column 2"], [0, 1, 2]),
+        (["a", "a", "a_2", "a"], ["a", "a_3", "a_2", "a_4"], [0, 1, 2, 3]),
+        (["column 1", "", "x"], ["column 1", "column 1_2", "x"], [0, 1, 2]),
+        ([""], ["column 0"], [0]),
+        (["a", "Unnamed: 0"], ["a", "Unnamed: 0"], [0, 1]),
+    ],
+)
+def test_names_are_cleaned(cells, names, kept):
+    header = clean_names(cells)
+    assert header.names == names
+    assert header.kept == kept
+    assert bool(header.notes) == (names != cells)
+
+
+def test_an_index_can_be_kept():
+    assert clean_names(["", "a"], keep_index=True).names == ["index", "a"]
+    assert clean_names(["", "index"], keep_index=True).names == ["index_2", "index"]
+    assert clean_names(["a", "__index_level_0__"], keep_index=True).names == ["a", "index"]
+
+
+@given(st.lists(st.sampled_from(["", "a", "a_2", "a_3", "b", "column 1", "Unnamed: 0", "__index_level_0__", "index"])))
+def test_names_never_collide(cells):
+    for keep in (False, True):
+        header = clean_names(cells, keep)
+        assert len(set(header.names)) == len(header.names) == len(header.kept)
+        assert all(header.names)
+        if keep:
+            assert len(header.names) == len(cells)
