@@ -60,9 +60,7 @@ with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_addres
     print(f"fitted in {time.perf_counter() - started:.1f} s: {model.n_parameters_} numbers")
     residuals = y - model.predict(X)
     size = residuals.std().compute()
-    print(
-        f"residuals: a lazy {type(residuals).__name__}, of size {size:.3f}, where the noise is 3"
-    )
+    print(f"residuals: a lazy {type(residuals).__name__}, of size {size:.3f}; the noise is 3")
     points["polytrain, Dask"] = {
         len(X): root_mean_squared_error(truth(X_test), model.predict(X_test))
     }

@@ -125,7 +125,7 @@ for ax, title, values in zip(axes, titles, zip(*results.values(), strict=True), 
     ax.bar_label(bars, labels, padding=3)
     if "error" not in title:
         ax.set_xscale("log")
-    ax.set_xlim(0 if "error" in title else min(values) / 3, 2 * max(values))
+        ax.set_xlim(min(values) / 3, 6 * max(values))
     clean_axes(ax, title)
 axes[0].invert_yaxis()
 plt.show()
