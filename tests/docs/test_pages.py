@@ -34,7 +34,6 @@ NOT_RUN = {
     "local-explanations.md": "draws for a model that the reader has; the rest are doctests",
     "parallel.md": "names a cluster and folders of rows that are not here; the cluster's guide runs",
     "performance.md": "needs MNIST; the command of each figure is beside it",
-    "report.md": "a doctest in a block of Python, whose picture is drawn elsewhere",
     "reproduction.md": "takes minutes to hours, and data that are not here",
     "stopping.md": "one callback needs scikit-learn's experimental interface; the rest are doctests",
 }

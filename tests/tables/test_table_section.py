@@ -10,7 +10,7 @@ import pytest
 import polytrain
 from polytrain import ModelFileError
 from polytrain.cli import main
-from polytrain.columns import FilledColumn, OneHotColumn
+from polytrain.columns import CategoryColumn, FilledColumn, NumberColumn, OneHotColumn
 from polytrain.tables import FileColumn, Layout, TableModel, fit_table, load_table_model
 from polytrain.tables.files import Form
 
@@ -189,6 +189,19 @@ def test_format_3(tmp_path):
     again = load_table_model(tmp_path / "again")
     assert again.layout == model.layout
     np.testing.assert_array_equal(again.predict(tmp_path / "a.csv"), model.predict(tmp_path / "a.csv"))
+
+
+def test_format_5(tmp_path):
+    """The last format whose tables had the columns: one feature each."""
+    model = load_table_model(DATA / "format5-table.polytrain")
+    assert model.fitted.columns.columns == (NumberColumn("age"), CategoryColumn("job", ("clerk", "cook", "smith")))
+    assert model.layout.targets == (FileColumn("rich", 2),)
+    rows = read(model, tmp_path / "a.csv", "job,age\ncook,30\nsmith,50\n?,\nclerk,45\n")
+    np.testing.assert_array_equal(rows, [[30, 1], [50, 2], [np.nan, np.nan], [45, 0]])
+    expected = [0.04807226628063588, 0.9540232505342547, 0.9321638738327314, 0.928810065532686]
+    np.testing.assert_allclose(model.fitted.probabilities(rows)[:, 1], expected, rtol=1e-12)
+    model.save(tmp_path / "again")
+    assert load_table_model(tmp_path / "again").layout == model.layout
 
 
 def test_commands_on_older_files(tmp_path, capsys):

@@ -1,6 +1,6 @@
 """Fitted estimators in model files, and back.
 
-`describe` writes format 5, `rebuild` reads formats 1 to 5. Reading goes through the estimators' own checks of
+`describe` writes format 6, `rebuild` reads formats 1 to 6. Reading goes through the estimators' own checks of
 parameters. What is wrong is a ``ValueError`` without the file's name; `load` adds it.
 """
 
@@ -108,7 +108,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
     -------
     TensorTrainClassifier, TensorTrainRegressor, or one of those with CV at their end
         The fitted model, equal to the saved one to the last bit. Of a file that ``polytrain fit`` wrote, it is the
-        estimator; `polytrain.tables.load_table_model` also returns the preparation of its tables.
+        estimator; `polytrain.tables.load_table_model` also returns the layout of its tables.
 
     Raises
     ------

@@ -22,7 +22,7 @@ from polytrain.tensor_file import Header, pack_tensors, parse_json, read_header,
 __all__ = ["FORMAT", "read_model_file", "write_model_file"]
 
 #: Number of the format that is written. A reader knows all numbers up to its own.
-FORMAT = 5
+FORMAT = 6
 
 # The largest header that is parsed: JSON of this size takes less than 150 MB as Python objects, whatever it says.
 MAX_HEADER_BYTES = 1 << 22

@@ -1,6 +1,6 @@
 """A fitted model <-> a JSON document and named arrays.
 
-`describe_fitted` writes format 5; `read_fitted` reads formats 1 to 5 and checks all that a prediction relies on.
+`describe_fitted` writes format 6; `read_fitted` reads formats 1 to 6 and checks all that a prediction relies on.
 Numbers that decide about memory are compared with what is there before they are used.
 """
 
