@@ -7,10 +7,9 @@ from typing import Any
 
 from polytrain.cli.common import CommandError, add_command, printable, say, show, show_json
 from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, open_model_table
-from polytrain.tables import TableModel
-from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors, make_errors
+from polytrain.tables.evaluation import count_errors
 
-__all__ = ["add_parser", "count_errors"]
+__all__ = ["add_parser", "add_target"]
 
 DESCRIPTION = """\
 Compare predictions with the target in a table. Rows whose target is missing are left out.
@@ -55,30 +54,11 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def count_errors(model: TableModel, arguments: argparse.Namespace, visit: Any = None) -> Any:
-    """Read DATA and count; ``visit`` sees the features and targets of every block."""
-    errors: ClassificationErrors | RegressionErrors = make_errors(model.fitted)
-    n_rows = n_dotted = 0
-    with open_model_table(model, arguments) as table:
-        blocks = model.blocks(table, with_target=True, target=arguments.target, **block_options(arguments))
-        for block in blocks:
-            errors.add(block.X, block.y)  # type: ignore[arg-type]
-            n_rows += len(block.block)
-            n_dotted += block.n_dotted
-            if visit is not None:
-                visit(block.X, block.y)
-        if not errors.n:
-            raise CommandError(f"{table.label} holds no row with a target. Name the right column with --target.")
-    if n_dotted:
-        say(f"note: {n_dotted} labels end with a dot that the model's labels do not have; they are taken without it")
-    if n_rows > errors.n:
-        say(f"note: {n_rows - errors.n} rows without target are left out")
-    return errors
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    errors = count_errors(load_model(arguments.model), arguments)
+    model = load_model(arguments.model)
+    with open_model_table(model, arguments) as table:
+        errors = count_errors(model, table, target=arguments.target, say=say, **block_options(arguments))
     figures = errors.summary()
     if arguments.metric is not None:
         figures = _one_figure(figures, arguments.metric)

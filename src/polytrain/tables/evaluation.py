@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -10,9 +11,11 @@ from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
 from polytrain.models import FittedModel
+from polytrain.tables.errors import Option, TableError
+from polytrain.tables.files import Table
 from polytrain.tables.metrics import Answers, measure, metric_names
 
-__all__ = ["ClassificationErrors", "RegressionErrors", "make_errors"]
+__all__ = ["ClassificationErrors", "RegressionErrors", "count_errors", "make_errors"]
 
 # Probabilities are counted in this many bins, of which a plot may join some.
 N_BINS = 20
@@ -108,6 +111,52 @@ class RegressionErrors(_Errors):
     def summary(self) -> dict[str, Any]:
         """Return the figures by name; ``r2`` is None where the target does not vary."""
         return super().summary() | {"largest_error": float(np.abs(self.answers.predicted - self.answers.y).max())}
+
+
+def count_errors(
+    model: Any,
+    table: Table,
+    *,
+    visit: Callable[[NDArray, NDArray], None] | None = None,
+    say: Callable[[str], None] | None = None,
+    **options: Any,
+) -> ClassificationErrors | RegressionErrors:
+    """Compare predictions with the targets in a table.
+
+    Parameters
+    ----------
+    model : TableModel
+        The model.
+    table : Table
+        What ``model.open`` returned.
+    visit : callable, optional
+        Sees features and targets of every block.
+    say : callable, optional
+        Told about rows and labels that are not taken as they are.
+    **options
+        See `TableModel.blocks`.
+
+    Returns
+    -------
+    ClassificationErrors or RegressionErrors
+    """
+    errors, n_rows, n_dotted = make_errors(model.fitted), 0, 0
+    talk = say or (lambda text: None)
+    for block in model.blocks(table, with_target=True, **options):
+        errors.add(block.X, block.y)
+        n_rows += len(block.block)
+        n_dotted += block.n_dotted
+        if visit is not None:
+            visit(block.X, block.y)
+    if not errors.n:
+        raise TableError(
+            f"{table.label} holds no row with a target. Name the right column with ", Option("target"), "."
+        )
+    if n_dotted:
+        talk(f"note: {n_dotted} labels end with a dot that the model's labels do not have; they are taken without it")
+    if n_rows > errors.n:
+        talk(f"note: {n_rows - errors.n} rows without target are left out")
+    return errors
 
 
 def make_errors(fitted: FittedModel) -> ClassificationErrors | RegressionErrors:

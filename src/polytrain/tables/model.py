@@ -16,9 +16,9 @@ from polytrain.estimators.saving import load_with_table, save
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, ModelFileError
 from polytrain.tables.errors import Option, TableError
+from polytrain.tables.evaluation import count_errors
 from polytrain.tables.files import Block, CellColumn, Form, ReadOptions, Table, open_table
 from polytrain.tables.layout import Layout
-from polytrain.tables.metrics import Answers, measure, metric_names
 from polytrain.tables.section import Fact, TableSection
 
 __all__ = ["PreparedBlock", "TableModel", "load_table_model"]
@@ -277,14 +277,10 @@ class TableModel:
         Returns
         -------
         dict
-            ``n``, the number of rows, and the errors of `polytrain.tables.metrics` by their names.
+            ``n``, the number of rows, and errors by their names; see `polytrain.tables.metrics`.
         """
-        options = {"target": target, "new_categories": new_categories}
         with self.open(path, reading) as table:
-            blocks = self.blocks(table, with_target=True, **options)  # type: ignore[arg-type]
-            answers = Answers.join([Answers.of(self.fitted, block.X, block.y) for block in blocks])  # type: ignore[arg-type]
-        task = "classification" if self.is_classifier else "regression"
-        return {"n": len(answers.y)} | {name: measure(name, answers) for name in metric_names(task)}
+            return count_errors(self, table, target=target, new_categories=new_categories).summary()
 
 
 def load_table_model(path: str | os.PathLike[str]) -> TableModel:
