@@ -62,6 +62,7 @@ def test_awkward_file(case, fast, tmp_path, monkeypatch):
         pytest.importorskip(case.needs)
     if fast:
         monkeypatch.setattr(text_table, "SNIFF_BYTES", 500)
+        monkeypatch.setattr(text_table, "_SNIFF_LINES", 3)
         monkeypatch.setattr(text_table, "CHUNK_BYTES", 300)
     else:
         monkeypatch.setattr(text_table.arrow_text, "understands", lambda delimiter, width: False)

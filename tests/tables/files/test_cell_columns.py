@@ -110,15 +110,36 @@ def check_both(texts, missing):
     assert known == names
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.one_of(numbers(), JUNK), max_size=6), st.sampled_from([MARKERS, frozenset(), frozenset(["1", "x"])]))
+COLUMNS_OF_NUMBERS = st.lists(st.one_of(numbers(), JUNK), max_size=6)
+SOME_MARKERS = st.sampled_from([MARKERS, frozenset(), frozenset(["1", "x"])])
+
+
+@settings(max_examples=12, deadline=None)
+@given(COLUMNS_OF_NUMBERS, SOME_MARKERS)
 def test_numbers_agree(texts, missing):
     check_both([text.strip() for text in texts], missing)
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.one_of(moments(), JUNK), max_size=6), st.sampled_from([MARKERS, frozenset(["31.12.2024"])]))
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None)
+@given(COLUMNS_OF_NUMBERS, SOME_MARKERS)
+def test_many_numbers_agree(texts, missing):
+    check_both([text.strip() for text in texts], missing)
+
+
+COLUMNS_OF_DATES = st.lists(st.one_of(moments(), JUNK), max_size=6)
+
+
+@settings(max_examples=8, deadline=None)
+@given(COLUMNS_OF_DATES, st.sampled_from([MARKERS, frozenset(["31.12.2024"])]))
 def test_dates_agree(texts, missing):
+    check_both([text.strip() for text in texts], missing)
+
+
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None)
+@given(COLUMNS_OF_DATES, st.sampled_from([MARKERS, frozenset(["31.12.2024"])]))
+def test_many_dates_agree(texts, missing):
     check_both([text.strip() for text in texts], missing)
 
 

@@ -134,6 +134,7 @@ def mutate(content, rng):
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     monkeypatch.setattr(text_table, "SNIFF_BYTES", 30)
+    monkeypatch.setattr(text_table, "_SNIFF_LINES", 3)
     monkeypatch.setattr(text_table, "CHUNK_BYTES", 100)
 
 

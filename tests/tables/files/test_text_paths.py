@@ -68,22 +68,39 @@ def read(content, fast, n_rows=3, **options):
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     monkeypatch.setattr(text_table, "SNIFF_BYTES", 20)
+    monkeypatch.setattr(text_table, "_SNIFF_LINES", 3)
     monkeypatch.setattr(text_table, "CHUNK_BYTES", 60)
 
 
-@settings(max_examples=400, deadline=None)
-@given(TEXTS, st.sampled_from(["yes", "no"]), st.sampled_from([30, 60, 1000]))
-@example("a,b,c\n1,2,3\n" + "4,5,6\n" * 30 + '7,"8\n9",10\n' * 5, "yes", 60)
-@example("a,b,c\n1,2,3\n" + "4,5,6\n" * 30 + '7,8"9,10\n' + "4,5,6\n" * 30, "yes", 60)
-@example("a,b,c\n1,2,3\n" + '7,"8\n9,10\n' + "4,5,6\n" * 30, "yes", 60)
-def test_both_paths_agree(text, header, n_bytes):
+def check_paths(text, header, n_bytes):
     content = ("a,b,c\n1,2,3\n4,5,6\n" + text).encode()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text_table, "CHUNK_BYTES", n_bytes)
         assert read(content, True, header=header) == read(content, False, header=header)
 
 
-@settings(max_examples=200, deadline=None)
+HEADERS, SIZES = st.sampled_from(["yes", "no"]), st.sampled_from([30, 60, 1000])
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXTS, HEADERS, SIZES)
+@example("a,b,c\n1,2,3\n" + "4,5,6\n" * 30 + '7,"8\n9",10\n' * 5, "yes", 60)
+@example("a,b,c\n1,2,3\n" + "4,5,6\n" * 30 + '7,8"9,10\n' + "4,5,6\n" * 30, "yes", 60)
+@example("a,b,c\n1,2,3\n" + '7,"8\n9,10\n' + "4,5,6\n" * 30, "yes", 60)
+@example("\ufeff1,a,x\n", "yes", 30)
+@example('1,a,x\n1,a,x\n6, h ,\u00a0i\n5,"f\ng",\n\0', "yes", 30)
+def test_both_paths_agree(text, header, n_bytes):
+    check_paths(text, header, n_bytes)
+
+
+@pytest.mark.slow
+@settings(max_examples=5000, deadline=None)
+@given(TEXTS, HEADERS, SIZES)
+def test_both_paths_agree_on_many_texts(text, header, n_bytes):
+    check_paths(text, header, n_bytes)
+
+
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.lists(st.text(st.sampled_from('ab",; \n\r\t|é'), max_size=5), min_size=3, max_size=3), max_size=12),
     st.sampled_from(["\n", "\r\n"]),
@@ -144,6 +161,17 @@ def test_mistakes_name_their_line(end, message, fast):
 
 
 @pytest.mark.parametrize("fast", [True, False])
+def test_comments_are_skipped_once(fast, monkeypatch):
+    """A row that goes on in the second chunk does not let lines be skipped there, too."""
+    monkeypatch.setattr(text_table, "_SNIFF_LINES", 6)
+    rows = '1,"two\nlines",3\n' * 20
+    text = f"# note\n# more\na,b,c\n{rows}"
+    head, cells = read(text.encode(), fast)
+    assert head[0] == ["a", "b", "c"]
+    assert cells == [(5 + 2 * k, "1", "two\nlines", "3") for k in range(20)]
+
+
+@pytest.mark.parametrize("fast", [True, False])
 def test_a_late_value_in_the_column_that_was_left_out(fast):
     text = "a,b,c,\n" + "1,2,3,\n" * 200
     assert read(text.encode(), fast)[0][0] == ["a", "b", "c"]
@@ -154,3 +182,12 @@ def test_a_late_value_in_the_column_that_was_left_out(fast):
 def test_a_line_without_end_is_not_gathered(monkeypatch):
     monkeypatch.setattr("polytrain.tables.files.chunks._MAX_LINE_BYTES", 1000)
     assert "a line of more than 1000 bytes" in read(b"x" * 2000, True)[-1]
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_long_lines_have_names_too(fast):
+    names = [f"name{k}" for k in range(100)]
+    text = ",".join(names) + "\n" + (",".join("5" * 100) + "\n") * 9
+    head, cells = read(text.encode(), fast)
+    assert head[0] == names
+    assert len(cells) == 9

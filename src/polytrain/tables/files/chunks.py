@@ -54,21 +54,33 @@ class Chunks:
         return b"".join(parts)
 
 
-def decode(chunk: bytes, label: str, n_lines: int) -> str:
-    """Return the text of a chunk that follows so many lines; what makes no text is a mistake that can be named."""
+def decode(chunk: bytes, label: str, n_lines: int) -> tuple[str, TableError | None]:
+    """Return the text of a chunk that follows so many lines, and the mistake in it that can be named.
+
+    With a mistake, the text ends before its line, so that mistakes are told in the order of lines.
+    """
+    error = None
     try:
         text = chunk.decode()
-    except UnicodeDecodeError as error:
-        line = n_lines + count_lines(chunk[: error.start]) + 1
-        raise TableError(
-            f"{label}, line {line}: byte 0x{chunk[error.start]:02x} makes no character in UTF-8, unlike all before. "
-            "Name the encoding, such as ",
+    except UnicodeDecodeError as found:
+        line, chunk = _lines_before(chunk, found.start)
+        text = chunk.decode()
+        error = TableError(
+            f"{label}, line {n_lines + line}: byte 0x{found.object[found.start]:02x} makes no character in UTF-8, "
+            "unlike all before. Name the encoding, such as ",
             Option("encoding", "cp1252"),
             ", or mend the line.",
-        ) from None
-    if "\0" in text:
-        line = n_lines + count_lines(chunk[: chunk.index(b"\0")]) + 1
-        raise TableError(
-            f"{label}, line {line}: there is a NUL byte, which no text has. Check that it is a table at all."
         )
-    return text
+    if "\0" in text:
+        line, chunk = _lines_before(chunk, chunk.index(b"\0"))
+        text = chunk.decode()
+        error = TableError(
+            f"{label}, line {n_lines + line}: there is a NUL byte, which no text has. Check that it is a table at all."
+        )
+    return text, error
+
+
+def _lines_before(chunk: bytes, position: int) -> tuple[int, bytes]:
+    """Return the number, from 1, of the line of a byte, and all lines before."""
+    end = max(chunk.rfind(b"\n", 0, position), chunk.rfind(b"\r", 0, position)) + 1
+    return count_lines(chunk[:end]) + 1, chunk[:end]

@@ -121,10 +121,12 @@ def _items(stream: Any, label: str) -> Iterator[Item]:
 def _line_items(chunks: Chunks, chunk: bytes, label: str) -> Iterator[Item]:
     line = 0
     while chunk:
-        text = decode(chunk, label, line)
+        text, error = decode(chunk, label, line)
         for number, content in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=line + 1):
             if content.strip():
                 yield ("line", number), _load(content, f"{label}, line {number}", number == 1)
+        if error:
+            raise error
         line += count_lines(chunk)
         chunk = chunks.next(_CHUNK_BYTES)
 
@@ -144,7 +146,17 @@ def _load(content: str, where: str, is_first: bool) -> dict[str, Any]:
 
 def _array_items(chunks: Chunks, chunk: bytes, label: str) -> Iterator[Item]:
     decoder = json.JSONDecoder()
-    text, line, number = decode(chunk, label, 0), count_lines(chunk), 0
+    line = number = 0
+
+    def next_text(chunk: bytes) -> str:
+        nonlocal line
+        text, error = decode(chunk, label, line)
+        if error:
+            raise error
+        line += count_lines(chunk)
+        return text
+
+    text = next_text(chunk)
     position = text.index("[") + 1
     while True:
         while position < len(text) and (text[position].isspace() or (text[position] == "," and number)):
@@ -161,8 +173,7 @@ def _array_items(chunks: Chunks, chunk: bytes, label: str) -> Iterator[Item]:
                 raise TableError(
                     f"{label}, row {number}: here is no JSON object: {_reason(error)}. {_REMEDY}."
                 ) from None
-            text, position = text[position:] + decode(more, label, line), 0
-            line += count_lines(more)
+            text, position = text[position:] + next_text(more), 0
             continue
         if not isinstance(item, dict):
             raise TableError(f"{label}, row {number}: {item!r:.60} is no JSON object. {_REMEDY}.")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import PurePath
 
 from polytrain.tables.errors import Option, TableError
@@ -19,7 +19,7 @@ from polytrain.tables.files.cells import TextColumn
 from polytrain.tables.files.chunks import Chunks, decode
 from polytrain.tables.files.headers import clean_names, looks_like_header
 from polytrain.tables.files.layout import Layout, find_layout, read_cells
-from polytrain.tables.files.streams import SNIFF_BYTES, TextStream
+from polytrain.tables.files.streams import SNIFF_BYTES, TextStream, count_lines
 from polytrain.tables.files.table import BLOCK_ROWS, Block, ReadOptions, Table
 
 __all__ = ["CHUNK_BYTES", "TextTable"]
@@ -28,6 +28,8 @@ __all__ = ["CHUNK_BYTES", "TextTable"]
 CHUNK_BYTES = 1 << 20
 # So many rows are looked at before it is decided whether the first one is a header.
 _LOOK_AHEAD = 100
+# Lines of wide tables may be long, but some of them are needed.
+_SNIFF_LINES, _MAX_SNIFF_BYTES = 30, 1 << 26
 
 Row = tuple[int, list[str]]
 
@@ -54,8 +56,8 @@ class TextTable(Table):
         self._stream = stream
         self._chunks = Chunks(stream, label)
         self._line = 0
-        first = self._chunks.next(SNIFF_BYTES)
-        text = decode(first, label, 0)
+        first = self._first_chunk()
+        text, _ = decode(first, label, 0)  # a mistake is told when its line is read
         layout = find_layout(text, options.delimiter, PurePath(name).suffix.lower() in (".tsv", ".tab"))
         self.delimiter = layout.delimiter
         self._rows = self._raw_rows(first, layout.skip)
@@ -66,8 +68,18 @@ class TextTable(Table):
         self._ahead = self._take_header(ahead, layout, options)
         self.n_columns = len(self._kept)
         self._fast = fast and arrow_text.understands(self.delimiter, self._width)
-        for line, row in self._ahead:
-            self._check(line, row)
+        for row in self._ahead:
+            self._checked(row)
+
+    def _first_chunk(self) -> bytes:
+        """Return enough lines to tell how the file is laid out, however long they are."""
+        content = self._chunks.next(SNIFF_BYTES)
+        while count_lines(content) < _SNIFF_LINES and len(content) < _MAX_SNIFF_BYTES:
+            more = self._chunks.next(SNIFF_BYTES)
+            if not more:
+                break
+            content += more
+        return content
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
@@ -114,20 +126,23 @@ class TextTable(Table):
     def _raw_rows(self, chunk: bytes, skip: int = 0) -> Iterator[Row]:
         """Yield rows of stripped cells with their lines; a row that goes on in the next chunk takes that, too."""
         between_rows = True
+        start = self._line + skip
 
-        def lines(chunk: bytes) -> Iterator[str]:
+        def lines(chunk: bytes, n_lines: int, skip: int) -> Iterator[str]:
             nonlocal between_rows
             while chunk:
-                text = decode(chunk, self.label, self._line)
-                for line in itertools.islice(io.StringIO(text, newline=""), skip if not self._line else 0, None):
+                text, error = decode(chunk, self.label, n_lines)
+                for line in itertools.islice(io.StringIO(text, newline=""), skip, None):
                     between_rows = False
                     yield line
+                if error:
+                    raise error
                 if between_rows:
                     return
-                chunk = self._chunks.next(CHUNK_BYTES)
+                n_lines += count_lines(chunk)
+                chunk, skip = self._chunks.next(CHUNK_BYTES), 0
 
-        start = self._line + skip
-        reader = csv.reader(lines(chunk), delimiter=self.delimiter or ",", skipinitialspace=True)
+        reader = csv.reader(lines(chunk, self._line, skip), delimiter=self.delimiter or ",", skipinitialspace=True)
         try:
             for row in reader:
                 between_rows = True
@@ -139,8 +154,9 @@ class TextTable(Table):
             ) from None
         self._line = start + reader.line_num
 
-    def _check(self, line: int, row: Sequence[str]) -> None:
-        """Refuse a row with too many or too few cells."""
+    def _checked(self, numbered: Row) -> Row:
+        """Return a row, unless it has too many or too few cells."""
+        line, row = numbered
         if len(row) != self._width:
             raise TableError(
                 f"{self.label}, line {line}: {len(row)} cells, but {self._width} in the first row. Mend the line, or "
@@ -153,6 +169,7 @@ class TextTable(Table):
                 f"{self.label}, line {line}: {row[-1]!r:.60} stands in the last column, which has no name and is empty "
                 "above. Name the column in the header, or mend the line."
             )
+        return numbered
 
     def blocks(self, n_rows: int = BLOCK_ROWS) -> Iterator[Block]:
         """Read the rows, at most so many at a time; only once."""
@@ -171,9 +188,8 @@ class TextTable(Table):
                 yield Block(parsed.columns(self._kept, start, n_rows), parsed.places[start : start + n_rows])
 
     def _slow_blocks(self, rows: Iterator[Row], n_rows: int) -> Iterator[Block]:
-        while part := list(itertools.islice(rows, n_rows)):
-            for line, row in part:
-                self._check(line, row)
+        checked = map(self._checked, rows)
+        while part := list(itertools.islice(checked, n_rows)):
             columns = [TextColumn([row[k] for _, row in part]) for k in self._kept]
             yield Block(columns, [line for line, _ in part])
 
