@@ -44,7 +44,7 @@ def seconds(*command: str | Path) -> float:
 def build(source: Path, scratch: Path) -> Path:
     """Build the wheel of a folder."""
     scratch.mkdir()
-    run(sys.executable, "-m", "pip", "wheel", "-q", source, "--no-deps", "-w", scratch)
+    run(sys.executable, "-m", "pip", "wheel", "-q", source.resolve(), "--no-deps", "-w", scratch)
     (wheel,) = scratch.glob("*.whl")
     return wheel
 

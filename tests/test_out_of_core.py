@@ -1,7 +1,6 @@
 """A data set four times larger than the memory that the process may use."""
 
 import os
-import resource
 import subprocess
 import sys
 
@@ -34,6 +33,8 @@ model.save(sys.argv[2])
 
 
 def _limit_memory():
+    import resource  # Windows has none
+
     # Heap and private mappings, wherever they come from; files that are mapped for reading are not counted.
     resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT))
 

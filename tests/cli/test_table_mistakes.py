@@ -1,7 +1,6 @@
 """Mistakes on the command line: one line with the remedy, exit code 2, nothing written."""
 
 import os
-import resource
 import signal
 import stat
 import subprocess
@@ -182,6 +181,7 @@ def somebody_else():
 )
 def test_full_disk(folder, command):
     """A file that may not grow stands for a disk that is full."""
+    resource = pytest.importorskip("resource")
     model, table = folder / "m.polytrain", folder / "train.csv"
     (folder / "long.csv").write_text(table.read_text() + "1,u,a\n" * 2000)
     argv = {

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.signal import correlate2d
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_html_repr
 
 from polytrain_paper.features import DigitCNN
 from polytrain_paper.features.cnn import PACKAGED_N_FEATURES, WEIGHTS, Net, read_weights
@@ -126,6 +127,11 @@ def test_scikit_learn_conventions():
         cnn.transform(np.full((1, 784), np.nan))
     with pytest.raises(ValueError, match="X has 783 features, but DigitCNN is expecting 784"):
         cnn.transform(np.ones((1, 783)))
+
+
+def test_html_links_to_our_pages():
+    address = "https://polytrain.readthedocs.io/en/stable/generated/polytrain_paper.features.DigitCNN.html"
+    assert address in estimator_html_repr(DigitCNN())
 
 
 def test_set_output():

@@ -75,6 +75,10 @@ def _remedy_for_overflow(n_features: int) -> Iterator[None]:
 class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
     """Base of the estimators. Subclasses define their parameters and turn targets into problems."""
 
+    # Where scikit-learn's HTML of an estimator leads to.
+    _doc_link_module = "polytrain"
+    _doc_link_template = "https://polytrain.readthedocs.io/en/stable/generated/polytrain.{estimator_name}.html"
+
     model_: FittedModel
 
     @property

@@ -59,6 +59,12 @@ class ImageTransformer(TransformerMixin, BaseEstimator, ABC):
     refuse a shape or prepare something in ``_prepare``. ``fit`` learns nothing from the pixels' values.
     """
 
+    # Where scikit-learn's HTML of a transformer leads to.
+    _doc_link_module = "polytrain_paper"
+    _doc_link_template = (
+        "https://polytrain.readthedocs.io/en/stable/generated/polytrain_paper.features.{estimator_name}.html"
+    )
+
     image_shape: tuple[int, int] | None
     _block_rows = BLOCK_ROWS
 
