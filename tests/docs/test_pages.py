@@ -21,21 +21,23 @@ import pytest
 
 from polytrain.cli import main
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 #: Pages with Python or sessions that cannot run as they stand, or run elsewhere, and why.
 NOT_RUN = {
-    "calibration.md": "one line shows two constructors; the rest are doctests",
-    "command-line.md": "tests/cli runs its sessions",
-    "explanations.md": "draws for a classifier that the reader has; the rest are doctests",
-    "export.md": "fragments about a model that the reader has; the microcontroller's guide runs",
-    "install.md": "installs packages",
-    "local-explanations.md": "draws for a model that the reader has; the rest are doctests",
-    "parallel.md": "names a cluster and folders of rows that are not here; the cluster's guide runs",
-    "performance.md": "needs MNIST; the command of each figure is beside it",
-    "reproduction.md": "takes minutes to hours, and data that are not here",
-    "stopping.md": "one callback needs scikit-learn's experimental interface; the rest are doctests",
+    "README.md": "one block learns from a frame that the reader has, and sessions name tables that are not here",
+    "docs/calibration.md": "one line shows two constructors; the rest are doctests",
+    "docs/command-line.md": "tests/cli runs its sessions",
+    "docs/explanations.md": "draws for a classifier that the reader has; the rest are doctests",
+    "docs/export.md": "fragments about a model that the reader has; the microcontroller's guide runs",
+    "docs/install.md": "installs packages",
+    "docs/local-explanations.md": "draws for a model that the reader has; the rest are doctests",
+    "docs/parallel.md": "names a cluster and folders of rows that are not here; the cluster's guide runs",
+    "docs/performance.md": "needs MNIST; the command of each figure is beside it",
+    "docs/reproduction.md": "takes minutes to hours, and data that are not here",
+    "docs/stopping.md": "one callback needs scikit-learn's experimental interface; the rest are doctests",
 }
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<kind>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
@@ -113,10 +115,10 @@ def run_page(page, capfd):
 
 
 def with_blocks():
-    """Pages that have anything to run, by their path below the folder."""
-    pages = sorted(DOCS.rglob("*.md")) if DOCS.exists() else []
+    """The README and the pages that have anything to run, by their path."""
+    pages = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))] if DOCS.exists() else []
     kinds = {page: {block.kind for block in blocks(page)} for page in pages if "_build" not in page.parts}
-    return [str(page.relative_to(DOCS)) for page, found in kinds.items() if found & {"python", "console"}]
+    return [page.relative_to(ROOT).as_posix() for page, found in kinds.items() if found & {"python", "console"}]
 
 
 @pytest.mark.slow
@@ -128,7 +130,7 @@ def test_page(name, tmp_path, monkeypatch, capfd):
         pytest.importorskip(module)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.chdir(tmp_path)
-    assert run_page(DOCS / name, capfd) > 0
+    assert run_page(ROOT / name, capfd) > 0
 
 
 @pytest.mark.skipif(not DOCS.exists(), reason="the pages are not part of this copy")
