@@ -27,7 +27,6 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 #: Pages with Python or sessions that cannot run as they stand, or run elsewhere, and why.
 NOT_RUN = {
-    "README.md": "one block learns from a frame that the reader has, and sessions name tables that are not here",
     "docs/calibration.md": "one line shows two constructors; the rest are doctests",
     "docs/command-line.md": "tests/cli runs its sessions",
     "docs/explanations.md": "draws for a classifier that the reader has; the rest are doctests",
