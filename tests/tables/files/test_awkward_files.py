@@ -7,7 +7,8 @@ import pytest
 
 from polytrain.tables import TableError
 from polytrain.tables.files import DEFAULT_MISSING, Form, find_form, open_table, position_names, text_table
-from tables.awkward_files import AWKWARD_FILES, N_ROWS
+from tables.awkward_contents import N_ROWS
+from tables.awkward_files import AWKWARD_FILES
 
 MISSING = frozenset(DEFAULT_MISSING)
 

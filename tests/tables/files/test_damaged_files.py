@@ -235,8 +235,8 @@ def test_text_that_is_none(tmp_path):
         )
         with open_table(tmp_path / "a.npy") as table, pytest.raises(TableError, match="cannot be read"):
             list(table.blocks())
-    (tmp_path / "a.csv").write_bytes(b"a,b\n" + b"1,2\n" * 100_000 + b"1,\0\n")
-    with open_table(tmp_path / "a.csv") as table, pytest.raises(TableError, match="line 100002: there is a NUL byte"):
+    (tmp_path / "a.csv").write_bytes(b"a,b\n" + b"1,2\n" * 20_000 + b"1,\0\n")
+    with open_table(tmp_path / "a.csv") as table, pytest.raises(TableError, match="line 20002: there is a NUL byte"):
         list(table.blocks())
 
 

@@ -38,8 +38,7 @@ class ArrowTextColumn:
 
     Examples
     --------
-    >>> import pytest
-    >>> pyarrow = pytest.importorskip("pyarrow")
+    >>> import pyarrow
     >>> from polytrain.tables.files import Form
     >>> from polytrain.tables.files.arrow_cells import ArrowTextColumn
     >>> column = ArrowTextColumn(pyarrow.array(["1,5", "?", "2", "1,5"]))

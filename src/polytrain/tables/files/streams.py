@@ -21,6 +21,8 @@ __all__ = ["SNIFF_BYTES", "ByteStream", "TextStream", "count_lines", "open_bytes
 
 #: So many bytes are looked at to tell what a file is.
 SNIFF_BYTES = 1 << 16
+# And so many to tell its encoding: the first letter beyond ASCII may come late.
+_ENCODING_BYTES = 1 << 20
 _BOMS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32-le",  # before UTF-16, whose mark it begins with
@@ -201,7 +203,7 @@ class TextStream:
     def __init__(self, stream: ByteStream, label: str, encoding: str | None = None) -> None:
         self._stream, self._label = stream, label
         self.note: str | None = None
-        start = stream.look()
+        start = stream.look(_ENCODING_BYTES)
         encoding = self._find(start) if encoding is None else _known(encoding)
         mark = next((mark for mark, kind in _BOMS.items() if start.startswith(mark) and _same(kind, encoding)), b"")
         if codecs.lookup(encoding).name in ("utf-16", "utf-32"):  # Python would insist on a mark
@@ -218,7 +220,7 @@ class TextStream:
                 if kind != "utf-8":
                     self.note = f"read as {kind[:6].upper()}"
                 return kind
-        if b"\0" in start:
+        if b"\0" in start[:SNIFF_BYTES]:  # a later one is told by its line
             wide = _find_wide(start)
             if wide is None:
                 raise TableError(
@@ -295,7 +297,7 @@ def _same(first: str, second: str) -> bool:
 
 def _decodes(start: bytes, encoding: str) -> bool:
     try:
-        codecs.getincrementaldecoder(encoding)().decode(start, final=len(start) < SNIFF_BYTES)
+        codecs.getincrementaldecoder(encoding)().decode(start, final=len(start) < _ENCODING_BYTES)
     except UnicodeDecodeError:
         return False
     return True
