@@ -45,8 +45,7 @@ def test_a_pipe_is_written_into(made, tmp_path, command):
     argv = [str(word) for word in commands(made)[command]]
     reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
     try:
-        # Opened for both, the pipe never blocks.
-        keep = os.open(pipe, os.O_RDWR)
+        keep = os.open(pipe, os.O_WRONLY)  # waits for the reader
         assert main([*argv, "--out", str(pipe)]) == 0
         os.close(keep)
         received = reader.communicate(timeout=60)[0]
