@@ -418,3 +418,23 @@ def test_metrics_of_folds(tmp_path):
     assert model.training["holdout_auc"] > 0.99
     assert any(line.startswith("fold 1 of 3: area under the ROC curve 1") for line in told)
     assert model.estimator.class_weight == "balanced"
+
+
+def test_forms_are_found_from_many_rows(tmp_path):
+    """What the first rows leave open, later ones decide: fractions after whole numbers, days after months."""
+    lines = [f"{k % 12 + 1}/{k % 12 + 1}/2024;{k % 50};{'ab'[k % 2]}" for k in range(30_000)]
+    rows = learn(tmp_path / "a.csv", "\n".join(["day;size;y", *lines, "25/12/2024;1,5;a"]))
+    day, size = rows.X.columns
+    assert day.dates()[-1] == np.datetime64("2024-12-25")
+    assert size.numbers()[[1, -1]].tolist() == [1.0, 1.5]
+    month = learn(tmp_path / "a.csv", "\n".join(["day;size;y", *lines, "12/25/2024;1,5;a"])).X.columns[0]
+    assert month.dates()[-1] == np.datetime64("2024-12-25")
+
+
+def test_a_named_decimal_counts_from_the_start(tmp_path, monkeypatch):
+    monkeypatch.setattr("polytrain.tables.learning._LOOK_AHEAD", 10)
+    monkeypatch.setattr("polytrain.tables.learning._BLOCK_ROWS", 10)
+    text = "x;y\n" + "".join(f"{k};{'ab'[k % 2]}\n" for k in range(2, 30)) + "1,5;a\n"
+    refused(tmp_path, text, "line 30: column 'x' holds numbers, but here '1,5'", decimal=".")
+    refused(tmp_path, text, "line 30: column 'x' holds numbers, but here '1,5'.*decimal=','")
+    assert learn(tmp_path / "a.csv", text, decimal=",").X.columns[0].numbers()[-1] == 1.5

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +22,8 @@ __all__ = ["TableOptions", "TrainingTable", "read_training_table"]
 
 #: A number column with so few whole values is taken for labels where it is the target.
 MAX_NUMBER_LABELS = 10
-# Rows that are read at once.
-_BLOCK_ROWS = 1 << 16
+# Rows that are read at once, and those that are looked at before it is decided what columns hold.
+_BLOCK_ROWS, _LOOK_AHEAD = 1 << 16, 100_000
 # Different texts that are remembered of a column.
 _MOST_TEXTS = 100_000
 # A table with fewer rows says nothing about identifiers.
@@ -100,12 +103,15 @@ class TrainingTable:
 
 @dataclass
 class _Gathered:
-    """Cells of one column, as they come: values of one form, or codes of distinct text; -1 is missing."""
+    """Cells of one column, as they come: values of one form, or codes of distinct text; -1 is missing.
+
+    Blocks of which nothing is there before anything else is known are kept as their number of rows.
+    """
 
     column: FileColumn
     as_category: bool
     form: Form | None = None
-    values: list[NDArray] = field(default_factory=list)
+    parts: list[NDArray | int] = field(default_factory=list)
     known: dict[str, int] = field(default_factory=dict)
     too_many: bool = False
 
@@ -117,82 +123,81 @@ class _Gathered:
     def is_text(self) -> bool:
         return self.form is not None and self.form.kind == "text"
 
-    def add(self, block: Block, index: int, label: str, options: TableOptions, delimiter: str | None) -> None:
-        cells, missing = block.columns[index], frozenset(options.missing)
-        if self.form is None or self.is_text:
-            self._add_first(cells, block, label, options, delimiter)
+    def decide(self, blocks: Sequence[Block], label: str, options: TableOptions, delimiter: str | None) -> None:
+        """Find out what the column holds, from the cells of some blocks."""
+        columns, missing = [block.columns[self.column.position] for block in blocks], frozenset(options.missing)
+        typed = next((cells.form for cells in columns if cells.form is not None), None)
+        if self.as_category or (typed is not None and typed.kind != "text"):
+            self.form = _TEXT if self.as_category else typed
             return
-        if cells.form is None or cells.form.kind == self.form.kind:
-            values, wrong = cells.values(self.form, missing)
-        else:  # an array of numbers here and of dates there
-            values, wrong = np.zeros(0), 0
-        if wrong is not None:
-            raise _odd_cell(self, block, cells, wrong, label)
-        self.values.append(values)
+        counts: Counter[str] = Counter()
+        for cells in columns:
+            codes, texts = cells.coded(missing)
+            numbers = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
+            counts.update(dict(zip(texts, numbers, strict=True)))
+        if not counts:
+            return
+        form = find_form(list(counts), decimal=options.decimal, delimiter=delimiter)
+        if form.kind == "text" and 2 * sum(n for text, n in counts.items() if is_number(text)) > counts.total():
+            for block, cells in zip(blocks, columns, strict=True):
+                _, wrong = cells.values(_NUMBER, missing)
+                if wrong is not None:
+                    raise _odd_cell(self, block, cells, wrong, label)
+        if form.is_plain and options.decimal == "," and not any("." in text for text in counts):
+            form = replace(form, decimal=",")  # whole numbers so far
+        self.form = form
 
-    def _add_first(
-        self, cells: CellColumn, block: Block, label: str, options: TableOptions, delimiter: str | None
-    ) -> None:
-        """Add cells of a column of which nothing but text, or nothing at all, is known."""
-        missing = frozenset(options.missing)
-        if self.form is None and cells.form is not None and not self.as_category and cells.form.kind != "text":
-            self._add_values(cells, cells.form, missing)
-            return
-        if self.too_many:
-            return
-        codes, texts = cells.coded(missing)
-        if self.form is None and texts and not self.as_category:
-            form = find_form(texts, decimal=options.decimal, delimiter=delimiter)
-            if form.kind == "text" and _mostly_numbers(codes, texts):
-                wrong = next(j for j, text in enumerate(texts) if not is_number(text))
-                raise _odd_cell(self, block, cells, int((codes == wrong).argmax()), label)
-            if form.kind != "text":
-                self._add_values(cells, form, missing)
-                return
-        if self.form is None and (texts or self.as_category):
-            self.form = _TEXT
-        if len(self.known) + len(texts) > _MOST_TEXTS and len(self.known.keys() | set(texts)) > _MOST_TEXTS:
-            self.too_many = True
+    def add(self, block: Block, label: str, options: TableOptions, delimiter: str | None) -> None:
+        """Take the cells of a block."""
+        cells, missing = block.columns[self.column.position], frozenset(options.missing)
+        if self.form is None:
+            self.decide([block], label, options, delimiter)
+        if self.form is None:
+            self.parts.append(len(block))
+        elif self.is_text:
+            self._add_texts(*cells.coded(missing))
+        else:
+            # A column of one file may hold numbers here and dates there.
+            fits = cells.form is None or cells.form.kind == self.form.kind
+            values, wrong = cells.values(self.form, missing) if fits else (np.zeros(0), 0)
+            if wrong is not None:
+                raise _odd_cell(self, block, cells, wrong, label)
+            self.parts.append(values)
+
+    def _add_texts(self, codes: NDArray, texts: list[str]) -> None:
+        if self.too_many or len(self.known.keys() | set(texts)) > _MOST_TEXTS:
+            self.too_many, self.known, self.parts = True, {}, []
             return
         places = np.array([*(self.known.setdefault(text, len(self.known)) for text in texts), -1])
-        self.values.append(places[codes])
-
-    def _add_values(self, cells: CellColumn, form: Form, missing: frozenset[str]) -> None:
-        self.form = form
-        values, wrong = cells.values(form, missing)
-        assert wrong is None, "the form was found from all of these cells"
-        gap = np.datetime64("NaT", "us") if values.dtype.kind == "M" else np.nan
-        self.values = [*(np.full(len(part), gap) for part in self.values), values]  # all missing so far
+        self.parts.append(places[codes])
 
     def all(self) -> NDArray:
         """Values with NaN or NaT, or codes with -1, for missing cells."""
-        return np.concatenate(self.values)
+        gap: Any = -1 if self.is_text else np.nan
+        if self.form is not None and self.form.kind == "date":
+            gap = np.datetime64("NaT", "us")
+        return np.concatenate([np.full(part, gap) if isinstance(part, int) else part for part in self.parts])
 
     def there(self) -> NDArray:
         """Whether each cell is not missing."""
         values = self.all()
-        if self.form is None:
-            return np.zeros(len(values), dtype=bool)
         return values >= 0 if self.is_text else values == values
-
-
-def _mostly_numbers(codes: NDArray, texts: list[str]) -> bool:
-    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
-    numbers = np.array([is_number(text) for text in texts])
-    return bool(2 * counts[numbers].sum() > counts.sum())
 
 
 def _odd_cell(column: _Gathered, block: Block, cells: CellColumn, wrong: int, label: str) -> TableError:
     text = cells[wrong]
     held = "dates" if column.form is not None and column.form.kind == "date" else "numbers"
-    return TableError(
+    parts: list[str | Option] = [
         f"{label}, {block.place(wrong)}: column {column.name!r} holds {held}, but here {text!r:.60}. Mend the cell, "
         "name it as missing (",
         Option("missing", text[:20]),
         "), or encode the column as categories (",
         Option("categorical", column.name),
-        ").",
-    )
+        ")",
+    ]
+    if "," in text and is_number(text.replace(",", ".")):
+        parts += ["; if a comma separates fractions, say ", Option("decimal", ",")]
+    return TableError(*parts, ".")
 
 
 def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
@@ -240,11 +245,7 @@ def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
             )
     used = [k for k in range(table.n_columns) if k not in dropped]
     gathered = {k: _Gathered(FileColumn(names[k], k), k in categorical) for k in used}
-    delimiter = getattr(table, "delimiter", None)
-    for block in table.blocks(_BLOCK_ROWS):
-        for k in used:
-            gathered[k].add(block, k, table.label, options, delimiter)
-    if not any(gathered[target].values or gathered[target].too_many for target in targets):
+    if not _gather(table, list(gathered.values()), options):
         raise TableError(f"{table.label} holds a header but no rows. Name a file with rows.")
     goals = [gathered.pop(target) for target in targets]
     rows = np.logical_and.reduce([_target_rows(goal, table.label) for goal in goals])
@@ -282,6 +283,20 @@ def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
         tuple(options.missing),
     )
     return TrainingTable(CellFrame(cells), y, layout, classify, int((~rows).sum()), n_missing, tuple(notes))
+
+
+def _gather(table: Table, columns: Sequence[_Gathered], options: TableOptions) -> bool:
+    """Read all blocks; return whether there are any. What columns hold is decided from many rows at once."""
+    blocks, delimiter = table.blocks(_BLOCK_ROWS), table.delimiter
+    ahead: list[Block] = []
+    while sum(map(len, ahead)) < _LOOK_AHEAD and (block := next(blocks, None)) is not None:
+        ahead.append(block)
+    for column in columns:
+        column.decide(ahead, table.label, options, delimiter)
+    for block in chain(ahead, blocks):
+        for column in columns:
+            column.add(block, table.label, options, delimiter)
+    return bool(ahead)
 
 
 def _understood(what: str, column: _Gathered) -> list[tuple[str | Option, ...]]:
