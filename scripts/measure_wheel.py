@@ -1,6 +1,6 @@
-"""Measure what installing a package costs: the size of its wheel, the time of pip, what comes along, and the import.
+"""Measure what installing costs: size of the wheel, time of pip, what comes along, and the import of an estimator.
 
-    python scripts/measure_wheel.py . ../before    # folders with a pyproject.toml, one after the other in every round
+    python scripts/measure_wheel.py . ../before    # folders with a pyproject.toml, in turn
 
 Wheels are built once. Every install goes into a fresh environment, best of several rounds, as the network and other
 programs only ever add to a time; pip's cache is warm after the first.
@@ -17,7 +17,12 @@ import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
-_IMPORT = "import time; start = time.perf_counter(); import {}; print(time.perf_counter() - start)"
+_IMPORT = """
+import time
+start = time.perf_counter()
+from polytrain import TensorTrainClassifier
+print(time.perf_counter() - start)
+"""
 
 
 def run(*command: str | Path) -> str:
@@ -58,8 +63,7 @@ def measure(wheel: Path, scratch: Path) -> dict[str, float]:
     before = len(run(python, "-m", "pip", "list", "--format=freeze").splitlines())
     found["install with dependencies, s"] = seconds(*pip, wheel)
     found["distributions"] = len(run(python, "-m", "pip", "list", "--format=freeze").splitlines()) - before
-    name = wheel.name.split("-")[0]
-    found["import, s"] = min(float(run(python, "-c", _IMPORT.format(name))) for _ in range(6))
+    found["import of an estimator, s"] = min(float(run(python, "-c", _IMPORT)) for _ in range(6))
     return found
 
 
@@ -76,8 +80,9 @@ def main(arguments: list[str] | None = None) -> int:
             with ZipFile(wheel) as archive:
                 whole = sum(member.file_size for member in archive.infolist())
             rows.append({"wheel, MB": wheel.stat().st_size / 1e6, "unpacked, MB": whole / 1e6})
-        for _ in range(options.rounds):
-            for row, wheel in zip(rows, wheels, strict=True):
+        pairs = list(zip(rows, wheels, strict=True))
+        for number in range(options.rounds):
+            for row, wheel in pairs[:: -1 if number % 2 else 1]:  # in turn, as the second may find what the first left
                 found = measure(wheel, Path(folder) / "environment")
                 row.update({key: min(value, row.get(key, value)) for key, value in found.items()})
     print("| |", " | ".join(_title(source) for source in options.sources), "|")

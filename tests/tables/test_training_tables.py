@@ -432,8 +432,8 @@ def test_forms_are_found_from_many_rows(tmp_path):
 
 
 def test_a_named_decimal_counts_from_the_start(tmp_path, monkeypatch):
-    monkeypatch.setattr("polytrain.tables.learning._LOOK_AHEAD", 10)
-    monkeypatch.setattr("polytrain.tables.learning._BLOCK_ROWS", 10)
+    monkeypatch.setattr("polytrain.tables.gathering._LOOK_AHEAD", 10)
+    monkeypatch.setattr("polytrain.tables.gathering._BLOCK_ROWS", 10)
     text = "x;y\n" + "".join(f"{k};{'ab'[k % 2]}\n" for k in range(2, 30)) + "1,5;a\n"
     refused(tmp_path, text, "line 30: column 'x' holds numbers, but here '1,5'", decimal=".")
     refused(tmp_path, text, "line 30: column 'x' holds numbers, but here '1,5'.*decimal=','")

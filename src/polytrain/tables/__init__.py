@@ -8,8 +8,9 @@ from polytrain.tables.errors import Option, TableError
 from polytrain.tables.files import DEFAULT_MISSING, Block, ReadOptions, Table, open_table
 from polytrain.tables.fitting import FitSettings, fit_table, fit_table_model
 from polytrain.tables.layout import FileColumn, Layout
-from polytrain.tables.learning import TableOptions, TrainingTable, read_training_table
+from polytrain.tables.learning import TrainingTable, read_training_table
 from polytrain.tables.model import PreparedBlock, TableModel, load_table_model
+from polytrain.tables.options import TableOptions
 from polytrain.tables.section import TableSection
 
 __all__ = [

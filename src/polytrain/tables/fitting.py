@@ -20,9 +20,10 @@ from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names, map_kind
 from polytrain.tables.errors import Option, TableError
 from polytrain.tables.files import ReadOptions, open_table
-from polytrain.tables.learning import TableOptions, TrainingTable, read_training_table
+from polytrain.tables.learning import TrainingTable, read_training_table
 from polytrain.tables.metrics import METRICS, Answers, measure, metric_names
 from polytrain.tables.model import TableModel
+from polytrain.tables.options import TableOptions
 from polytrain.tables.section import Fact
 
 __all__ = ["FitSettings", "fit_table", "fit_table_model"]

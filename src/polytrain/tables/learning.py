@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,60 +11,22 @@ from numpy.typing import NDArray
 from polytrain.columns import CellFrame
 from polytrain.columns.cells import Cells
 from polytrain.tables.errors import Option, TableError
-from polytrain.tables.files import DEFAULT_MISSING, Block, CellColumn, Form, Table, find_form, position_names
-from polytrain.tables.files.number_texts import is_number
+from polytrain.tables.files import Form, Table, position_names
+from polytrain.tables.gathering import MOST_TEXTS, GatheredColumn, gather
 from polytrain.tables.layout import FileColumn, Layout, find_column
+from polytrain.tables.options import TableOptions
 
-__all__ = ["TableOptions", "TrainingTable", "read_training_table"]
+__all__ = ["TrainingTable", "read_training_table"]
 
 #: A number column with so few whole values is taken for labels where it is the target.
 MAX_NUMBER_LABELS = 10
-# Rows that are read at once, and those that are looked at before it is decided what columns hold.
-_BLOCK_ROWS, _LOOK_AHEAD = 1 << 16, 100_000
-# Different texts that are remembered of a column.
-_MOST_TEXTS = 100_000
 # A table with fewer rows says nothing about identifiers.
 _LEAST_ROWS = 20
 # Names of columns of running numbers, in pieces.
 _IDENTIFIERS = frozenset(
     {"id", "ids", "index", "idx", "key", "uuid", "guid", "nr", "no", "num", "number", "rownum", "row"}
 )
-_TEXT, _NUMBER = Form("text"), Form("number")
-
-
-@dataclass(frozen=True)
-class TableOptions:
-    """What the user says about a training table. Columns are given by name or position.
-
-    Attributes
-    ----------
-    target : str, int, or sequence of these
-        The column to predict; several of numbers make a model with several outputs.
-    task : {"auto", "classification", "regression"}
-        "auto": text is labels, and so are at most ten different whole numbers; all other numbers are to be predicted.
-    names : sequence of str, optional
-        Names for the columns of a table that has none.
-    drop, keep : sequence of str or int
-        Columns to leave out; columns to learn from although they look like identifiers, or have many categories.
-    categorical : sequence of str or int
-        Columns of numbers that are categories.
-    missing : sequence of str
-        What stands for a missing value, besides the empty cell.
-    max_categories : int
-        Columns of text with more categories are left out.
-    decimal : {".", ","}, optional
-        What separates fractions; by default found out.
-    """
-
-    target: str | int | Sequence[str | int]
-    task: str = "auto"
-    names: Sequence[str] | None = None
-    drop: Sequence[str | int] = ()
-    keep: Sequence[str | int] = ()
-    categorical: Sequence[str | int] = ()
-    missing: Sequence[str] = DEFAULT_MISSING
-    max_categories: int = 100
-    decimal: str | None = None
+_TEXT = Form("text")
 
 
 @dataclass(frozen=True)
@@ -99,105 +58,6 @@ class TrainingTable:
     n_dropped: int
     n_missing: int
     notes: tuple[tuple[str | Option, ...], ...]
-
-
-@dataclass
-class _Gathered:
-    """Cells of one column, as they come: values of one form, or codes of distinct text; -1 is missing.
-
-    Blocks of which nothing is there before anything else is known are kept as their number of rows.
-    """
-
-    column: FileColumn
-    as_category: bool
-    form: Form | None = None
-    parts: list[NDArray | int] = field(default_factory=list)
-    known: dict[str, int] = field(default_factory=dict)
-    too_many: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.column.name
-
-    @property
-    def is_text(self) -> bool:
-        return self.form is not None and self.form.kind == "text"
-
-    def decide(self, blocks: Sequence[Block], label: str, options: TableOptions, delimiter: str | None) -> None:
-        """Find out what the column holds, from the cells of some blocks."""
-        columns, missing = [block.columns[self.column.position] for block in blocks], frozenset(options.missing)
-        typed = next((cells.form for cells in columns if cells.form is not None), None)
-        if self.as_category or (typed is not None and typed.kind != "text"):
-            self.form = _TEXT if self.as_category else typed
-            return
-        counts: Counter[str] = Counter()
-        for cells in columns:
-            codes, texts = cells.coded(missing)
-            numbers = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
-            counts.update(dict(zip(texts, numbers, strict=True)))
-        if not counts:
-            return
-        form = find_form(list(counts), decimal=options.decimal, delimiter=delimiter)
-        if form.kind == "text" and 2 * sum(n for text, n in counts.items() if is_number(text)) > counts.total():
-            for block, cells in zip(blocks, columns, strict=True):
-                _, wrong = cells.values(_NUMBER, missing)
-                if wrong is not None:
-                    raise _odd_cell(self, block, cells, wrong, label)
-        if form.is_plain and options.decimal == "," and not any("." in text for text in counts):
-            form = replace(form, decimal=",")  # whole numbers so far
-        self.form = form
-
-    def add(self, block: Block, label: str, options: TableOptions, delimiter: str | None) -> None:
-        """Take the cells of a block."""
-        cells, missing = block.columns[self.column.position], frozenset(options.missing)
-        if self.form is None:
-            self.decide([block], label, options, delimiter)
-        if self.form is None:
-            self.parts.append(len(block))
-        elif self.is_text:
-            self._add_texts(*cells.coded(missing))
-        else:
-            # A column of one file may hold numbers here and dates there.
-            fits = cells.form is None or cells.form.kind == self.form.kind
-            values, wrong = cells.values(self.form, missing) if fits else (np.zeros(0), 0)
-            if wrong is not None:
-                raise _odd_cell(self, block, cells, wrong, label)
-            self.parts.append(values)
-
-    def _add_texts(self, codes: NDArray, texts: list[str]) -> None:
-        if self.too_many or len(self.known.keys() | set(texts)) > _MOST_TEXTS:
-            self.too_many, self.known, self.parts = True, {}, []
-            return
-        places = np.array([*(self.known.setdefault(text, len(self.known)) for text in texts), -1])
-        self.parts.append(places[codes])
-
-    def all(self) -> NDArray:
-        """Values with NaN or NaT, or codes with -1, for missing cells."""
-        gap: Any = -1 if self.is_text else np.nan
-        if self.form is not None and self.form.kind == "date":
-            gap = np.datetime64("NaT", "us")
-        return np.concatenate([np.full(part, gap) if isinstance(part, int) else part for part in self.parts])
-
-    def there(self) -> NDArray:
-        """Whether each cell is not missing."""
-        values = self.all()
-        return values >= 0 if self.is_text else values == values
-
-
-def _odd_cell(column: _Gathered, block: Block, cells: CellColumn, wrong: int, label: str) -> TableError:
-    text = cells[wrong]
-    held = "dates" if column.form is not None and column.form.kind == "date" else "numbers"
-    parts: list[str | Option] = [
-        f"{label}, {block.place(wrong)}: column {column.name!r} holds {held}, but here {text!r:.60}. Mend the cell, "
-        "name it as missing (",
-        Option("missing", text[:20]),
-        "), or encode the column as categories (",
-        Option("categorical", column.name),
-        ")",
-    ]
-    if "," in text and is_number(text.replace(",", ".")):
-        parts += ["; if a comma separates fractions, say ", Option("decimal", ",")]
-    return TableError(*parts, ".")
 
 
 def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
@@ -244,8 +104,8 @@ def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
                 "options."
             )
     used = [k for k in range(table.n_columns) if k not in dropped]
-    gathered = {k: _Gathered(FileColumn(names[k], k), k in categorical) for k in used}
-    if not _gather(table, list(gathered.values()), options):
+    gathered = {k: GatheredColumn(FileColumn(names[k], k), k in categorical) for k in used}
+    if not gather(table, list(gathered.values()), options):
         raise TableError(f"{table.label} holds a header but no rows. Name a file with rows.")
     goals = [gathered.pop(target) for target in targets]
     rows = np.logical_and.reduce([_target_rows(goal, table.label) for goal in goals])
@@ -285,21 +145,7 @@ def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
     return TrainingTable(CellFrame(cells), y, layout, classify, int((~rows).sum()), n_missing, tuple(notes))
 
 
-def _gather(table: Table, columns: Sequence[_Gathered], options: TableOptions) -> bool:
-    """Read all blocks; return whether there are any. What columns hold is decided from many rows at once."""
-    blocks, delimiter = table.blocks(_BLOCK_ROWS), table.delimiter
-    ahead: list[Block] = []
-    while sum(map(len, ahead)) < _LOOK_AHEAD and (block := next(blocks, None)) is not None:
-        ahead.append(block)
-    for column in columns:
-        column.decide(ahead, table.label, options, delimiter)
-    for block in chain(ahead, blocks):
-        for column in columns:
-            column.add(block, table.label, options, delimiter)
-    return bool(ahead)
-
-
-def _understood(what: str, column: _Gathered) -> list[tuple[str | Option, ...]]:
+def _understood(what: str, column: GatheredColumn) -> list[tuple[str | Option, ...]]:
     """Say how a column is written, if that is not as programs write numbers and text."""
     if column.form is None or column.form.is_plain or column.form.kind not in ("number", "date"):
         return []
@@ -330,11 +176,11 @@ def _names(table: Table, options: TableOptions) -> list[str]:
 # --- the target -------------------------------------------------------------------------------------------------------
 
 
-def _target_rows(column: _Gathered, label: str) -> NDArray:
+def _target_rows(column: GatheredColumn, label: str) -> NDArray:
     """Which rows have a target."""
     if column.too_many:
         raise TableError(
-            f"{label}: the target {column.name!r} holds more than {_MOST_TEXTS} different texts. Name another target."
+            f"{label}: the target {column.name!r} holds more than {MOST_TEXTS} different texts. Name another target."
         )
     rows = column.there()
     if not rows.any():
@@ -342,7 +188,7 @@ def _target_rows(column: _Gathered, label: str) -> NDArray:
     return rows
 
 
-def _targets(goals: list[_Gathered], rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
+def _targets(goals: list[GatheredColumn], rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
     """Return the targets of some rows, and whether they are labels."""
     if not rows.any():
         raise TableError(f"{label}: no row has all targets. Name fewer, or fill their cells.")
@@ -357,7 +203,7 @@ def _targets(goals: list[_Gathered], rows: NDArray, label: str, options: TableOp
     return np.stack([goal.all()[rows] for goal in goals], axis=1), False
 
 
-def _one_target(column: _Gathered, rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
+def _one_target(column: GatheredColumn, rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
     values = column.all()[rows]
     form = column.form or _TEXT
     if form.kind in ("text", "date"):
@@ -381,7 +227,7 @@ def _one_target(column: _Gathered, rows: NDArray, label: str, options: TableOpti
 # --- columns to learn from --------------------------------------------------------------------------------------------
 
 
-def _cells(column: _Gathered, rows: NDArray) -> Cells | None:
+def _cells(column: GatheredColumn, rows: NDArray) -> Cells | None:
     """Cells of some rows; None for a column that says nothing: a single value, or none."""
     values = column.all()[rows]
     if column.form is None:
@@ -398,12 +244,12 @@ def _cells(column: _Gathered, rows: NDArray) -> Cells | None:
 
 
 def _left_out(
-    column: _Gathered, cells: Cells | None, kept: bool, as_category: bool, max_categories: int
+    column: GatheredColumn, cells: Cells | None, kept: bool, as_category: bool, max_categories: int
 ) -> tuple[str | Option, ...] | None:
     """Say why a column is left out; None for one that is used."""
     start, keep = f"column {column.name!r} left out: ", ("; keep it with ", Option("keep", column.name))
     if column.too_many:
-        return (f"{start}more than {_MOST_TEXTS} different texts",)
+        return (f"{start}more than {MOST_TEXTS} different texts",)
     if cells is None:
         return (f"{start}it has a single value, or none",)
     if kept:
