@@ -239,7 +239,7 @@ def test_info_of_older_files(capsys):
     assert "job: 3 categories, or missing: clerk, cook, smith\n" in text
 
 
-COMMENT = """/* The features that the functions below take:
+COMMENT = """/* The features that the functions below take; true and false are 1 and 0:
    x[0]  age: number; NaN if missing
    x[1]  job: number of a category, -1 for any other, NaN if missing
          0: clerk
@@ -387,7 +387,7 @@ def test_large_tables_take_little_memory(model, tmp_path, capsys):
     peaks = []
     for n_rows in (25_000, 100_000):
         path = tmp_path / f"{n_rows}.csv"
-        path.write_text("age,job,grade\n" + "31,cook,2\n" * n_rows)
+        path.write_text("age,job,grade,more\n" + f"31,cook,2,{'-' * 100}\n" * n_rows)
         tracemalloc.start()
         run(capsys, "predict", model, path, "--out", tmp_path / "out.csv")
         peaks.append(tracemalloc.get_traced_memory()[1])

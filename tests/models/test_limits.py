@@ -1,6 +1,7 @@
 """Small files that would take much memory or time, and finite numbers that would not give finite scores."""
 
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from polytrain.maps import MapList, PolynomialMap, TableMap
 from polytrain.models.overflow import overflows
 from polytrain.tables import Block, FileColumn, Layout
 from polytrain.tables.files.cells import TextColumn
+from polytrain.tables.layout import Forms
 from power_models import power_classifier, power_regressor
 
 LINE = np.linspace(-1, 1, 40).reshape(-1, 1)
@@ -104,7 +106,7 @@ def test_many_missing_texts(comparisons):
     model = TensorTrainRegressor(rank=1, max_sweeps=0).fit(np.array([[1.0, "x"], [2.0, "z"]], dtype=object), [0.0, 1.0])
     block = Block([TextColumn(["1"] * 100), TextColumn(["x"] * 99 + ["7?"])], range(100))
     layout = Layout((FileColumn("a", 0), FileColumn("b", 1)), (), False, 2, missing)
-    frame = layout.read(block, [0, 1], model, "table")
+    frame = layout.read(block, [0, 1], model, "table", forms=Forms(SimpleNamespace(delimiter=",")))
     assert np.isnan(model.model_.columns.encode(frame)).sum() == 1
     assert comparisons() < 2000
 

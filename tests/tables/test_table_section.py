@@ -38,7 +38,7 @@ def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("people") / "people.csv"
     path.write_text(TABLE)
     settings = {"rank": 2, "alpha": 1e-3, "max_sweeps": 1}
-    fitted = fit_table(path, "rich", folds=0, options={"missing": MISSING}, **settings)
+    fitted = fit_table(path, "rich", folds=0, missing=MISSING, usual_missing=False, **settings)
     return TableModel(fitted.estimator, fitted.layout, TRAINING)
 
 

@@ -10,43 +10,12 @@ from polytrain.columns import CategoryColumn
 from polytrain.tables import (
     ReadOptions,
     TableError,
-    TableModel,
-    TableOptions,
     fit_table,
     load_table_model,
     open_table,
-    read_training_table,
 )
-from polytrain.tables.layout import find_column
-
-GIVEN = {"rank": 2, "alpha": 1e-3, "max_sweeps": 1, "random_state": 0}
-
-
-def learn(path, text, **options):
-    path.write_text(text)
-    header = options.pop("header", "auto")
-    with open_table(path, ReadOptions(header=header)) as table:
-        return read_training_table(table, TableOptions(**{"target": -1, **options}))
-
-
-def fitted(rows, estimator=None):
-    """A model that was fitted on what was read."""
-    estimator = TensorTrainClassifier(**GIVEN) if estimator is None else estimator
-    return TableModel(estimator.fit(rows.X, rows.y), rows.layout, {})
-
-
-def features(rows):
-    """What an estimator would make of the cells."""
-    return np.asarray(fitted(rows, TensorTrainClassifier(rank=1, max_sweeps=0))._features(rows.X, None, ""))
-
-
-def noted(rows):
-    return ["".join(map(str, parts)) for parts in rows.notes]
-
-
-def refused(tmp_path, text, message, **options):
-    with pytest.raises(TableError, match=message):
-        learn(tmp_path / "a.csv", text, **options)
+from polytrain.tables.layout import Forms, find_column
+from tables.training import GIVEN, features, fitted, learn, noted, refused
 
 
 def reference(rows, kinds):
@@ -81,7 +50,10 @@ def test_features_equal_the_reference(tmp_path_factory, drawn):
     path.write_text("".join(f"{x},{c}\n" for x, c in rows))
     with open_table(path, ReadOptions(header="no")) as table:
         indexes = model.layout.match(table)
-        frames = [model.layout.read(block, indexes, model.estimator, table.label) for block in table.blocks(3)]
+        frames = [
+            model.layout.read(block, indexes, model.estimator, table.label, forms=Forms(table))
+            for block in table.blocks(3)
+        ]
     parts = [model.fitted.columns.encode(frame) for frame in frames]
     np.testing.assert_array_equal(np.concatenate(parts), expected)
 

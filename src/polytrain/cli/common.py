@@ -76,7 +76,10 @@ def add_command(subparsers: Any, name: str, run: Any, *, description: str, examp
 def flag(option: Any) -> str:
     """Spell an option that a message names (`polytrain.tables.Option`) as it is written on the command line."""
     name = f"--{option.name.replace('_', '-')}"
-    return name if option.value is None else f"{name} {shlex.quote(option.value)}"
+    if option.value is None or option.value in ("True", "False"):
+        return name
+    # What begins with a dash would be taken for an option.
+    return f"{name}{'=' if option.value.startswith('-') else ' '}{shlex.quote(option.value)}"
 
 
 def check_output(path: Path, *inputs: str | os.PathLike[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from polytrain.cli.common import CommandError, add_command, printable, say, show, show_json
+from polytrain.cli.common import CommandError, add_command, printable, show, show_json
 from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, open_model_table
 from polytrain.tables.evaluation import count_errors
 
@@ -49,6 +49,7 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target",
         nargs="+",
+        action="extend",
         metavar="COLUMN",
         help="name or position of the target, 0 for the first column, -1 for the last (default: as in training)",
     )
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     model = load_model(arguments.model)
     with open_model_table(model, arguments) as table:
-        errors = count_errors(model, table, target=arguments.target, say=say, **block_options(arguments))
+        errors = count_errors(model, table, target=arguments.target, **block_options(arguments))
     figures = errors.summary()
     if arguments.metric is not None:
         figures = _one_figure(figures, arguments.metric)
@@ -81,9 +82,9 @@ def describe(figures: dict[str, Any]) -> list[str]:
     """Return the figures as lines of text."""
     lines = []
     for name, value in figures.items():
-        if name in ("classes", "confusion"):
+        if name in ("classes", "confusion", "balanced_error"):
             continue
-        if name in ("error", "accuracy", "balanced_accuracy"):
+        if name.endswith(("error", "accuracy")) and name != "largest_error":
             lines.append(f"{name:<18}{100 * value:.2f} %")
         else:
             lines.append(f"{name:<18}{'-' if value is None else value if isinstance(value, int) else f'{value:.5g}'}")

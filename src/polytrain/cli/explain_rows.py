@@ -24,6 +24,7 @@ def add_row_arguments(parser: argparse.ArgumentParser) -> None:
         "--row",
         dest="rows",
         nargs="+",
+        action="extend",
         type=int,
         metavar="N",
         help="explain these rows of DATA, the first row of data being 0: what each column brings to the score",

@@ -12,7 +12,7 @@ import numpy as np
 from polytrain.atomic_file import write_atomically
 from polytrain.cli.common import CommandError, add_command, check_output, say, shows_beside
 from polytrain.cli.table_arguments import add_model, load_model
-from polytrain.columns import FilledColumn, OneHotColumn
+from polytrain.columns import DateColumn, FilledColumn, OneHotColumn
 from polytrain.columns.scalars import text_of
 from polytrain.export import to_c, to_onnx
 from polytrain.tables import TableModel
@@ -88,11 +88,21 @@ def _number(model: TableModel, feature: int) -> str:
             return "1 or 0"
         if isinstance(column, FilledColumn):
             return f"number; {column.fill!r} if missing"
+        if isinstance(column, DateColumn):
+            return _PARTS[column.parts[feature - first]]
     return "number; NaN if missing" if model.fitted.maps[feature].takes_missing else "number"
 
 
+_PARTS = {
+    "time": "days since the start of 1970, in UTC, with a fraction; NaN if missing",
+    "month": "1 to 12; NaN if missing",
+    "weekday": "0 for Monday to 6; NaN if missing",
+    "hour": "0 to 24, with a fraction; NaN if missing",
+}
+
+
 def _comment(model: TableModel) -> str:
-    lines = ["/* The features that the functions below take:"]
+    lines = ["/* The features that the functions below take; true and false are 1 and 0:"]
     for k, (first, *others) in enumerate(_inputs(model)):
         lines += [f"   x[{k}]  {_in_comment(first)}", *(f"         {_in_comment(other)}" for other in others)]
     return "\n".join([*lines, "*/", ""])

@@ -67,6 +67,7 @@ def add_parser(subparsers: Any) -> None:
         "--target",
         required=True,
         nargs="+",
+        action="extend",
         metavar="COLUMN",
         help="column to predict, by name or position; or several",
     )
@@ -90,19 +91,36 @@ def add_parser(subparsers: Any) -> None:
 def _add_reading(group: Any) -> None:
     add_reading(group, ("auto", "yes", "no"), "found out")
     group.add_argument("--names", metavar="A,B,...", help="names of the columns, for a file that has none")
-    group.add_argument("--drop", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    group.add_argument("--drop", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns to leave out")
     group.add_argument(
         "--keep",
         nargs="+",
+        action="extend",
         default=[],
         metavar="COLUMN",
         help="columns to learn from although they look like identifiers, or have too many categories",
     )
     group.add_argument(
-        "--categorical", nargs="+", default=[], metavar="COLUMN", help="columns of numbers that are categories"
+        "--categorical",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COLUMN",
+        help="columns of numbers that are categories",
     )
     group.add_argument(
-        "--missing", nargs="+", metavar="TEXT", help="what stands for a missing value, instead of the above"
+        "--missing",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="TEXT",
+        help="what stands for a missing value, besides the above",
+    )
+    group.add_argument(
+        "--no-usual-missing",
+        dest="usual_missing",
+        action="store_false",
+        help="only the empty cell and what --missing names is missing",
     )
     group.add_argument(
         "--max-categories",
@@ -200,10 +218,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _settings(arguments: argparse.Namespace) -> FitSettings:
-    if arguments.folds < 0 or arguments.folds == 1:
-        raise CommandError(f"--folds must be 0 or at least 2, got {arguments.folds}.")
-    if not 0 <= arguments.holdout < 1:
-        raise CommandError(f"--holdout must be a part from 0 to 1, such as 0.2, got {arguments.holdout:g}.")
     if not 0 <= arguments.seed < 1 << 32:
         raise CommandError(f"--seed must be from 0 to 2**32 - 1, got {arguments.seed}.")
     if arguments.bandwidth != "auto" and not 0 < arguments.bandwidth < math.inf:
@@ -227,7 +241,8 @@ def _options(arguments: argparse.Namespace) -> TableOptions:
         drop=arguments.drop,
         keep=arguments.keep,
         categorical=arguments.categorical,
-        missing=DEFAULT_MISSING if arguments.missing is None else arguments.missing,
+        missing=arguments.missing,
+        usual_missing=arguments.usual_missing,
         max_categories=arguments.max_categories,
         decimal=arguments.decimal,
     )

@@ -60,7 +60,12 @@ def add_parser(subparsers: Any) -> None:
         help="add the ends of intervals that hold this part of the true numbers, such as 0.9",
     )
     parser.add_argument(
-        "--keep", nargs="+", metavar="COLUMN", default=[], help="columns of the table to copy, such as an identifier"
+        "--keep",
+        nargs="+",
+        action="extend",
+        metavar="COLUMN",
+        default=[],
+        help="columns of the table to copy, such as an identifier",
     )
     parser.add_argument(
         "--exact-text", action="store_true", help="no apostrophe before text that a spreadsheet takes for a formula"

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from polytrain.cli.common import CommandError, add_command, check_output, say, shows_beside
+from polytrain.cli.common import CommandError, add_command, check_output, shows_beside
 from polytrain.cli.evaluate import add_target
 from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, read_options
 from polytrain.reporting import report_table
@@ -59,7 +59,6 @@ def run(arguments: argparse.Namespace) -> int:
             title=f"{arguments.model.name} on {data_name}",
             reading=read_options(arguments, model.header),
             file_bytes=arguments.model.stat().st_size,
-            say=say,
             target=arguments.target,
             **block_options(arguments),
         )

@@ -76,7 +76,7 @@ def read_options(arguments: argparse.Namespace, header: str) -> ReadOptions:
 
 def block_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return how the cells of DATA are to be understood."""
-    return {"new_categories": arguments.new_categories, "decimal": arguments.decimal}
+    return {"new_categories": arguments.new_categories, "decimal": arguments.decimal, "say": say}
 
 
 def check_delimiter(given: str | None) -> str | None:

@@ -297,9 +297,14 @@ def _coverage(scored: ScoredRows) -> list[str]:
     X, y = scored.X[::step], scored.y[::step]
     points, widths = [], []
     for coverage in _COVERAGES:
-        ends = scored.fitted.intervals(X, coverage=coverage)
+        try:
+            ends = scored.fitted.intervals(X, coverage=coverage)
+        except ValueError:  # too few rows were left out for so much
+            break
         points.append((coverage, float(((ends[:, 0] <= y) & (y <= ends[:, 1])).mean())))
         widths.append((coverage, float(np.median(ends[:, 1] - ends[:, 0]))))
+    if not points:
+        return [paragraph("Too few rows were left out of the fit to say how sure the model is.")]
     told = "; ".join(f"{100 * asked:.0f} % asked, {100 * seen:.1f} % seen" for asked, seen in points)
     finite = [(asked, width) for asked, width in widths if np.isfinite(width)]
     low = min(0.45, min(seen for _, seen in points) - 0.03)

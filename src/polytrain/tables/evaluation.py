@@ -97,7 +97,7 @@ class ClassificationErrors(_Errors):
     def summary(self) -> dict[str, Any]:
         """Return the figures by name, with accuracies, labels and counts."""
         figures = super().summary()
-        figures |= {"accuracy": 1.0 - figures["error"], "balanced_accuracy": 1.0 - figures.pop("balanced_error")}
+        figures |= {"accuracy": 1.0 - figures["error"], "balanced_accuracy": 1.0 - figures["balanced_error"]}
         if not self.has_probabilities:
             del figures["log_loss"]
         return figures | {"classes": self.labels, "confusion": self.confusion.tolist()}
@@ -142,10 +142,12 @@ def count_errors(
     """
     errors, n_rows, n_dotted = make_errors(model.fitted), 0, 0
     talk = say or (lambda text: None)
-    for block in model.blocks(table, with_target=True, **options):
-        errors.add(block.X, block.y)
+    for block in model.blocks(table, with_target=True, say=say, **options):
         n_rows += len(block.block)
         n_dotted += block.n_dotted
+        if not len(block.X):
+            continue
+        errors.add(block.X, block.y)
         if visit is not None:
             visit(block.X, block.y)
     if not errors.n:

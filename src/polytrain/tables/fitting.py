@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,12 @@ class FitSettings:
     metric: str | None = None
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if self.folds < 0 or self.folds == 1:
+            raise TableError(Option("folds", str(self.folds)), " must be 0 or at least 2.")
+        if not 0 <= self.holdout < 1:
+            raise TableError(_HOLDOUT(self.holdout), " must be a part from 0 to 1, such as 0.2.")
+
 
 def fit_table(
     path: str | os.PathLike[str],
@@ -69,7 +75,6 @@ def fit_table(
     metric: str | None = None,
     seed: int = 0,
     say: Callable[[str], None] | None = None,
-    options: dict[str, Any] | None = None,
     **parameters: Any,
 ) -> TableModel:
     r"""Read a file, find out what its columns are, fit a model, and measure its error: ``polytrain fit`` in one call.
@@ -86,10 +91,9 @@ def fit_table(
         See `FitSettings`.
     say : callable, optional
         Told what was understood and about progress, line by line.
-    options : dict, optional
-        More about the columns: entries of `TableOptions`, such as ``drop`` and ``categorical``.
     **parameters
-        Parameters of `polytrain.TensorTrainClassifier` or `polytrain.TensorTrainRegressor`, such as ``loss``.
+        More about the columns: entries of `TableOptions`, such as ``drop`` and ``categorical``; and parameters of
+        `polytrain.TensorTrainClassifier` or `polytrain.TensorTrainRegressor`, such as ``loss``.
 
     Returns
     -------
@@ -104,20 +108,23 @@ def fit_table(
     >>> path = Path(tempfile.mkdtemp()) / "rooms.csv"
     >>> lines = [f"{k % 5},{'ab'[k % 2]},{k % 5 + k % 2}" for k in range(60)]
     >>> _ = path.write_text("\n".join(["rooms,city,rent", *lines]))
-    >>> model = fit_table(path, "rent", options={"task": "regression"})
+    >>> model = fit_table(path, "rent", task="regression")
     >>> model.predict(path)[:3].round(2)
     array([0., 2., 2.])
     >>> model.evaluate(path)["n"]
     60
     """
     talk = say or (lambda text: None)
+    known = {field.name for field in fields(TableOptions)}
+    options = TableOptions(target, **{name: parameters.pop(name) for name in known & parameters.keys()})
+    settings = FitSettings(parameters, folds, holdout, metric, seed)
     with open_table(path, reading or ReadOptions()) as table:
-        rows = read_training_table(table, TableOptions(target, **(options or {})))
+        rows = read_training_table(table, options)
         for note in table.notes:
             talk(f"note: {note}")
     for parts in rows.notes:
         talk("note: " + "".join(map(str, parts)))
-    model = fit_table_model(rows, FitSettings(parameters, folds, holdout, metric, seed), talk)
+    model = fit_table_model(rows, settings, talk)
     return TableModel(model.estimator, model.layout, {"file": Path(path).name, **model.training})
 
 

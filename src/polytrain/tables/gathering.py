@@ -52,7 +52,7 @@ class GatheredColumn:
 
     def decide(self, blocks: Sequence[Block], label: str, options: TableOptions, delimiter: str | None) -> None:
         """Find out what the column holds, from the cells of some blocks."""
-        columns, missing = [block.columns[self.column.position] for block in blocks], frozenset(options.missing)
+        columns, missing = [block.columns[self.column.position] for block in blocks], frozenset(options.missing_texts)
         typed = next((cells.form for cells in columns if cells.form is not None), None)
         if self.as_category or (typed is not None and typed.kind != "text"):
             self.form = _TEXT if self.as_category else typed
@@ -72,14 +72,31 @@ class GatheredColumn:
             for block, cells in zip(blocks, columns, strict=True):
                 _, wrong = cells.values(_NUMBER, missing)
                 if wrong is not None:
-                    raise _odd_cell(self, block, cells, wrong, label)
+                    raise _odd_cell(self, block, cells, wrong, label, options.decimal)
         if form.is_plain and options.decimal == "," and not any("." in text for text in counts):
             form = replace(form, decimal=",")  # whole numbers so far
         self.form = form
 
+    @property
+    def has_decimal_commas(self) -> bool:
+        """Whether commas surely separate fractions."""
+        return (
+            self.form is not None and self.form.kind == "number" and self.form.decimal == "," and not self.form.guessed
+        )
+
+    def think_again(self, blocks: Sequence[Block], options: TableOptions, delimiter: str | None) -> None:
+        """Look once more at plain numbers of a table in which commas separate fractions: 1.234 may be 1234."""
+        columns = [block.columns[self.column.position] for block in blocks]
+        if self.form is None or not self.form.is_plain or any(cells.form is not None for cells in columns):
+            return
+        texts = {text for cells in columns for text in cells.coded(frozenset(options.missing_texts))[1]}
+        found = find_form(sorted(texts), decimal=",", delimiter=delimiter)
+        if found.kind == "number" and not found.is_plain:
+            self.form = found
+
     def add(self, block: Block, label: str, options: TableOptions, delimiter: str | None) -> None:
         """Take the cells of a block."""
-        cells, missing = block.columns[self.column.position], frozenset(options.missing)
+        cells, missing = block.columns[self.column.position], frozenset(options.missing_texts)
         if self.form is None:
             self.decide([block], label, options, delimiter)
         if self.form is None:
@@ -91,7 +108,7 @@ class GatheredColumn:
             fits = cells.form is None or cells.form.kind == self.form.kind
             values, wrong = cells.values(self.form, missing) if fits else (np.zeros(0), 0)
             if wrong is not None:
-                raise _odd_cell(self, block, cells, wrong, label)
+                raise _odd_cell(self, block, cells, wrong, label, options.decimal)
             self.parts.append(values)
 
     def _add_texts(self, codes: NDArray, texts: list[str]) -> None:
@@ -125,18 +142,20 @@ def _are_numbers(columns: Sequence[CellColumn], missing: frozenset[str]) -> bool
     return any_there
 
 
-def _odd_cell(column: GatheredColumn, block: Block, cells: CellColumn, wrong: int, label: str) -> TableError:
+def _odd_cell(
+    column: GatheredColumn, block: Block, cells: CellColumn, wrong: int, label: str, decimal: str | None
+) -> TableError:
     text = cells[wrong]
     held = "dates" if column.form is not None and column.form.kind == "date" else "numbers"
     parts: list[str | Option] = [
         f"{label}, {block.place(wrong)}: column {column.name!r} holds {held}, but here {text!r:.60}. Mend the cell, "
         "name it as missing (",
-        Option("missing", text[:20]),
+        Option("missing", text),
         "), or encode the column as categories (",
         Option("categorical", column.name),
         ")",
     ]
-    if "," in text and is_number(text.replace(",", ".")):
+    if decimal is None and "," in text and is_number(text.replace(",", ".")):
         parts += ["; if a comma separates fractions, say ", Option("decimal", ",")]
     return TableError(*parts, ".")
 
@@ -149,6 +168,10 @@ def gather(table: Table, columns: Sequence[GatheredColumn], options: TableOption
         ahead.append(block)
     for column in columns:
         column.decide(ahead, table.label, options, delimiter)
+    if options.decimal is None and any(column.has_decimal_commas for column in columns):
+        options = replace(options, decimal=",")
+        for column in columns:
+            column.think_again(ahead, options, delimiter)
     for block in chain(ahead, blocks):
         for column in columns:
             column.add(block, table.label, options, delimiter)

@@ -6,8 +6,8 @@ names and positions, texts for missing values, and forms of numbers and dates.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,9 +19,8 @@ from polytrain.columns.scalars import Level, text_of
 from polytrain.tables.errors import Option, TableError
 from polytrain.tables.files import DEFAULT_MISSING, Block, CellColumn, Form, Table, find_form, position_names
 from polytrain.tables.files.cells import number_text
-from polytrain.tables.files.number_texts import is_number
 
-__all__ = ["FileColumn", "Layout", "find_column"]
+__all__ = ["FileColumn", "Forms", "Layout", "find_column", "with_decimal"]
 
 _NUMBER = Form("number")
 _TRUTH = Form("truth")
@@ -68,7 +67,6 @@ class Layout:
     named: bool
     n_columns: int
     missing: tuple[str, ...] = DEFAULT_MISSING
-    _found: dict[int, Form] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of_estimator(cls, estimator: Any) -> Layout:
@@ -88,8 +86,8 @@ class Layout:
 
     # --- finding columns ----------------------------------------------------------------------------------------------
 
-    def match(self, table: Table) -> list[int]:
-        """Index in ``table`` of every column."""
+    def match(self, table: Table, targets: Sequence[int] = ()) -> list[int]:
+        """Index in ``table`` of every column; ``targets`` are columns that stand among them in a model of arrays."""
         if self.named and table.names is not None:
             places = {name: k for k, name in enumerate(table.names)}
             lacking = [column.name for column in self.columns if column.name not in places]
@@ -101,15 +99,23 @@ class Layout:
                     ".",
                 )
             return [places[column.name] for column in self.columns]
+        if not self.targets and targets and table.n_columns == self.n_columns + len(targets):
+            others = [k for k in range(table.n_columns) if k not in targets]
+            return [others[column.position] for column in self.columns]
         moved = self._left_out(table)
         return [column.position - sum(gone < column.position for gone in moved) for column in self.columns]
 
-    def match_targets(self, table: Table, given: Sequence[str] | None = None) -> list[int]:
-        """Index in ``table`` of every target: those that are given, or those of the training."""
+    def match_targets(self, table: Table, given: Sequence[str | int] | None, wanted: int) -> list[int]:
+        """Index in ``table`` of every one of so many targets: those that are given, or those of the training."""
         if given is not None:
-            wanted = max(1, len(self.targets))
             if len(given) != wanted:
-                raise TableError(f"the model predicts {wanted} columns, but {len(given)} targets are named: {given}.")
+                named = ", ".join(map(str, given))
+                raise TableError(
+                    f"the model predicts {wanted} column{'s' if wanted > 1 else ''}, but {len(given)} targets are "
+                    f"named: {named}. Name {wanted} with ",
+                    _TARGET,
+                    ".",
+                )
             return [find_column(one, table.names, table.n_columns, table.label) for one in given]
         if not self.targets:
             raise TableError("the model file does not say which column is the target. Name it with ", _TARGET, ".")
@@ -143,7 +149,7 @@ class Layout:
         where: str,
         *,
         new_categories: str = "error",
-        decimal: str | None = None,
+        forms: Forms,
     ) -> CellFrame:
         """Cells of a block as the estimator takes them.
 
@@ -159,23 +165,22 @@ class Layout:
             Name of the table, for messages.
         new_categories : {"error", "ignore"}
             What to do with a category that the training did not have.
-        decimal : {".", ","}, optional
-            What separates fractions, if it is another one than in training.
+        forms : Forms
+            How cells of this table are written.
         """
         cells = []
-        for k, (column, kind, index) in enumerate(zip(self.columns, _columns(estimator), indexes, strict=True)):
+        for column, kind, index in zip(self.columns, _columns(estimator), indexes, strict=True):
             given = block.columns[index]
             if isinstance(kind, CategoryColumn):
                 cells.append(self._categories(given, kind, column.name, block, where, new_categories))
             else:
-                cells.append(self._values(given, k, isinstance(kind, DateColumn), block, where, decimal))
+                cells.append(self._values(given, column, isinstance(kind, DateColumn), block, where, forms))
         return CellFrame(cells)
 
-    def _values(self, given: CellColumn, k: int, is_date: bool, block: Block, where: str, decimal: str | None) -> Cells:
-        column = self.columns[k]
-        form = given.form or column.form or self._find(given, k, is_date, decimal)
-        if decimal is not None and form.kind == "number" and given.form is None:
-            form = replace(form, decimal=decimal, thousands="" if form.thousands == decimal else form.thousands)
+    def _values(
+        self, given: CellColumn, column: FileColumn, is_date: bool, block: Block, where: str, forms: Forms
+    ) -> Cells:
+        form = given.form or forms.of(column, given, self.missing_texts, "date" if is_date else "number")
         values, wrong = given.values(form, self.missing_texts)
         if wrong is not None and not is_date and _TRUTH.parse(given[wrong]) is not None:
             values, wrong = given.values(_TRUTH, self.missing_texts)  # as in a column of a frame
@@ -190,28 +195,19 @@ class Layout:
             f"{where}, {block.place(wrong)}: column {column.name!r} holds {held}, but here {given[wrong]!r:.60}. Mend "
             "the cell, or leave it empty if the value is missing"
         ]
-        if not is_date and _has_comma(given[wrong], form):
-            parts += ["; if a comma separates fractions in this file, say ", Option("decimal", ",")]
+        if not is_date and forms.decimal is None:
+            parts += _decimal_remedy(given[wrong], form)
         raise TableError(*parts, ".")
-
-    def _find(self, given: CellColumn, k: int, is_date: bool, decimal: str | None) -> Form:
-        """Find out how a column is written that was not read from a file in training."""
-        if k not in self._found:
-            texts = given.coded(self.missing_texts)[1]
-            if not texts:
-                return _NUMBER
-            form = find_form(texts, decimal=decimal)
-            self._found[k] = form if form.kind == ("date" if is_date else "number") else _NUMBER
-        return self._found[k]
 
     def _categories(
         self, given: CellColumn, kind: CategoryColumn, name: str, block: Block, where: str, new_categories: str
     ) -> Cells:
         codes, texts = given.coded(self.missing_texts)
         known = _levels_by_text(kind, name)
+        numbers = {number_text(text): level for text, level in known.items()}  # 3.0 is also 3
         levels: list[Level] = []
         for code, text in enumerate(texts):
-            level = known.get(text, known.get(number_text(text)))
+            level = known.get(text, numbers.get(number_text(text)))
             if level is None and new_categories == "error":
                 raise TableError(
                     f"{where}, {block.place(int((codes == code).argmax()))}: {text!r:.60} is a new category of column "
@@ -242,9 +238,56 @@ def _levels_by_text(column: CategoryColumn, name: str) -> dict[str, Level]:
     return known
 
 
-def _has_comma(text: str, form: Form) -> bool:
-    """Whether a cell would be a number with a comma before its fraction."""
-    return form.decimal == "." and is_number(text.replace(",", "."))
+def _decimal_remedy(text: str, form: Form) -> list[str | Option]:
+    """Name the other decimal, if a cell is a number with that."""
+    other, sign = (",", "comma") if form.decimal == "." else (".", "point")
+    if with_decimal(form, other).parse(text) is None:
+        return []
+    return [f"; if a {sign} separates fractions in this file, say ", Option("decimal", other)]
+
+
+def with_decimal(form: Form, decimal: str) -> Form:
+    """Return a form of numbers with another decimal; what separates thousands gives way."""
+    if form.kind != "number":
+        return form
+    other = "," if decimal == "." else "."
+    return replace(form, decimal=decimal, thousands=other if form.thousands in ("", ".", ",") else form.thousands)
+
+
+class Forms:
+    """How the cells of one open table are written: as in training, or as is found out from its first cells.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    decimal : {".", ","}, optional
+        What separates fractions, if it is another one than in training.
+    say : callable, optional
+        Told what was found out.
+    """
+
+    def __init__(self, table: Table, decimal: str | None = None, say: Callable[[str], None] | None = None) -> None:
+        if decimal not in (None, ".", ","):
+            raise TableError(Option("decimal", decimal), " is none of '.' and ','.")
+        self.decimal, self._delimiter, self._say = decimal, table.delimiter, say or (lambda text: None)
+        self._found: dict[str, Form] = {}
+
+    def of(self, column: FileColumn, cells: CellColumn, missing: frozenset[str], kind: str) -> Form:
+        """Form of a column of numbers or dates."""
+        if column.form is not None and column.form.kind == kind:
+            return column.form if self.decimal is None else with_decimal(column.form, self.decimal)
+        if column.name not in self._found:
+            texts = cells.coded(missing)[1]
+            if not texts:
+                return _NUMBER
+            form = find_form(texts, decimal=self.decimal, delimiter=self._delimiter)
+            if form.kind != kind:
+                form = _NUMBER if self.decimal is None else with_decimal(_NUMBER, self.decimal)
+            elif not form.is_plain:
+                self._say(f"note: column {column.name!r}: {form.describe()}")
+            self._found[column.name] = form
+        return self._found[column.name]
 
 
 def find_column(given: str | int, names: Sequence[str] | None, n_columns: int, label: str) -> int:

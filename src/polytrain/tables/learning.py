@@ -22,9 +22,11 @@ __all__ = ["TrainingTable", "read_training_table"]
 MAX_NUMBER_LABELS = 10
 # A table with fewer rows says nothing about identifiers.
 _LEAST_ROWS = 20
-# Names of columns of running numbers, in pieces.
-_IDENTIFIERS = frozenset(
-    {"id", "ids", "index", "idx", "key", "uuid", "guid", "nr", "no", "num", "number", "rownum", "row"}
+# Pieces of names of identifiers; those that are such at the end of a name only; running numbers that say when.
+_IDENTIFIERS = frozenset({"id", "ids", "uuid", "guid"})
+_LAST_PIECES = frozenset({"index", "idx", "key", "nr", "no", "num", "number", "rownum", "row"})
+_TIMES = frozenset(
+    {"t", "time", "step", "second", "minute", "hour", "day", "week", "month", "quarter", "year", "period", "age"}
 )
 _TEXT = Form("text")
 
@@ -96,7 +98,8 @@ def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
 
     several = not isinstance(options.target, str | int)
     targets = find(options.target if several else [options.target])  # type: ignore[list-item, arg-type]
-    dropped, kept, categorical = (set(find(given)) for given in (options.drop, options.keep, options.categorical))
+    given = (options.drop, options.keep, options.categorical)
+    dropped, kept, categorical = (set(find(some)) for some in given)  # type: ignore[arg-type]
     for target in targets:
         if target in dropped | categorical or targets.count(target) > 1:
             raise TableError(
@@ -118,7 +121,7 @@ def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
         found = None if column.too_many else _cells(column, rows)
         reason = _left_out(column, found, k in kept, k in categorical, options.max_categories)
         if reason is not None or found is None:
-            if reason is not None and not (len(reason) == 1 and k in dropped):
+            if reason is not None:
                 notes.append(reason)
             continue
         notes += _understood("column", column)
@@ -140,7 +143,7 @@ def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
         tuple(FileColumn(goal.name, goal.column.position, goal.form) for goal in goals),
         table.names is not None,
         table.n_columns,
-        tuple(options.missing),
+        options.missing_texts,
     )
     return TrainingTable(CellFrame(cells), y, layout, classify, int((~rows).sum()), n_missing, tuple(notes))
 
@@ -206,22 +209,30 @@ def _targets(goals: list[GatheredColumn], rows: NDArray, label: str, options: Ta
 def _one_target(column: GatheredColumn, rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
     values = column.all()[rows]
     form = column.form or _TEXT
-    if form.kind in ("text", "date"):
+    if form.kind == "truth" and options.task != "regression":
+        return np.array(["False", "True"])[values.astype(np.intp)], True
+    if form.kind == "date" or (form.kind == "text" and options.task == "regression"):
         held = f"text such as {next(iter(column.known))!r:.60}" if form.kind == "text" else "dates"
-        if options.task == "regression" or form.kind == "date":
-            raise TableError(
-                f"{label}: the target {column.name!r} holds {held}; regression needs numbers. Name another target, or "
-                "leave out ",
-                Option("task"),
-                ".",
-            )
+        raise TableError(
+            f"{label}: the target {column.name!r} holds {held}; regression needs numbers, and labels are text or "
+            "numbers. Name another target, or, of text, leave out ",
+            Option("task"),
+            ".",
+        )
+    if form.kind == "text":
         return np.array(list(column.known))[values], True
     distinct = np.unique(values)
     whole = bool((distinct == np.round(distinct)).all() and np.abs(distinct).max() < 2**53)
     classify = options.task == "classification" or (
         options.task == "auto" and whole and len(distinct) <= MAX_NUMBER_LABELS
     )
-    return values.astype(np.int64) if classify and whole else values, classify
+    if classify and not whole:
+        raise TableError(
+            f"{label}: the target {column.name!r} holds numbers with fractions, which are no labels. Leave out ",
+            Option("task"),
+            ", or name another target.",
+        )
+    return values.astype(np.int64) if classify else values, classify
 
 
 # --- columns to learn from --------------------------------------------------------------------------------------------
@@ -265,20 +276,22 @@ def _left_out(
         if count > max_categories and not as_category:
             return (f"{start}{count} different texts, {example}, are more than {max_categories} categories", *keep)
         return None
-    if column.form is not None and column.form.is_plain and _is_running(column.name, cells.values):
+    if column.form is not None and column.form.is_plain and _is_running(column.name, column.all()):
         return (f"{start}a different whole number in every row, which looks like an identifier", *keep)
     return None
 
 
 def _is_running(name: str, values: NDArray) -> bool:
     """Whether numbers only tell rows from each other: whole, all different, and counted from 0 or 1, or called so."""
-    if len(values) < _LEAST_ROWS or not (values == np.round(values)).all() or len(np.unique(values)) < len(values):
+    there = values[~np.isnan(values)]
+    if len(there) < max(_LEAST_ROWS, 0.9 * len(values)) or not (there == np.round(there)).all():
+        return False
+    if len(np.unique(there)) < len(there):
         return False
     pieces = "".join(letter if letter.isalnum() else " " for letter in _split_case(name)).lower().split()
-    counted = (
-        values.min() in (0, 1) and values.max() - values.min() == len(values) - 1
-    )  # years may be all different, too
-    return bool(_IDENTIFIERS & set(pieces)) or bool(counted)
+    last = set(pieces[-1:])
+    counted = there.min() in (0, 1) and there.max() - there.min() <= len(values) - 1  # years may be all different, too
+    return bool(_IDENTIFIERS & set(pieces) or _LAST_PIECES & last) or bool(counted and not _TIMES & last)
 
 
 def _split_case(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,13 +17,11 @@ from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, ModelFileError
 from polytrain.tables.errors import Option, TableError
 from polytrain.tables.evaluation import count_errors
-from polytrain.tables.files import Block, CellColumn, Form, ReadOptions, Table, open_table
-from polytrain.tables.layout import Layout
+from polytrain.tables.files import Block, CellColumn, ReadOptions, Table, open_table
+from polytrain.tables.layout import FileColumn, Forms, Layout
 from polytrain.tables.section import Fact, TableSection
 
 __all__ = ["PreparedBlock", "TableModel", "load_table_model"]
-
-_NUMBER = Form("number")
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,8 @@ class TableModel:
     def view(self) -> ModelView:
         """The model as explanations see it: names and levels of the columns; its rows are features."""
         # Columns of arrays have no names but those of their positions.
-        names = [column.name for column in self.layout.columns] if self.fitted.columns is None else None
+        has_names = self.fitted.columns is not None or hasattr(self.estimator, "feature_names_in_")
+        names = None if has_names else [column.name for column in self.layout.columns]
         return read_model(self.estimator, names).on_features()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -109,17 +108,18 @@ class TableModel:
 
     @property
     def header(self) -> str:
-        """Whether text files have a header, "yes" or "no"."""
-        return "yes" if self.layout.named else "no"
+        """Whether text files have a header: "yes", "no", or "auto" for models that were not fitted from a file."""
+        return "yes" if self.layout.named else "no" if self.layout.targets else "auto"
 
     def blocks(
         self,
         table: Table,
         *,
         with_target: bool = False,
-        target: Sequence[str] | None = None,
+        target: str | int | Sequence[str | int] | None = None,
         new_categories: str = "error",
         decimal: str | None = None,
+        say: Callable[[str], None] | None = None,
     ) -> Iterator[PreparedBlock]:
         """Read a table block by block and make features of it.
 
@@ -128,32 +128,38 @@ class TableModel:
         table : Table
             What `open` returned.
         with_target : bool, default=False
-            Whether to return targets too. Rows without one are then left out. A label that is known only without the
-            dot at its end, as in some published test files, is taken without it, and counted.
-        target : sequence of str, optional
+            Whether to return targets too. Rows without one are then left out, so that a block may be empty. A label
+            that is known only without the dot at its end, as in some published test files, is taken without it, and
+            counted.
+        target : str, int, or sequence of these, optional
             Names or positions of the targets, if they are others than in training.
         new_categories : {"error", "ignore"}, default="error"
             What to do with a category that the training did not have; ignored, it is like the mean of all rows.
         decimal : {".", ","}, optional
             What separates fractions, if it is another one than in training.
+        say : callable, optional
+            Told how columns are written, where that had to be found out.
 
         Yields
         ------
         PreparedBlock
         """
-        indexes = self.layout.match(table)
-        goals = self.layout.match_targets(table, target) if with_target else None
+        if new_categories not in ("error", "ignore"):
+            raise TableError(Option("new_categories", str(new_categories)), " is none of 'error' and 'ignore'.")
+        given = [target] if isinstance(target, str | int) else target
+        wanted = 1 if self.fitted.one_output else self.fitted.n_trains
+        goals = self.layout.match_targets(table, given, wanted) if with_target else None
+        indexes, forms = self.layout.match(table, goals or ()), Forms(table, decimal, say)
         for block in table.blocks():
             frame = self.layout.read(
-                block, indexes, self.estimator, table.label, new_categories=new_categories, decimal=decimal
+                block, indexes, self.estimator, table.label, new_categories=new_categories, forms=forms
             )
             X = self._features(frame, block, table.label)
             if goals is None:
                 yield PreparedBlock(block, X)
                 continue
-            y, rows, n_dotted = self._targets(block, goals, table.label, decimal)
-            if rows.any():
-                yield PreparedBlock(block, X[rows], y[rows], n_dotted)
+            y, rows, n_dotted = self._targets(block, goals, table, forms)
+            yield PreparedBlock(block, X[rows], y[rows], n_dotted)
 
     def _features(self, frame: CellFrame, block: Block, label: str) -> NDArray:
         """Features of cells, (N, d), with missing ones only where the model's functions know them."""
@@ -175,22 +181,22 @@ class TableModel:
         return X
 
     def _targets(
-        self, block: Block, indexes: Sequence[int], label: str, decimal: str | None
+        self, block: Block, indexes: Sequence[int], table: Table, forms: Forms
     ) -> tuple[NDArray, NDArray, int]:
         """Return targets, for classifiers as indexes of classes; which rows have one; how many lost a dot."""
-        missing = self.layout.missing_texts
+        missing, label = self.layout.missing_texts, table.label
         classes = self.fitted.classes
-        if classes is not None and classes.dtype.kind in "UO":
+        if classes is not None and classes.dtype.kind in "UOb":
             return self._labels(block, block.columns[indexes[0]], label)
+        known = self.layout.targets or tuple(FileColumn(f"target {k}", index) for k, index in enumerate(indexes))
         found = []
-        for k, index in enumerate(indexes):
+        for column, index in zip(known, indexes, strict=True):
             cells = block.columns[index]
-            form = (self.layout.targets[k].form if k < len(self.layout.targets) else None) or _NUMBER
-            values, wrong = cells.values(form if form.kind == "number" else _NUMBER, missing)
-            if wrong is not None:
+            values, wrong = cells.values(cells.form or forms.of(column, cells, missing, "number"), missing)
+            if wrong is not None or values.dtype.kind == "M":
                 raise TableError(
-                    f"{label}, {block.place(wrong)}: the target should be a number, but here is {cells[wrong]!r:.60}. "
-                    "Mend the cell, or name the right column with ",
+                    f"{label}, {block.place(wrong or 0)}: the target should be a number, but here is "
+                    f"{cells[wrong or 0]!r:.60}. Mend the cell, or name the right column with ",
                     Option("target"),
                     ".",
                 )
@@ -208,6 +214,8 @@ class TableModel:
     def _labels(self, block: Block, cells: CellColumn, label: str) -> tuple[NDArray, NDArray, int]:
         known = {str(name): k for k, name in enumerate(self.fitted.classes)}  # type: ignore[arg-type]
         codes, texts = cells.coded(self.layout.missing_texts)
+        if known.keys() == {"True", "False"}:  # in whatever case a file has them
+            texts = [text.capitalize() if text.capitalize() in known else text for text in texts]
         places = np.array([*(known.get(text, known.get(text.removesuffix("."), -2)) for text in texts), -1])
         dotted = np.array([*(text not in known and places[j] >= 0 for j, text in enumerate(texts)), False])
         self._check_known(places[codes], block, cells, label)
@@ -233,6 +241,7 @@ class TableModel:
         probabilities: bool = False,
         reading: ReadOptions | None = None,
         new_categories: str = "error",
+        decimal: str | None = None,
     ) -> NDArray:
         """Predict every row of a file.
 
@@ -244,8 +253,8 @@ class TableModel:
             Whether to return the probabilities of all classes.
         reading : ReadOptions, optional
             How the file is read; by default this is found out.
-        new_categories : {"error", "ignore"}, default="error"
-            What to do with a category that the training did not have.
+        new_categories, decimal
+            See `blocks`.
 
         Returns
         -------
@@ -253,15 +262,18 @@ class TableModel:
         """
         ask = self.fitted.probabilities if probabilities else self.fitted.predict
         with self.open(path, reading) as table:
-            return np.concatenate([ask(block.X) for block in self.blocks(table, new_categories=new_categories)])
+            blocks = self.blocks(table, new_categories=new_categories, decimal=decimal)
+            parts = [ask(block.X) for block in blocks]
+        return np.concatenate(parts) if parts else ask(np.zeros((1, self.fitted.n_features)))[:0]
 
     def evaluate(
         self,
         path: str | os.PathLike[str],
         *,
-        target: Sequence[str] | None = None,
+        target: str | int | Sequence[str | int] | None = None,
         reading: ReadOptions | None = None,
         new_categories: str = "error",
+        decimal: str | None = None,
     ) -> dict[str, Any]:
         """Compare predictions with the target in a file.
 
@@ -269,10 +281,12 @@ class TableModel:
         ----------
         path : path-like
             The file; rows whose target is missing are left out.
-        target : sequence of str, optional
+        target : str, int, or sequence of these, optional
             Names or positions of the targets, if they are others than in training.
-        reading, new_categories
-            See `predict`.
+        reading : ReadOptions, optional
+            How the file is read; by default this is found out.
+        new_categories, decimal
+            See `blocks`.
 
         Returns
         -------
@@ -280,7 +294,8 @@ class TableModel:
             ``n``, the number of rows, and errors by their names; see `polytrain.tables.metrics`.
         """
         with self.open(path, reading) as table:
-            return count_errors(self, table, target=target, new_categories=new_categories).summary()
+            counted = count_errors(self, table, target=target, new_categories=new_categories, decimal=decimal)
+        return counted.summary()
 
 
 def load_table_model(path: str | os.PathLike[str]) -> TableModel:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from polytrain.tables.errors import Option, TableError
 from polytrain.tables.files import DEFAULT_MISSING
 
 __all__ = ["TableOptions"]
+
+_TASKS = ("auto", "classification", "regression")
 
 
 @dataclass(frozen=True)
@@ -22,12 +25,14 @@ class TableOptions:
         "auto": text is labels, and so are at most ten different whole numbers; all other numbers are to be predicted.
     names : sequence of str, optional
         Names for the columns of a table that has none.
-    drop, keep : sequence of str or int
+    drop, keep : str, int, or sequence of these
         Columns to leave out; columns to learn from although they look like identifiers, or have many categories.
-    categorical : sequence of str or int
+    categorical : str, int, or sequence of these
         Columns of numbers that are categories.
-    missing : sequence of str
-        What stands for a missing value, besides the empty cell.
+    missing : str or sequence of str
+        What stands for a missing value, besides the empty cell and the usual texts.
+    usual_missing : bool
+        Whether the usual texts, `DEFAULT_MISSING`, stand for missing values.
     max_categories : int
         Columns of text with more categories are left out.
     decimal : {".", ","}, optional
@@ -37,9 +42,24 @@ class TableOptions:
     target: str | int | Sequence[str | int]
     task: str = "auto"
     names: Sequence[str] | None = None
-    drop: Sequence[str | int] = ()
-    keep: Sequence[str | int] = ()
-    categorical: Sequence[str | int] = ()
-    missing: Sequence[str] = DEFAULT_MISSING
+    drop: str | int | Sequence[str | int] = ()
+    keep: str | int | Sequence[str | int] = ()
+    categorical: str | int | Sequence[str | int] = ()
+    missing: str | Sequence[str] = ()
+    usual_missing: bool = True
     max_categories: int = 100
     decimal: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("drop", "keep", "categorical", "missing"):
+            value = getattr(self, name)
+            if isinstance(value, str | int):  # one of them, not its letters
+                object.__setattr__(self, name, (value,))
+        for name, known in (("task", _TASKS), ("decimal", (None, ".", ","))):
+            if getattr(self, name) not in known:
+                raise TableError(Option(name, str(getattr(self, name))), f" is none of {', '.join(map(repr, known))}.")
+
+    @property
+    def missing_texts(self) -> tuple[str, ...]:
+        """All texts that stand for a missing value."""
+        return tuple(dict.fromkeys((*(DEFAULT_MISSING if self.usual_missing else ()), *self.missing)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +57,7 @@ def explain_table_rows(
     numbers: Sequence[int],
     *,
     as_in_table: bool = False,
-    new_categories: str = "error",
-    decimal: str | None = None,
+    **options: Any,
 ) -> ExplainedRows:
     """Explain some rows of a table.
 
@@ -72,7 +72,7 @@ def explain_table_rows(
     as_in_table : bool, default=False
         Whether columns that are absent are distributed as in the table; otherwise as in training, those of polynomials
         evenly over their range.
-    new_categories, decimal
+    **options
         See `TableModel.blocks`.
 
     Returns
@@ -86,7 +86,7 @@ def explain_table_rows(
     """
     found: dict[int, _Row] = {}
     sample, start, indexes = RowSample(), 0, model.layout.match(table)
-    for block in model.blocks(table, new_categories=new_categories, decimal=decimal):
+    for block in model.blocks(table, **options):
         for number in numbers:
             if start <= number < start + len(block.X):
                 found[number] = _read_row(model, block, indexes, number - start)

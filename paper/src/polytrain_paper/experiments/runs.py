@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV
+from polytrain.estimators import TensorTrainClassifier, TensorTrainClassifierCV  # polytrain itself loads nothing
 from polytrain_paper.experiments.convergence import objective_per_update
 from polytrain_paper.experiments.digit_rows import DigitRows
 from polytrain_paper.experiments.paper_tables import PUBLISHED_FEATURES, ModelSize, published
