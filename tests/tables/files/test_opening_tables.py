@@ -13,7 +13,7 @@ import pytest
 from polytrain import TensorTrainRegressor
 from polytrain.tables import TableError
 from polytrain.tables.files import Form, ReadOptions, open_table, text_table
-from polytrain.tables.files.layout import find_layout
+from polytrain.tables.files.text_layout import find_layout
 
 
 def read(path, n_rows=2, **options):

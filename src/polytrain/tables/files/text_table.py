@@ -18,9 +18,9 @@ from polytrain.tables.files import arrow_text
 from polytrain.tables.files.cells import TextColumn
 from polytrain.tables.files.chunks import Chunks, decode
 from polytrain.tables.files.headers import clean_names, looks_like_header
-from polytrain.tables.files.layout import Layout, find_layout, read_cells
 from polytrain.tables.files.streams import SNIFF_BYTES, TextStream, count_lines
 from polytrain.tables.files.table import BLOCK_ROWS, Block, ReadOptions, Table
+from polytrain.tables.files.text_layout import Layout, find_layout, read_cells
 
 __all__ = ["CHUNK_BYTES", "TextTable"]
 

@@ -55,7 +55,7 @@ def find_layout(text: str, delimiter: str | None = None, tabs: bool = False) -> 
 
     Examples
     --------
-    >>> from polytrain.tables.files.layout import find_layout
+    >>> from polytrain.tables.files.text_layout import find_layout
     >>> layout = find_layout("# measured today\nlength;weight\n1,5;2\n")
     >>> layout.delimiter, layout.skip, layout.notes
     (';', 1, ('1 comment line before the table was skipped', 'cells are separated by semicolons'))
