@@ -68,6 +68,7 @@ def test_examples_have_the_form_of_the_gallery(path):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("CI" in os.environ, reason="make docs, another step of CI, runs all examples and fails if one does")
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_examples_run_without_a_warning(path, tmp_path):
     done = run(path, tmp_path)
