@@ -9,6 +9,7 @@ markers for missing values; cells of files with types may also be missing as suc
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -125,7 +126,7 @@ class TextColumn:
         return np.array(codes, dtype=np.int64), list(known)
 
 
-class _TypedColumn:
+class _TypedColumn(ABC):
     """Cells of a file with types: an array, and which of them are missing."""
 
     form: Form | None
@@ -140,8 +141,9 @@ class _TypedColumn:
     def __getitem__(self, index: int) -> str:
         return "" if self._gone[index] else self._text(self._cells[index])
 
+    @abstractmethod
     def _text(self, cell: object) -> str:
-        raise NotImplementedError
+        """Text of a cell that is there."""
 
     def coded(self, missing: frozenset[str]) -> tuple[NDArray, list[str]]:
         """Return codes and texts, see `CellColumn`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,17 +43,21 @@ class _TypedTable(Table):
         self.names, self._kept, self.notes = header.names, header.kept, header.notes
         self.n_columns = len(self._kept)
 
+    @abstractmethod
     def _open(self, path: Path) -> None:
-        raise NotImplementedError
+        """Open the file."""
 
+    @abstractmethod
     def _names(self) -> list[str]:
-        raise NotImplementedError
+        """Names of all columns."""
 
+    @abstractmethod
     def _is_empty(self) -> bool:
-        raise NotImplementedError
+        """Whether there are no rows."""
 
+    @abstractmethod
     def _batches(self, n_rows: int) -> Iterator[Any]:
-        raise NotImplementedError
+        """Record batches, in order."""
 
     def blocks(self, n_rows: int = BLOCK_ROWS) -> Iterator[Block]:
         """Read the rows, at most so many at a time."""
