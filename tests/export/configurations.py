@@ -47,7 +47,9 @@ def model_with_gaps(bases):
     model.model_ = replace(model.model_, maps=maps).with_trains([cores])
     rows = np.vstack([X, 10 * rng.normal(size=(50, len(bases))), np.full((1, len(bases)), np.nan)])
     rows[rng.random(rows.shape) < 0.2] = np.nan
-    return model, rows
+    # Numbers that float32 rounds to zero, which are not the category 0.
+    tiny = np.tile(np.array([[0.0], [-0.0], [5e-324], [1e-300], [-1e-300], [1e-46]]), len(bases))
+    return model, np.vstack([rows, tiny])
 
 
 def _summary(column):

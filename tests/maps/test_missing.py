@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from test_table_maps import BASES, summary_of
@@ -38,6 +38,7 @@ def means(feature_map, column, weights):
 
 
 @settings(max_examples=150, deadline=None)
+@example(basis="category", n_rows=2, n_values=1, part=0.6, size=1e-300, seed=1)
 @given(
     basis=st.sampled_from(BASES),
     n_rows=st.integers(1, 40),
@@ -73,6 +74,14 @@ def test_values_are_those_of_the_reference(basis, n_rows, n_values, part, size, 
     else:
         assert feature_map.range == (np.nanmin(column), np.nanmax(column))
     assert np.isfinite(feature_map.grid(7)).all()
+
+
+def test_a_tiny_number_is_not_the_level_zero():
+    feature_map = fit_map(MapSettings("category"), summary_of([0.0, 0.5, NAN]))
+    column = np.array([0.0, -0.0, 5e-324, 1e-300, -1e-46, 0.5, NAN])
+    assert_array_equal(feature_map.place(column), [0, 0, 2, 2, 2, 1, 3])
+    # What float32 has is told apart in float32, too.
+    assert_array_equal(feature_map.place(np.array([0, 1e-45, 0.5], dtype=np.float32)), [0, 2, 1])
 
 
 @pytest.mark.parametrize("basis", BASES)

@@ -89,8 +89,13 @@ class CategoryMap(TabulatedMap):
         return bool(within.all() and (single[1:] > single[:-1]).all())
 
     def _comparable(self, values: NDArray) -> NDArray:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return values.astype(np.float32 if self._single else np.float64)
+        values = values.astype(np.float64, copy=False)
+        if not self._single:
+            return values
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            rounded = values.astype(np.float32).astype(np.float64)
+        # A tiny number that would be rounded to 0 is not the level 0.
+        return np.where(rounded == 0, values, rounded)
 
     def values(self, x: NDArray, out: NDArray | None = None) -> NDArray:
         """Look the levels up."""
@@ -138,7 +143,8 @@ class CategoryMap(TabulatedMap):
             tables[k, -1, : m.n - 1] = m.missing[1:]
         rounded = graph.cast(graph.cast(columns, np.float32), np.float64)
         single = graph.constant(np.array([[m._single] for m in maps]))
-        compared = graph.add("Where", single, rounded, columns)
+        rounds = graph.add("And", single, graph.cast(rounded, np.bool_))
+        compared = graph.add("Where", rounds, rounded, columns)
         lifted = graph.add("Unsqueeze", compared, graph.constant([2], np.int64))  # (d, N, 1)
         equal, missing = graph.add("Equal", lifted, graph.constant(levels)), graph.add("IsNaN", lifted)
         told = graph.cast(graph.add("Concat", equal, missing, axis=2), np.float64)
@@ -166,7 +172,7 @@ static void category_values(REAL value, int k, REAL *phi)
     const REAL *here = category_functions + category_begin[k];
     phi[0] = 1;
     for (int i = 1; i < n; i++) phi[i] = 0;
-    if (category_single[k]) value = (float)value;
+    if (category_single[k] && ((float)value < 0 || (float)value > 0)) value = (float)value;
     for (int c = category_first[k]; c < category_first[k + 1]; c++, here += n)
         if (value >= category_levels[c] && value <= category_levels[c])
             for (int i = 1; i < n; i++) phi[i] = here[i];
