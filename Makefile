@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV   := .venv
 SOAK_SECONDS ?= 120
+FUZZ_ROUNDS ?= 10
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -qq
 # What is read of the pages once serves both builds.
@@ -11,7 +12,7 @@ DOCTREES := docs/_build/doctrees
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses=8 --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo reproduce test test-slow test-plain test-all soak lint format docs bench bench-full clean
+.PHONY: help demo reproduce test test-slow test-plain test-all fuzz soak lint format docs bench bench-full clean
 .DELETE_ON_ERROR:
 # The stamps are made by pattern; make must not delete them as intermediate files.
 .SECONDARY:
@@ -25,7 +26,7 @@ demo: $(VENV)/.has-demo  ## a table of mixed columns and handwritten digits, bes
 reproduce: $(VENV)/.has-plot  ## run the paper's experiment on bundled digits, with plots (about two minutes)
 	@$(BIN)/polytrain reproduce digits
 
-test: $(VENV)/.has-test  ## run the quick tests, on all cores (under two minutes on two)
+test: $(VENV)/.has-test  ## run the quick tests, on all cores (about two and a half minutes on two)
 	@$(PYTEST) -m "not slow and not cluster"
 
 test-slow: $(VENV)/.has-test  ## run the other tests only (some minutes)
@@ -35,6 +36,12 @@ test-plain: $(VENV)/.has-test  ## run the quick tests of what is compiled once m
 	@POLYTRAIN_NATIVE=0 $(PYTEST) -m "not slow and not cluster" tests/learning tests/maps tests/models tests/tensor
 
 test-all: test test-slow test-plain  ## run all tests
+
+fuzz: $(VENV)/.has-test  ## search new counter-examples with the property tests, FUZZ_ROUNDS (10) times; each round draws others
+	@for round in $$(seq $(FUZZ_ROUNDS)); do \
+	    echo "round $$round of $(FUZZ_ROUNDS)"; \
+	    $(PYTEST) -q -m hypothesis --hypothesis-profile=fuzz --hypothesis-seed=$$($(BIN)/python -c 'import secrets; print(secrets.randbits(32))') tests paper/tests || exit 1; \
+	done
 
 soak: $(VENV)/.has-test  ## fit, save, interrupt and kill at random for SOAK_SECONDS (120), and look at what is left
 	@$(BIN)/python tests/soak --seconds $(SOAK_SECONDS)
