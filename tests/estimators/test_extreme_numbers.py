@@ -41,17 +41,17 @@ def _rows(n_rows=200, seed=0):
     return X, X[:, 0] * X[:, 1] + 0.5
 
 
-def _fits(model, *arrays):
+def check_fits(model, *arrays):
     """Fit arrays, and the same as a source; all that comes out must be finite and alike."""
     model.fit(*arrays)
-    expected = _numbers(model, arrays[0])
+    expected = check_numbers(model, arrays[0])
     model.fit(Blocks(*arrays))
     size = np.abs(expected).max()
-    np.testing.assert_allclose(_numbers(model, arrays[0]) / size, expected / size, atol=1e-6)
+    np.testing.assert_allclose(check_numbers(model, arrays[0]) / size, expected / size, atol=1e-6)
     return expected
 
 
-def _numbers(model, X):
+def check_numbers(model, X):
     predicted = model.decision_function(X) if hasattr(model, "classes_") else model.predict(X)
     history = [record[key] for record in model.history_ for key in ("loss", "objective", "decrease")]
     for found in (predicted, history, *(core for train in model.trains_ for core in train.cores)):
@@ -59,7 +59,7 @@ def _numbers(model, X):
     return predicted
 
 
-def _refused(model, message, *arrays):
+def check_refused(model, message, *arrays):
     """Arrays and the same as a source are refused with the same words."""
     for rows in (arrays, (Blocks(*arrays),)):
         with pytest.raises(ValueError, match=message):
@@ -70,22 +70,22 @@ def _refused(model, message, *arrays):
 @pytest.mark.parametrize("size", [1e-310, 1e-200, 1e100, 6e139])
 def test_targets_of_any_size_that_can_be_squared(model, size):
     X, y = _rows()
-    np.testing.assert_allclose(_fits(model, X, y * size) / size, y, atol=0.1)
+    np.testing.assert_allclose(check_fits(model, X, y * size) / size, y, atol=0.1)
 
 
 @REGRESSORS
 @pytest.mark.parametrize("size", [1e141, 1e155, 1e200, 1e308])
-def test_targets_whose_squares_overflow_are_refused(model, size):
+def test_targets_whose_squares_overflow_arecheck_refused(model, size):
     X, y = _rows()
-    _refused(model, r"between -1e\+140 and 1e\+140, got -?[0-9.]+e\+.*divide the target", X, y * size)
-    _refused(model, r"divide the target", X, np.stack([y, y * size], axis=1))
+    check_refused(model, r"between -1e\+140 and 1e\+140, got -?[0-9.]+e\+.*divide the target", X, y * size)
+    check_refused(model, r"divide the target", X, np.stack([y, y * size], axis=1))
 
 
 @REGRESSORS
 def test_the_largest_float_is_named(model):
     X, y = _rows()
     y[150] = -LARGEST
-    _refused(model, r"got -1\.797\d+e\+308\. .*divide the target", X, y)
+    check_refused(model, r"got -1\.797\d+e\+308\. .*divide the target", X, y)
 
 
 @REGRESSORS
@@ -104,7 +104,7 @@ def test_targets_of_any_type(model, y):
     X, _ = _rows()
     numbers = y.astype(np.float64)
     spread = np.ptp(numbers)
-    np.testing.assert_allclose((_fits(model, X, y) - numbers) / spread, 0, atol=0.1)
+    np.testing.assert_allclose((check_fits(model, X, y) - numbers) / spread, 0, atol=0.1)
 
 
 def test_cross_validation_of_large_targets_and_weights_has_finite_errors():
@@ -132,33 +132,33 @@ def test_rows_of_huge_weight_that_a_split_names_twice():
 def test_weights_that_are_all_the_same_change_nothing(model, weight):
     X, y = _rows()
     plain = model.fit(X, y).predict(X)
-    np.testing.assert_allclose(_fits(model, X, y, np.full(200, weight)), plain, atol=1e-6)
+    np.testing.assert_allclose(check_fits(model, X, y, np.full(200, weight)), plain, atol=1e-6)
 
 
 @CLASSIFIERS
 @pytest.mark.parametrize("heavy", [1, 100])
 def test_weights_that_differ_by_almost_all_that_floats_hold(model, heavy):
     X, y = _rows()
-    _fits(model, X, (y > 0.5).astype(int), np.where(np.arange(200) < heavy, 1e290, 1e-10))
+    check_fits(model, X, (y > 0.5).astype(int), np.where(np.arange(200) < heavy, 1e290, 1e-10))
 
 
 @pytest.mark.parametrize("make", [power_classifier, power_regressor, TensorTrainClassifier, TensorTrainRegressor])
 @pytest.mark.parametrize(("least", "largest"), [(1e-320, 1.0), (1e-320, 1e300), (1e-10, 1e300)])
-def test_weights_that_differ_by_more_are_refused(make, least, largest):
+def test_weights_that_differ_by_more_arecheck_refused(make, least, largest):
     X, y = _rows()
     y = np.where(y > 0.5, 1, 0)
     weights = np.where(np.arange(200) < 100, largest, least)
     message = r"sample_weight has positive weights from .* to .*Leave out the rows that weigh next to nothing"
-    _refused(make(**QUICK), message, X, y, weights)
+    check_refused(make(**QUICK), message, X, y, weights)
 
 
 @pytest.mark.parametrize("make", [power_classifier, TensorTrainClassifier])
-def test_class_weights_that_differ_by_more_are_refused(make):
+def test_class_weights_that_differ_by_more_arecheck_refused(make):
     X, y = _rows()
     labels = np.where(y > 0.5, 1, 0)
-    _refused(make(class_weight={0: 1e-320}), "class_weight has positive weights from .* to 1;", X, labels)
+    check_refused(make(class_weight={0: 1e-320}), "class_weight has positive weights from .* to 1;", X, labels)
     weights = np.where(labels, 1.0, 1e-200)
-    _refused(make(class_weight={0: 1e-200}), "class_weight times sample_weight has positive", X, labels, weights)
+    check_refused(make(class_weight={0: 1e-200}), "class_weight times sample_weight has positive", X, labels, weights)
 
 
 @pytest.mark.parametrize(
@@ -179,6 +179,6 @@ def test_features_of_any_size(change, dtype):
     X[:, 2] = change(X[:, 2]) if dtype == np.float64 else np.clip(change(X[:, 2]), -3.4e38, 3.4e38)
     X = X.astype(dtype)
     for model in (power_regressor(**QUICK), TensorTrainRegressor(random_state=0)):
-        _fits(model, X, y)
+        check_fits(model, X, y)
     for model in (power_classifier(**QUICK), TensorTrainClassifier(random_state=0)):
-        _numbers(model.fit(X, y > 0.5), X)
+        check_numbers(model.fit(X, y > 0.5), X)

@@ -163,7 +163,7 @@ def go_on(path):
         pytest.fail(f"{error!r} of {path.read_bytes()[:2000]!r}")
 
 
-def flip(tmp_path, raw, count, seed):
+def check_flips(tmp_path, raw, count, seed):
     rng = random.Random(seed)
     for _ in range(count):
         damaged = bytearray(raw)
@@ -186,7 +186,7 @@ def nodes(value, where=()):
         yield from nodes(child, (*where, key))
 
 
-def change(tmp_path, parts, count, seed):
+def check_changes(tmp_path, parts, count, seed):
     tensors, metadata, document = parts
     rng = random.Random(seed)
     for _ in range(count):
@@ -207,14 +207,14 @@ def change(tmp_path, parts, count, seed):
 
 
 def test_bit_flips(tmp_path, raw):
-    flip(tmp_path, raw, 150, 0)
+    check_flips(tmp_path, raw, 150, 0)
 
 
 def test_changed_documents(tmp_path, parts):
-    change(tmp_path, parts, 150, 0)
+    check_changes(tmp_path, parts, 150, 0)
 
 
 @pytest.mark.slow
 def test_many_damaged_checkpoints(tmp_path, raw, parts):
-    flip(tmp_path, raw, 2000, 1)
-    change(tmp_path, parts, 3000, 1)
+    check_flips(tmp_path, raw, 2000, 1)
+    check_changes(tmp_path, parts, 3000, 1)

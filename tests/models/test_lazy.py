@@ -16,7 +16,7 @@ def test_importing_the_package_does_not_load_the_optional_parts():
         "late = [n for n in sys.modules if n.startswith(('onnx', 'skl2onnx'))];"
         "sys.exit(str(early + late) if early + late else 0)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_other_names_are_still_refused():

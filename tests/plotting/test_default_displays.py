@@ -23,7 +23,7 @@ def draw(display):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_displays(name):
+def test_every_display_runs(name):
     model, rows, features = default_case(name)
     for k in range(features.shape[1]):
         draw(PartialDependenceDisplay.from_estimator(model, k, rows, ax=Figure().subplots()))
