@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV
 
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.progress import SweepProgress
 from polytrain.rows import opening
 from power_models import power_classifier, power_regressor
@@ -64,19 +64,6 @@ def test_scores_equal_those_in_memory_for_any_chunks(client, loss, solver, chunk
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("chunks", [1500, (1, 700, 799)])
-def test_cross_validation_gives_the_scores_of_arrays(client, chunks):
-    X, y = _rows(n_classes=3)
-    weights = np.random.default_rng(1).uniform(0, 1, 1500) * (np.arange(1500) % 7 > 0)
-    settings = {"alphas": (1e-1, 1e-3), "cv": 3, "rank": 2, "max_sweeps": 1, "random_state": 0}
-    expected = TensorTrainClassifierCV(**settings).fit(X, y, weights)
-    model = TensorTrainClassifierCV(**settings).fit(*(_chunked(array, chunks) for array in (X, y, weights)))
-    np.testing.assert_allclose(model.errors_, expected.errors_, atol=1e-12)
-    assert model.alpha_ == expected.alpha_
-    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
-
-
-@pytest.mark.cluster
 def test_an_empty_partition_is_predicted_lazily(client):
     X, y = _rows()
     model = power_classifier(rank=2, max_sweeps=1, random_state=0).fit(X, y)
@@ -103,10 +90,6 @@ def test_few_rows_are_brought_here_and_give_the_bits_of_arrays(client, monkeypat
         for one, other in zip(expected.model_.cores, model.model_.cores, strict=True):
             for core, same in zip(one, other, strict=True):
                 np.testing.assert_array_equal(core, same)
-    settings = {"alphas": (1e-1, 1e-3), "cv": 3, "rank": 2, "max_sweeps": 1, "random_state": 0}
-    expected = TensorTrainClassifierCV(**settings).fit(X, y, weights)
-    model = TensorTrainClassifierCV(**settings).fit(*(_chunked(array, chunks) for array in (X, y, weights)))
-    np.testing.assert_array_equal(model.errors_, expected.errors_)
 
 
 @pytest.mark.cluster

@@ -5,7 +5,7 @@ import sklearn
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor, TensorTrainRegressorCV
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from power_models import power_classifier, power_regressor
 
 OLD = parse_version(sklearn.__version__) < parse_version("1.8")
@@ -17,8 +17,6 @@ EVERY_KIND = [
     power_regressor(),
     power_classifier(loss="multinomial", rank=3, max_sweeps=2),
     power_regressor(loss="huber", rank=3, max_sweeps=2),
-    TensorTrainClassifierCV(alphas=(1e-2,), cv=2, loss="squared", degree=1, rank=3, solver="cg", max_sweeps=4),
-    TensorTrainRegressorCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=2),
 ]
 CLASSIFIERS = [
     TensorTrainClassifier(loss="multinomial"),
@@ -43,7 +41,6 @@ CLASSIFIERS = [
     TensorTrainClassifier(interaction_cst="pairwise"),
     TensorTrainClassifier(interaction_cst="no_interactions", loss="squared", decision="one-vs-one"),
     power_classifier(loss="logistic", rank=3, interaction_cst="pairwise", max_sweeps=2),
-    TensorTrainClassifierCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=4),
 ]
 REGRESSORS = [
     power_regressor(loss="quantile", rank=3, quantile=0.7),

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from polytrain import export
     from polytrain.estimators import (
         TensorTrainClassifier,
-        TensorTrainClassifierCV,
         TensorTrainRegressor,
-        TensorTrainRegressorCV,
     )
     from polytrain.estimators.averaging import average
     from polytrain.estimators.saving import load
@@ -30,9 +28,7 @@ __all__ = [
     "Polynomial",
     "TensorTrain",
     "TensorTrainClassifier",
-    "TensorTrainClassifierCV",
     "TensorTrainRegressor",
-    "TensorTrainRegressorCV",
     "__version__",
     "average",
     "export",
@@ -47,9 +43,7 @@ _HOMES = {
     "Polynomial": "polytrain.tensor",
     "TensorTrain": "polytrain.tensor",
     "TensorTrainClassifier": "polytrain.estimators",
-    "TensorTrainClassifierCV": "polytrain.estimators",
     "TensorTrainRegressor": "polytrain.estimators",
-    "TensorTrainRegressorCV": "polytrain.estimators",
     "average": "polytrain.estimators.averaging",
     "load": "polytrain.estimators.saving",
     "report": "polytrain.reporting",

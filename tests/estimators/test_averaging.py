@@ -13,9 +13,7 @@ from sklearn.datasets import load_iris, load_wine
 import polytrain
 from polytrain import (
     TensorTrainClassifier,
-    TensorTrainClassifierCV,
     TensorTrainRegressor,
-    TensorTrainRegressorCV,
     average,
 )
 from polytrain.explain import sobol_indices, top_terms
@@ -214,20 +212,6 @@ def test_it_says_what_was_cut_off(caplog):
     assert [record.message for record in caplog.records] == [f"merged: {merged.merge_}"]
     assert f"the average of {len(models)} models" in str(merged.merge_)
     assert merged.choice_.reasons == (str(merged.merge_),)
-
-
-def test_searches_become_plain_estimators(tmp_path):
-    X, y = load_iris(return_X_y=True)
-    settings = {"alphas": (1e-2,), "cv": 2, "rank": 2, "max_sweeps": 1, "scale": None, "random_state": 0}
-    searches = [TensorTrainClassifierCV(**settings).fit(X[k::2] / 10, y[k::2]) for k in (0, 1)]
-    merged = average(searches)
-    assert type(merged) is TensorTrainClassifier
-    assert (merged.rank, merged.basis, merged.loss) == (2, "power", "logistic")
-    regression = TensorTrainRegressorCV(**settings).fit(X / 10, y)
-    assert type(average([regression])) is TensorTrainRegressor
-    for model in (merged, average([regression])):
-        model.save(tmp_path / "model")
-        np.testing.assert_array_equal(polytrain.load(tmp_path / "model").predict(X), model.predict(X))
 
 
 def test_other_maps_are_refused_with_a_remedy():

@@ -4,7 +4,7 @@ sources of rows behave alike."""
 import numpy as np
 import pytest
 
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor, TensorTrainRegressorCV
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from power_models import power_classifier, power_regressor
 
 LARGEST = np.finfo(np.float64).max
@@ -105,26 +105,6 @@ def test_targets_of_any_type(model, y):
     numbers = y.astype(np.float64)
     spread = np.ptp(numbers)
     np.testing.assert_allclose((check_fits(model, X, y) - numbers) / spread, 0, atol=0.1)
-
-
-def test_cross_validation_of_large_targets_and_weights_has_finite_errors():
-    X, y = _rows()
-    model = TensorTrainRegressorCV(alphas=[1e-1, 1e-3], cv=3, **QUICK)
-    weights = np.full(200, LARGEST)
-    expected = model.fit(X, 1e139 * y, weights).errors_
-    assert np.isfinite(expected).all()
-    np.testing.assert_allclose(model.fit(Blocks(X, 1e139 * y, weights)).errors_, expected, rtol=1e-6)
-
-
-def test_rows_of_huge_weight_that_a_split_names_twice():
-    X, y = _rows()
-    labels = (y > 0.5).astype(int)
-    rng = np.random.default_rng(0)
-    splits = [(rng.integers(0, 200, 200), np.arange(60)) for _ in range(2)]
-    model = TensorTrainClassifierCV(alphas=[1e-1, 1e-3], cv=splits, **QUICK)
-    weights = np.full(200, LARGEST)
-    expected = model.fit(X, labels, weights).errors_
-    np.testing.assert_allclose(model.fit(Blocks(X, labels, weights)).errors_, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("weight", [1e-320, 1e-300, 1e300, LARGEST])

@@ -8,9 +8,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_html_repr
 
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor, TensorTrainRegressorCV
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
 
-ESTIMATORS = [TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor, TensorTrainRegressorCV]
+ESTIMATORS = [TensorTrainClassifier, TensorTrainRegressor]
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 
 

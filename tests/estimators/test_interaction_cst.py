@@ -12,9 +12,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 import polytrain
 from polytrain import (
     TensorTrainClassifier,
-    TensorTrainClassifierCV,
     TensorTrainRegressor,
-    TensorTrainRegressorCV,
 )
 from polytrain.estimators._constraints import allowed_groups
 from polytrain.explain import sobol_indices
@@ -243,15 +241,6 @@ def test_an_additive_model_has_all_functions_of_every_column():
     model = TensorTrainRegressor(interaction_cst="no_interactions", **settings).fit(X, y)
     np.testing.assert_allclose(model.predict(X), y, atol=1e-4)
     assert model.trains_[0].ranks == (1, 2, 2, 2, 2, 1)
-
-
-@pytest.mark.parametrize("estimator", [TensorTrainClassifierCV, TensorTrainRegressorCV])
-def test_cross_validation(estimator):
-    X, y = some_rows(90)
-    model = estimator(alphas=[1e-3, 1e-1], cv=2, rank=2, max_sweeps=2, interaction_cst=[{2, 3}], random_state=0)
-    model.fit(X, y > 0.3 if estimator is TensorTrainClassifierCV else y)
-    assert np.isfinite(model.errors_).all()
-    assert interaction(lambda rows: model.model_.scores(rows)[0], X, 0, 2) < 1e-11
 
 
 @pytest.mark.parametrize("groups", ["no_interactions", "pairwise", [{2, 3}], [(0, 1), [1, 2]]])

@@ -7,7 +7,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from polytrain import TensorTrain, TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain import TensorTrain, TensorTrainClassifier, TensorTrainRegressor
 from polytrain.learning import core_solvers
 from polytrain.learning.threads import one_blas_thread
 from power_models import power_classifier, power_regressor
@@ -167,14 +167,6 @@ def test_overflow_of_raw_features_proposes_scaling(diabetes, solver):
     model = power_classifier(scale=None, solver=solver, random_state=0)
     with pytest.raises(ValueError, match="scale='minmax'"):
         model.fit(X * 1e40, y > np.median(y))
-
-
-def test_cross_validation_with_a_rare_class(iris):
-    X, y = iris[0][:102], iris[1][:102].copy()
-    model = TensorTrainClassifierCV(alphas=[1e-2], cv=3, rank=2, max_sweeps=1, random_state=0)
-    weighted = model.set_params(class_weight={0: 1, 1: 1, 2: 2}).fit(X, y)  # two rows of class 2: two folds
-    assert weighted.errors_.shape == (1, 2)
-    assert model.fit(X[:101], y[:101]).errors_.shape == (1, 2)  # a class with one row is in one fold only
 
 
 @pytest.mark.parametrize(

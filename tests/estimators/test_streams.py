@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 import polytrain
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.estimators._streaming import Stream, _resampled
 from polytrain.learning.losses import get_loss
 from polytrain.rows.joint import log_losses
@@ -212,9 +212,6 @@ def test_mistakes_are_named():
     for forgetting in (1, -0.1, "x"):
         with pytest.raises(ValueError, match="forgetting must be"):
             power_regressor(forgetting=forgetting).partial_fit(X, y)
-    with pytest.raises(AttributeError, match="TensorTrainClassifierCV has no partial_fit"):
-        TensorTrainClassifierCV().partial_fit(X, labels)
-    assert not hasattr(TensorTrainClassifierCV(), "partial_fit")
 
 
 def test_the_memory_stands_for_all_rows():

@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import polytrain
-from polytrain import TensorTrainRegressor, TensorTrainRegressorCV
+from polytrain import TensorTrainRegressor
 from power_models import power_regressor
 
 
@@ -227,9 +227,6 @@ def test_given_settings_leave_no_rows_out():
             ask()
     model.set_params(calibration_fraction=0.3).fit(X, y)
     assert model.predict_interval(X).shape == (100, 2)
-    found = TensorTrainRegressorCV(alphas=(1e-3,), cv=2, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="nothing is known about the uncertainty"):
-        found.predict_interval(X)
 
 
 def test_files_and_pickles_keep_it(tmp_path):

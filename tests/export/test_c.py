@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from default_models import NAMES as DEFAULT_MODELS
 from default_models import default_case
-from polytrain import TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain import TensorTrainRegressor
 from polytrain.export import to_c
 from power_models import power_classifier, power_regressor
 
@@ -117,7 +117,7 @@ def test_one_feature_and_ranks_that_differ(tmp_path, table):
     model = power_regressor(degree=1).fit(X[:, :1], target)
     found = Compiled(model, tmp_path, "line").predict(rows[:, :1], regression=True)
     assert_allclose(found, model.predict(rows[:, :1]), rtol=1e-12, atol=1e-12)
-    model = TensorTrainClassifierCV(alphas=[1e-3], cv=2, degree=(1, 3, 2, 5), rank=(2, 5, 3), max_sweeps=1)
+    model = power_classifier(degree=(1, 3, 2, 5), rank=(2, 5, 3), max_sweeps=1)
     model.fit(X, labels)
     model.model_ = model.model_.with_trains(
         [train.round(max_rank=1 + k).cores for k, train in enumerate(model.trains_)]

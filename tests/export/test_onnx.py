@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from default_models import NAMES as DEFAULT_MODELS
 from default_models import default_case
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressorCV
+from polytrain import TensorTrainClassifier
 from polytrain.export import register_onnx_converters, to_onnx
 from power_models import power_classifier, power_regressor
 
@@ -199,7 +199,7 @@ def test_labels_that_onnx_does_not_have(table):
 @pytest.mark.parametrize("opset", [13, 15, 17, 18, 20, 21])
 def test_opsets(table, opset):
     X, rows, labels, _ = table
-    model = TensorTrainClassifierCV(decision="one-vs-one", alphas=[1e-3], cv=2, **FAST).fit(X, labels)
+    model = power_classifier(decision="one-vs-one", **FAST).fit(X, labels)
     converted = to_onnx(model, dtype="float64", opset=opset)
     assert [(entry.domain, entry.version) for entry in converted.opset_import] == [("", opset)]
     check_classifier(model, rows, "float64", converted)
@@ -255,13 +255,6 @@ def test_digits_pipeline(dtype, decision):
 def test_pipeline_with_a_regressor(table):
     X, rows, _, target = table
     model = make_pipeline(StandardScaler(), power_regressor(**FAST)).fit(X, target)
-    found = run(to_onnx(model, dtype="float64"), rows)
-    assert_allclose(next(iter(found.values()))[:, 0], model.predict(rows), rtol=0, atol=1e-10)
-
-
-def test_pipeline_with_a_search(table):
-    X, rows, _, target = table
-    model = make_pipeline(StandardScaler(), TensorTrainRegressorCV(alphas=[1e-3], cv=2, **FAST)).fit(X, target)
     found = run(to_onnx(model, dtype="float64"), rows)
     assert_allclose(next(iter(found.values()))[:, 0], model.predict(rows), rtol=0, atol=1e-10)
 

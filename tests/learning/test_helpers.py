@@ -16,7 +16,7 @@ import pytest
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.learning import helpers
 from polytrain.learning.helpers import Helper, Shared, hire, receive_shared, spread
 from polytrain.learning.threads import one_blas_thread
@@ -103,11 +103,7 @@ def test_trains_in_processes_and_rows_in_processes_at_once():
     def fit_digits(n_jobs):
         return TensorTrainClassifier(loss="squared", **settings, n_jobs=n_jobs).fit(X[:, :40], y)
 
-    def fit_folds(n_jobs):
-        model = TensorTrainClassifierCV(alphas=[1e-2, 1e-3], cv=3, rank=2, degree=1, basis="power", max_sweeps=1)
-        return model.set_params(random_state=0, n_jobs=n_jobs).fit(X[:, :20], y)
-
-    functions = [fit_digits, fit_folds, lambda n_jobs: small_fit(n_jobs=n_jobs)]
+    functions = [fit_digits, lambda n_jobs: small_fit(n_jobs=n_jobs)]
     expected = [function(1) for function in functions]
     found = in_threads([lambda function=function, n=n: function(n) for n in (2, 3) for function in functions])
     for one, other in zip(expected * 2, found, strict=True):

@@ -19,13 +19,13 @@ TEXTS = (
     *("*/", "%s", "</script>", "=1+1", "nan", "inf", "None", "1e999", "x0", "x" * 3000, "power", "spline", "category"),
     *("chebyshev", "auto", "given", "dual", "random", "squared", "logistic", "one-vs-one", "binary-code", "number"),
     *("date", "time", "month", "int64", "float32", "str1", "str999999", "object", "datetime64[D]", "polynomial"),
-    *("table", "max_sweeps", "KFold", "cores", "parameter.0", "TensorTrainRegressor", "TensorTrainClassifierCV"),
+    *("table", "max_sweeps", "cores", "parameter.0", "TensorTrainRegressor", "TensorTrainClassifier"),
 )
 ODD = (
     *(None, True, False, [], {}, [[]], [None], [0], ["a", "a"], {"a": 1}, [1, "a"], [[[[[[[[[[[[1]]]]]]]]]]]]),
     *({"float": "nan"}, {"float": "inf"}, {"tuple": []}, {"tuple": [1, 2]}, {"dict": [["a", 1]]}, {"dict": [[1, 1]]}),
     *({"range": [0, 90_000, 1]}, {"range": [0, 10**18, 1]}, {"numpy": ["int8", 3]}, {"numpy": ["float64", 0.5]}),
-    *({"array": "parameter.0"}, {"train": [[3], [1, 1], "parameter.0"]}, {"splitter": ["LeaveOneOut", {}]}),
+    *({"array": "parameter.0"}, {"train": [[3], [1, 1], "parameter.0"]}),
     *({"random_state": ["parameter.0", 624, 0, 0.0]}, {"number": "inf"}, {"kind": "number", "name": "a"}),
 )
 FILLS = (
@@ -201,7 +201,7 @@ def change_arrays(rng, parts):
     elif kind == 1:
         parts.arrays[name], parts.arrays[other] = parts.arrays[other], parts.arrays[name]
     else:
-        new = pick(rng, ("parameter.0", "map.1.n", "columns.0", "classes", "history.loss", "cv.alphas", *TEXTS))
+        new = pick(rng, ("parameter.0", "map.1.n", "columns.0", "classes", "history.loss", *TEXTS))
         parts.arrays[new] = parts.arrays[name].copy()
 
 

@@ -27,8 +27,6 @@ from polytrain import (
     ModelFileError,
     TensorTrain,
     TensorTrainClassifier,
-    TensorTrainClassifierCV,
-    TensorTrainRegressorCV,
 )
 from polytrain.cli import info
 from polytrain.tables import TableError, fit_table
@@ -56,7 +54,7 @@ def files(tmp_path):
     models = [
         power_classifier(decision="one-vs-one", init=start, **fast).fit(X, np.array(["a", "bb", "c", "d"])[labels]),
         power_classifier(scale=None, class_weight={0: 1.0}, degree=(1, 2, 3), **fast).fit(X, labels),
-        TensorTrainClassifierCV(alphas=(0.1,), cv=2, random_state=np.random.RandomState(0), **fast).fit(X, labels > 1),
+        power_classifier(random_state=np.random.RandomState(0), **fast).fit(X, labels > 1),
         power_regressor(basis="legendre", **fast).fit(X, X[:, 0]),
     ]
     words = np.array(["no", "perhaps", "quite", "yes", "?"])[np.arange(40) % 5]
@@ -65,7 +63,7 @@ def files(tmp_path):
     models += [
         power_classifier(decision="binary-code", basis="chebyshev", **fast).fit(X, words),
         power_regressor(**fast).fit(X, X[:, :2]),
-        TensorTrainRegressorCV(alphas=(0.1, 1.0), cv=2, random_state=0, **fast).fit(X, X[:, 0]),
+        power_regressor(alpha=0.1, random_state=0, **fast).fit(X, X[:, 0]),
         TensorTrainClassifier(basis=bases, alpha=0.1, random_state=0, **fast).fit(gaps, labels > 1),
     ]
     for k, model in enumerate(models):

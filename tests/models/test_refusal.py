@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris
 
 import polytrain
 from default_models import default_case
-from polytrain import ModelFileError, TensorTrainClassifierCV
+from polytrain import ModelFileError, TensorTrainClassifier
 from polytrain.models.file import FORMAT
 from power_models import power_classifier, power_regressor
 
@@ -25,7 +25,7 @@ DATA = Path(__file__).parents[1] / "data"
 @pytest.fixture(scope="module")
 def raw(tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "model"
-    model = TensorTrainClassifierCV(alphas=[0.1], cv=2, rank=2, max_sweeps=1, random_state=np.random.RandomState(0))
+    model = power_classifier(rank=2, max_sweeps=1, random_state=np.random.RandomState(0))
     model.fit(X, Y).save(path)
     return path.read_bytes()
 
@@ -148,8 +148,6 @@ BAD_ENTRIES = [
     ("classes", {"dtype": "int32", "labels": None}, "'classes' should not have dtype"),
     ("classes", {"dtype": "complex64", "labels": None}, "no classes of type"),
     ("classes", {"dtype": "int64"}, "should have a dtype and labels"),
-    ("alpha", -1.0, "alpha must be a finite number"),
-    ("alpha", None, "'alpha' should be"),
     ("surprise", 1, r"unknown entries: \['surprise'\]"),
     ("calibrated", 1, "'calibrated' should be bool"),
     ("columns", [], "'columns' should be dict or NoneType"),
@@ -328,22 +326,12 @@ BAD_PARAMETERS = [
     ({"interaction_cst": 3}, "interaction_cst must not be 3"),
     ({"degree": {"range": [0, 10**18, 1]}}, "not plausible"),
     ({"degree": {"range": [0, 5, 0]}}, "not plausible"),
-    ({"alphas": {"range": [1, 4, 1.5]}}, "integers were expected"),
-    ({"alphas": []}, "alphas is empty"),
+    ({"degree": {"range": [1, 4, 1.5]}}, "integers were expected"),
     ({"tol": {"float": "nan"}}, "tol must be a finite number"),
     ({"tol": {"float": "1e5"}}, "is no float"),
     ({"tol": {"numpy": ["float32", 1e300]}}, "does not fit float32"),
     ({"tol": {"numpy": ["int8", 300]}}, "no valid model file"),
     ({"tol": {"numpy": ["object", 1]}}, "is no NumPy scalar"),
-    ({"cv": 1}, "cv must be"),
-    ({"cv": "text"}, "cv must be a number of folds"),
-    ({"cv": [1, 2]}, "cv must list pairs"),
-    ({"cv": {"splitter": ["Popen", {"dict": []}]}}, "no known way to split"),
-    ({"cv": {"splitter": ["KFold", {"dict": []}]}}, "KFold takes"),
-    (
-        {"cv": {"splitter": ["KFold", {"dict": [["n_splits", 1], ["shuffle", False], ["random_state", None]]}]}},
-        "no valid model file",
-    ),
     ({"class_weight": {"dict": [[[1], 2]]}}, "no scalar"),
     ({"class_weight": {"dict": [[7, 1.0]]}}, "class_weight names classes"),
     ({"class_weight": {"dict": [[0, "a"]]}}, "no valid model file"),
@@ -366,7 +354,7 @@ def test_parameters_of_a_later_version_keep_their_defaults(tmp_path, raw, take_a
     file = take_apart(raw)
     del file.document["parameters"]["tol"]
     (tmp_path / "model").write_bytes(file.assemble())
-    assert polytrain.load(tmp_path / "model").tol == TensorTrainClassifierCV().tol
+    assert polytrain.load(tmp_path / "model").tol == TensorTrainClassifier().tol
 
 
 @pytest.mark.parametrize(

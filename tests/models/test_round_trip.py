@@ -14,19 +14,6 @@ import pytest
 from comparison import assert_same, assert_same_predictions
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    LeaveOneGroupOut,
-    LeaveOneOut,
-    RepeatedKFold,
-    RepeatedStratifiedKFold,
-    ShuffleSplit,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    StratifiedShuffleSplit,
-)
 
 import polytrain
 from default_models import NAMES as DEFAULT_MODELS
@@ -34,9 +21,7 @@ from default_models import default_case, make_frame
 from polytrain import (
     ModelFileError,
     TensorTrain,
-    TensorTrainClassifierCV,
     TensorTrainRegressor,
-    TensorTrainRegressorCV,
 )
 from power_models import power_classifier, power_regressor
 
@@ -226,48 +211,6 @@ def test_pandas(tmp_path):
             loaded.predict(frame.rename(columns={"length": "width"}))
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"alphas": np.array([1e-3, 1.0]), "cv": 2},
-        {"alphas": [1, 0], "cv": KFold(2, shuffle=True, random_state=np.random.RandomState(1))},
-        {"cv": None},
-        {"cv": StratifiedKFold(3)},
-        {"cv": ShuffleSplit(2, test_size=0.3, random_state=0)},
-        {"cv": StratifiedShuffleSplit(2, train_size=20, random_state=0)},
-        {"cv": RepeatedKFold(n_splits=2, n_repeats=2, random_state=0)},
-        {"cv": RepeatedStratifiedKFold(n_splits=2, n_repeats=1, random_state=0)},
-        {"cv": [(np.arange(20), np.arange(20, 40)), (list(range(20, 40)), list(range(20)))]},
-    ],
-)
-def test_cross_validation(tmp_path, settings):
-    parameters = {"alphas": (0.1, 0.01), "cv": np.int64(2), **FAST, **settings}
-    check(TensorTrainClassifierCV(**parameters).fit(X, LABELS), tmp_path)
-    if "Stratified" not in str(settings):  # numbers have no classes
-        check(TensorTrainRegressorCV(**parameters).fit(X, X[:, 0]), tmp_path)
-
-
-@pytest.mark.parametrize(
-    "cv",
-    [
-        GroupKFold(2),
-        GroupKFold(2, shuffle=True, random_state=0),
-        StratifiedGroupKFold(2),
-        GroupShuffleSplit(2, test_size=0.5, random_state=0),
-        LeaveOneGroupOut(),
-    ],
-)
-def test_cross_validation_of_groups(tmp_path, cv):
-    model = TensorTrainClassifierCV(alphas=(0.1,), cv=cv, **FAST)
-    check(model.fit(X, LABELS, groups=np.arange(40) // 10), tmp_path)
-
-
-def test_cross_validation_of_single_rows(tmp_path):
-    model = TensorTrainClassifierCV(alphas=(0.1,), cv=LeaveOneOut(), **FAST)
-    check(model.fit(X[:8], LABELS[:8] % 2), tmp_path)
-
-
 def test_a_loaded_model_learns_on(tmp_path):
     model = power_classifier(warm_start=True, **FAST).fit(X, LABELS)
     loaded = through_file(model, tmp_path)
@@ -393,7 +336,7 @@ def test_other_tools_can_open_the_arrays(tmp_path):
     "model",
     [
         power_classifier(decision="one-vs-one", degree=(1, 2, 3), **FAST),
-        TensorTrainClassifierCV(alphas=(0.1,), cv=2, **FAST),
+        power_classifier(loss="squared", **FAST),
         power_regressor(basis="legendre", **FAST),
     ],
 )

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polytrain import TensorTrainClassifierCV
 from polytrain.learning import sampling
 from polytrain.learning.blocks import LinearBlock
 from polytrain.rows import ClassTarget, NumberTarget, Summary
@@ -83,22 +82,6 @@ def test_huge_targets_and_weights_are_learned_alike_from_arrays_and_blocks(size)
     model = power_regressor(max_memory="10 kB", **settings).fit(Blocks((1000, 1700, 300), X, y, weights))
     np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-9)
     assert np.abs(expected.predict(X) - y).max() < 0.1 * size
-
-
-@pytest.mark.parametrize("sizes", [(600,), (1, 250, 349)])
-@pytest.mark.parametrize("cv", [3, [(np.arange(0, 400), np.arange(300, 600)), (np.arange(200, 600), np.arange(200))]])
-def test_cross_validation_on_blocks_gives_the_scores_of_arrays(sizes, cv):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 3))
-    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=600), [-0.4, 0.4])]
-    weights = rng.uniform(0, 1, 600) * (rng.random(600) > 0.1)
-    settings = {"alphas": (1e-1, 1e-3), "cv": cv, "rank": 2, "max_sweeps": 2, "random_state": 0}
-    expected = TensorTrainClassifierCV(**settings).fit(X, y, weights)
-    model = TensorTrainClassifierCV(max_memory="10 kB", **settings).fit(Blocks(sizes, X, y, weights))
-    np.testing.assert_allclose(model.errors_, expected.errors_, atol=1e-12)
-    assert model.alpha_ == expected.alpha_
-    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
-    assert model.n_features_in_ == 3
 
 
 def test_keys_and_linear_gram_matrix_are_computed_once_per_fit(monkeypatch):

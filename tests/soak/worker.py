@@ -18,9 +18,10 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from sklearn.model_selection import GridSearchCV
 
 import polytrain
-from polytrain import TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.cli import main as command
 
 N_NAMES = 4
@@ -68,9 +69,8 @@ def fit_classes(n_jobs, folder):
 
 def fit_folds(n_jobs, folder):
     X, y = rows_of(4, 3000)
-    return TensorTrainClassifierCV(
-        alphas=[1e-2, 1e-3], cv=3, rank=2, basis="power", max_sweeps=1, random_state=0, n_jobs=n_jobs
-    ).fit(X, y > 0)
+    model = TensorTrainClassifier(rank=2, basis="power", max_sweeps=1, random_state=0, n_jobs=n_jobs)
+    return GridSearchCV(model, {"alpha": [1e-2, 1e-3]}, cv=3).fit(X, y > 0).best_estimator_
 
 
 def fit_source(n_jobs, folder):

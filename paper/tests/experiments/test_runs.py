@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from polytrain import TensorTrainClassifierCV
 from polytrain_paper.experiments.digit_rows import DigitRows, Split
 from polytrain_paper.experiments.paper_tables import ModelSize
 from polytrain_paper.experiments.results import COLUMNS, JobStore
@@ -42,9 +42,9 @@ def test_rows_are_what_the_estimators_say(finished):
     digits = DigitRows("digits", "pca")
     X, y, _, _ = digits.split(6)
     drawn = np.sort(np.random.default_rng(0).permutation(len(X))[:300])
-    search = TensorTrainClassifierCV(
-        loss="squared", degree=1, rank=2, alphas=(1e-1, 1e-4), cv=2, max_sweeps=1, tol=1e-2, random_state=0
-    ).fit(X[drawn], y[drawn])
+    model = power_classifier(loss="squared", degree=1, rank=2, max_sweeps=1, tol=1e-2, random_state=0)
+    folds = StratifiedKFold(2, shuffle=True, random_state=0)
+    search = GridSearchCV(model, {"alpha": [1e-1, 1e-4]}, cv=folds).fit(X[drawn], y[drawn])
     for row, d, init in zip(rows, (6, 7), ("linear", "random"), strict=True):
         assert tuple(row) == COLUMNS
         assert (row["d"], row["degree"], row["rank"], row["init"]) == (d, 1, 2, init)
@@ -56,8 +56,8 @@ def test_rows_are_what_the_estimators_say(finished):
         assert row["test_error"] == pytest.approx(1 - model.score(X_test, y_test))
         assert row["paper_test_error"] is None
         assert row["fewest_rows"] == row["n_rows"] == len(X_train)
-    assert rows[0]["alpha"] == search.alpha_
-    assert rows[0]["cv_error"] == search.mean_errors_.min()
+    assert rows[0]["alpha"] == search.best_params_["alpha"]
+    assert rows[0]["cv_error"] == pytest.approx(1 - search.best_score_)
 
 
 def test_finished_jobs_need_no_rows(finished):

@@ -15,9 +15,6 @@ from sklearn.base import clone
 from polytrain.choice import Chosen
 from polytrain.estimators._parameters import check_count, check_nonnegative
 from polytrain.estimators._streaming import Stream
-from polytrain.estimators.classifier import TensorTrainClassifier
-from polytrain.estimators.cross_validation import TensorTrainClassifierCV, TensorTrainRegressorCV
-from polytrain.estimators.regressor import TensorTrainRegressor
 from polytrain.learning.losses import get_loss
 from polytrain.models import FittedModel, fitted_model
 from polytrain.progress import ChoiceProgress
@@ -227,10 +224,6 @@ def _estimator(models: Sequence[Any], fitted: FittedModel, merge: Merge) -> Any:
     """An estimator like the first of the models that holds the merged one."""
     first = models[0]
     estimator = clone(first)
-    if isinstance(first, TensorTrainClassifierCV | TensorTrainRegressorCV):  # what a search has found is of one model
-        family = TensorTrainClassifier if fitted.classes is not None else TensorTrainRegressor
-        known = family().get_params(deep=False)
-        estimator = family(**{name: value for name, value in estimator.get_params(deep=False).items() if name in known})
     estimator.model_, estimator.merge_ = fitted, merge
     weight = float(sum(model.stream_.seen for model in models))
     estimator.stream_ = Stream(weight, weight)

@@ -168,7 +168,6 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
     See Also
     --------
-    TensorTrainClassifierCV : Chooses ``alpha`` by cross-validation, as the paper does.
     TensorTrainRegressor : The same model for numbers.
 
     References

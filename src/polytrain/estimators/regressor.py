@@ -168,7 +168,6 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
 
     See Also
     --------
-    TensorTrainRegressorCV : Chooses ``alpha`` by cross-validation.
     TensorTrainClassifier : The same model for classes.
 
     Examples

@@ -35,7 +35,6 @@ from polytrain.estimators._parameters import (
 from polytrain.estimators._probabilities import class_weights
 from polytrain.estimators._streaming import Stream
 from polytrain.estimators.classifier import TensorTrainClassifier, learning_loss
-from polytrain.estimators.cross_validation import TensorTrainClassifierCV, TensorTrainRegressorCV
 from polytrain.estimators.regressor import TensorTrainRegressor
 from polytrain.learning.losses import get_loss
 from polytrain.learning.trainer import TrainPlan
@@ -52,11 +51,8 @@ from polytrain.version import __version__
 __all__ = ["load", "load_with_table", "save"]
 
 _ESTIMATORS: dict[str, Any] = {
-    estimator.__name__: estimator
-    for estimator in (TensorTrainClassifier, TensorTrainClassifierCV, TensorTrainRegressor, TensorTrainRegressorCV)
+    estimator.__name__: estimator for estimator in (TensorTrainClassifier, TensorTrainRegressor)
 }
-
-_SEARCHES = (TensorTrainClassifierCV, TensorTrainRegressorCV)
 
 # What parameters that files before format 4 may lack stood for then, where the default is another one now.
 _OLD_DEFAULTS = {"bandwidth": None}
@@ -106,7 +102,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
 
     Returns
     -------
-    TensorTrainClassifier, TensorTrainRegressor, or one of those with CV at their end
+    TensorTrainClassifier or TensorTrainRegressor
         The fitted model, equal to the saved one to the last bit. Of a file that ``polytrain fit`` wrote, it is the
         estimator; `polytrain.tables.load_table_model` also returns the layout of its tables.
 
@@ -177,10 +173,6 @@ def describe(
         "table": table,
     }
     tensors |= {**records, **values.tensors}
-    if isinstance(estimator, _SEARCHES):
-        document["alpha"] = estimator.alpha_
-        searched = {"alphas": estimator.alphas_, "errors": estimator.errors_, "mean_errors": estimator.mean_errors_}
-        tensors |= {f"cv.{name}": array for name, array in searched.items()}
     return document, tensors
 
 
@@ -260,8 +252,6 @@ def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[An
         raise ValueError(f"n_iter is {model.n_iter_}, which is not how many sweeps the history has.")
     model.stop_reason_ = document.take("stop_reason", str)
     model.stream_ = _read_stream(document, model.history_, version)
-    if isinstance(model, _SEARCHES):
-        _read_cross_validation(document, model)
     table = None
     if version >= 2:  # format 1 knows no tables, and format 2 nothing else
         table = document.take("table", dict) if version == 2 else document.take("table", dict, type(None))
@@ -343,22 +333,14 @@ def _read_plan(document: Document, version: int) -> tuple[TrainPlan, dict[str, A
     return plan, old
 
 
-def _read_cross_validation(document: Document, model: Any) -> None:
-    model.alpha_ = check_nonnegative("alpha", document.take_float("alpha"))
-    model.alphas_ = document.tensor("cv.alphas", (np.float64,), (None,))
-    model.errors_ = document.tensor("cv.errors", (np.float64,), (len(model.alphas_), None))
-    model.mean_errors_ = document.tensor("cv.mean_errors", (np.float64,), (len(model.alphas_),))
-
-
 def _check_parameters(model: Any, n_trains: int) -> None:
     """Run the checks of a fit, and those of what a fit does not look at."""
     is_classifier = isinstance(model, TensorTrainClassifier)
-    alpha = model._check_alphas()[0] if isinstance(model, _SEARCHES) else model.alpha
     parameters = model.get_params(deep=False)
     loss = learning_loss(model.loss) if is_classifier else check_loss(model.loss, "regression", parameters)
     columns = model.model_.columns
     is_category = None if columns is None else columns.is_category
-    wishes = make_wishes(parameters, model.model_.n_features, loss, alpha, is_category)
+    wishes = make_wishes(parameters, model.model_.n_features, loss, model.alpha, is_category)
     if wishes.init == "given":
         # How many functions maps of other bases would have is known from the rows only.
         known = not any(basis == "auto" or map_kind(basis).needs_values for basis in set(wishes.bases))
@@ -406,16 +388,6 @@ def _check_folder(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be None or the name of a folder, got {value!r:.60}.")
 
 
-def _check_cv(name: str, value: Any) -> None:
-    if isinstance(value, int | np.integer):
-        check_count(name, value, 2)
-    elif isinstance(value, list | tuple):
-        if not all(isinstance(split, list | tuple) and len(split) == 2 for split in value):
-            raise ValueError(f"{name} must list pairs of training and test rows.")
-    elif value is not None and (isinstance(value, str) or not hasattr(value, "split")):
-        raise ValueError(f"{name} must be a number of folds, splits or a splitter, got {value!r:.60}.")
-
-
 def _check_fraction(name: str, value: Any) -> None:
     if value is not None:
         check_between(name, value, 0.0, 1.0)
@@ -438,7 +410,6 @@ _OTHER_CHECKS: dict[str, Callable[[str, Any], None]] = {
     "warm_start": _check_flag,
     "n_jobs": _check_n_jobs,
     "random_state": _check_seed,
-    "cv": _check_cv,
     "checkpoint": _check_folder,
     "calibration_fraction": _check_fraction,
     "validation_fraction": _check_fraction,

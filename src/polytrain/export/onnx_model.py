@@ -11,9 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polytrain.estimators import (
     TensorTrainClassifier,
-    TensorTrainClassifierCV,
     TensorTrainRegressor,
-    TensorTrainRegressorCV,
 )
 from polytrain.models import FittedModel
 from polytrain.version import __version__
@@ -189,18 +187,16 @@ def register_onnx_converters() -> None:
     skl2onnx = _need("skl2onnx")
     from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
 
-    for classifier in (TensorTrainClassifier, TensorTrainClassifierCV):
-        skl2onnx.update_registered_converter(
-            classifier,
-            f"Polytrain{classifier.__name__}",
-            calculate_linear_classifier_output_shapes,
-            _classifier_converter,
-            options={"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]},
-        )
-    for regressor in (TensorTrainRegressor, TensorTrainRegressorCV):
-        skl2onnx.update_registered_converter(
-            regressor, f"Polytrain{regressor.__name__}", _regressor_shapes, _regressor_converter
-        )
+    skl2onnx.update_registered_converter(
+        TensorTrainClassifier,
+        "PolytrainTensorTrainClassifier",
+        calculate_linear_classifier_output_shapes,
+        _classifier_converter,
+        options={"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]},
+    )
+    skl2onnx.update_registered_converter(
+        TensorTrainRegressor, "PolytrainTensorTrainRegressor", _regressor_shapes, _regressor_converter
+    )
 
 
 def _regressor_shapes(operator: Any) -> None:

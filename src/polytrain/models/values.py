@@ -15,19 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    LeaveOneGroupOut,
-    LeaveOneOut,
-    RepeatedKFold,
-    RepeatedStratifiedKFold,
-    ShuffleSplit,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    StratifiedShuffleSplit,
-)
 
 from polytrain.columns.scalars import check_hashes
 from polytrain.models.errors import ModelFileError
@@ -40,22 +27,6 @@ _MAX_DEPTH = 8
 _MAX_RANGE = 100_000
 # bool, int8 ... uint64, float16, float32, float64
 _SCALARS: dict[str, Any] = {dtype.name: dtype.newbyteorder("=").type for dtype in DTYPES.values()}
-_SPLITTERS: dict[str, tuple[Any, tuple[str, ...]]] = {
-    splitter.__name__: (splitter, arguments)
-    for splitter, arguments in (
-        (KFold, ("n_splits", "shuffle", "random_state")),
-        (StratifiedKFold, ("n_splits", "shuffle", "random_state")),
-        (ShuffleSplit, ("n_splits", "test_size", "train_size", "random_state")),
-        (StratifiedShuffleSplit, ("n_splits", "test_size", "train_size", "random_state")),
-        (RepeatedKFold, ("n_splits", "n_repeats", "random_state")),
-        (RepeatedStratifiedKFold, ("n_splits", "n_repeats", "random_state")),
-        (LeaveOneOut, ()),
-        (GroupKFold, ("n_splits", "shuffle", "random_state")),
-        (StratifiedGroupKFold, ("n_splits", "shuffle", "random_state")),
-        (GroupShuffleSplit, ("n_splits", "test_size", "train_size", "random_state")),
-        (LeaveOneGroupOut, ()),
-    )
-}
 
 
 def join_cores(cores: Any) -> NDArray:
@@ -127,19 +98,12 @@ class ValueWriter:
                 inner = state["state"]
                 rest = [int(inner["pos"]), int(state["has_gauss"]), self._encode(float(state["gauss"]), depth + 1)]
                 return {"random_state": [self._keep(inner["key"]), *rest]}
-        if _SPLITTERS.get(kind.__name__, (None,))[0] is kind:
-            return {"splitter": [kind.__name__, self._encode(_splitter_arguments(value), depth + 1)]}
         raise TypeError(f"{value!r} of type {kind.__module__}.{kind.__qualname__}")
 
 
 def _order(item: Any) -> tuple[str, Any]:
     """Key for sorting the items of a set, so that equal sets become equal files."""
     return (type(item).__name__, item)
-
-
-def _splitter_arguments(splitter: Any) -> dict[str, Any]:
-    found = {**vars(splitter), **getattr(splitter, "cvargs", {})}
-    return {name: found[name] for name in _SPLITTERS[type(splitter).__name__][1]}
 
 
 class ValueReader:
@@ -158,7 +122,6 @@ class ValueReader:
             "array": lambda content, depth: self._take(content),
             "train": self._train,
             "random_state": self._random_state,
-            "splitter": self._splitter,
         }
 
     def read(self, content: Any, depth: int = 0) -> Any:
@@ -263,12 +226,3 @@ class ValueReader:
         state = np.random.RandomState(0)
         state.set_state(("MT19937", keys, position, int(has_gauss), gauss))
         return state
-
-    def _splitter(self, content: Any, depth: int) -> Any:
-        name, arguments = self._list(content, depth, 2)
-        if not isinstance(name, str) or name not in _SPLITTERS or not isinstance(arguments, dict):
-            raise ValueError(f"{str(content)[:60]} is no known way to split")
-        splitter, names = _SPLITTERS[name]
-        if set(arguments) != set(names):
-            raise ValueError(f"{name} takes {list(names)}, not {list(arguments)}")
-        return splitter(**arguments)

@@ -230,8 +230,8 @@ class _DaskRows(PartitionedRows):
         if needs_encoding(getattr(X, "_meta", None), categorical_features):
             self._read_columns(categorical_features, partial(_check_block, loss=loss))
 
-    def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:
-        return self._runner.map(function, self._raw, self._all_factors(len(self._raw)))
+    def _map_raw(self, function: Callable[[Any], Any]) -> list[Any]:
+        return self._runner.map(function, self._raw)
 
 
 class _SourceRows(PartitionedRows):
@@ -247,13 +247,10 @@ class _SourceRows(PartitionedRows):
         if needs_encoding(None, categorical_features):
             self._read_columns(categorical_features, partial(_check_block, loss=loss))
 
-    def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:
+    def _map_raw(self, function: Callable[[Any], Any]) -> list[Any]:
         # Read one block at a time; only what the function makes of it is kept.
-        handles = []
         blocks = self._passes.watch(recut(_alike(self._source), self._partition_rows))
-        for index, block in enumerate(blocks):
-            factors = None if self._factors is None else self._factors[index]
-            handles.append(self._keep(function(block, factors)))
+        handles = [self._keep(function(block)) for block in blocks]
         if not handles:
             raise ValueError("X yielded no rows; at least one is needed.")
         return handles

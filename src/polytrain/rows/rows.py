@@ -24,25 +24,22 @@ from polytrain.rows.targets import PlacedBlock
 __all__ = ["ArrayRows", "PartitionedRows", "Rows", "Scored"]
 
 
-class _Weighed:
-    """A picklable function of checked rows, applied to raw rows whose weights are multiplied first."""
+class _Checked:
+    """A picklable function of checked rows, applied to raw rows; those outside of the chosen parts weigh nothing."""
 
     def __init__(
         self,
         check: Callable[[Any], RawRows],
-        unit: float,
         parts: Sequence[tuple[int, int, int, bool]],
         apart: tuple[float, bool] | None,
         function: Callable,
         *arguments: Any,
     ) -> None:
-        self._check, self._unit, self._parts, self._apart = check, unit, parts, apart
+        self._check, self._parts, self._apart = check, parts, apart
         self._function, self._arguments = function, arguments
 
-    def __call__(self, raw: Any, factors: NDArray | None) -> Any:
+    def __call__(self, raw: Any) -> Any:
         rows = self._check(raw)
-        if factors is not None:
-            rows = RawRows(rows.X, rows.y, rows.weights / self._unit * factors)
         for start, stop, n_parts, inside in self._parts:
             number = row_hashes(rows.X) % np.uint64(n_parts)
             chosen = ((number >= start) & (number < stop)) == inside
@@ -60,7 +57,7 @@ class _ColumnReader:
     def __init__(self, categorical_features: Any) -> None:
         self._categorical_features = categorical_features
 
-    def __call__(self, raw: Any, factors: NDArray | None) -> Columns | None:
+    def __call__(self, raw: Any) -> Columns | None:
         return Columns.fit(raw[0], self._categorical_features) if len(raw[0]) else None
 
 
@@ -69,18 +66,6 @@ def _place(rows: RawRows, maps: MapList, summary: Summary, classify: bool) -> Pl
     columns = maps.place(rows.X.astype(summary.dtype, copy=False))
     y = summary.label_index(rows.y) if classify else rows.y
     return PlacedBlock(columns, y, rows.weights / summary.largest_weight, row_keys(columns))
-
-
-def _loss(rows: RawRows, predictor: Any, classify: bool) -> tuple[float, float]:
-    """Weight of the rows whose label is predicted wrongly, or sum of squared errors, and weight of all rows."""
-    rows = rows.filled()
-    if not len(rows.X):
-        return 0.0, 0.0
-    predicted = predictor.predict(rows.X)
-    losses = predicted != rows.y if classify else np.square(predicted - rows.y)
-    if losses.ndim == 2:
-        losses = losses.mean(axis=1)
-    return float(rows.weights @ losses), float(rows.weights.sum())
 
 
 def _scored(rows: RawRows, scores: Callable[[NDArray], NDArray], summary: Summary, classify: bool) -> Scored:
@@ -137,9 +122,6 @@ class Rows(ABC):
         self._check, self.classify = check, classify
         self.column_names = None if column_names is None else [str(name) for name in column_names]
         self.columns_of_any_type = columns
-        # Weights are divided by the unit before they are multiplied: neither they nor their sums may overflow.
-        self._factors: list[NDArray] | None = None
-        self._unit = 1.0
         self._parts: tuple[tuple[int, int, int, bool], ...] = ()
         self._apart: tuple[float, bool] | None = None
 
@@ -155,8 +137,8 @@ class Rows(ABC):
         return None if self.columns_of_any_type is None else self.columns_of_any_type.is_category
 
     @abstractmethod
-    def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:
-        """Apply a function to every partition as it came, with its factors, and return handles."""
+    def _map_raw(self, function: Callable[[Any], Any]) -> list[Any]:
+        """Apply a function to every partition as it came, and return handles."""
 
     @abstractmethod
     def _collect(self, handles: list[Any]) -> list[Any]:
@@ -167,7 +149,7 @@ class Rows(ABC):
         """Place the columns of all rows: the second pass over them."""
 
     def _map(self, function: Callable, *arguments: Any) -> list[Any]:
-        return self._map_raw(_Weighed(self._check, self._unit, self._parts, self._apart, function, *arguments))
+        return self._map_raw(_Checked(self._check, self._parts, self._apart, function, *arguments))
 
     @cached_property
     def summary(self) -> Summary:
@@ -223,26 +205,6 @@ class Rows(ABC):
         """Index of every row's label in the summary, in this process's memory; 0 for numbers, -1 without weight."""
         return np.concatenate(self._collect(self._map(_codes, self.summary, self.classify)))
 
-    def weighted(self, factors: NDArray) -> Rows:
-        """Return the same rows with other weights; ``factors`` (N,) multiply them, and 0 leaves a row out."""
-        other = copy(self)
-        other.__dict__.pop("summary", None)
-        other.__dict__.pop("sketch", None)
-        bounds = np.cumsum(self.summary.sizes)[:-1]
-        factors = np.asarray(factors, dtype=np.float64)
-        whole = factors if self._factors is None else factors * np.concatenate(self._factors)
-        other._factors = np.split(whole, bounds)
-        other._unit = self._unit if self._factors is not None else self.summary.largest_weight
-        return other
-
-    def error(self, predictor: Any) -> float:
-        """Weighted part of the rows whose label ``predictor.predict(X)`` gets wrong, or its mean squared error.
-
-        It is 0 if no row has a weight.
-        """
-        loss, total = np.sum(self._collect(self._map(_loss, predictor, self.classify)), axis=0)
-        return float(loss / total) if total > 0 else 0.0
-
 
 class ArrayRows(Rows):
     """Checked arrays in the memory of this process."""
@@ -259,8 +221,8 @@ class ArrayRows(Rows):
         super().__init__(_as_is, classify, column_names, columns)
         self._raw = rows
 
-    def _map_raw(self, function: Callable[[Any, NDArray | None], Any]) -> list[Any]:
-        return [function(self._raw, None if self._factors is None else self._factors[0])]
+    def _map_raw(self, function: Callable[[Any], Any]) -> list[Any]:
+        return [function(self._raw)]
 
     def _collect(self, handles: list[Any]) -> list[Any]:
         return handles
@@ -308,9 +270,6 @@ class PartitionedRows(Rows):
 
     def _collect(self, handles: list[Any]) -> list[Any]:
         return list(self._runner.collect(handles))
-
-    def _all_factors(self, count: int) -> Sequence[NDArray | None]:
-        return [None] * count if self._factors is None else self._factors
 
     def place(self, maps: MapList) -> PlacedRows:
         """Place the columns where they are."""
