@@ -42,7 +42,7 @@ def test_rows_are_what_the_estimators_say(finished):
     digits = DigitRows("digits", "pca")
     X, y, _, _ = digits.split(6)
     drawn = np.sort(np.random.default_rng(0).permutation(len(X))[:300])
-    model = power_classifier(loss="squared", degree=1, rank=2, max_sweeps=1, tol=1e-2, random_state=0)
+    model = power_classifier(loss="squared", degree=1, rank=2, max_sweeps=2, tol=1e-2, random_state=0)
     folds = StratifiedKFold(2, shuffle=True, random_state=0)
     search = GridSearchCV(model, {"alpha": [1e-1, 1e-4]}, cv=folds).fit(X[drawn], y[drawn])
     for row, d, init in zip(rows, (6, 7), ("linear", "random"), strict=True):

@@ -61,7 +61,7 @@ CHANGED = {
     "folds": 5,
     "cv_rows": 100,
     "cv_per": "row",
-    "cv_sweeps": 2,
+    "cv_sweeps": 3,
     "max_sweeps": 3,
     "tol": 1e-3,
     "seed": 1,

@@ -72,8 +72,7 @@ def describe_run(settings: Settings, rows: Sequence[Mapping[str, Any]]) -> list[
     return [
         f"Features: {settings.features}, fitted on training images only, scaled to [-1, 1].",
         f"alpha: {settings.folds}-fold cross-validation on {drawn}, {where}; {len(settings.alphas)} values from "
-        f"{max(settings.alphas):g} to {min(settings.alphas):g}, {sweeps} each along a warm-started path from the "
-        "linear start.",
+        f"{max(settings.alphas):g} to {min(settings.alphas):g}, {sweeps} each from the linear start.",
         f"Fits: {starts} start, at most {settings.max_sweeps} one-way sweeps, stop at a relative change of "
         f"{settings.tol:g}, one train per class, seed {settings.seed}.",
         _describe_sampling(rows),

@@ -72,8 +72,7 @@ class Settings:
     cv_per : {"degree", "row"}
         Choose alpha once for each loss and degree, at d = 20 and rank 8, or for every row of the table.
     cv_sweeps : int
-        One-way sweeps per alpha. The folds walk from strong to weak regularisation, each fit going on from the one
-        before, so the sweeps add up along the path.
+        One-way sweeps of each fit, from the linear start.
     max_sweeps, tol : int, float
         When the fits stop; the paper's values.
     seed : int
@@ -86,7 +85,7 @@ class Settings:
     folds: int = 10
     cv_rows: int | None = None
     cv_per: str = "degree"
-    cv_sweeps: int = 1
+    cv_sweeps: int = 2
     max_sweeps: int = 4
     tol: float = 1e-2
     seed: int = 0
