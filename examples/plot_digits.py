@@ -21,7 +21,8 @@ from sklearn.svm import SVC
 
 from polytrain import TensorTrainClassifier
 from polytrain.palette import COLOURS
-from polytrain.plotting import MisreadDigitsDisplay, clean_axes
+from polytrain.plotting import clean_axes
+from polytrain_paper.misread import MisreadDigitsDisplay
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(

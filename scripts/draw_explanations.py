@@ -16,14 +16,13 @@ from sklearn.pipeline import make_pipeline
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.plotting import (
     ConvergenceDisplay,
-    DecisionBoundaryDisplay,
     InteractionDisplay,
-    MisreadDigitsDisplay,
     PartialDependenceDisplay,
     RankDisplay,
     TermStrengthDisplay,
 )
 from polytrain_paper.datasets import load_digits_images
+from polytrain_paper.misread import MisreadDigitsDisplay
 
 # Terms are products of powers, and convergence takes sweeps.
 POWERS = {"basis": "power", "init": "linear", "max_sweeps": 4, "random_state": 0}
@@ -49,9 +48,6 @@ def iris_pictures() -> dict:
     model = TensorTrainClassifier(loss="logistic", degree=2, rank=3, alpha=1e-3, **POWERS).fit(X, names)
     return {
         "dependence_lines": PartialDependenceDisplay.from_estimator(model, "petal length (cm)", X),
-        "boundary": DecisionBoundaryDisplay.from_estimator(
-            model, X, names, features=("petal length (cm)", "petal width (cm)")
-        ),
     }
 
 

@@ -10,7 +10,6 @@ from default_models import NAMES, default_case, frame_target, make_frame
 from polytrain import TensorTrainRegressor
 from polytrain.plotting import (
     ConvergenceDisplay,
-    DecisionBoundaryDisplay,
     InteractionDisplay,
     PartialDependenceDisplay,
     RankDisplay,
@@ -73,28 +72,3 @@ def test_a_linear_start_has_no_history():
     model = TensorTrainRegressor(max_sweeps=0, init="linear", random_state=0).fit(frame, frame_target(frame))
     with pytest.raises(ValueError, match="made no sweep"):
         ConvergenceDisplay.from_estimator(model)
-
-
-def test_boundary_over_rows_with_gaps():
-    model, rows, _ = default_case("gaps")
-    display = draw(DecisionBoundaryDisplay.from_estimator(model, rows, grid_size=20, ax=Figure().subplots()))
-    plane = np.tile(np.nanmedian(rows, axis=0), (400, 1))
-    plane[:, :2] = np.stack(np.meshgrid(*display.grid, indexing="ij"), axis=-1).reshape(-1, 2)
-    np.testing.assert_array_equal(np.array(display.classes)[display.decisions.ravel()], model.predict(plane))
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_boundary_over_a_frame(library):
-    model, _, _ = default_case("frame")
-    frame = make_frame().assign(width=0.0)[["size", "width", "colour", "town", "day"]]
-    model = type(model)(random_state=0).fit(frame, frame_target(frame) > 1)
-    plane = frame.iloc[np.zeros(400, dtype=int)].reset_index(drop=True)
-    for name in ("colour", "town", "day"):
-        plane[name] = frame[name].astype(object).where(frame[name].notna(), None).mode(dropna=False)[0]
-    rows = frame if library == "pandas" else pytest.importorskip("polars").from_pandas(frame)
-    display = draw(DecisionBoundaryDisplay.from_estimator(model, rows, grid_size=20, ax=Figure().subplots()))
-    assert display.ax_.get_title() == "other features at their median or most frequent value"
-    plane["size"], plane["width"] = (axis.ravel() for axis in np.meshgrid(*display.grid, indexing="ij"))
-    np.testing.assert_array_equal(np.array(display.classes)[display.decisions.ravel()], model.predict(plane))
-    with pytest.raises(ValueError, match="'town' holds no numbers"):
-        DecisionBoundaryDisplay.from_estimator(model, rows, features=("size", "town"))

@@ -6,39 +6,24 @@ import sys
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from sklearn.datasets import load_digits
-from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import confusion_matrix
-from sklearn.pipeline import make_pipeline
 
 from polytrain import TensorTrainClassifier
 from polytrain.explain import partial_dependence, sobol_indices, top_terms
 from polytrain.plotting import (
     ConvergenceDisplay,
-    DecisionBoundaryDisplay,
     InteractionDisplay,
-    MisreadDigitsDisplay,
     PartialDependenceDisplay,
     RankDisplay,
     TermStrengthDisplay,
 )
-from power_models import power_classifier, power_regressor
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    model = make_pipeline(
-        PCA(8, random_state=0), power_classifier(rank=2, loss="squared", max_sweeps=1, random_state=0)
-    )
-    return model.fit(X[:600], y[:600]), X[600:800], y[600:800]
+from power_models import power_regressor
 
 
 @pytest.fixture
-def make_display(iris_model, digits):
+def make_display(iris_model):
     """Name of a display -> a function of ax that makes it."""
-    model, X, y = iris_model
+    model, X, _ = iris_model
     return {
         "convergence": lambda ax: ConvergenceDisplay.from_estimator(model, ax=ax),
         "ranks": lambda ax: RankDisplay.from_estimator(model, ax=ax),
@@ -46,14 +31,10 @@ def make_display(iris_model, digits):
         "interactions": lambda ax: InteractionDisplay.from_estimator(model, X, ax=ax),
         "dependence": lambda ax: PartialDependenceDisplay.from_estimator(model, 2, X, ax=ax),
         "dependence of two": lambda ax: PartialDependenceDisplay.from_estimator(model, [2, 3], X, grid_size=9, ax=ax),
-        "boundary": lambda ax: DecisionBoundaryDisplay.from_estimator(
-            model, X, y, features=(2, 3), grid_size=30, ax=ax
-        ),
-        "misread": lambda ax: MisreadDigitsDisplay.from_estimator(*digits, max_images=4, ax=ax),
     }
 
 
-NAMES = ["convergence", "ranks", "terms", "interactions", "dependence", "dependence of two", "boundary", "misread"]
+NAMES = ["convergence", "ranks", "terms", "interactions", "dependence", "dependence of two"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -88,7 +69,6 @@ def test_a_new_figure_is_made_and_plot_draws_again(make_display, name):
         (TermStrengthDisplay, ()),
         (InteractionDisplay, ()),
         (PartialDependenceDisplay, (0,)),
-        (DecisionBoundaryDisplay, (np.zeros((3, 2)),)),
     ],
 )
 def test_unfitted_models(cls, arguments):
@@ -177,63 +157,3 @@ def test_partial_dependence_labels(regressor):
     model, X, _ = regressor
     assert PartialDependenceDisplay.from_estimator(model, 0).ax_.get_ylabel() == "mean prediction"
     assert PartialDependenceDisplay.from_estimator(model, [3, 1], X, grid_size=5).ax_.get_ylabel() == "x2"
-
-
-def test_boundary_is_what_the_model_predicts(iris_model):
-    model, X, y = iris_model
-    display = DecisionBoundaryDisplay.from_estimator(model, X, y, features=("petal width (cm)", 0), grid_size=15)
-    assert display.names == ("petal width (cm)", "sepal length (cm)")
-    row = X.median()
-    row["petal width (cm)"], row["sepal length (cm)"] = display.grid[0][3], display.grid[1][11]
-    assert model.predict(row.to_frame().T)[0] == display.classes[display.decisions[3, 11]]
-    assert display.ax_.get_title() == "other features at their median"
-    assert len(display.ax_.collections[-1].get_offsets()) == 50
-
-
-def test_boundary_of_two_features_and_string_labels():
-    X = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
-    labels = np.where(X[:, 0] * X[:, 1] > 0, "same", "different")
-    model = power_classifier(rank=2, random_state=0).fit(X, labels)
-    display = DecisionBoundaryDisplay.from_estimator(model, X, grid_size=21)
-    assert display.classes == ["different", "same"]
-    assert display.decisions[0, 0] == display.decisions[-1, -1] == 1
-    assert display.decisions[0, -1] == display.decisions[-1, 0] == 0
-    assert display.note == ""
-    with pytest.raises(ValueError, match="features must be two different features of 2"):
-        DecisionBoundaryDisplay.from_estimator(model, X, features=(0, 0))
-    with pytest.raises(ValueError, match="there is no feature 'weight'"):
-        DecisionBoundaryDisplay.from_estimator(model, X, features=("weight", "x1"))
-
-
-def test_misread_digits(digits):
-    model, X, y = digits
-    predicted = model.predict(X)
-    display = MisreadDigitsDisplay.from_estimator(model, X, y, max_images=5)
-    np.testing.assert_array_equal(display.counts, confusion_matrix(y, predicted))
-    assert display.n_misread == np.count_nonzero(predicted != y) > 5
-    assert display.images.shape == (5, 8, 8)
-    wrong = np.flatnonzero(predicted != y)
-    shown = {f"{y[row]} read as {predicted[row]}" for row in wrong}
-    assert set(display.captions) <= shown
-    match = next(row for row in wrong if np.array_equal(X[row].reshape(8, 8), display.images[0]))
-    assert display.captions[0] == f"{y[match]} read as {predicted[match]}"
-    assert display.ax_.get_title() == f"{len(wrong)} of 200 misread, 5 of them shown"
-
-
-def test_misread_digits_errors_and_perfect_reading(digits):
-    model, X, y = digits
-    with pytest.raises(ValueError, match="holds no square images; pass images"):
-        MisreadDigitsDisplay.from_estimator(model, X[:, :60], y)
-    with pytest.raises(ValueError, match="y has 3 labels but there are 200 images"):
-        MisreadDigitsDisplay.from_estimator(model, X, y[:3])
-    right = model.predict(X)
-    display = MisreadDigitsDisplay.from_estimator(model, X, right, images=X.reshape(-1, 8, 8))
-    assert display.n_misread == 0
-    assert display.ax_.get_title() == "0 of 200 misread"
-
-
-def test_labels_that_the_model_does_not_know_are_named(digits):
-    model, X, y = digits
-    rows = model[0].transform(X)
-    with pytest.raises(ValueError, match=r"y has the label .*77.*, which the model does not know"):
-        DecisionBoundaryDisplay.from_estimator(model[-1], rows, np.where(y == 3, 77, y), grid_size=5)

@@ -5,7 +5,6 @@ display; ``ax_`` and ``figure_`` say where it is drawn. Needs matplotlib, the ex
 """
 
 from polytrain.plotting._style import COLOURS, MARKERS, clean_axes, make_panels
-from polytrain.plotting.decisions import DecisionBoundaryDisplay, MisreadDigitsDisplay
 from polytrain.plotting.effects import EffectsDisplay, ImportancesDisplay, draw_main_effect, draw_pair_effect
 from polytrain.plotting.explanations import InteractionDisplay, PartialDependenceDisplay, TermStrengthDisplay
 from polytrain.plotting.local import LocalExplanationDisplay
@@ -15,12 +14,10 @@ __all__ = [
     "COLOURS",
     "MARKERS",
     "ConvergenceDisplay",
-    "DecisionBoundaryDisplay",
     "EffectsDisplay",
     "ImportancesDisplay",
     "InteractionDisplay",
     "LocalExplanationDisplay",
-    "MisreadDigitsDisplay",
     "PartialDependenceDisplay",
     "RankDisplay",
     "TermStrengthDisplay",

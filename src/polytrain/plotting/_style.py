@@ -17,7 +17,6 @@ __all__ = [
     "clean_axes",
     "line_style",
     "make_panels",
-    "pale",
     "shorten",
 ]
 
@@ -70,12 +69,6 @@ def line_style(index: int) -> dict[str, Any]:
         "marker": MARKERS[index % len(MARKERS)],
         "linestyle": LINE_STYLES[index // len(COLOURS) % len(LINE_STYLES)],
     }
-
-
-def pale(colour: str, strength: float = 0.3) -> tuple[float, ...]:
-    """Mix a colour with white."""
-    red, green, blue = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
-    return tuple(1 - strength * (1 - part) for part in (red, green, blue))
 
 
 def shorten(names: Sequence[str], length: int = 24) -> list[str]:
