@@ -87,6 +87,16 @@ def test_fit_reports_what_it_did(people, tmp_path, capsys):
     assert facts["bandwidth"] == model.estimator.choice_.bandwidth
 
 
+def test_the_model_is_written_before_its_error_is_measured(people, tmp_path, capsys, monkeypatch):
+    def fail(*args):
+        raise MemoryError
+
+    monkeypatch.setattr("polytrain.tables.fitting._cross_validate", fail)
+    argv = ["fit", people, "--target", "rich", "--drop", "id", "--out", tmp_path / "m", *FAST]
+    assert main([str(word) for word in argv]) == 2
+    assert load_table_model(tmp_path / "m").training["file"] == "people.csv"
+
+
 def test_folds_measure_the_whole_procedure(people, tmp_path, capsys):
     """The error is that of scikit-learn's cross-validation of the same estimator."""
     argv = ["fit", people, "--target", "rich", "--drop", "id", "--json", "--quiet", "--folds", "4", "--seed", "3"]

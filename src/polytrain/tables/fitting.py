@@ -128,7 +128,12 @@ def fit_table(
     return TableModel(model.estimator, model.layout, {"file": Path(path).name, **model.training})
 
 
-def fit_table_model(rows: TrainingTable, settings: FitSettings, say: Callable[[str], None]) -> TableModel:
+def fit_table_model(
+    rows: TrainingTable,
+    settings: FitSettings,
+    say: Callable[[str], None],
+    keep: Callable[[TableModel], None] | None = None,
+) -> TableModel:
     """Fit all rows (but those held out), and record what was done.
 
     Parameters
@@ -139,6 +144,8 @@ def fit_table_model(rows: TrainingTable, settings: FitSettings, say: Callable[[s
         What is given.
     say : callable
         Told about progress.
+    keep : callable, optional
+        Given the fitted model before its error is measured.
 
     Returns
     -------
@@ -162,6 +169,8 @@ def fit_table_model(rows: TrainingTable, settings: FitSettings, say: Callable[[s
     facts["fit_seconds"] = time.perf_counter() - fit_started
     for reason in model.choice_.reasons:
         say(f"chosen: {reason}")
+    if keep is not None:
+        keep(TableModel(model, rows.layout, facts))
     if settings.folds:
         facts |= _cross_validate(model, X, y, metric, settings, classify, say)
     if held is not None:
