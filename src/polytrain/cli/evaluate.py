@@ -14,10 +14,10 @@ __all__ = ["add_parser", "add_target"]
 DESCRIPTION = """\
 Compare predictions with the target in a table. Rows whose target is missing are left out.
 
-For classifiers: n, error, auc (of several classes the mean over each against the rest), accuracy, balanced_accuracy
-(mean over the classes), log_loss where the model has probabilities, and the confusion matrix. For regressors: n, rmse,
-mae, deviance (of the model's loss: Poisson, gamma, pinball, or else the mean squared error), r2 and largest_error.
---metric prints one of these alone.
+For classifiers: n, error, auc (of the probabilities; of several classes the mean over each against the rest), accuracy,
+balanced_accuracy (mean over the classes), log_loss where the model has probabilities, and the confusion matrix. For
+regressors: n, rmse, mae, deviance (of the model's loss: Poisson, gamma, pinball, or else the mean squared error), r2
+and largest_error. --metric prints one of these alone.
 
 Labels are compared as they are written. One exception: a label that the model knows only without the dot at its end, as
 in the test file of the Adult data (">50K."), is taken without it, and a note says so."""

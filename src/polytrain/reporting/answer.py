@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
+from sklearn.metrics import precision_recall_curve, roc_curve
 
 from polytrain.reporting.charts import interval_chart, line_chart, scatter_chart
 from polytrain.reporting.drawing import Point
 from polytrain.reporting.evidence import Comparison, ScoredRows, bootstrap_rmse, cell_text, compare, wilson
 from polytrain.reporting.page import details, figure, grid, heading, matrix, number, paragraph, percent, section, table
 from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors
+from polytrain.tables.metrics import class_areas
 
 __all__ = ["answer", "calibration", "compared", "in_one_sentence"]
 
@@ -108,16 +109,12 @@ def _thin(points: NDArray) -> list[Point]:
 def _curves(scored: ScoredRows) -> list[str]:
     """ROC and precision-recall, for the second of two classes, or for every class against the others."""
     labels = [str(label) for label in scored.model.estimator.classes_]
-    some = scored.decided if scored.probabilities is None else scored.probabilities
-    classes = [1] if len(labels) == 2 else list(range(len(labels)))
+    ranking = np.asarray(scored.answers.ranking)
     roc, recall, areas = [], [], []
-    for k in classes:
+    for k, (area, mean) in class_areas(scored.answers).items():
         truth = scored.y == k
-        if not 0 < truth.sum() < len(truth):
-            continue
-        false, true, _ = roc_curve(truth, some[:, k])
-        precision, found, _ = precision_recall_curve(truth, some[:, k])
-        area, mean = float(roc_auc_score(truth, some[:, k])), float(average_precision_score(truth, some[:, k]))
+        false, true, _ = roc_curve(truth, ranking[:, k])
+        precision, found, _ = precision_recall_curve(truth, ranking[:, k])
         areas.append((labels[k], area, mean, float(truth.mean())))
         roc.append((f"{labels[k]}: {area:.3f}", _thin(np.column_stack([false, true]))))
         recall.append((f"{labels[k]}: {mean:.3f}", _thin(np.column_stack([found, precision]))))

@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.decisions import Decision
 from polytrain.models import FittedModel
 from polytrain.reporting.subject import Subject
+from polytrain.tables.metrics import Answers
 
 __all__ = ["Comparison", "ScoredRows", "bootstrap_rmse", "cell_text", "compare", "wilson"]
 
@@ -57,50 +57,29 @@ class ScoredRows:
         return self.model.fitted
 
     @cached_property
-    def scores(self) -> NDArray:
-        """Scores of the trains, (n_trains, N)."""
-        return self.fitted.scores(self.X)
+    def answers(self) -> Answers:
+        """What the model says about the rows."""
+        return Answers.of(self.fitted, self.X, self.y)
 
-    @cached_property
-    def decided(self) -> NDArray:
-        """A number for every class, (N, n_classes), that is the higher the more it speaks for the class."""
-        decided = self._decision.decide(self.scores, self._n_classes)
-        return np.column_stack([-decided, decided]) if decided.ndim == 1 else decided
-
-    @cached_property
+    @property
     def probabilities(self) -> NDArray | None:
         """Probabilities (N, n_classes), if the model has any."""
-        if not self.fitted.has_probabilities:
-            return None
-        return self._decision.probabilities(self.scores, self._n_classes)
+        return self.answers.probabilities
 
     @property
-    def _decision(self) -> Decision:
-        if self.fitted.decision is None:
-            raise TypeError("a regressor decides nothing.")
-        return self.fitted.decision
-
-    @property
-    def _n_classes(self) -> int:
-        return len(self.model.estimator.classes_)
-
-    @cached_property
     def predicted(self) -> NDArray:
         """Numbers, or indexes of classes."""
-        if self.model.is_classifier:
-            return self.decided.argmax(axis=1) if self.decided.shape[1] > 2 else (self.decided[:, 1] > 0).astype(int)
-        return self.fitted.predict(self.X)
+        return self.answers.predicted
 
     @cached_property
     def trust(self) -> NDArray:
         """What speaks for the true answer: its probability or its lead over other classes, or minus the distance."""
-        if not self.model.is_classifier:
+        ranking, rows = self.answers.ranking, np.arange(len(self.y))
+        if ranking is None:
             return -np.abs(self.predicted - self.y)
-        numbers = self.decided if self.probabilities is None else self.probabilities
-        rows = np.arange(len(self.y))
-        others = numbers.copy()
+        others = ranking.copy()
         others[rows, self.y] = -np.inf
-        return numbers[rows, self.y] - others.max(axis=1)
+        return ranking[rows, self.y] - others.max(axis=1)
 
     def shuffled(self, columns: Sequence[str]) -> list[float]:
         """How much the error rises if a column is shuffled among the rows: wrong labels, or root mean squared error."""
