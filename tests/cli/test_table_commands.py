@@ -13,7 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import RidgeCV
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import polytrain
 from polytrain.cli import main
@@ -107,6 +111,46 @@ def test_folds_measure_the_whole_procedure(people, tmp_path, capsys):
     folds = StratifiedKFold(4, shuffle=True, random_state=3)
     scores = cross_val_score(estimator, rows.X, rows.y, cv=folds)
     assert facts["cv_error"] == pytest.approx(1 - scores.mean())
+
+
+def test_simple_models_on_the_same_folds(tmp_path, capsys):
+    """Those of scikit-learn, and the page about the model quotes them."""
+    X, y = load_diabetes(return_X_y=True)
+    np.savez(tmp_path / "rows.npz", X=X, y=y)
+    argv = ["fit", tmp_path / "rows.npz", "--target", "y", "--folds", "4", "--holdout", "0.2", "--seed", "3", "--json"]
+    facts = json.loads(run(capsys, *argv, *FAST, "--out", tmp_path / "m"))
+    inside, _ = train_test_split(np.arange(len(y)), test_size=0.2, random_state=3)
+    X, y = X[inside], y[inside]
+    folds = KFold(4, shuffle=True, random_state=3)
+    for name, estimator in (
+        ("linear", make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 4, 15)))),
+        ("constant", DummyRegressor()),
+    ):
+        scores = cross_val_score(estimator, X, y, cv=folds, scoring="neg_root_mean_squared_error")
+        assert facts[f"cv_{name}_rmse"] == pytest.approx(-scores.mean())
+    assert facts["holdout_linear_rmse"] < facts["holdout_constant_rmse"]
+    run(capsys, "report", tmp_path / "m", tmp_path / "rows.npz", "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert f"{facts['cv_linear_rmse']:.5g} of a linear model, {facts['cv_constant_rmse']:.5g} of a constant" in page
+    assert "linear model (ridge regression)" not in page
+
+
+def test_simple_models_of_classes(people, tmp_path, capsys):
+    argv = [
+        "fit",
+        people,
+        "--target",
+        "rich",
+        "--drop",
+        "id",
+        "--metric",
+        "log_loss",
+        "--json",
+        "--out",
+        tmp_path / "m",
+    ]
+    facts = json.loads(run(capsys, *argv, *FAST, "--loss", "logistic"))
+    assert facts["cv_linear_log_loss"] < 0.5 < facts["cv_constant_log_loss"] < 0.75
 
 
 def test_a_class_with_one_row(people, tmp_path, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from polytrain.reporting.drawing import Point
 from polytrain.reporting.evidence import Comparison, ScoredRows, bootstrap_rmse, cell_text, compare, wilson
 from polytrain.reporting.page import details, figure, grid, heading, matrix, number, paragraph, percent, section, table
 from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors
-from polytrain.tables.metrics import class_areas
+from polytrain.tables.metrics import METRICS, class_areas
 
 __all__ = ["answer", "calibration", "compared", "in_one_sentence"]
 
@@ -86,6 +87,7 @@ def answer(
     rows = [(one.name, _error(one, is_classifier), _interval(one, is_classifier), one.how) for one in found]
     listed = details("The figures", table("Errors", ("model", what, "95 % interval", "how"), rows, (1, 2)))
     note = "Whiskers are intervals of 95 %. " + "; ".join(f"{one.name}: {one.how}" for one in found[1:]) + "."
+    note += _in_folds(scored.model.training)
     sampled = (
         paragraph(
             f"Curves, comparisons and explanations are of an even sample of {number(len(scored.y))} rows.", "note"
@@ -97,6 +99,20 @@ def answer(
     if isinstance(counted, ClassificationErrors):
         return section("How good is it?", sampled, grid(errors, *_curves(scored)), _confusion(counted))
     return section("How good is it?", sampled, grid(errors, *_residuals(counted, scored)), _worst(scored, columns))
+
+
+def _in_folds(training: dict[str, Any]) -> str:
+    """Errors of simple models beside those of the model in the folds of its fit, in words; nothing if not known."""
+    for metric, (_, words, _) in METRICS.items():
+        errors = [training.get(f"cv_{name}{metric}") for name in ("", "linear_", "constant_")]
+        if all(isinstance(error, float) for error in errors):
+            own, linear, constant = map(percent if metric.endswith("error") else number, errors)
+            return (
+                f" In {training.get('cv_folds')} folds of the training rows, where all models learned from the same "
+                f"rows: {words} {own} of models fitted like this one, {linear} of a linear model, {constant} of a "
+                "constant."
+            )
+    return ""
 
 
 def _thin(points: NDArray) -> list[Point]:

@@ -45,7 +45,7 @@ def build_report(
     data_name : str
         Name of the rows.
     train : (X, y), optional
-        Prepared rows that a linear model learns from, to compare with; by default it is cross-validated on the rows.
+        Prepared rows that a linear model learns from, to compare with; without them there is none.
     file_bytes : int, optional
         Size of the model file.
     seconds : float, default=0.0

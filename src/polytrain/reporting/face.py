@@ -81,8 +81,7 @@ def report(
     path : path-like, optional
         HTML file to write.
     X_train, y_train : optional
-        Training rows and their targets, for the linear model to learn from. Without them it is cross-validated on the
-        rows of ``X``, and the page says so.
+        Training rows and their targets, for a linear model to learn from, which the page then compares with.
     title : str, optional
         Heading of the page.
 

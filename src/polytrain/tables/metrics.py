@@ -61,6 +61,11 @@ class Answers:
 
         return Answers(whole("y"), whole("predicted"), whole("decided"), whole("probabilities"), parts[0].loss)
 
+    def only(self, rows: NDArray) -> Answers:
+        """Take some of the rows, given as a mask."""
+        decided, sure = (part if part is None else part[rows] for part in (self.decided, self.probabilities))
+        return Answers(self.y[rows], self.predicted[rows], decided, sure, self.loss)
+
     @property
     def ranking(self) -> NDArray | None:
         """What ranks rows for every class, (N, n_classes): probabilities, or else the decision function."""
