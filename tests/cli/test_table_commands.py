@@ -190,19 +190,23 @@ def test_predict_equals_the_estimator(model, people, tmp_path, capsys):
 
 
 def test_predict_missing_cells_and_new_categories(chosen, tmp_path, capsys):
-    """Missing cells are a matter of course, new categories a mistake unless they are to be ignored."""
+    """Missing cells are a matter of course, new categories are counted and count as the mean."""
     (tmp_path / "new.csv").write_text("age,job,grade\n?,,?\n30,cook,2\n30,NA,2\n")
     rows = list(csv.DictReader(io.StringIO(run(capsys, "predict", chosen, tmp_path / "new.csv", "--probabilities"))))
     sure = [float(row["probability yes"]) for row in rows]
     assert len(set(sure)) == 3
     assert all(0 < probability < 1 for probability in sure)
     assert float(rows[1]["probability no"]) + sure[1] == pytest.approx(1)
-    (tmp_path / "new.csv").write_text("age,job,grade\n30,pilot,2\n")
-    assert main(["predict", str(chosen), str(tmp_path / "new.csv")]) == 2
-    assert "'pilot' is a new category of column 'job'" in capsys.readouterr().err
-    out = run(capsys, "predict", chosen, tmp_path / "new.csv", "--new-categories", "ignore", "--probabilities")
+    text = "age,job,grade,rich\n" + "".join(f"30,{job},2,no\n" for job in ("pilot", "abbot", "cook", "pilot", "x\x1b"))
+    (tmp_path / "new.csv").write_text(text)
+    note = "note: column 'job': 4 cells hold categories that the training did not have, such as 'abbot', 'pilot', 'x"
+    for command in (["evaluate"], ["predict", "--probabilities"]):
+        assert main([command[0], str(chosen), str(tmp_path / "new.csv"), *command[1:]]) == 0
+        out, err = capsys.readouterr()
+        assert err.count(note) == 1
+        assert "\x1b" not in err
     fitted = load_table_model(chosen).fitted
-    assert float(out.split(",")[-1]) == fitted.probabilities(np.array([[30.0, -1.0, 2.0]]))[0, 1]
+    assert float(out.split("\n")[1].split(",")[-1]) == fitted.probabilities(np.array([[30.0, -1.0, 2.0]]))[0, 1]
 
 
 def test_predict_needs_no_target_and_any_order(model, people, tmp_path, capsys):
@@ -463,7 +467,7 @@ def test_fit_is_repeatable(people, tmp_path, capsys):
 def test_completion_knows_all_commands_and_options(shell, capsys):
     pytest.importorskip("shtab")
     script = run(capsys, "completion", shell)
-    for word in ("fit", "reproduce", "completion", "new-categories", "probabilities", "onnx"):
+    for word in ("fit", "reproduce", "completion", "keep-index", "probabilities", "onnx"):
         assert word in script
     if shell in ("bash", "zsh", "fish") and shutil.which(shell):
         subprocess.run([shell, "-n"], input=script, text=True, check=True)

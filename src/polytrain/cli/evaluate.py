@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from polytrain.cli.common import CommandError, add_command, printable, show, show_json
+from polytrain.cli.common import CommandError, add_command, show, show_json
 from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, open_model_table
 from polytrain.tables.evaluation import count_errors
+from polytrain.texts import printable
 
 __all__ = ["add_parser", "add_target"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from polytrain.cli.common import CommandError, add_command, printable, show, show_json
+from polytrain.cli.common import CommandError, add_command, show, show_json
 from polytrain.cli.explain_rows import add_row_arguments, check_row_arguments, run_rows
 from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, open_model_table
 from polytrain.explain import top_terms
@@ -15,6 +15,7 @@ from polytrain.explain.sensitivity import view_indices
 from polytrain.explain.strongest import strongest_terms
 from polytrain.tables import TableModel
 from polytrain.tables.row_sample import RowSample
+from polytrain.texts import printable
 
 __all__ = ["add_parser"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,7 +106,8 @@ def _in_folds(training: dict[str, Any]) -> str:
     for metric, (_, words, _) in METRICS.items():
         errors = [training.get(f"cv_{name}{metric}") for name in ("", "linear_", "constant_")]
         if all(isinstance(error, float) for error in errors):
-            own, linear, constant = map(percent if metric.endswith("error") else number, errors)
+            show: Callable[[Any], str] = percent if metric.endswith("error") else number
+            own, linear, constant = map(show, errors)
             return (
                 f" In {training.get('cv_folds')} folds of the training rows, where all models learned from the same "
                 f"rows: {words} {own} of models fitted like this one, {linear} of a linear model, {constant} of a "
