@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from itertools import islice
+from html import escape
+from typing import Any
 
-__all__ = ["listed", "printable"]
+__all__ = ["listed", "page_text", "printable", "short_list"]
 
-_MOST_LISTED, _MOST_LETTERS = 5, 60
+_MOST_LISTED, _MOST_LETTERS = 8, 60
 
 
 def printable(text: object) -> str:
@@ -34,7 +35,12 @@ def _escaped(letter: str) -> str:
     return letter.encode("unicode_escape").decode("ascii")
 
 
-def listed(items: Iterable[object], most: int = _MOST_LISTED) -> str:
+def page_text(text: object) -> str:
+    """Return what stands for a text in HTML and SVG: nothing in it is markup or changes the direction of the line."""
+    return escape(printable(text))
+
+
+def listed(items: Iterable[object]) -> str:
     """Name a few items for a message, and say how many there are if these are not all.
 
     Examples
@@ -43,11 +49,23 @@ def listed(items: Iterable[object], most: int = _MOST_LISTED) -> str:
     >>> listed(["a", "b"])
     'a, b'
     >>> listed(range(1000))
-    '0, 1, 2, 3, 4, ... (1000 in all)'
+    '0, 1, 2, 3, 4, 5, 6, 7, ... (1000 in all)'
     """
     every = list(items)
-    shown = ", ".join(_short(item) for item in islice(every, most))
-    return shown if len(every) <= most else f"{shown}, ... ({len(every)} in all)"
+    shown = ", ".join(_short(item) for item in every[:_MOST_LISTED])
+    return shown if len(every) <= _MOST_LISTED else f"{shown}, ... ({len(every)} in all)"
+
+
+def short_list(values: Any) -> str:
+    """Write a list or an array of labels for a message, as `listed` does.
+
+    Examples
+    --------
+    >>> from polytrain.texts import short_list
+    >>> short_list(["a", 1])
+    "['a', 1]"
+    """
+    return f"[{listed(map(repr, getattr(values, 'tolist', lambda: values)()))}]"
 
 
 def _short(item: object) -> str:

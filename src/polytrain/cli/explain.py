@@ -15,7 +15,7 @@ from polytrain.explain.sensitivity import view_indices
 from polytrain.explain.strongest import strongest_terms
 from polytrain.tables import TableModel
 from polytrain.tables.row_sample import RowSample
-from polytrain.texts import printable
+from polytrain.texts import listed, printable
 
 __all__ = ["add_parser"]
 
@@ -185,5 +185,5 @@ def _train_index(model: TableModel, label: str | None) -> int:
     if label is None:
         return 0
     if label not in names:
-        raise CommandError(f"--class {label}: there is no such polynomial; there are {', '.join(names)[:200]}.")
+        raise CommandError(f"--class {label}: there is no such polynomial; there are {listed(names)}.")
     return names.index(label)

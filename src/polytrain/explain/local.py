@@ -18,7 +18,7 @@ from polytrain.explain.pipelines import last_step
 from polytrain.explain.shapley import present_matrices, rows_at_once, shapley_values
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, fitted_model
-from polytrain.texts import printable
+from polytrain.texts import listed, printable
 
 __all__ = ["LocalExplanations", "Player", "explain_local", "explain_players"]
 
@@ -284,7 +284,7 @@ def _chosen_scores(view: ModelView, output: int | str | None) -> list[int]:
         return list(range(len(view.trains)))
     if isinstance(output, str):
         if output not in view.train_names:
-            raise ValueError(f"there is no score {output!r}; there are {', '.join(view.train_names)[:200]}.")
+            raise ValueError(f"there is no score {output!r}; there are {listed(view.train_names)}.")
         return [view.train_names.index(output)]
     return [view.train_index(output)]
 

@@ -96,8 +96,8 @@ class Layout:
             lacking = [column.name for column in self.columns if column.name not in places]
             if lacking:
                 raise TableError(
-                    f"{table.label} lacks the column{'s' if len(lacking) > 1 else ''} {_listed(lacking)}; it has "
-                    f"{_listed(table.names)}. Name the columns as in training, or, if it has no header, say ",
+                    f"{table.label} lacks the column{'s' if len(lacking) > 1 else ''} {listed(lacking)}; it has "
+                    f"{listed(table.names)}. Name the columns as in training, or, if it has no header, say ",
                     Option("header", "no"),
                     ".",
                 )
@@ -308,13 +308,8 @@ def find_column(given: str | int, names: Sequence[str] | None, n_columns: int, l
         position = n_columns
     if -n_columns <= position < n_columns:
         return position % n_columns
-    known = "no header" if names is None else f"the columns {_listed(names)}"
+    known = "no header" if names is None else f"the columns {listed(names)}"
     raise TableError(
         f"{label} has no column {given!r}; it has {known}. Give a name, or a position from 0 to {n_columns - 1}; "
         "-1 is the last."
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = list(names) if len(names) <= 12 else [*names[:8], "...", names[-1]]
-    return ", ".join(shown)

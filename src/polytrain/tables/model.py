@@ -20,6 +20,7 @@ from polytrain.tables.evaluation import count_errors
 from polytrain.tables.files import Block, CellColumn, ReadOptions, Table, open_table
 from polytrain.tables.layout import FileColumn, Forms, Layout
 from polytrain.tables.section import Fact, TableSection
+from polytrain.texts import listed
 
 __all__ = ["PreparedBlock", "TableModel", "load_table_model"]
 
@@ -219,9 +220,9 @@ class TableModel:
     def _check_known(self, codes: NDArray, block: Block, cells: CellColumn, label: str) -> None:
         if (codes == -2).any():
             row = int((codes == -2).argmax())
-            names = ", ".join(map(str, self.fitted.classes))  # type: ignore[arg-type]
+            names = listed(self.fitted.classes)  # type: ignore[arg-type]
             raise TableError(
-                f"{label}, {block.place(row)}: {cells[row]!r:.60} is none of the model's classes {names:.100}. Leave "
+                f"{label}, {block.place(row)}: {cells[row]!r:.60} is none of the model's classes {names}. Leave "
                 "the row out, or name the right column with ",
                 Option("target"),
                 ".",
