@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polytrain.columns import is_frame
 from polytrain.plotting._style import COLOURS, MARKERS, SHARES, begin_plot, pale, shorten
+from polytrain.texts import short_list
 
 __all__ = ["DecisionBoundaryDisplay", "MisreadDigitsDisplay"]
 
@@ -221,7 +222,9 @@ def _class_numbers(classes: NDArray, y: NDArray) -> NDArray:
     """Place of every label among the classes."""
     unknown = np.setdiff1d(y, classes)
     if len(unknown):
-        raise ValueError(f"y has the label {unknown[0]!r}, which the model does not know; it has {classes.tolist()}.")
+        raise ValueError(
+            f"y has the label {unknown[0]!r}, which the model does not know; it has {short_list(classes)}."
+        )
     return np.searchsorted(classes, y)
 
 
