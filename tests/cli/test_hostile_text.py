@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from polytrain.cli import main
-from polytrain.cli.common import printable, show
+from polytrain.cli.common import show
+from polytrain.texts import printable
 
 ESCAPE = "\x1b]0;owned\x07"
 GIVEN = ["--basis", "spline", "--bandwidth", "1", "--rank", "2", "--alpha", "1e-3", "--folds", "0"]

@@ -13,7 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import RidgeCV
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import polytrain
 from polytrain.cli import main
@@ -87,6 +91,16 @@ def test_fit_reports_what_it_did(people, tmp_path, capsys):
     assert facts["bandwidth"] == model.estimator.choice_.bandwidth
 
 
+def test_the_model_is_written_before_its_error_is_measured(people, tmp_path, capsys, monkeypatch):
+    def fail(*args):
+        raise MemoryError
+
+    monkeypatch.setattr("polytrain.tables.fitting._cross_validate", fail)
+    argv = ["fit", people, "--target", "rich", "--drop", "id", "--out", tmp_path / "m", *FAST]
+    assert main([str(word) for word in argv]) == 2
+    assert load_table_model(tmp_path / "m").training["file"] == "people.csv"
+
+
 def test_folds_measure_the_whole_procedure(people, tmp_path, capsys):
     """The error is that of scikit-learn's cross-validation of the same estimator."""
     argv = ["fit", people, "--target", "rich", "--drop", "id", "--json", "--quiet", "--folds", "4", "--seed", "3"]
@@ -97,6 +111,46 @@ def test_folds_measure_the_whole_procedure(people, tmp_path, capsys):
     folds = StratifiedKFold(4, shuffle=True, random_state=3)
     scores = cross_val_score(estimator, rows.X, rows.y, cv=folds)
     assert facts["cv_error"] == pytest.approx(1 - scores.mean())
+
+
+def test_simple_models_on_the_same_folds(tmp_path, capsys):
+    """Those of scikit-learn, and the page about the model quotes them."""
+    X, y = load_diabetes(return_X_y=True)
+    np.savez(tmp_path / "rows.npz", X=X, y=y)
+    argv = ["fit", tmp_path / "rows.npz", "--target", "y", "--folds", "4", "--holdout", "0.2", "--seed", "3", "--json"]
+    facts = json.loads(run(capsys, *argv, *FAST, "--out", tmp_path / "m"))
+    inside, _ = train_test_split(np.arange(len(y)), test_size=0.2, random_state=3)
+    X, y = X[inside], y[inside]
+    folds = KFold(4, shuffle=True, random_state=3)
+    for name, estimator in (
+        ("linear", make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 4, 15)))),
+        ("constant", DummyRegressor()),
+    ):
+        scores = cross_val_score(estimator, X, y, cv=folds, scoring="neg_root_mean_squared_error")
+        assert facts[f"cv_{name}_rmse"] == pytest.approx(-scores.mean())
+    assert facts["holdout_linear_rmse"] < facts["holdout_constant_rmse"]
+    run(capsys, "report", tmp_path / "m", tmp_path / "rows.npz", "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert f"{facts['cv_linear_rmse']:.5g} of a linear model, {facts['cv_constant_rmse']:.5g} of a constant" in page
+    assert "linear model (ridge regression)" not in page
+
+
+def test_simple_models_of_classes(people, tmp_path, capsys):
+    argv = [
+        "fit",
+        people,
+        "--target",
+        "rich",
+        "--drop",
+        "id",
+        "--metric",
+        "log_loss",
+        "--json",
+        "--out",
+        tmp_path / "m",
+    ]
+    facts = json.loads(run(capsys, *argv, *FAST, "--loss", "logistic"))
+    assert facts["cv_linear_log_loss"] < 0.5 < facts["cv_constant_log_loss"] < 0.75
 
 
 def test_a_class_with_one_row(people, tmp_path, capsys):
@@ -136,19 +190,23 @@ def test_predict_equals_the_estimator(model, people, tmp_path, capsys):
 
 
 def test_predict_missing_cells_and_new_categories(chosen, tmp_path, capsys):
-    """Missing cells are a matter of course, new categories a mistake unless they are to be ignored."""
+    """Missing cells are a matter of course, new categories are counted and count as the mean."""
     (tmp_path / "new.csv").write_text("age,job,grade\n?,,?\n30,cook,2\n30,NA,2\n")
     rows = list(csv.DictReader(io.StringIO(run(capsys, "predict", chosen, tmp_path / "new.csv", "--probabilities"))))
     sure = [float(row["probability yes"]) for row in rows]
     assert len(set(sure)) == 3
     assert all(0 < probability < 1 for probability in sure)
     assert float(rows[1]["probability no"]) + sure[1] == pytest.approx(1)
-    (tmp_path / "new.csv").write_text("age,job,grade\n30,pilot,2\n")
-    assert main(["predict", str(chosen), str(tmp_path / "new.csv")]) == 2
-    assert "'pilot' is a new category of column 'job'" in capsys.readouterr().err
-    out = run(capsys, "predict", chosen, tmp_path / "new.csv", "--new-categories", "ignore", "--probabilities")
+    text = "age,job,grade,rich\n" + "".join(f"30,{job},2,no\n" for job in ("pilot", "abbot", "cook", "pilot", "x\x1b"))
+    (tmp_path / "new.csv").write_text(text)
+    note = "note: column 'job': 4 cells hold categories that the training did not have, such as 'abbot', 'pilot', 'x"
+    for command in (["evaluate"], ["predict", "--probabilities"]):
+        assert main([command[0], str(chosen), str(tmp_path / "new.csv"), *command[1:]]) == 0
+        out, err = capsys.readouterr()
+        assert err.count(note) == 1
+        assert "\x1b" not in err
     fitted = load_table_model(chosen).fitted
-    assert float(out.split(",")[-1]) == fitted.probabilities(np.array([[30.0, -1.0, 2.0]]))[0, 1]
+    assert float(out.split("\n")[1].split(",")[-1]) == fitted.probabilities(np.array([[30.0, -1.0, 2.0]]))[0, 1]
 
 
 def test_predict_needs_no_target_and_any_order(model, people, tmp_path, capsys):
@@ -409,7 +467,7 @@ def test_fit_is_repeatable(people, tmp_path, capsys):
 def test_completion_knows_all_commands_and_options(shell, capsys):
     pytest.importorskip("shtab")
     script = run(capsys, "completion", shell)
-    for word in ("fit", "reproduce", "completion", "new-categories", "probabilities", "onnx"):
+    for word in ("fit", "reproduce", "completion", "keep-index", "probabilities", "onnx"):
         assert word in script
     if shell in ("bash", "zsh", "fish") and shutil.which(shell):
         subprocess.run([shell, "-n"], input=script, text=True, check=True)

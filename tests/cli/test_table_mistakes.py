@@ -58,7 +58,6 @@ BAD_TABLES = {
     "binary file": (bytes(range(256)), ["binary file", "Read are CSV"]),
     "wrong column": (b"length,kind,y\n1,u,a\n", ["lacks the column size", "Name the columns as in training"]),
     "text in a number column": (b"size,kind,y\n1,u,a\nbig,u,a\n", ["line 3", "'big'", "Mend the cell"]),
-    "new category": (b"size,kind,y\n1,w,a\n", ["'w' is a new category of column 'kind'", "--new-categories ignore"]),
     "ragged rows": (b"size,kind,y\n1,u\n", ["line 2: 2 cells, but 3"]),
 }
 

@@ -23,6 +23,7 @@ from polytrain import (
     TensorTrain,
     TensorTrainRegressor,
 )
+from polytrain.learning.losses import loss_names
 from power_models import power_classifier, power_regressor
 
 N_FEATURES = 3
@@ -118,6 +119,20 @@ def test_default_models(tmp_path, name):
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model.polytrain").read_bytes()
     assert_same_predictions(model, pickle.loads(pickle.dumps(model)), rows)
+
+
+@pytest.mark.parametrize("loss", loss_names("regression"))
+def test_every_loss_with_all_settings_chosen(tmp_path, loss):
+    model = TensorTrainRegressor(loss=loss, max_sweeps=1, random_state=0).fit(X, np.exp(X[:, 0]))
+    check(model, tmp_path)
+    assert all(type(value) in (int, float, tuple) for record in model.history_ for value in record.values())
+    assert type(model.choice_.alpha) is float
+
+
+def test_numbers_of_numpy_in_the_history(tmp_path):
+    model = TensorTrainRegressor(**FAST).fit(X, X[:, 0])
+    model.history_ = [{**record, "objective": np.float64(0.5), "sweep": np.int32(1)} for record in model.history_]
+    assert through_file(model, tmp_path).history_ == model.history_
 
 
 def test_columns_that_teach_nothing(tmp_path):

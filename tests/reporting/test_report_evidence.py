@@ -48,12 +48,18 @@ def classes():
 
 def test_linear_model_and_constant(classes):
     model, X, y = classes
-    linear, constant = compare(scored(model, X, y, (1,)))
+    linear, constant = compare(scored(model, X, y, (1,)), (X, y))
     assert linear.error < 0.15 < constant.error
     assert linear.low < linear.error < linear.high
-    assert linear.how == "cross-validated on 300 of these rows"
     assert constant.error == pytest.approx(min(y.mean(), 1 - y.mean()))
     assert constant.name == f"always {int(y.mean() > 0.5)}"
+
+
+def test_no_linear_model_without_training_rows(classes):
+    """One that learned from the given rows would have seen other rows than the model, and fewer."""
+    model, X, y = classes
+    (constant,) = compare(scored(model, X, y, (1,)))
+    assert constant.how == "the best constant in hindsight"
 
 
 def test_linear_model_of_training_rows(classes):
@@ -76,7 +82,7 @@ def test_numbers_are_compared_by_their_errors():
     X = np.random.default_rng(0).normal(size=(80, 2))
     y = X[:, 0] + 3.0
     model = TensorTrainRegressor(rank=2, alpha=1e-3, random_state=0).fit(X, y)
-    linear, constant = compare(scored(model, X, y))
+    linear, constant = compare(scored(model, X, y), (X, y))
     assert linear.error < 1e-2 < constant.error
     assert constant.error == pytest.approx(y.std())
 
@@ -85,14 +91,15 @@ def test_numbers_are_compared_by_their_errors():
 def test_the_size_of_columns_does_not_matter(size):
     X = np.random.default_rng(0).uniform(1, 2, size=(60, 2))
     model = TensorTrainRegressor(rank=1, alpha=1e-3, random_state=0).fit(X, X[:, 0])
-    plain, _ = compare(scored(model, X, X[:, 0]))
-    linear, _ = compare(scored(model, X * size, X[:, 0]))
+    plain, _ = compare(scored(model, X, X[:, 0]), (X, X[:, 0]))
+    linear, _ = compare(scored(model, X * size, X[:, 0]), (X * size, X[:, 0]))
     assert linear.error == pytest.approx(plain.error, rel=1e-6)
 
 
 def test_few_rows_of_one_class_have_no_linear_model(classes):
     model, X, _ = classes
-    (constant,) = compare(scored(model, X[:3], np.ones(3, dtype=int), (1,)))
+    one_class = np.ones(3, dtype=int)
+    (constant,) = compare(scored(model, X[:3], one_class, (1,)), (X[:3], one_class))
     assert constant.error == 0.0
 
 

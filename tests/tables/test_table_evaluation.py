@@ -11,6 +11,7 @@ from sklearn.metrics import (
     log_loss,
     mean_absolute_error,
     r2_score,
+    roc_auc_score,
     root_mean_squared_error,
 )
 
@@ -37,6 +38,8 @@ def test_classification(n_classes):
     assert figures["n"] == 150
     assert figures["error"] == pytest.approx((guess != y).mean())
     assert figures["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(y, guess))
+    areas = roc_auc_score(y, sure[:, 1]) if n_classes == 2 else roc_auc_score(y, sure, multi_class="ovr")
+    assert figures["auc"] == pytest.approx(areas, rel=1e-12)
     assert figures["log_loss"] == pytest.approx(log_loss(y, sure))
     assert figures["confusion"] == confusion_matrix(y, guess).tolist()
     n, probability, right = errors.bins.sum(axis=1)

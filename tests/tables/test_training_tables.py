@@ -246,9 +246,10 @@ def test_targets(model, tmp_path):
 
 def test_new_categories(model, tmp_path):
     text = "size,kind\n1,u\n2,w\n"
-    with pytest.raises(TableError, match=r"line 3: 'w' is a new category of column 'kind'.*new_categories='ignore'"):
-        blocks(model, tmp_path, text)
-    (block,) = blocks(model, tmp_path, text, new_categories="ignore")
+    notes = []
+    (block,) = blocks(model, tmp_path, text, say=notes.append)
+    (note,) = notes
+    assert note.startswith("note: column 'kind': 1 cells hold categories that the training did not have, such as 'w';")
     np.testing.assert_array_equal(block.X[:, 1], [0, -1])
     # It is like the mean of all rows, and not like any of the categories.
     scores = model.fitted.decide(np.array([[2.0, -1], [2.0, 0], [2.0, 1]]))
@@ -258,7 +259,7 @@ def test_new_categories(model, tmp_path):
 def test_numbers_that_are_categories(tmp_path):
     """A column of whole numbers comes with a point once some of its cells are missing."""
     rows = learn(tmp_path / "train.csv", "kind,y\n3,a\n5,b\n3,a\n", categorical=["kind"])
-    (block,) = blocks(fitted(rows), tmp_path, "kind\n5.0\n3\n5.5\nx\n", new_categories="ignore")
+    (block,) = blocks(fitted(rows), tmp_path, "kind\n5.0\n3\n5.5\nx\n")
     assert block.X[:, 0].tolist() == [1, 0, -1, -1]
 
 

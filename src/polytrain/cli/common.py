@@ -14,13 +14,13 @@ import os
 import shlex
 import sys
 import textwrap
-import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from polytrain.atomic_file import open_descriptor, written_in_place
 from polytrain.cli.commands import SUMMARIES
+from polytrain.texts import printable
 
 __all__ = [
     "CommandError",
@@ -29,7 +29,6 @@ __all__ = [
     "add_command",
     "check_output",
     "flag",
-    "printable",
     "say",
     "show",
     "show_json",
@@ -132,16 +131,3 @@ def _print(line: str, stream: TextIO) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     known = printable(line).encode(encoding, "backslashreplace").decode(encoding)
     print(known, file=stream, flush=True)
-
-
-def printable(line: str) -> str:
-    r"""Write out characters that a terminal would obey or hide: an escape becomes ``\x1b``, a line break ``\n``."""
-    if line.isprintable():
-        return line
-    return "".join(
-        letter if letter.isprintable() or unicodedata.category(letter) == "Zs" else _escaped(letter) for letter in line
-    )
-
-
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")

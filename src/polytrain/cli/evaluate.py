@@ -5,19 +5,20 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from polytrain.cli.common import CommandError, add_command, printable, show, show_json
+from polytrain.cli.common import CommandError, add_command, show, show_json
 from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, open_model_table
 from polytrain.tables.evaluation import count_errors
+from polytrain.texts import printable
 
 __all__ = ["add_parser", "add_target"]
 
 DESCRIPTION = """\
 Compare predictions with the target in a table. Rows whose target is missing are left out.
 
-For classifiers: n, error, auc (of several classes the mean over each against the rest), accuracy, balanced_accuracy
-(mean over the classes), log_loss where the model has probabilities, and the confusion matrix. For regressors: n, rmse,
-mae, deviance (of the model's loss: Poisson, gamma, pinball, or else the mean squared error), r2 and largest_error.
---metric prints one of these alone.
+For classifiers: n, error, auc (of the probabilities; of several classes the mean over each against the rest), accuracy,
+balanced_accuracy (mean over the classes), log_loss where the model has probabilities, and the confusion matrix. For
+regressors: n, rmse, mae, deviance (of the model's loss: Poisson, gamma, pinball, or else the mean squared error), r2
+and largest_error. --metric prints one of these alone.
 
 Labels are compared as they are written. One exception: a label that the model knows only without the dot at its end, as
 in the test file of the Adult data (">50K."), is taken without it, and a note says so."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from polytrain.cli.common import CommandError, add_command, printable, show, show_json
+from polytrain.cli.common import CommandError, add_command, show, show_json
 from polytrain.cli.explain_rows import add_row_arguments, check_row_arguments, run_rows
 from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, open_model_table
 from polytrain.explain import top_terms
@@ -15,6 +15,7 @@ from polytrain.explain.sensitivity import view_indices
 from polytrain.explain.strongest import strongest_terms
 from polytrain.tables import TableModel
 from polytrain.tables.row_sample import RowSample
+from polytrain.texts import listed, printable
 
 __all__ = ["add_parser"]
 
@@ -184,5 +185,5 @@ def _train_index(model: TableModel, label: str | None) -> int:
     if label is None:
         return 0
     if label not in names:
-        raise CommandError(f"--class {label}: there is no such polynomial; there are {', '.join(names)[:200]}.")
+        raise CommandError(f"--class {label}: there is no such polynomial; there are {listed(names)}.")
     return names.index(label)

@@ -197,16 +197,22 @@ def run(arguments: argparse.Namespace) -> int:
         talk(_describe_table(table.label, table.names is not None, rows))
     for parts in rows.notes:
         talk("note: " + "".join(flag(part) if isinstance(part, Option) else part for part in parts))
+
+    def keep(model: TableModel) -> None:
+        """Write the model, with the facts that are known by now."""
+        facts = {"file": Path(arguments.data).name, **model.training}
+        TableModel(model.estimator, model.layout, facts).save(arguments.out)
+
+    in_place = written_in_place(arguments.out)  # a pipe takes one model only, and does not tell how much went through
     try:
-        model = fit_table_model(rows, settings, talk)
+        model = fit_table_model(rows, settings, talk, None if in_place else keep)
     except TableError:
         raise
     except ValueError as error:  # of the estimator: it names the parameter and the remedy
         raise CommandError(str(error)) from error
-    model = TableModel(model.estimator, model.layout, {"file": Path(arguments.data).name, **model.training})
-    model.save(arguments.out)
-    results = {**_choice(model), **model.training, "model": str(arguments.out)}
-    if not written_in_place(arguments.out):  # a pipe does not tell how much went through it
+    keep(model)
+    results = {**_choice(model), "file": Path(arguments.data).name, **model.training, "model": str(arguments.out)}
+    if not in_place:
         results["bytes"] = arguments.out.stat().st_size
     show_line = shows_beside(arguments.out)
     if arguments.json:

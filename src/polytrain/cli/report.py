@@ -39,8 +39,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--train",
         metavar="FILE",
-        help="training rows, for the linear model that is compared with to learn from (default: it is cross-validated "
-        "on DATA)",
+        help="training rows, for a linear model to learn from, which is then compared with on DATA (default: only with "
+        "that in the folds of the fit)",
     )
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="HTML file to write")
 

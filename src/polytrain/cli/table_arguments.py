@@ -34,13 +34,6 @@ def add_table(parser: argparse.ArgumentParser, **data: Any) -> None:
     parser.add_argument("data", metavar="DATA", help=DATA, **data)
     group = parser.add_argument_group("reading the table")
     add_reading(group, ("yes", "no"), "as in training")
-    group.add_argument(
-        "--new-categories",
-        choices=("error", "ignore"),
-        default="error",
-        help="what to do with a category that the training did not have; ignored, it is like the mean of all rows "
-        "(default: error)",
-    )
 
 
 def add_reading(group: Any, headers: tuple[str, ...], usual: str) -> None:
@@ -76,7 +69,7 @@ def read_options(arguments: argparse.Namespace, header: str) -> ReadOptions:
 
 def block_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return how the cells of DATA are to be understood."""
-    return {"new_categories": arguments.new_categories, "decimal": arguments.decimal, "say": say}
+    return {"decimal": arguments.decimal, "say": say}
 
 
 def check_delimiter(given: str | None) -> str | None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from polytrain.texts import listed
+
 __all__ = ["chosen_columns", "names_something"]
 
 _REMEDY = (
@@ -87,7 +89,7 @@ def _named(chosen: list[str], names: tuple[str, ...], has_names: bool) -> frozen
     known, wanted = set(names), set(chosen)
     missing = [name for name in chosen if name not in known]
     if missing:
-        shown = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+        shown = listed(map(repr, names))
         raise ValueError(
             f"categorical_features has the column name {missing[0]!r}, which X does not have. Its columns are {shown}."
         )

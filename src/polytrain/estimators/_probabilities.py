@@ -15,6 +15,7 @@ from polytrain.choice import fit_log_odds, fit_softmax
 from polytrain.decisions import Softmax
 from polytrain.learning.losses import get_loss, loss_names
 from polytrain.rows.targets import Target
+from polytrain.texts import short_list
 
 __all__ = ["NeedsLogOdds", "class_weights", "fit_probabilities"]
 
@@ -73,13 +74,15 @@ def class_weights(given: Any, classes: NDArray, totals: NDArray) -> NDArray:
     if isinstance(given, str) and given == "balanced":
         return totals.sum() / (len(classes) * totals)
     if not isinstance(given, Mapping):
-        raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {given!r}.")
+        raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {given!r:.200}.")
     known = dict.fromkeys(classes.tolist())
     missing = [label for label in given if label not in known]
     if missing:
-        raise ValueError(f"class_weight names classes that y does not have: {missing}; y has {list(known)}.")
+        raise ValueError(
+            f"class_weight names classes that y does not have: {short_list(missing)}; y has {short_list(known)}."
+        )
     weights = np.array([float(given.get(label, 1.0)) for label in known])
     if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise ValueError(f"class_weight must be positive finite numbers, got {given!r}.")
+        raise ValueError(f"class_weight must be positive finite numbers, got {given!r:.200}.")
     check_weight_range("class_weight", weights.min(), weights.max())
     return weights / weights.max()  # only ratios matter, and sums of huge weights must not overflow

@@ -19,6 +19,7 @@ from polytrain.learning.losses import get_loss
 from polytrain.models import FittedModel, fitted_model
 from polytrain.progress import ChoiceProgress
 from polytrain.tensor import TensorTrain
+from polytrain.texts import short_list
 
 __all__ = ["Merge", "average"]
 
@@ -155,7 +156,7 @@ def _shares(weights: ArrayLike | None, n_models: int) -> NDArray:
     if given.shape != (n_models,):
         raise ValueError(f"weights must be {n_models} numbers, one per model, got shape {given.shape}.")
     if not (np.isfinite(given).all() and (given >= 0).all() and given.any()):
-        raise ValueError(f"weights must be finite, not negative, and not all zero, got {given.tolist()}.")
+        raise ValueError(f"weights must be finite, not negative, and not all zero, got {short_list(given)}.")
     given = given / given.max()  # sums of huge weights must not overflow
     return given / given.sum()
 

@@ -26,6 +26,7 @@ from polytrain.rows import ClassTarget, Rows
 from polytrain.rows.targets import Target
 from polytrain.rows.validation import Known
 from polytrain.tensor import TensorTrain
+from polytrain.texts import short_list
 
 __all__ = ["TensorTrainClassifier", "check_two_classes", "learning_loss"]
 
@@ -330,8 +331,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             self._fit_first(X, y, classes, sample_weight, loss, maps)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
-                f"classes={np.unique(classes).tolist()} is not what the first call of partial_fit, or fit, was given: "
-                f"{self.classes_.tolist()}."
+                f"classes={short_list(np.unique(classes))} is not what the first call of partial_fit, or fit, was "
+                f"given: {short_list(self.classes_)}."
             )
         model = self.model_
         check_columns(self, X)
@@ -355,7 +356,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             summary = rows.summary
             strange = [label for label in summary.labels.tolist() if label not in known]
             if strange:
-                raise ValueError(f"y has labels that are not in classes: {strange}; classes are {known.tolist()}.")
+                raise ValueError(
+                    f"y has labels that are not in classes: {short_list(strange)}; classes are {short_list(known)}."
+                )
             weights = np.zeros(len(known))
             weights[np.searchsorted(known, summary.labels)] = summary.label_weights
             rows.__dict__["summary"] = replace(summary, labels=known, label_weights=weights)
@@ -422,8 +425,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             same = np.array_equal(self.classes_, classes) and self.decision_.name == decision.name
             if not same:
                 raise ValueError(
-                    f"warm_start=True, but the last fit had classes {self.classes_.tolist()} and decision "
-                    f"{self.decision_.name!r}, this one has {classes.tolist()} and {decision.name!r}. "
+                    f"warm_start=True, but the last fit had classes {short_list(self.classes_)} and decision "
+                    f"{self.decision_.name!r}, this one has {short_list(classes)} and {decision.name!r}. "
                     "Keep classes and decision, or set warm_start=False."
                 )
         return decision

@@ -11,7 +11,7 @@ from polytrain.columns.cells import Cells
 from polytrain.columns.scalars import is_missing, sort_of, text_of
 from polytrain.columns.table import open_table
 
-__all__ = ["MISSING", "cell_texts", "one_line", "row_labels"]
+__all__ = ["MISSING", "cell_texts", "row_labels"]
 
 #: What stands for a missing value.
 MISSING = "missing"
@@ -52,20 +52,3 @@ def _text(value: Any) -> str:
 def row_labels(X: Any, count: int) -> tuple[Any, ...]:
     """What rows are called: by the index of a frame of pandas, else by their numbers from 0."""
     return tuple(X.index) if hasattr(X, "iloc") else tuple(range(count))
-
-
-def one_line(text: object) -> str:
-    r"""Write out what is no letter, digit or sign, such as line breaks: names come from strangers.
-
-    Examples
-    --------
-    >>> from polytrain.explain.cell_texts import one_line
-    >>> print(one_line("two\nlines"))
-    two\nlines
-    """
-    shown = str(text)
-    if shown.isprintable():
-        return shown
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in shown
-    )

@@ -17,6 +17,7 @@ from polytrain.explain.measure import basis_means, make_measure, row_weights
 from polytrain.explain.sites import site_matrices
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
+from polytrain.texts import printable
 
 __all__ = ["PartialDependence", "partial_dependence"]
 
@@ -62,14 +63,16 @@ class PartialDependence:
         return frame
 
     def __str__(self) -> str:
-        lines = [f"mean score over {' and '.join(self.names)}, {self.values[0].size} values"]
+        lines = [f"mean score over {' and '.join(map(printable, self.names))}, {self.values[0].size} values"]
         for name, values in zip(self.train_names, self.values, strict=True):
             ends = []
             for place in (values.argmin(), values.argmax()):
                 at = np.unravel_index(place, values.shape)
-                ends.append((values[at], ", ".join(_text(axis[k]) for axis, k in zip(self.grid, at, strict=True))))
+                ends.append(
+                    (values[at], ", ".join(printable(_text(axis[k])) for axis, k in zip(self.grid, at, strict=True)))
+                )
             (low, where), (high, there) = ends
-            lines.append(f"  {name}: from {low:.4g} at {where} to {high:.4g} at {there}")
+            lines.append(f"  {printable(name)}: from {low:.4g} at {where} to {high:.4g} at {there}")
         return "\n".join(lines)
 
 

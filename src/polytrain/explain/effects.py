@@ -28,6 +28,7 @@ from polytrain.explain.sites import Sites, column_cores, make_column_measure, op
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.tensor.decompose import orthogonalize_cores
+from polytrain.texts import printable
 
 __all__ = ["Effects", "MainEffect", "PairEffect", "RowEffects", "effects", "view_effects"]
 
@@ -96,7 +97,7 @@ class MainEffect:
         return pd.DataFrame(found)
 
     def __str__(self) -> str:
-        lines = [f"{self.name} ({self.kind}): {100 * self.share:.2f} % of the variance alone"]
+        lines = [f"{printable(self.name)} ({self.kind}): {100 * self.share:.2f} % of the variance alone"]
         shown = range(len(self.grid))
         if self.kind != "category" and len(self.grid) > _MOST_LINES:
             shown = np.unique(np.linspace(0, len(self.grid) - 1, _MOST_LINES).astype(int)).tolist()
@@ -140,10 +141,11 @@ class PairEffect:
     def __str__(self) -> str:
         largest = np.unravel_index(np.abs(self.values).argmax(), self.values.shape)
         place = ", ".join(
-            f"{name} = {_text(grid[k])}" for name, grid, k in zip(self.names, self.grids, largest, strict=True)
+            f"{printable(name)} = {printable(_text(grid[k]))}"
+            for name, grid, k in zip(self.names, self.grids, largest, strict=True)
         )
         return (
-            f"{self.names[0]} * {self.names[1]}: {100 * self.share:.2f} % of the variance, "
+            f"{printable(' * '.join(self.names))}: {100 * self.share:.2f} % of the variance, "
             f"{self.values[largest]:+.4g} at {place}"
         )
 

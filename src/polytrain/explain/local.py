@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from polytrain.explain.cell_texts import cell_texts, one_line, row_labels
+from polytrain.explain.cell_texts import cell_texts, row_labels
 from polytrain.explain.measure import FeatureMeasure, basis_means, make_measure
 from polytrain.explain.pipelines import last_step
 from polytrain.explain.shapley import present_matrices, rows_at_once, shapley_values
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, fitted_model
+from polytrain.texts import listed, printable
 
 __all__ = ["LocalExplanations", "Player", "explain_local", "explain_players"]
 
@@ -103,7 +104,7 @@ class LocalExplanations:
     def score_label(self, score: int = 0) -> str:
         """What a score is, in words."""
         is_only_number = self.scale.endswith("prediction") and self.score_names == ("prediction",)
-        return self.scale if is_only_number else f"{self.scale} of {one_line(self.score_names[score])}"
+        return self.scale if is_only_number else f"{self.scale} of {printable(self.score_names[score])}"
 
     def renamed(self, row_names: tuple[Any, ...]) -> LocalExplanations:
         """Return the same with other labels of the rows."""
@@ -119,13 +120,13 @@ class LocalExplanations:
         """One line about a row, given by numbers: its score is the mean plus what the columns bring."""
         ranked, base, total = self.ranked(row, score), float(self.base[score]), float(self.scores[row, score])
         shown = number_format([base, total, *(value for *_, value in ranked)])
-        parts = [(f"{one_line(name)} ({one_line(cell)})", value) for name, cell, value in ranked[:most]]
+        parts = [(f"{printable(name)} ({printable(cell)})", value) for name, cell, value in ranked[:most]]
         rest = ranked[most:]
         if rest:
             parts.append((f"{len(rest)} others", math.fsum(value for *_, value in rest)))
         terms = "".join(f" {'-' if value < 0 else '+'} {name} {shown(abs(value))}" for name, value in parts)
         label = self.score_label(score)
-        return f"row {one_line(self.row_names[row])}: {label} {shown(total)} = mean {shown(base)}{terms}"
+        return f"row {printable(self.row_names[row])}: {label} {shown(total)} = mean {shown(base)}{terms}"
 
     def to_frame(self) -> Any:
         """Return a frame of pandas with one line per row, score and column.
@@ -283,7 +284,7 @@ def _chosen_scores(view: ModelView, output: int | str | None) -> list[int]:
         return list(range(len(view.trains)))
     if isinstance(output, str):
         if output not in view.train_names:
-            raise ValueError(f"there is no score {output!r}; there are {', '.join(view.train_names)[:200]}.")
+            raise ValueError(f"there is no score {output!r}; there are {listed(view.train_names)}.")
         return [view.train_names.index(output)]
     return [view.train_index(output)]
 

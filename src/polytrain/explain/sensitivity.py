@@ -21,6 +21,7 @@ from sklearn.inspection import permutation_importance
 from polytrain.explain.sites import column_cores, make_column_measure, suffix_products
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
+from polytrain.texts import printable
 
 __all__ = [
     "INDEPENDENCE",
@@ -105,7 +106,7 @@ class SobolIndices:
                 (self.feature_names[k], self.first[index, k], self.second[index, k].sum(), self.total[index, k])
                 for k in order.tolist()
             ]
-            lines.append(f"{name}: shares of the variance (Sobol indices; {INDEPENDENCE})")
+            lines.append(f"{printable(name)}: shares of the variance (Sobol indices; {INDEPENDENCE})")
             lines += table_lines(("column", "main", "pairs", "total"), columns)
         return "\n".join(lines)
 
@@ -161,9 +162,10 @@ class FeatureImportances:
 
 def table_lines(heads: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> list[str]:
     """Lines of a name and some numbers below each other."""
-    width = max(len(str(line[0])) for line in [heads, *lines])
+    lines = [(printable(name), *values) for name, *values in lines]
+    width = max(len(line[0]) for line in [heads, *lines])
     found = [f"  {heads[0]:<{width}}" + "".join(f"{head:>12}" for head in heads[1:])]
-    return found + [f"  {name!s:<{width}}" + "".join(f"{value:12.4f}" for value in values) for name, *values in lines]
+    return found + [f"  {name:<{width}}" + "".join(f"{value:12.4f}" for value in values) for name, *values in lines]
 
 
 def sobol_indices(

@@ -16,6 +16,7 @@ from polytrain.explain.view import read_model
 from polytrain.tensor import Polynomial
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.tensor.notation import format_terms
+from polytrain.texts import printable
 
 __all__ = ["TopTerms", "top_terms"]
 
@@ -76,7 +77,8 @@ class TopTerms:
         proof = "proven" if self.exact else "not proven to be the largest"
         lines = [f"{len(self)} largest terms for {self.train_name!r}, {self.units} features, {proof}"]
         lines += [
-            f"{coefficient:>12.5g}  {name}" for coefficient, name in zip(self.coefficients, self.names, strict=True)
+            f"{coefficient:>12.5g}  {printable(name)}"
+            for coefficient, name in zip(self.coefficients, self.names, strict=True)
         ]
         return "\n".join(lines)
 

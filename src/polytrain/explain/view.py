@@ -19,6 +19,7 @@ from polytrain.maps import MapList
 from polytrain.models import fitted_model
 from polytrain.tensor import TensorTrain
 from polytrain.tensor.notation import default_names
+from polytrain.texts import listed
 
 __all__ = ["ModelView", "read_model"]
 
@@ -61,7 +62,7 @@ class ModelView:
         """Index of a column given by its name or by its index."""
         if isinstance(column, str):
             if column not in self.column_names:
-                raise ValueError(f"there is no column {column!r}; the columns are {_listed(self.column_names)}.")
+                raise ValueError(f"there is no column {column!r}; the columns are {listed(self.column_names)}.")
             return self.column_names.index(column)
         return _index(column, "column", self.n_columns)
 
@@ -80,7 +81,7 @@ class ModelView:
         """Index of a train, given by itself or by what a high value speaks for."""
         if isinstance(output, str):
             if output not in self.train_names:
-                raise ValueError(f"there is no output {output!r}; the outputs are {_listed(self.train_names)}.")
+                raise ValueError(f"there is no output {output!r}; the outputs are {listed(self.train_names)}.")
             return self.train_names.index(output)
         return _index(output, "output", len(self.trains))
 
@@ -88,7 +89,7 @@ class ModelView:
         """Index of a feature given by its name or by its index."""
         if isinstance(feature, str):
             if feature not in self.feature_names:
-                raise ValueError(f"there is no feature {feature!r}; the features are {_listed(self.feature_names)}.")
+                raise ValueError(f"there is no feature {feature!r}; the features are {listed(self.feature_names)}.")
             return self.feature_names.index(feature)
         return _index(feature, "feature", self.n_features)
 
@@ -162,11 +163,11 @@ def _feature_names(n_features: int, learned: Any, given: Sequence[str] | None) -
         return default_names(n_features) if learned is None else tuple(map(str, learned))
     names = tuple(given)
     if isinstance(given, str) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"feature_names must be strings, one per feature, got {given!r}.")
+        raise ValueError(f"feature_names must be strings, one per feature, got {given!r:.200}.")
     if len(names) != n_features:
         raise ValueError(f"feature_names has {len(names)} names but the model has {n_features} features.")
     if len(set(names)) < len(names):
-        raise ValueError(f"feature_names must be different, got {_listed(names)}.")
+        raise ValueError(f"feature_names must be different, got {listed(names)}.")
     return names
 
 
@@ -179,9 +180,3 @@ def _index(value: object, name: str, count: int) -> int:
     if isinstance(value, bool) or not 0 <= index < count:
         raise ValueError(f"{name} must be an integer between 0 and {count - 1}, got {value!r}.")
     return index
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names as text, the middle of a long list left out."""
-    shown = list(names) if len(names) <= 12 else [*names[:8], "...", names[-1]]
-    return ", ".join(shown)

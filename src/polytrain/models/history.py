@@ -27,13 +27,11 @@ def describe_history(history: list[dict[str, Any]]) -> tuple[list[str], dict[str
     columns = {}
     for key in keys:
         column = [record[key] if record.keys() == history[0].keys() else None for record in history]
-        kinds = {type(value) for value in column}
-        if kinds in ({int}, {tuple}):
-            columns[f"history.{key}"] = np.array(column, dtype=np.int64)
-        elif kinds == {float}:
-            columns[f"history.{key}"] = np.array(column, dtype=np.float64)
-        else:
+        # By kind and not by type: numbers of NumPy are numbers, too.
+        values = np.array(column)
+        if values.dtype.kind not in "iuf":
             raise ModelFileError(f"history_ holds values of {key!r} that a model file cannot store. Use pickle.")
+        columns[f"history.{key}"] = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
     return keys, columns
 
 

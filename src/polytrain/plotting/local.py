@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from polytrain.explain import LocalExplanations, explain_local
-from polytrain.explain.cell_texts import one_line
 from polytrain.explain.local import number_format
 from polytrain.plotting._style import COLOURS, begin_plot, shorten
 from polytrain.tensor.checks import check_positive_integer
+from polytrain.texts import printable
 
 __all__ = ["LocalExplanationDisplay"]
 
@@ -129,7 +129,7 @@ class LocalExplanationDisplay:
             self._annotate_bar(position, max(start, end), shown(abs(value)), value < 0)
         self.ax_.vlines(ends[1:], positions[1:] - 1, positions[1:], color="0.6", linewidth=0.8, zorder=1)
         self._mark(mean, f"mean {shown(mean)}", above=False)
-        self._mark(total, f"row {one_line(found.row_names[row])}: {shown(total)}", above=True)
+        self._mark(total, f"row {printable(found.row_names[row])}: {shown(total)}", above=True)
         ticks = self.ax_.set_yticks(positions, labels)
         for tick in ticks:
             for text in (tick.label1, tick.label2):
@@ -149,8 +149,8 @@ class LocalExplanationDisplay:
         ranked = self.explanations.ranked(self.row, score)
         # A bar that stands for one column might as well have its name.
         kept = ranked if len(ranked) <= most + 1 else ranked[:most]
-        names = shorten([one_line(name) for name, _, _ in kept], _LONGEST_NAME)
-        cells = shorten([one_line(cell) for _, cell, _ in kept], _LONGEST_CELL)
+        names = shorten([printable(name) for name, _, _ in kept], _LONGEST_NAME)
+        cells = shorten([printable(cell) for _, cell, _ in kept], _LONGEST_CELL)
         labels = [f"{name} = {cell}" for name, cell in zip(names, cells, strict=True)]
         values = [value for *_, value in kept]
         if len(kept) < len(ranked):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
+from sklearn.metrics import precision_recall_curve, roc_curve
 
 from polytrain.reporting.charts import interval_chart, line_chart, scatter_chart
 from polytrain.reporting.drawing import Point
 from polytrain.reporting.evidence import Comparison, ScoredRows, bootstrap_rmse, cell_text, compare, wilson
 from polytrain.reporting.page import details, figure, grid, heading, matrix, number, paragraph, percent, section, table
 from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors
+from polytrain.tables.metrics import METRICS, class_areas
 
 __all__ = ["answer", "calibration", "compared", "in_one_sentence"]
 
@@ -85,6 +87,7 @@ def answer(
     rows = [(one.name, _error(one, is_classifier), _interval(one, is_classifier), one.how) for one in found]
     listed = details("The figures", table("Errors", ("model", what, "95 % interval", "how"), rows, (1, 2)))
     note = "Whiskers are intervals of 95 %. " + "; ".join(f"{one.name}: {one.how}" for one in found[1:]) + "."
+    note += _in_folds(scored.model.training)
     sampled = (
         paragraph(
             f"Curves, comparisons and explanations are of an even sample of {number(len(scored.y))} rows.", "note"
@@ -98,6 +101,21 @@ def answer(
     return section("How good is it?", sampled, grid(errors, *_residuals(counted, scored)), _worst(scored, columns))
 
 
+def _in_folds(training: dict[str, Any]) -> str:
+    """Errors of simple models beside those of the model in the folds of its fit, in words; nothing if not known."""
+    for metric, (_, words, _) in METRICS.items():
+        errors = [training.get(f"cv_{name}{metric}") for name in ("", "linear_", "constant_")]
+        if all(isinstance(error, float) for error in errors):
+            show: Callable[[Any], str] = percent if metric.endswith("error") else number
+            own, linear, constant = map(show, errors)
+            return (
+                f" In {training.get('cv_folds')} folds of the training rows, where all models learned from the same "
+                f"rows: {words} {own} of models fitted like this one, {linear} of a linear model, {constant} of a "
+                "constant."
+            )
+    return ""
+
+
 def _thin(points: NDArray) -> list[Point]:
     """Some points of a long curve, evenly along its way."""
     way = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(points, axis=0)).sum(axis=1))])
@@ -108,16 +126,12 @@ def _thin(points: NDArray) -> list[Point]:
 def _curves(scored: ScoredRows) -> list[str]:
     """ROC and precision-recall, for the second of two classes, or for every class against the others."""
     labels = [str(label) for label in scored.model.estimator.classes_]
-    some = scored.decided if scored.probabilities is None else scored.probabilities
-    classes = [1] if len(labels) == 2 else list(range(len(labels)))
+    ranking = np.asarray(scored.answers.ranking)
     roc, recall, areas = [], [], []
-    for k in classes:
+    for k, (area, mean) in class_areas(scored.answers).items():
         truth = scored.y == k
-        if not 0 < truth.sum() < len(truth):
-            continue
-        false, true, _ = roc_curve(truth, some[:, k])
-        precision, found, _ = precision_recall_curve(truth, some[:, k])
-        area, mean = float(roc_auc_score(truth, some[:, k])), float(average_precision_score(truth, some[:, k]))
+        false, true, _ = roc_curve(truth, ranking[:, k])
+        precision, found, _ = precision_recall_curve(truth, ranking[:, k])
         areas.append((labels[k], area, mean, float(truth.mean())))
         roc.append((f"{labels[k]}: {area:.3f}", _thin(np.column_stack([false, true]))))
         recall.append((f"{labels[k]}: {mean:.3f}", _thin(np.column_stack([found, precision]))))

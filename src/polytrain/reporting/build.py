@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from numpy.typing import NDArray
 
 from polytrain.reporting.answer import answer, calibration, compared, in_one_sentence
@@ -14,6 +12,7 @@ from polytrain.reporting.page import cards, make_page, number, paragraph, percen
 from polytrain.reporting.training import settings, tried
 from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors
 from polytrain.tables.facts import model_facts
+from polytrain.texts import page_text
 from polytrain.version import __version__
 
 __all__ = ["build_report"]
@@ -45,7 +44,7 @@ def build_report(
     data_name : str
         Name of the rows.
     train : (X, y), optional
-        Prepared rows that a linear model learns from, to compare with; by default it is cross-validated on the rows.
+        Prepared rows that a linear model learns from, to compare with; without them there is none.
     file_bytes : int, optional
         Size of the model file.
     seconds : float, default=0.0
@@ -60,7 +59,7 @@ def build_report(
     insights = Insights(model, scored.X)
     found = compared(counted, scored, train)
     top = [
-        f"<h1>{escape(title)}</h1>",
+        f"<h1>{page_text(title)}</h1>",
         paragraph(in_one_sentence(found, model.is_classifier, _target(scored), counted.n), "lead"),
         cards(_cards(counted, scored, insights)),
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 
 from polytrain.reporting.drawing import (
     N_COLOURS,
@@ -19,6 +18,7 @@ from polytrain.reporting.drawing import (
     shorten,
     text,
 )
+from polytrain.texts import page_text
 
 __all__ = ["bar_chart", "effect_chart", "heat_map", "interval_chart", "level_chart", "line_chart", "scatter_chart"]
 
@@ -40,7 +40,7 @@ def bar_chart(title: str, items: Sequence[tuple[str, float, str]], description: 
         colour = "var(--series1)" if value < 0 else "var(--series0)"
         left = zero - width if value < 0 else zero
         parts += [
-            f"<g><title>{escape(f'{name}: {shown}')}</title>",
+            f"<g><title>{page_text(f'{name}: {shown}')}</title>",
             text(2, y + 12, shorten(name, 52 - len(shown))),
             text(WIDTH - 2, y + 12, shown, "end", "value"),
             f'<rect x="{left:.1f}" y="{y + 17}" width="{width:.1f}" height="9" rx="2" fill="{colour}"/></g>',
@@ -67,7 +67,7 @@ def interval_chart(title: str, items: Sequence[tuple[str, float, float, float, s
         y = row * k
         (x0, _), (x, _), (x1, _) = (frame.at(at, 0.0) for at in (low, value, high))
         parts += [
-            f'<g style="color:var(--series{min(k, 2)})"><title>{escape(f"{name}: {shown}")}</title>',
+            f'<g style="color:var(--series{min(k, 2)})"><title>{page_text(f"{name}: {shown}")}</title>',
             text(2, y + 13, shorten(name, 48 - len(shown))),
             text(WIDTH - 2, y + 13, shown, "end", "value"),
             f'<path class="grid" d="M2 {y + 26}H{WIDTH - 2}"/>',
@@ -104,7 +104,7 @@ def line_chart(
         if joined:
             parts.append(curve(frame, name, line, k if few else None, marked))
         else:
-            parts.append(f'<g style="color:var(--series{k % N_COLOURS})"><title>{escape(name)}</title>')
+            parts.append(f'<g style="color:var(--series{k % N_COLOURS})"><title>{page_text(name)}</title>')
             parts.append(dots(frame, line, 7) + "</g>")
     if ringed is not None:
         across, up = frame.at(*ringed)

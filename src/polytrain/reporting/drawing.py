@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from html import escape
 from itertools import count
 
 from polytrain.palette import DASHES
+from polytrain.texts import page_text
 
 __all__ = ["N_COLOURS", "WIDTH", "Frame", "bounds", "curve", "dots", "legend", "picture", "shorten", "text", "ticks"]
 
@@ -36,14 +36,14 @@ def picture(height: float, title: str, description: str, parts: Sequence[str]) -
     name = f"picture{next(_ids)}"
     return (
         f'<svg role="img" viewBox="0 0 {WIDTH} {height:g}" aria-labelledby="{name}t {name}d">'
-        f'<title id="{name}t">{escape(title)}</title><desc id="{name}d">{escape(description)}</desc>'
+        f'<title id="{name}t">{page_text(title)}</title><desc id="{name}d">{page_text(description)}</desc>'
         f'<g aria-hidden="true">{"".join(parts)}</g></svg>'
     )
 
 
 def text(x: float, y: float, words: str, anchor: str = "start", kind: str = "label") -> str:
     """Return one line of text."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{kind}">{escape(words)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{kind}">{page_text(words)}</text>'
 
 
 def shorten(words: str, length: int) -> str:
@@ -115,7 +115,7 @@ class Frame:
         parts += self._names_across() if self.x_names is not None else self._numbers_across(x_ticks)
         parts.append(text((self.left + self.right) / 2, self.height - 5, shorten(x_name, 48), "middle", "axis"))
         turned = f'transform="translate(11 {(self.bottom + self.top) / 2:.1f}) rotate(-90)"'
-        parts.append(f'<text class="axis" text-anchor="middle" {turned}>{escape(shorten(y_name, 34))}</text>')
+        parts.append(f'<text class="axis" text-anchor="middle" {turned}>{page_text(shorten(y_name, 34))}</text>')
         return parts
 
     def _numbers_across(self, x_ticks: Sequence[float] | None) -> list[str]:
@@ -136,7 +136,9 @@ class Frame:
         for k, name in enumerate(self.x_names or ()):
             x, y = self.at(k, self.y[0])
             turned = f'transform="translate({x + 4:.1f} {y + 6:.1f}) rotate(-90)"'
-            parts.append(f'<text class="tick" text-anchor="end" {turned}>{escape(shorten(name, _MOST_LETTERS))}</text>')
+            parts.append(
+                f'<text class="tick" text-anchor="end" {turned}>{page_text(shorten(name, _MOST_LETTERS))}</text>'
+            )
         return parts
 
     def reference(self, *points: Point) -> str:
@@ -162,7 +164,7 @@ def curve(frame: Frame, name: str, points: Sequence[Point], index: int | None = 
     look = 'class="line thin"' if index is None else f'class="line"{_dash(index)}'
     path = f'<path {look} d="M{_path(frame.at, points)}"/>'
     marks = dots(frame, points, 6 if index is not None else 3) if marked else ""
-    return f'<g style="color:var(--series{index or 0})"><title>{escape(name)}</title>{path}{marks}</g>'
+    return f'<g style="color:var(--series{index or 0})"><title>{page_text(name)}</title>{path}{marks}</g>'
 
 
 def dots(frame: Frame, points: Sequence[Point], size: float = 4, opacity: float = 1.0) -> str:

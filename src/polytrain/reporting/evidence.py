@@ -7,7 +7,6 @@ curves, intervals and comparisons are made.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,15 +14,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.decisions import Decision
 from polytrain.models import FittedModel
 from polytrain.reporting.subject import Subject
+from polytrain.tables.baselines import constant_answers, linear_answers
+from polytrain.tables.metrics import Answers
 
 __all__ = ["Comparison", "ScoredRows", "bootstrap_rmse", "cell_text", "compare", "wilson"]
 
-# Rows that the linear model is cross-validated on.
-_MOST_LINEAR = 6000
-_FOLDS = 5
 # Rows that columns are shuffled among: at least, at most, and what a column may cost in multiplications.
 _LEAST_SHUFFLED, _MOST_SHUFFLED, _SHUFFLING_COST = 2000, 5000, 3e9
 _N_BOOTSTRAP = 400
@@ -57,50 +54,29 @@ class ScoredRows:
         return self.model.fitted
 
     @cached_property
-    def scores(self) -> NDArray:
-        """Scores of the trains, (n_trains, N)."""
-        return self.fitted.scores(self.X)
+    def answers(self) -> Answers:
+        """What the model says about the rows."""
+        return Answers.of(self.fitted, self.X, self.y)
 
-    @cached_property
-    def decided(self) -> NDArray:
-        """A number for every class, (N, n_classes), that is the higher the more it speaks for the class."""
-        decided = self._decision.decide(self.scores, self._n_classes)
-        return np.column_stack([-decided, decided]) if decided.ndim == 1 else decided
-
-    @cached_property
+    @property
     def probabilities(self) -> NDArray | None:
         """Probabilities (N, n_classes), if the model has any."""
-        if not self.fitted.has_probabilities:
-            return None
-        return self._decision.probabilities(self.scores, self._n_classes)
+        return self.answers.probabilities
 
     @property
-    def _decision(self) -> Decision:
-        if self.fitted.decision is None:
-            raise TypeError("a regressor decides nothing.")
-        return self.fitted.decision
-
-    @property
-    def _n_classes(self) -> int:
-        return len(self.model.estimator.classes_)
-
-    @cached_property
     def predicted(self) -> NDArray:
         """Numbers, or indexes of classes."""
-        if self.model.is_classifier:
-            return self.decided.argmax(axis=1) if self.decided.shape[1] > 2 else (self.decided[:, 1] > 0).astype(int)
-        return self.fitted.predict(self.X)
+        return self.answers.predicted
 
     @cached_property
     def trust(self) -> NDArray:
         """What speaks for the true answer: its probability or its lead over other classes, or minus the distance."""
-        if not self.model.is_classifier:
+        ranking, rows = self.answers.ranking, np.arange(len(self.y))
+        if ranking is None:
             return -np.abs(self.predicted - self.y)
-        numbers = self.decided if self.probabilities is None else self.probabilities
-        rows = np.arange(len(self.y))
-        others = numbers.copy()
+        others = ranking.copy()
         others[rows, self.y] = -np.inf
-        return numbers[rows, self.y] - others.max(axis=1)
+        return ranking[rows, self.y] - others.max(axis=1)
 
     def shuffled(self, columns: Sequence[str]) -> list[float]:
         """How much the error rises if a column is shuffled among the rows: wrong labels, or root mean squared error."""
@@ -171,95 +147,32 @@ def bootstrap_rmse(residuals: NDArray) -> tuple[float, float]:
 
 
 def compare(scored: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> list[Comparison]:
-    """Return errors of a linear model, where one can be fitted, and of the best constant answer.
+    """Return errors of a linear model, if there are rows to learn it from, and of the best constant answer.
 
     Parameters
     ----------
     scored : ScoredRows
         What the models are judged on.
     train : (X, y), optional
-        What the linear model learns from; without it, it is cross-validated on the rows that it is judged on.
+        What the linear model learns from: the training rows of the model. Without them there is no linear model,
+        since fewer rows than the model had, or others, would make it look worse than it is.
     """
-    X, y = scored.X, scored.y
-    found = []
-    if train is None:
-        step = math.ceil(len(y) / _MOST_LINEAR)
-        X, y = X[::step], y[::step]
-        guess, how = _cross_validated(scored.model, X, y), f"cross-validated on {len(y)} of these rows"
-    else:
-        guess, how = _learned(scored.model, *train, X), f"learned from {len(train[1])} training rows"
-    if guess is not None:
-        name = "logistic regression" if scored.model.is_classifier else "ridge regression"
-        found.append(_comparison(scored, f"linear model ({name})", guess, y, how))
-    if scored.model.is_classifier:
-        constant = np.bincount(scored.y).argmax()
-        name = f"always {scored.model.estimator.classes_[constant]}"
-    else:
-        constant, name = scored.y.mean(), "always the mean"
-    found.append(
-        _comparison(scored, name, np.full(len(scored.y), constant), scored.y, "the best constant in hindsight")
-    )
-    return found
+    model, y, found = scored.model, scored.y, []
+    n_classes = len(model.estimator.classes_) if model.is_classifier else None
+    if train is not None:
+        linear = linear_answers(*train, scored.X, y, list(model.levels), n_classes)
+        name = "logistic regression" if model.is_classifier else "ridge regression"
+        if linear is not None:
+            how = f"learned from {len(train[1])} training rows"
+            found.append(_comparison(scored, f"linear model ({name})", linear.predicted, how))
+    constant = constant_answers(y, y, n_classes).predicted
+    name = f"always {model.estimator.classes_[constant[0]]}" if model.is_classifier else "always the mean"
+    return [*found, _comparison(scored, name, constant, "the best constant in hindsight")]
 
 
-def _comparison(scored: ScoredRows, name: str, guess: NDArray, y: NDArray, how: str) -> Comparison:
+def _comparison(scored: ScoredRows, name: str, guess: NDArray, how: str) -> Comparison:
+    y = scored.y
     if scored.model.is_classifier:
         wrong = int((guess != y).sum())
         return Comparison(name, wrong / len(y), *wilson(wrong, len(y)), how)
     return Comparison(name, float(np.sqrt(np.mean(np.square(guess - y)))), *bootstrap_rmse(guess - y), how)
-
-
-def _cross_validated(model: Subject, X: NDArray, y: NDArray) -> NDArray | None:
-    guess = np.zeros(len(y), dtype=y.dtype)
-    folds = np.random.default_rng(0).permutation(len(y)) % _FOLDS
-    for fold in range(_FOLDS):
-        inside = folds == fold
-        if not inside.any() or inside.all():
-            return None
-        found = _learned(model, X[~inside], y[~inside], X[inside])
-        if found is None:
-            return None
-        guess[inside] = found
-    return guess
-
-
-def _learned(model: Subject, X: NDArray, y: NDArray, others: NDArray) -> NDArray | None:
-    """Predictions of a linear model for other rows; None where there is nothing to learn."""
-    from sklearn.linear_model import LogisticRegression, RidgeCV
-
-    if model.is_classifier and len(np.unique(y)) < 2:
-        return None
-    rows, inner = _linear_columns(X, others, list(model.levels))
-    learner = LogisticRegression(max_iter=200) if model.is_classifier else RidgeCV(np.logspace(-3, 4, 15))
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # what comes of few steps serves to compare with
-        try:
-            return learner.fit(rows, y).predict(inner)
-        except (ValueError, np.linalg.LinAlgError):
-            return None
-
-
-def _linear_columns(X: NDArray, others: NDArray, categories: list[int]) -> tuple[NDArray, NDArray]:
-    """Columns of a linear model: a category is one column per level; missing numbers are the mean, and marked."""
-    parts, inner = [], []
-    for k in range(X.shape[1]):
-        pair = X[:, k], others[:, k]
-        if k in categories:
-            levels = np.unique(pair[0][~np.isnan(pair[0])])
-            made = [np.column_stack([(one[:, None] == levels), np.isnan(one)]).astype(np.float64) for one in pair]
-        else:
-            # Squares of large numbers would overflow.
-            top = float(np.abs(pair[0][~np.isnan(pair[0])]).max(initial=0.0)) or 1.0
-            pair = pair[0] / top, pair[1] / top
-            known = pair[0][~np.isnan(pair[0])]
-            mean, size = (known.mean(), known.std() or 1.0) if len(known) else (0.0, 1.0)
-            gaps = [np.isnan(one) for one in pair]
-            made = [
-                np.column_stack([np.where(gap, 0.0, (one - mean) / size), gap])
-                for one, gap in zip(pair, gaps, strict=True)
-            ]
-            if not gaps[0].any():
-                made = [one[:, :1] for one in made]
-        parts.append(made[0])
-        inner.append(made[1])
-    return np.concatenate(parts, axis=1), np.concatenate(inner, axis=1)

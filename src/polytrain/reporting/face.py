@@ -20,6 +20,7 @@ from polytrain.reporting.build import build_report
 from polytrain.reporting.evidence import ScoredRows
 from polytrain.reporting.subject import Subject
 from polytrain.tables.evaluation import make_errors
+from polytrain.texts import page_text
 
 __all__ = ["Report", "report"]
 
@@ -52,7 +53,9 @@ class Report:
     def _repr_html_(self) -> str:
         # In a frame, so that the styles of page and notebook do not meet; nothing in it may run.
         style = "width:100%;height:40rem;border:0"
-        return f'<iframe sandbox="" title="{escape(self.title)}" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
+        return (
+            f'<iframe sandbox="" title="{page_text(self.title)}" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
+        )
 
 
 def report(
@@ -81,8 +84,7 @@ def report(
     path : path-like, optional
         HTML file to write.
     X_train, y_train : optional
-        Training rows and their targets, for the linear model to learn from. Without them it is cross-validated on the
-        rows of ``X``, and the page says so.
+        Training rows and their targets, for a linear model to learn from, which the page then compares with.
     title : str, optional
         Heading of the page.
 

@@ -225,11 +225,12 @@ def _outcome(scored: ScoredRows, j: int) -> str:
 def _train_of(scored: ScoredRows, j: int) -> int:
     """The train that speaks for the predicted class of a row, or that tells it from the runner-up."""
     fitted = scored.fitted
-    if fitted.n_trains == 1 or fitted.decision is None:
+    decided = scored.answers.decided
+    if fitted.n_trains == 1 or fitted.decision is None or decided is None:
         return 0
-    n_classes = scored.decided.shape[1]
+    n_classes = decided.shape[1]
     if fitted.n_trains == n_classes:
         return int(scored.predicted[j])
-    second, first = np.argsort(scored.decided[j], kind="stable")[-2:]
+    second, first = np.argsort(decided[j], kind="stable")[-2:]
     code = np.asarray(fitted.decision.code(n_classes))
     return int((code[:, first] * code[:, second] < 0).argmax())

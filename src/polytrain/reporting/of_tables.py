@@ -45,8 +45,8 @@ def report_table(
     path : path-like, optional
         HTML file to write.
     train : path-like, optional
-        Training rows, for a linear model to learn from, to compare with. Without them it is cross-validated on
-        ``data``.
+        Training rows, for a linear model to learn from, to compare with. Without them there is no linear model on
+        ``data``; the page has the one in the folds of the fit, if the model file knows it.
     title : str, optional
         Heading of the page.
     reading : ReadOptions, optional

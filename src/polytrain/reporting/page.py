@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from polytrain.palette import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
 from polytrain.reporting.drawing import N_COLOURS
+from polytrain.texts import page_text
 
 __all__ = [
     "cards", "details", "figure", "grid", "make_page", "matrix", "number", "paragraph", "percent", "section", "table",
@@ -91,19 +91,21 @@ def number(value: Any) -> str:
 
 def make_page(title: str, top: Sequence[str], sections: Sequence[tuple[str, str]], foot: str) -> str:
     """Return the whole page, with links to its sections, given by name. It loads nothing: no script, font, picture."""
-    links = "".join(f'<li><a href="#part{k}">{escape(name)}</a></li>' for k, (name, _) in enumerate(sections))
+    links = "".join(f'<li><a href="#part{k}">{page_text(name)}</a></li>' for k, (name, _) in enumerate(sections))
     body = [
-        f'<section id="part{k}" aria-labelledby="name{k}">\n<h2 id="name{k}">{escape(name)}</h2>\n{content}\n</section>'
+        f'<section id="part{k}" aria-labelledby="name{k}">\n'
+        f'<h2 id="name{k}">{page_text(name)}</h2>\n{content}\n</section>'
         for k, (name, content) in enumerate(sections)
     ]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        f'<link rel="icon" href="data:,">\n<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n'
+        f'<link rel="icon" href="data:,">\n<title>{page_text(title)}</title>\n'
+        f"<style>{_STYLE}</style>\n</head>\n<body>\n"
         f"<header>\n{chr(10).join(top)}\n"
         f'<nav aria-label="Parts of this page"><ul>{links}</ul></nav>\n</header>\n'
-        f"<main>\n{chr(10).join(body)}\n</main>\n<footer><p>{escape(foot)}</p></footer>\n</body>\n</html>\n"
+        f"<main>\n{chr(10).join(body)}\n</main>\n<footer><p>{page_text(foot)}</p></footer>\n</body>\n</html>\n"
     )
 
 
@@ -114,19 +116,19 @@ def section(title: str, *parts: str) -> tuple[str, str]:
 
 def heading(title: str) -> str:
     """Return the heading of a part of a section."""
-    return f"<h3>{escape(title)}</h3>"
+    return f"<h3>{page_text(title)}</h3>"
 
 
 def paragraph(text: str, kind: str = "") -> str:
     """Return a paragraph of plain text."""
-    return f"<p{f' class={kind}' if kind else ''}>{escape(text)}</p>"
+    return f"<p{f' class={kind}' if kind else ''}>{page_text(text)}</p>"
 
 
 def cards(items: Sequence[tuple[str, str]]) -> str:
     """Return the most important figures, large."""
     return (
         '<dl class="cards">'
-        + "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in items)
+        + "".join(f"<div><dt>{page_text(name)}</dt><dd>{page_text(value)}</dd></div>" for name, value in items)
         + "</dl>"
     )
 
@@ -143,17 +145,16 @@ def words(*paragraphs: str) -> str:
 
 def figure(title: str, chart: str, about: str = "", more: str = "", *, tall: bool = False) -> str:
     """Return a picture with its name above, a few words beside that, and something below; tall ones take two rows."""
-    beside = f" <span>{escape(about)}</span>" if about else ""
-    return (
-        f"<figure{' class=tall' if tall else ''}><figcaption>{escape(title)}{beside}</figcaption>{chart}{more}</figure>"
-    )
+    beside = f" <span>{page_text(about)}</span>" if about else ""
+    opening = f"<figure{' class=tall' if tall else ''}><figcaption>{page_text(title)}"
+    return f"{opening}{beside}</figcaption>{chart}{more}</figure>"
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
     """Return a table that scrolls sideways; columns in ``numbers`` are set to the right, the first is a heading."""
 
     def cell(tag: str, k: int, text: str, scope: str = "") -> str:
-        return f"<{tag}{scope}{' class=number' if k in numbers else ''}>{escape(text)}</{tag}>"
+        return f"<{tag}{scope}{' class=number' if k in numbers else ''}>{page_text(text)}</{tag}>"
 
     top = "".join(cell("th", k, text, ' scope="col"') for k, text in enumerate(head))
     lines = [
@@ -163,13 +164,13 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], numb
         for row in rows
     ]
     return _scrolling(
-        caption, f"<caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead><tbody>{''.join(lines)}</tbody>"
+        caption, f"<caption>{page_text(caption)}</caption><thead><tr>{top}</tr></thead><tbody>{''.join(lines)}</tbody>"
     )
 
 
 def matrix(caption: str, labels: Sequence[str], counts: Sequence[Sequence[int]]) -> str:
     """Return a confusion matrix whose cells are the darker the larger their share of the row is."""
-    top = "".join(f'<th scope="col" class=number>{escape(label)}</th>' for label in labels)
+    top = "".join(f'<th scope="col" class=number>{page_text(label)}</th>' for label in labels)
     lines = []
     for label, row in zip(labels, counts, strict=True):
         whole = sum(row) or 1
@@ -177,10 +178,10 @@ def matrix(caption: str, labels: Sequence[str], counts: Sequence[Sequence[int]])
             f'<td class=number style="background:rgba(var(--heat),{0.55 * value / whole:.3f})">{value}</td>'
             for value in row
         )
-        lines.append(f'<tr><th scope="row">{escape(label)}</th>{cells}<td class=number>{sum(row)}</td></tr>')
+        lines.append(f'<tr><th scope="row">{page_text(label)}</th>{cells}<td class=number>{sum(row)}</td></tr>')
     return _scrolling(
         caption,
-        f'<caption>{escape(caption)}</caption><thead><tr><th scope="col">true \\ predicted</th>{top}'
+        f'<caption>{page_text(caption)}</caption><thead><tr><th scope="col">true \\ predicted</th>{top}'
         f'<th scope="col" class=number>rows</th></tr></thead><tbody>{"".join(lines)}</tbody>',
         "matrix",
     )
@@ -189,11 +190,11 @@ def matrix(caption: str, labels: Sequence[str], counts: Sequence[Sequence[int]])
 def _scrolling(caption: str, inner: str, kind: str = "") -> str:
     # Reachable by keyboard, so that it can be scrolled without a pointer.
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}">'
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{page_text(caption)}">'
         f"<table{f' class={kind}' if kind else ''}>{inner}</table></div>"
     )
 
 
 def details(summary: str, *parts: str) -> str:
     """Return parts that are shown on demand."""
-    return f"<details><summary>{escape(summary)}</summary>{''.join(parts)}</details>"
+    return f"<details><summary>{page_text(summary)}</summary>{''.join(parts)}</details>"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.checks import check_weight_range
+from polytrain.texts import short_list
 
 __all__ = ["RawRows", "Summary", "TargetSummary", "summarise"]
 
@@ -109,7 +110,7 @@ class Summary:
             label = np.asarray(y)[~known][:1].tolist()[0]
             raise ValueError(
                 f"y holds the label {label!r}, which was not there when the labels were read first: "
-                f"{self.labels.tolist()}. Rows must be the same each time they are read."
+                f"{short_list(self.labels)}. Rows must be the same each time they are read."
             )
         return index
 

@@ -14,6 +14,7 @@ from polytrain.columns import Columns
 from polytrain.learning.losses import get_loss
 from polytrain.rows.rows import ArrayRows, Rows
 from polytrain.rows.summary import RawRows
+from polytrain.texts import short_list
 
 __all__ = ["Known", "given_validation", "hold_out"]
 
@@ -75,7 +76,8 @@ class Known(NamedTuple):
             strange = [label for label in np.unique(y).tolist() if label not in self.labels]
             if strange:
                 raise ValueError(
-                    f"{names[1]} has labels that are not known: {strange}; the classes are {self.labels.tolist()}."
+                    f"{names[1]} has labels that are not known: {short_list(strange)}; the classes are "
+                    f"{short_list(self.labels)}."
                 )
         else:
             y = check_array(y, ensure_2d=False, dtype=np.float64, input_name=names[1])

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from polytrain.texts import printable
+
 __all__ = ["Option", "TableError", "reading"]
 
 
@@ -64,7 +66,7 @@ class TableError(ValueError):
 
     def spelled(self, spell: Callable[[Option], str]) -> str:
         """Return the message, options as ``spell`` writes them."""
-        return "".join(spell(part) if isinstance(part, Option) else part for part in self.parts)
+        return "".join(printable(spell(part) if isinstance(part, Option) else part) for part in self.parts)
 
 
 @contextmanager
@@ -75,5 +77,5 @@ def reading(label: str, remedy: str) -> Iterator[None]:
     except TableError:
         raise
     except Exception as error:  # the parsers of damaged files raise what they stumble over, not what they document
-        what = str(error).rstrip(".") or type(error).__name__
+        what = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise TableError(f"{label} cannot be read: {what:.200}. {remedy}.") from error

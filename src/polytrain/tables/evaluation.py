@@ -82,10 +82,10 @@ class ClassificationErrors(_Errors):
     def bins(self) -> NDArray:
         """Counts of probabilities; all 0 where there are none, and no margin of two classes either."""
         answers, counts = self.answers, np.zeros((3, N_BINS))
-        if answers.log_probabilities is not None:
-            sure = np.exp(answers.log_probabilities[np.arange(self.n), answers.predicted])
-        elif answers.scores is not None and answers.scores.ndim == 1:
-            sure = np.minimum((1.0 + np.abs(answers.scores)) / 2, 1.0)
+        if answers.probabilities is not None:
+            sure = answers.probabilities[np.arange(self.n), answers.predicted]
+        elif answers.decided is not None and answers.decided.shape[1] == 2:
+            sure = np.minimum((1.0 + np.abs(answers.decided[:, 1])) / 2, 1.0)
         else:
             return counts
         place = np.minimum((sure * N_BINS).astype(np.intp), N_BINS - 1)

@@ -18,6 +18,7 @@ from polytrain.columns import CellFrame
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names, map_kind
+from polytrain.tables.baselines import constant_answers, linear_answers
 from polytrain.tables.errors import Option, TableError
 from polytrain.tables.files import ReadOptions, open_table
 from polytrain.tables.learning import TrainingTable, read_training_table
@@ -128,7 +129,12 @@ def fit_table(
     return TableModel(model.estimator, model.layout, {"file": Path(path).name, **model.training})
 
 
-def fit_table_model(rows: TrainingTable, settings: FitSettings, say: Callable[[str], None]) -> TableModel:
+def fit_table_model(
+    rows: TrainingTable,
+    settings: FitSettings,
+    say: Callable[[str], None],
+    keep: Callable[[TableModel], None] | None = None,
+) -> TableModel:
     """Fit all rows (but those held out), and record what was done.
 
     Parameters
@@ -139,6 +145,8 @@ def fit_table_model(rows: TrainingTable, settings: FitSettings, say: Callable[[s
         What is given.
     say : callable
         Told about progress.
+    keep : callable, optional
+        Given the fitted model before its error is measured.
 
     Returns
     -------
@@ -162,12 +170,14 @@ def fit_table_model(rows: TrainingTable, settings: FitSettings, say: Callable[[s
     facts["fit_seconds"] = time.perf_counter() - fit_started
     for reason in model.choice_.reasons:
         say(f"chosen: {reason}")
+    if keep is not None:
+        keep(TableModel(model, rows.layout, facts))
     if settings.folds:
         facts |= _cross_validate(model, X, y, metric, settings, classify, say)
     if held is not None:
         facts["holdout_rows"] = len(held[0])
-        facts[f"holdout_{metric}"] = _error(model, *held, metric)
-    facts[f"training_{metric}"] = _error(model, X, y, metric)
+        facts |= {f"holdout_{name}": error for name, error in _errors(model, (X, y), held, metric).items()}
+    facts[f"training_{metric}"] = _errors(model, None, (X, y), metric)[metric]
     facts["total_seconds"] = time.perf_counter() - started
     return TableModel(model, rows.layout, facts)
 
@@ -253,18 +263,23 @@ def _cross_validate(
     if len(y) < 4:
         return {}
     splits = _folds(y, classify, settings)
-    errors = []
+    errors: dict[str, list[float]] = {}
     for number, (learned, tested) in enumerate(splits, 1):
         if classify and len(np.unique(y[learned])) < 2:
             continue
-        error = _error(clone(model).fit(X[learned], y[learned]), X[tested], y[tested], metric)
+        rows = X[learned], y[learned]
+        found = _errors(clone(model).fit(*rows), rows, (X[tested], y[tested]), metric)
+        error = found[metric]
         shown = "-" if error is None else f"{100 * error:.2f} %" if metric.endswith("error") else f"{error:.5g}"
         say(f"fold {number} of {len(splits)}: {METRICS[metric][1]} {shown}")
         if error is not None:
-            errors.append(error)
+            for name, value in found.items():
+                errors.setdefault(name, []).append(value)
     if not errors:
         return {}
-    return {"cv_rows": len(X), "cv_folds": len(splits), f"cv_{metric}": float(np.mean(errors))}
+    # A simple model that could not be learned in some fold would be compared on other rows.
+    means = {f"cv_{name}": float(np.mean(some)) for name, some in errors.items() if len(some) == len(errors[metric])}
+    return {"cv_rows": len(X), "cv_folds": len(splits), **means}
 
 
 def _folds(y: NDArray, classify: bool, settings: FitSettings) -> Sequence[tuple[NDArray, NDArray]]:
@@ -275,15 +290,30 @@ def _folds(y: NDArray, classify: bool, settings: FitSettings) -> Sequence[tuple[
     return list(splits.split(np.zeros(len(y)), y))
 
 
-def _error(model: Any, X: CellFrame, y: NDArray, metric: str) -> float | None:
+def _errors(
+    model: Any, learned: tuple[CellFrame, NDArray] | None, tested: tuple[CellFrame, NDArray], metric: str
+) -> dict[str, Any]:
+    """Error of a model on rows, and of simple ones that learn from the rows that it has learned from, by name."""
+    fitted, features, y = model.model_, model._checked(tested[0]), tested[1]
+    n_classes, known = None, np.ones(len(y), dtype=bool)
+    if fitted.classes is not None:
+        n_classes, places = len(fitted.classes), np.searchsorted(fitted.classes, y).clip(max=len(fitted.classes) - 1)
+        known, y = fitted.classes[places] == y, places
+    errors: dict[str, Any] = {metric: _error(Answers.of(fitted, features, y), known, metric)}
+    if learned is not None:
+        X, target = model._checked(learned[0]), learned[1]
+        target = target if n_classes is None else np.searchsorted(fitted.classes, target)
+        categories = {k for k, feature_map in enumerate(fitted.maps) if feature_map.basis == "category"}
+        linear = linear_answers(X, target, features, y, categories, n_classes, fitted.loss)
+        constant = constant_answers(target, y, n_classes, fitted.loss)
+        for name, answers in (("linear", linear), ("constant", constant)):
+            error = None if answers is None else _error(answers, known, metric)
+            errors |= {} if error is None else {f"{name}_{metric}": error}
+    return errors
+
+
+def _error(answers: Answers, known: NDArray, metric: str) -> float | None:
     """Error on rows; those of classes that the model does not know are wrong in any case, and have no probability."""
-    fitted, features = model.model_, model._checked(X)
-    if fitted.classes is None:
-        return measure(metric, Answers.of(fitted, features, y))
-    places = np.searchsorted(fitted.classes, y).clip(max=len(fitted.classes) - 1)
-    known = fitted.classes[places] == y
-    found = Answers.of(fitted, features, places)
     if metric == "error":
-        return float((~known | (found.predicted != places)).mean())
-    some = Answers.of(fitted, features[known], places[known]) if not known.all() else found
-    return measure(metric, some) if known.any() else None
+        return float((~known | (answers.predicted != answers.y)).mean())
+    return measure(metric, answers.only(known)) if known.any() else None

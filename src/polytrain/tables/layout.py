@@ -19,11 +19,14 @@ from polytrain.columns.scalars import Level, text_of
 from polytrain.tables.errors import Option, TableError
 from polytrain.tables.files import DEFAULT_MISSING, Block, CellColumn, Form, Table, find_form, position_names
 from polytrain.tables.files.cells import number_text
+from polytrain.texts import listed
 
 __all__ = ["FileColumn", "Forms", "Layout", "find_column", "with_decimal"]
 
 _NUMBER = Form("number")
 _TRUTH = Form("truth")
+# New categories of a column that a note names.
+_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,8 @@ class Layout:
             lacking = [column.name for column in self.columns if column.name not in places]
             if lacking:
                 raise TableError(
-                    f"{table.label} lacks the column{'s' if len(lacking) > 1 else ''} {_listed(lacking)}; it has "
-                    f"{_listed(table.names)}. Name the columns as in training, or, if it has no header, say ",
+                    f"{table.label} lacks the column{'s' if len(lacking) > 1 else ''} {listed(lacking)}; it has "
+                    f"{listed(table.names)}. Name the columns as in training, or, if it has no header, say ",
                     Option("header", "no"),
                     ".",
                 )
@@ -148,7 +151,6 @@ class Layout:
         estimator: Any,
         where: str,
         *,
-        new_categories: str = "error",
         forms: Forms,
     ) -> CellFrame:
         """Cells of a block as the estimator takes them.
@@ -163,16 +165,14 @@ class Layout:
             It knows what kind each column is, and its categories.
         where : str
             Name of the table, for messages.
-        new_categories : {"error", "ignore"}
-            What to do with a category that the training did not have.
         forms : Forms
-            How cells of this table are written.
+            How cells of this table are written; it counts categories that the training did not have.
         """
         cells = []
         for column, kind, index in zip(self.columns, _columns(estimator), indexes, strict=True):
             given = block.columns[index]
             if isinstance(kind, CategoryColumn):
-                cells.append(self._categories(given, kind, column.name, block, where, new_categories))
+                cells.append(self._categories(given, kind, column.name, forms))
             else:
                 cells.append(self._values(given, column, isinstance(kind, DateColumn), block, where, forms))
         return CellFrame(cells)
@@ -199,22 +199,15 @@ class Layout:
             parts += _decimal_remedy(given[wrong], form)
         raise TableError(*parts, ".")
 
-    def _categories(
-        self, given: CellColumn, kind: CategoryColumn, name: str, block: Block, where: str, new_categories: str
-    ) -> Cells:
+    def _categories(self, given: CellColumn, kind: CategoryColumn, name: str, forms: Forms) -> Cells:
         codes, texts = given.coded(self.missing_texts)
         known = _levels_by_text(kind, name)
         numbers = {number_text(text): level for text, level in known.items()}  # 3.0 is also 3
         levels: list[Level] = []
         for code, text in enumerate(texts):
             level = known.get(text, numbers.get(number_text(text)))
-            if level is None and new_categories == "error":
-                raise TableError(
-                    f"{where}, {block.place(int((codes == code).argmax()))}: {text!r:.60} is a new category of column "
-                    f"{name!r}. Mend the cell, or say ",
-                    Option("new_categories", "ignore"),
-                    ".",
-                )
+            if level is None:
+                forms.count_new(name, text, int((codes == code).sum()))
             levels.append(text if level is None else level)
         return Cells.of_objects(name, levels).spread(codes)
 
@@ -272,6 +265,21 @@ class Forms:
             raise TableError(Option("decimal", decimal), " is none of '.' and ','.")
         self.decimal, self._delimiter, self._say = decimal, table.delimiter, say or (lambda text: None)
         self._found: dict[str, Form] = {}
+        self._new: dict[str, tuple[int, set[str]]] = {}
+
+    def count_new(self, column: str, text: str, count: int) -> None:
+        """Remember cells of a category that the training did not have; of their texts, a few."""
+        before, examples = self._new.get(column, (0, set()))
+        self._new[column] = before + count, examples if len(examples) >= _EXAMPLES else {*examples, text}
+
+    def tell_new(self) -> None:
+        """Say which columns had new categories, once all blocks are read."""
+        for column, (count, examples) in self._new.items():
+            shown = listed(map(repr, sorted(examples)))
+            self._say(
+                f"note: column {column!r}: {count} cells hold categories that the training did not have, such as "
+                f"{shown}; they count as the mean of all rows"
+            )
 
     def of(self, column: FileColumn, cells: CellColumn, missing: frozenset[str], kind: str) -> Form:
         """Form of a column of numbers or dates."""
@@ -300,13 +308,8 @@ def find_column(given: str | int, names: Sequence[str] | None, n_columns: int, l
         position = n_columns
     if -n_columns <= position < n_columns:
         return position % n_columns
-    known = "no header" if names is None else f"the columns {_listed(names)}"
+    known = "no header" if names is None else f"the columns {listed(names)}"
     raise TableError(
         f"{label} has no column {given!r}; it has {known}. Give a name, or a position from 0 to {n_columns - 1}; "
         "-1 is the last."
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = list(names) if len(names) <= 12 else [*names[:8], "...", names[-1]]
-    return ", ".join(shown)

@@ -15,6 +15,7 @@ from polytrain.tables.files import Form, Table, position_names
 from polytrain.tables.gathering import MOST_TEXTS, GatheredColumn, gather
 from polytrain.tables.layout import FileColumn, Layout, find_column
 from polytrain.tables.options import TableOptions
+from polytrain.texts import listed
 
 __all__ = ["TrainingTable", "read_training_table"]
 
@@ -171,7 +172,7 @@ def _names(table: Table, options: TableOptions) -> list[str]:
         raise TableError(
             Option("names"),
             f" must be {table.n_columns} different names, one for each column of {table.label}, "
-            f"got {len(names)}: {','.join(names):.100}.",
+            f"got {len(names)}: {listed(names)}.",
         )
     return names
 

@@ -12,7 +12,7 @@ from sklearn import metrics
 
 from polytrain.tables.errors import TableError
 
-__all__ = ["METRICS", "Answers", "measure", "metric_names"]
+__all__ = ["METRICS", "Answers", "class_areas", "measure", "metric_names"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,18 +25,18 @@ class Answers:
         True values; of classes their indexes.
     predicted : ndarray of the same shape
         Predicted ones.
-    scores : ndarray of shape (N,) or (N, n_classes), or None
-        Of classes, what ranks rows: log-odds or margins of the second class, or one number per class.
-    log_probabilities : ndarray of shape (N, n_classes), or None
-        Of classes, where the model has probabilities.
+    decided : ndarray of shape (N, n_classes), or None
+        Of classes, the decision function; of two classes its negative and itself.
+    probabilities : ndarray of shape (N, n_classes), or None
+        Of classes, where the model has probabilities: what ``predict_proba`` returns.
     loss : str
         What the model was learned with, which says what its deviance is.
     """
 
     y: NDArray
     predicted: NDArray
-    scores: NDArray | None = None
-    log_probabilities: NDArray | None = None
+    decided: NDArray | None = None
+    probabilities: NDArray | None = None
     loss: str = "squared"
 
     @staticmethod
@@ -46,10 +46,11 @@ class Answers:
             return Answers(y, fitted.predict(X), loss=fitted.loss)
         # All answers from the scores, which are what takes time.
         values, n_classes = fitted.scores(X), len(fitted.classes)
-        scores = fitted.decision.decide(values, n_classes)
-        guess = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        logs = fitted.decision.log_probabilities(values, n_classes) if fitted.has_probabilities else None
-        return Answers(y, guess, scores, logs, fitted.loss)
+        decided = fitted.decision.decide(values, n_classes)
+        guess = fitted.decision.choose(decided)
+        decided = np.column_stack([-decided, decided]) if decided.ndim == 1 else decided
+        sure = fitted.decision.probabilities(values, n_classes) if fitted.has_probabilities else None
+        return Answers(y, guess, decided, sure, fitted.loss)
 
     @staticmethod
     def join(parts: list[Answers]) -> Answers:
@@ -58,24 +59,47 @@ class Answers:
         def whole(name: str) -> Any:
             return None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])
 
-        return Answers(whole("y"), whole("predicted"), whole("scores"), whole("log_probabilities"), parts[0].loss)
+        return Answers(whole("y"), whole("predicted"), whole("decided"), whole("probabilities"), parts[0].loss)
+
+    def only(self, rows: NDArray) -> Answers:
+        """Take some of the rows, given as a mask."""
+        decided, sure = (part if part is None else part[rows] for part in (self.decided, self.probabilities))
+        return Answers(self.y[rows], self.predicted[rows], decided, sure, self.loss)
+
+    @property
+    def ranking(self) -> NDArray | None:
+        """What ranks rows for every class, (N, n_classes): probabilities, or else the decision function."""
+        return self.decided if self.probabilities is None else self.probabilities
+
+
+def class_areas(answers: Answers) -> dict[int, tuple[float, float]]:
+    """Area under the ROC curve and average precision of each class against the rest, if it has rows, but not all.
+
+    Of two classes, those of the second one.
+    """
+    ranking, found = answers.ranking, {}
+    if ranking is not None:
+        for k in range(1 if ranking.shape[1] == 2 else 0, ranking.shape[1]):
+            truth = answers.y == k
+            if 0 < truth.sum() < len(truth):
+                areas = (
+                    metrics.roc_auc_score(truth, ranking[:, k]),
+                    metrics.average_precision_score(truth, ranking[:, k]),
+                )
+                found[k] = float(areas[0]), float(areas[1])
+    return found
 
 
 def _log_loss(answers: Answers) -> float | None:
-    logs = answers.log_probabilities
-    return None if logs is None else -float(logs[np.arange(len(answers.y)), answers.y].mean())
+    sure = answers.probabilities
+    return None if sure is None else float(metrics.log_loss(answers.y, sure, labels=np.arange(sure.shape[1])))
 
 
 def _auc(answers: Answers) -> float | None:
     """Area under the curve, of several classes the mean over each against the rest; None where a class has no row."""
-    scores = answers.scores
-    n_classes = 2 if scores is None or scores.ndim == 1 else scores.shape[1]
-    if scores is None or len(np.unique(answers.y)) < n_classes:
+    if answers.ranking is None or len(np.unique(answers.y)) < answers.ranking.shape[1]:
         return None
-    if scores.ndim == 1:
-        return float(metrics.roc_auc_score(answers.y, scores))
-    each = [metrics.roc_auc_score(answers.y == k, scores[:, k]) for k in range(n_classes)]
-    return float(np.mean(each))
+    return float(np.mean([auc for auc, _ in class_areas(answers).values()]))
 
 
 def _scaled(function: Callable[..., Any]) -> Callable[[Answers], float]:

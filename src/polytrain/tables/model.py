@@ -20,6 +20,7 @@ from polytrain.tables.evaluation import count_errors
 from polytrain.tables.files import Block, CellColumn, ReadOptions, Table, open_table
 from polytrain.tables.layout import FileColumn, Forms, Layout
 from polytrain.tables.section import Fact, TableSection
+from polytrain.texts import listed
 
 __all__ = ["PreparedBlock", "TableModel", "load_table_model"]
 
@@ -117,7 +118,6 @@ class TableModel:
         *,
         with_target: bool = False,
         target: str | int | Sequence[str | int] | None = None,
-        new_categories: str = "error",
         decimal: str | None = None,
         say: Callable[[str], None] | None = None,
     ) -> Iterator[PreparedBlock]:
@@ -133,33 +133,29 @@ class TableModel:
             counted.
         target : str, int, or sequence of these, optional
             Names or positions of the targets, if they are others than in training.
-        new_categories : {"error", "ignore"}, default="error"
-            What to do with a category that the training did not have; ignored, it is like the mean of all rows.
         decimal : {".", ","}, optional
             What separates fractions, if it is another one than in training.
         say : callable, optional
-            Told how columns are written, where that had to be found out.
+            Told how columns are written, where that had to be found out, and, after the last block, which columns had
+            categories that the training did not have: they are like the mean of all rows.
 
         Yields
         ------
         PreparedBlock
         """
-        if new_categories not in ("error", "ignore"):
-            raise TableError(Option("new_categories", str(new_categories)), " is none of 'error' and 'ignore'.")
         given = [target] if isinstance(target, str | int) else target
         wanted = 1 if self.fitted.one_output else self.fitted.n_trains
         goals = self.layout.match_targets(table, given, wanted) if with_target else None
         indexes, forms = self.layout.match(table, goals or ()), Forms(table, decimal, say)
         for block in table.blocks():
-            frame = self.layout.read(
-                block, indexes, self.estimator, table.label, new_categories=new_categories, forms=forms
-            )
+            frame = self.layout.read(block, indexes, self.estimator, table.label, forms=forms)
             X = self._features(frame, block, table.label)
             if goals is None:
                 yield PreparedBlock(block, X)
                 continue
             y, rows, n_dotted = self._targets(block, goals, table, forms)
             yield PreparedBlock(block, X[rows], y[rows], n_dotted)
+        forms.tell_new()
 
     def _features(self, frame: CellFrame, block: Block, label: str) -> NDArray:
         """Features of cells, (N, d), with missing ones only where the model's functions know them."""
@@ -224,9 +220,9 @@ class TableModel:
     def _check_known(self, codes: NDArray, block: Block, cells: CellColumn, label: str) -> None:
         if (codes == -2).any():
             row = int((codes == -2).argmax())
-            names = ", ".join(map(str, self.fitted.classes))  # type: ignore[arg-type]
+            names = listed(self.fitted.classes)  # type: ignore[arg-type]
             raise TableError(
-                f"{label}, {block.place(row)}: {cells[row]!r:.60} is none of the model's classes {names:.100}. Leave "
+                f"{label}, {block.place(row)}: {cells[row]!r:.60} is none of the model's classes {names}. Leave "
                 "the row out, or name the right column with ",
                 Option("target"),
                 ".",
@@ -240,7 +236,6 @@ class TableModel:
         *,
         probabilities: bool = False,
         reading: ReadOptions | None = None,
-        new_categories: str = "error",
         decimal: str | None = None,
     ) -> NDArray:
         """Predict every row of a file.
@@ -253,7 +248,7 @@ class TableModel:
             Whether to return the probabilities of all classes.
         reading : ReadOptions, optional
             How the file is read; by default this is found out.
-        new_categories, decimal
+        decimal
             See `blocks`.
 
         Returns
@@ -262,7 +257,7 @@ class TableModel:
         """
         ask = self.fitted.probabilities if probabilities else self.fitted.predict
         with self.open(path, reading) as table:
-            blocks = self.blocks(table, new_categories=new_categories, decimal=decimal)
+            blocks = self.blocks(table, decimal=decimal)
             parts = [ask(block.X) for block in blocks]
         return np.concatenate(parts) if parts else ask(np.zeros((1, self.fitted.n_features)))[:0]
 
@@ -272,7 +267,6 @@ class TableModel:
         *,
         target: str | int | Sequence[str | int] | None = None,
         reading: ReadOptions | None = None,
-        new_categories: str = "error",
         decimal: str | None = None,
     ) -> dict[str, Any]:
         """Compare predictions with the target in a file.
@@ -285,7 +279,7 @@ class TableModel:
             Names or positions of the targets, if they are others than in training.
         reading : ReadOptions, optional
             How the file is read; by default this is found out.
-        new_categories, decimal
+        decimal
             See `blocks`.
 
         Returns
@@ -294,7 +288,7 @@ class TableModel:
             ``n``, the number of rows, and errors by their names; see `polytrain.tables.metrics`.
         """
         with self.open(path, reading) as table:
-            counted = count_errors(self, table, target=target, new_categories=new_categories, decimal=decimal)
+            counted = count_errors(self, table, target=target, decimal=decimal)
         return counted.summary()
 
 

@@ -10,11 +10,11 @@ from itertools import pairwise
 from polytrain.tables.files.cells import DEFAULT_MISSING
 from polytrain.tables.files.forms import find_form
 from polytrain.tables.files.number_texts import is_number
+from polytrain.texts import listed
 
 __all__ = ["Header", "clean_names", "looks_like_header"]
 
 _INDEX = re.compile(r"|Unnamed: 0(_level_0)?|__index_level_[0-9]+__")
-_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ def clean_names(cells: Sequence[str], keep_index: bool = False) -> Header:
         names[k] = _free(f"column {k}", taken)
         taken.add(names[k])
     if empty:
-        notes.append(f"columns without a name were named by position: {_listed([names[k] for k in empty])}")
+        notes.append(f"columns without a name were named by position: {listed(repr(names[k]) for k in empty)}")
     numbered = _number_doubles(names, kept, taken)
     if numbered:
-        notes.append(f"columns named alike were numbered: {_listed(numbered)}")
+        notes.append(f"columns named alike were numbered: {listed(map(repr, numbered))}")
     return Header([names[k] for k in kept], kept, notes)
 
 
@@ -106,11 +106,6 @@ def _free(name: str, taken: set[str], number: int = 1) -> str:
         number += 1
         free = f"{name}_{number}"
     return free
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(repr(name) for name in names[:_SHOWN]) + more
 
 
 def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 from polytrain.tables.errors import Option, TableError, reading
 from polytrain.tables.files.kinds import COMPRESSIONS
+from polytrain.texts import listed
 
 __all__ = ["SNIFF_BYTES", "ByteStream", "TextStream", "count_lines", "open_bytes"]
 
@@ -168,8 +169,9 @@ def _open_zip(stream: ByteStream, path: str | os.PathLike[str], label: str) -> t
                 f"pandas.read_excel({label!r}).to_csv('table.csv', index=False)."
             )
         if len(members) != 1:
-            listed = ", ".join(members[:5]) + (" ..." if len(members) > 5 else "")
-            raise TableError(f"{label} holds {len(members)} files ({listed:.200}). Unpack it, and name one of them.")
+            raise TableError(
+                f"{label} holds {len(members)} files ({listed(members)}). Unpack it, and name one of them."
+            )
         if archive.getinfo(members[0]).flag_bits & 1:
             raise TableError(f"{label} is encrypted. Unpack it, and name the file that was in it.")
         with reading(label, _ANEW):

@@ -1,0 +1,83 @@
+"""Names, categories and labels of strangers in whatever the package prints, and the length of messages."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from polytrain import TensorTrainClassifier, report
+from polytrain.explain import effects, explain_local, feature_importances, partial_dependence, sobol_indices, top_terms
+from polytrain.tables import TableError
+from polytrain.tables.errors import Option
+from polytrain.texts import listed, short_list
+from power_models import power_classifier
+
+# What obeys in a terminal, turns text in a browser, or hides in both.
+EVIL = "\x1b]0;owned\x07\u202e\u2066\u200f\x9b\x7f\ufeff\n"
+ROWS = pd.DataFrame({f"size{EVIL}": np.arange(60) % 7, f"kind{EVIL}": [f"{'uvw'[k % 3]}{EVIL}" for k in range(60)]})
+Y = np.where(np.arange(60) % 7 + np.arange(60) % 3 > 4, f"yes{EVIL}", f"no{EVIL}")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return TensorTrainClassifier(basis="spline", bandwidth=1.0, rank=2, alpha=1e-3, random_state=0).fit(ROWS, Y)
+
+
+@pytest.fixture(scope="module")
+def power_model():
+    numbers = ROWS.assign(**{f"kind{EVIL}": np.arange(60.0) % 3})
+    return power_classifier(rank=2, random_state=0).fit(numbers, Y)
+
+
+PRINTED = {
+    "effects": lambda model, powers: effects(model),
+    "main effect": lambda model, powers: effects(model).main[1],
+    "pair effect": lambda model, powers: effects(model).pairs[0],
+    "row effects": lambda model, powers: effects(model).of_rows(ROWS),
+    "sobol indices": lambda model, powers: sobol_indices(model),
+    "importances": lambda model, powers: feature_importances(model),
+    "importances by permutation": lambda model, powers: feature_importances(model, ROWS, Y),
+    "partial dependence": lambda model, powers: partial_dependence(model, [f"kind{EVIL}", f"size{EVIL}"]),
+    "local explanations": lambda model, powers: explain_local(model, ROWS.set_index(Y)),
+    "terms": lambda model, powers: top_terms(powers),
+    "error of tables": lambda model, powers: TableError(f"no column {EVIL}, say ", Option("target", EVIL)),
+    "choice": lambda model, powers: model.choice_.table(),
+    "fitted model": lambda model, powers: model.model_,
+    "columns": lambda model, powers: model.model_.columns,
+    "report": lambda model, powers: report(model, ROWS, Y, title=EVIL),
+    "page": lambda model, powers: report(model, ROWS, Y, title=EVIL).html,
+    "frame in a notebook": lambda model, powers: report(model, ROWS, Y, title=EVIL)._repr_html_(),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("write", [str, repr])
+def test_everything_that_prints_is_harmless(name, write, model, power_model):
+    text = write(PRINTED[name](model, power_model))
+    letters = {letter for letter in text if not letter.isprintable()}
+    assert letters <= {"\n", "\u202f"}, letters  # line breaks of its own, and the space between thousands
+    assert "owned\x07" not in text
+
+
+@pytest.mark.parametrize("name", ["effects", "sobol indices", "partial dependence", "terms", "page"])
+def test_a_name_is_one_line(name, model, power_model):
+    """Line breaks of names are written out, like everything else in them."""
+    assert "\\x1b]0;owned\\x07\\u202e\\u2066\\u200f\\x9b\\x7f\\ufeff\\n" in str(PRINTED[name](model, power_model))
+
+
+def test_lists_in_messages_are_short():
+    assert listed(["a", "b"]) == "a, b"
+    assert listed(f"label {k}" * 50 for k in range(200_000)).endswith("..., ... (200000 in all)")
+    assert len(listed("x" * 1000 for _ in range(200_000))) < 600
+    assert short_list(np.array(["a", "b"])) == "['a', 'b']"
+    assert short_list(np.arange(10)) == "[0, 1, 2, 3, 4, 5, 6, 7, ... (10 in all)]"
+
+
+def test_messages_about_many_labels_are_short():
+    many = np.arange(20_000)
+    X = np.zeros((2, 2))
+    with pytest.raises(ValueError, match=r"not in classes: \[-1\]; classes are \[0, 1, .*20000 in all") as e:
+        TensorTrainClassifier().partial_fit(X, [-1, 0], classes=many)
+    assert len(str(e.value)) < 300
+    with pytest.raises(ValueError, match=r"20000 in all") as e:
+        TensorTrainClassifier(class_weight=dict.fromkeys(many.tolist(), 1.0)).fit([[0.0], [1.0]], ["a", "b"])
+    assert len(str(e.value)) < 300
