@@ -54,9 +54,6 @@ _ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator for estimator in (TensorTrainClassifier, TensorTrainRegressor)
 }
 
-# What parameters that files before format 4 may lack stood for then, where the default is another one now.
-_OLD_DEFAULTS = {"bandwidth": None}
-
 
 def save(
     estimator: Any,
@@ -83,7 +80,7 @@ def save(
         content = parse_json(json.dumps(document))
     except ValueError as error:
         raise ModelFileError(f"{what}: {error}") from error
-    _rebuild(what, content, dict(tensors), FORMAT)
+    _rebuild(what, content, dict(tensors))
     write_model_file(path, document, tensors)
 
 
@@ -128,14 +125,13 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
 
 def load_with_table(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> tuple[Any, dict[str, Any] | None]:
     """Read a model file; return the estimator, and the unchecked JSON about tables, if there is any."""
-    content, tensors, version = read_model_file(path, max_bytes)
-    return _rebuild(f"{path!s} is no valid model file", content, tensors, version)
+    return _rebuild(f"{path!s} is no valid model file", *read_model_file(path, max_bytes))
 
 
-def _rebuild(what: str, content: Any, tensors: dict[str, NDArray], version: int) -> tuple[Any, dict[str, Any] | None]:
+def _rebuild(what: str, content: Any, tensors: dict[str, NDArray]) -> tuple[Any, dict[str, Any] | None]:
     """Build the estimator; whatever the checks on the way refuse becomes a `ModelFileError`."""
     try:
-        return rebuild(content, tensors, version)
+        return rebuild(content, tensors)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise ModelFileError(f"{what}: {error}") from error
 
@@ -182,11 +178,8 @@ def _describe_choice(choice: Chosen) -> dict[str, Any]:
     return {"basis": choice.basis, "bandwidth": choice.bandwidth, "reasons": list(choice.reasons), "tried": tried}
 
 
-def _read_choice(document: Document, plan: TrainPlan, version: int) -> Chosen:
-    """Check and undo `_describe_choice`; older files know of no choice."""
-    nothing = Chosen(None, None, plan.alpha, max(plan.ranks))
-    if version < 4:
-        return nothing
+def _read_choice(document: Document, plan: TrainPlan) -> Chosen:
+    """Check and undo `_describe_choice`."""
     entries = document.take("choice", dict)
     if entries.keys() != {"basis", "bandwidth", "reasons", "tried"}:
         raise ValueError(f"the choice has the entries {str(list(entries))[:200]}.")
@@ -199,7 +192,7 @@ def _read_choice(document: Document, plan: TrainPlan, version: int) -> Chosen:
         raise ValueError("what was tried should be a list.")
     tried = tuple(_read_tried(line) for line in entries["tried"])
     width = None if bandwidth is None else float(bandwidth)
-    return replace(nothing, basis=basis, bandwidth=width, reasons=tuple(reasons), tried=tried)
+    return Chosen(basis, width, plan.alpha, max(plan.ranks), tuple(reasons), tried)
 
 
 def _read_tried(line: Any) -> Tried:
@@ -224,25 +217,25 @@ def _is_positive(value: Any) -> bool:
     return _is_finite(value) and value > 0
 
 
-def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[Any, dict[str, Any] | None]:
+def rebuild(content: Any, tensors: dict[str, NDArray]) -> tuple[Any, dict[str, Any] | None]:
     """Check a document of this format and its arrays; return the fitted estimator, and JSON about its tables."""
     document = Document(content, tensors)
     document.take("writer", str)
     name = document.take("estimator", str)
     if name not in _ESTIMATORS:
         raise ValueError(f"the estimator {name!r:.60} is none of {list(_ESTIMATORS)}.")
-    model = _ESTIMATORS[name](**_read_parameters(document, _ESTIMATORS[name], version))
+    model = _ESTIMATORS[name](**_read_parameters(document, _ESTIMATORS[name]))
     is_classifier = isinstance(model, TensorTrainClassifier)
-    plan, old = _read_plan(document, version)
+    plan = _read_plan(document)
     task = "classification" if is_classifier else "regression"
     if not isinstance(plan.loss, str) or task not in get_loss(plan.loss).tasks:
         raise ValueError(f"the loss {plan.loss!r:.60} is none for {task}.")
-    model.plan_, model.choice_ = plan, _read_choice(document, plan, version)
-    model.model_ = read_fitted(document, plan.loss, plan.dims, version, {**old, "is_classifier": is_classifier})
+    model.plan_, model.choice_ = plan, _read_choice(document, plan)
+    model.model_ = read_fitted(document, plan.loss, plan.dims)
     if (model.model_.classes is not None) != is_classifier:
         raise ValueError(f"{name} {'needs' if is_classifier else 'has no'} classes.")
     model.n_features_in_ = model.model_.n_columns
-    names = _read_column_names(document, model.model_, version)
+    names = _read_column_names(document, model.model_)
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     n_trains = model.model_.n_trains
@@ -251,31 +244,24 @@ def rebuild(content: Any, tensors: dict[str, NDArray], version: int) -> tuple[An
     if model.n_iter_ != max(Counter(record["train"] for record in model.history_).values(), default=0):
         raise ValueError(f"n_iter is {model.n_iter_}, which is not how many sweeps the history has.")
     model.stop_reason_ = document.take("stop_reason", str)
-    model.stream_ = _read_stream(document, model.history_, version)
-    table = None
-    if version >= 2:  # format 1 knows no tables, and format 2 nothing else
-        table = document.take("table", dict) if version == 2 else document.take("table", dict, type(None))
+    model.stream_ = _read_stream(document)
+    table = document.take("table", dict, type(None))
     document.check_empty()
     _check_parameters(model, n_trains)
     _disarm(model)
     return model, table
 
 
-def _read_stream(document: Document, history: Sequence[dict], version: int) -> Stream:
+def _read_stream(document: Document) -> Stream:
     """How much the past weighs; its rows are not in a file."""
-    if version < 5:  # as far as the history knows
-        rows = float(max((record.get("n_rows", 0) for record in history), default=0))
-        return Stream(rows, rows)
     weights = document.take("seen", list)
     if len(weights) != 2 or not all(_is_finite(weight) and weight >= 0 for weight in weights):
         raise ValueError(f"the weight of the past is {str(weights)[:60]}.")
     return Stream(float(weights[0]), float(weights[1]))
 
 
-def _read_column_names(document: Document, fitted: FittedModel, version: int) -> Sequence[str] | None:
+def _read_column_names(document: Document, fitted: FittedModel) -> Sequence[str] | None:
     """Names of the columns, where they have any: those of the features, unless columns of other types became these."""
-    if version < 4:
-        return fitted.feature_names
     names = document.take("column_names", list, type(None))
     known = fitted.feature_names
     if fitted.columns is not None:
@@ -285,25 +271,21 @@ def _read_column_names(document: Document, fitted: FittedModel, version: int) ->
     return known
 
 
-def _read_parameters(document: Document, estimator: Any, version: int) -> dict[str, Any]:
-    """Constructor parameters; those of a later version that the file lacks keep their defaults."""
+def _read_parameters(document: Document, estimator: Any) -> dict[str, Any]:
+    """Constructor parameters; those that the file lacks keep their defaults."""
     known = estimator._get_param_names()
     stored = document.take("parameters", dict)
     unknown = [name for name in stored if name not in known]
     if unknown:
         raise ValueError(f"{estimator.__name__} has no parameters {str(unknown)[:100]}.")
     reader = ValueReader(document.tensor)
-    given = {name: reader.read(value) for name, value in stored.items()}
-    return given if version >= 4 else {**_OLD_DEFAULTS, **given}
+    return {name: reader.read(value) for name, value in stored.items()}
 
 
-def _read_plan(document: Document, version: int) -> tuple[TrainPlan, dict[str, Any]]:
-    """What was learned, through the same checks as the parameters of a fit; and what older plans say besides."""
+def _read_plan(document: Document) -> TrainPlan:
+    """What was learned, through the same checks as the parameters of a fit."""
     entries = document.take("plan", dict)
-    old = {"basis": entries.pop("basis", None)} if version < 3 else {}
-    known = {field.name for field in fields(TrainPlan)}
-    needed = {field.name for field in fields(TrainPlan) if field.default is MISSING}  # older files lack newer settings
-    if not needed <= entries.keys() <= known:
+    if entries.keys() != {field.name for field in fields(TrainPlan)}:
         raise ValueError(f"the plan has the entries {str(list(entries))[:200]}.")
     for name in ("dims", "ranks"):
         sizes = entries[name]
@@ -330,7 +312,7 @@ def _read_plan(document: Document, version: int) -> tuple[TrainPlan, dict[str, A
     )
     if wishes.plan(plan.dims) != plan:
         raise ValueError("the plan contradicts itself.")
-    return plan, old
+    return plan
 
 
 def _check_parameters(model: Any, n_trains: int) -> None:

@@ -80,7 +80,7 @@ def read_model_file(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, 
         content = parse_json(header.metadata["model"])
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{path!s} is no valid model file: {error}") from error
-    return content, tensors, int(header.metadata["version"])
+    return content, tensors
 
 
 def _open_file(path: str, flags: int) -> int:

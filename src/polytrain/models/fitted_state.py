@@ -1,6 +1,6 @@
 """A fitted model <-> a JSON document and named arrays.
 
-`describe_fitted` writes format 6; `read_fitted` reads formats 1 to 6 and checks all that a prediction relies on.
+`read_fitted` checks all that a prediction relies on.
 Numbers that decide about memory are compared with what is there before they are used.
 """
 
@@ -76,11 +76,8 @@ def _describe_maps(maps: MapList) -> tuple[list[dict[str, Any]], dict[str, NDArr
     return groups, tensors
 
 
-def read_fitted(document: Document, loss: str, dims: tuple[int, ...], version: int, old: dict[str, Any]) -> FittedModel:
-    """Check and build a model with this loss and these sizes of maps.
-
-    ``old`` holds what formats 1 and 2 say elsewhere: the basis, and whether it is a classifier.
-    """
+def read_fitted(document: Document, loss: str, dims: tuple[int, ...]) -> FittedModel:
+    """Check and build a model with this loss and these sizes of maps."""
     cores = document.tensor("cores", (np.float64, np.float32), (None,))
     if not np.isfinite(cores).all():
         raise ValueError("the cores contain NaN or infinity.")
@@ -88,18 +85,18 @@ def read_fitted(document: Document, loss: str, dims: tuple[int, ...], version: i
         raise ValueError("the dims of the plan are not plausible.")
     ranks = document.tensor("ranks", (np.int64,), (None, len(dims) + 1))
     trains = _read_trains(cores, dims, ranks)
-    maps = _read_maps(document, len(dims)) if version >= 3 else _read_old_maps(document, dims, old["basis"])
+    maps = _read_maps(document, len(dims))
     if maps.dims != dims:
         raise ValueError("the maps have other sizes than the plan.")
     names = document.take("feature_names", list, type(None))
     if names is not None and (len(names) != len(dims) or not all(isinstance(name, str) for name in names)):
         raise ValueError(f"there should be {len(dims)} feature names.")
-    columns = document.take("columns", dict, type(None)) if version >= 4 else None
-    ends = _read_ends(document, len(trains), version, old)
+    columns = document.take("columns", dict, type(None))
+    ends = _read_ends(document, len(trains))
     if overflows(maps, trains, ends["size"], ends["shift"], "classes" in ends):
         raise ValueError("the scores of the trains are too large for floats in some rows.")
     model = FittedModel.make(loss, maps, trains, feature_names=names, **ends)
-    if version >= 5 and model.classes is None:
+    if model.classes is None:
         model = replace(model, uncertainty=read_uncertainty(document, model.cores))
     return model if columns is None else replace(model, columns=_read_columns(columns, model))
 
@@ -107,9 +104,7 @@ def read_fitted(document: Document, loss: str, dims: tuple[int, ...], version: i
 def _read_columns(described: dict[str, Any], model: FittedModel) -> Columns:
     """How columns of any type become the features."""
     columns = Columns.from_json(described)
-    # Names that are alike were once stored as they are.
-    made = tuple(name for column in columns.columns for name in column.feature_names)
-    if columns.n_features != model.n_features or model.feature_names not in (columns.feature_names, made):
+    if columns.n_features != model.n_features or model.feature_names != columns.feature_names:
         raise ValueError("the columns become other features than those of the model.")
     for levels, feature_map in zip(columns.levels, model.maps, strict=True):
         if isinstance(feature_map, CategoryMap) and levels is not None and not feature_map.range[1] < len(levels):
@@ -168,32 +163,11 @@ def _read_maps(document: Document, n_features: int) -> MapList:
     return MapList(found)
 
 
-def _read_old_maps(document: Document, dims: tuple[int, ...], basis: Any) -> MapList:
-    """Formats 1 and 2 know polynomials of one family only, with or without ranges."""
-    if basis not in BASES:
-        raise ValueError(f"basis must be one of {list(BASES)}, got {basis!r:.60}.")
-    if not document.take("scaled", bool):
-        return MapList([PolynomialMap(basis, n) for n in dims])
-    low, high = (document.tensor(f"scale.{side}", (np.float64,), (len(dims),)) for side in ("low", "high"))
-    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
-        raise ValueError("the ranges of the features are not finite or upside down.")
-    return MapList([PolynomialMap(basis, *entry) for entry in zip(dims, low.tolist(), high.tolist(), strict=True)])
-
-
-def _read_ends(document: Document, n_trains: int, version: int, old: dict[str, Any]) -> dict[str, Any]:
+def _read_ends(document: Document, n_trains: int) -> dict[str, Any]:
     """What becomes of the scores: arguments of ``FittedModel.make``."""
-    if version >= 3:
-        shift, size = (document.tensor(name, (np.float64,), (n_trains,)) for name in ("shift", "size"))
-        one_output, decision = document.take("one_output", bool), document.take("decision", str, type(None))
-        labels = document.take("classes", dict, type(None))
-        calibrated = version >= 4 and document.take("calibrated", bool)
-    else:
-        calibrated = False
-        size, one_output = np.full(n_trains, document.take_float("target_size")), True
-        is_classifier = old["is_classifier"]
-        shift = np.full(n_trains, 0.0 if is_classifier else document.take_float("intercept"))
-        decision = document.take("decision", str) if is_classifier else None
-        labels = document.take("classes", dict) if is_classifier else None
+    shift, size = (document.tensor(name, (np.float64,), (n_trains,)) for name in ("shift", "size"))
+    one_output, calibrated = document.take("one_output", bool), document.take("calibrated", bool)
+    decision, labels = document.take("decision", str, type(None)), document.take("classes", dict, type(None))
     if not (np.isfinite(shift).all() and np.isfinite(size).all() and (size > 0).all()):
         raise ValueError("shift and size of the target should be finite, and the size positive.")
     ends: dict[str, Any] = {"shift": shift, "size": size, "one_output": one_output}
