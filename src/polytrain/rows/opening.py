@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from polytrain.checks import COMPUTE_DTYPES, check_columns, check_weights, validate_rows
 from polytrain.columns import Columns, needs_encoding
+from polytrain.columns.scalars import show
 from polytrain.learning.engines.cluster import ClusterRunner
 from polytrain.learning.engines.spill import SpillRunner
 from polytrain.learning.losses import get_loss
@@ -194,11 +196,11 @@ def check_bytes(name: str, value: Any) -> int:
         return _half_of_memory()
     if isinstance(value, str):
         parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]?)i?B\s*", value)
-        if parts:
-            return max(1, int(float(parts[1]) * 1024 ** " kMGT".index(parts[2] or " ")))
+        if parts and math.isfinite(size := float(parts[1]) * 1024.0 ** " kMGT".index(parts[2] or " ")):
+            return max(1, int(size))
     elif not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0:
         return int(value)
-    raise ValueError(f"{name} must be a positive number of bytes or a text such as '2 GB', got {value!r}.")
+    raise ValueError(f"{name} must be a positive number of bytes or a text such as '2 GB', got {show(value)}.")
 
 
 def _half_of_memory() -> int:
