@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -158,7 +159,11 @@ def fit_table_model(rows: TrainingTable, settings: FitSettings, say: Callable[[s
     facts: dict[str, Fact] = {"rows": len(X), "rows_without_target": rows.n_dropped, "missing_cells": rows.n_missing}
     say(f"fitting {len(X)} rows, {X.shape[1]} columns")
     fit_started = time.perf_counter()
-    model.fit(X, y)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", UserWarning)
+        model.fit(X, y)
+    for warning in warned:
+        say(f"note: {warning.message}")
     facts["fit_seconds"] = time.perf_counter() - fit_started
     for reason in model.choice_.reasons:
         say(f"chosen: {reason}")
@@ -257,7 +262,10 @@ def _cross_validate(
     for number, (learned, tested) in enumerate(splits, 1):
         if classify and len(np.unique(y[learned])) < 2:
             continue
-        error = _error(clone(model).fit(X[learned], y[learned]), X[tested], y[tested], metric)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the same was said of all rows
+            fitted = clone(model).fit(X[learned], y[learned])
+        error = _error(fitted, X[tested], y[tested], metric)
         shown = "-" if error is None else f"{100 * error:.2f} %" if metric.endswith("error") else f"{error:.5g}"
         say(f"fold {number} of {len(splits)}: {METRICS[metric][1]} {shown}")
         if error is not None:
