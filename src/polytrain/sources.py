@@ -191,14 +191,14 @@ class _Mark(NamedTuple):
 
     n_rows: int
     n_columns: int
-    checksums: tuple[int, ...]  # of the targets, and of the weights if there are any
+    checksums: tuple[int, ...]  # of the features, of the targets, and of the weights if there are any
 
 
 class SamePasses:
     """Sees to it that every pass over a source brings what the first one brought.
 
     What was learned in one pass is applied to the next: labels, levels and ranges, and row numbers in cross-validation.
-    Targets and weights are compared by checksums, which take a small part of the time of a pass.
+    Features, targets and weights are compared by checksums, which take a small part of the time of a pass.
     """
 
     def __init__(self) -> None:
@@ -208,7 +208,7 @@ class SamePasses:
         """Hand on the blocks of one pass, and refuse what is not as it was."""
         found: list[_Mark] = []
         for block in blocks:
-            found.append(_Mark(len(block[0]), block[0].shape[1], tuple(map(_checksum, block[1:]))))
+            found.append(_Mark(len(block[0]), block[0].shape[1], tuple(map(_checksum, block))))
             if self._first is not None:
                 _compare(self._first, found)
             yield block
@@ -232,7 +232,7 @@ def _compare(first: list[_Mark], found: list[_Mark]) -> None:
     where = f"in rows {stop - new.n_rows} to {stop - 1}"
     if len(new.checksums) != len(old.checksums):
         _refuse(f"weights {where} in one pass, and none in another")
-    for name, before, now in zip(("targets", "weights"), old.checksums, new.checksums, strict=False):
+    for name, before, now in zip(("features", "targets", "weights"), old.checksums, new.checksums, strict=False):
         if before != now:
             _refuse(f"other {name} {where} when it was read again")
 

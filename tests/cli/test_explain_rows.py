@@ -2,7 +2,6 @@
 
 import csv
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ import polytrain
 from polytrain.cli import main
 from polytrain.explain import explain_local
 
-DATA = Path(__file__).parents[1] / "data"
 ESCAPE = "\x1b]0;owned\x07"
 GIVEN = ["--basis", "spline", "--bandwidth", "1", "--rank", "2", "--alpha", "1e-3", "--max-sweeps", "1", "--quiet"]
 
@@ -111,20 +109,6 @@ def test_class_of_several(tmp_path, capsys):
     assert [row["score_of"] for row in rows] == ["u", "w"]
     rows = json.loads(run(capsys, "explain", tmp_path / "m", path, "--row", 0, 6, "--class", "v", "--json"))["rows"]
     assert [row["score_of"] for row in rows] == ["v", "v"]
-
-
-def test_models_of_older_files_need_the_table(tmp_path, capsys):
-    """One-hot features of a column enter together; how common categories are is in the table only."""
-    model, table = DATA / "format3-table.polytrain", tmp_path / "people.csv"
-    table.write_text("age,job\n31,cook\n?,smith\n52,cook\n44,\n23,clerk\n")
-    assert "Say --background data" in mistake(capsys, "explain", model, table, "--row", 1)
-    found = json.loads(run(capsys, "explain", model, table, "--row", 1, "--background", "data", "--json"))["rows"][0]
-    assert {(column["column"], column["value"]) for column in found["columns"]} == {
-        ("age", "missing"),
-        ("job", "smith"),
-    }
-    brought = sum(column["contribution"] for column in found["columns"])
-    assert brought == pytest.approx(found["score"] - found["mean"], abs=1e-9)
 
 
 def test_mistakes(people, tmp_path, capsys):

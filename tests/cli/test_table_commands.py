@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,8 +21,6 @@ from sklearn.preprocessing import StandardScaler
 import polytrain
 from polytrain.cli import main
 from polytrain.tables import TableOptions, load_table_model, open_table, read_training_table
-
-DATA = Path(__file__).parents[1] / "data"
 
 GIVEN = ["--basis", "spline", "--bandwidth", "1", "--rank", "2", "--alpha", "1e-3", "--max-sweeps", "1"]
 FAST = [*GIVEN, "--quiet"]
@@ -261,16 +258,6 @@ def test_explain_coefficients_of_polynomials(people, tmp_path, capsys):
     assert text.split()[-1] in ("grade", "grade^2", "1")
 
 
-def test_explain_models_of_older_files(tmp_path, capsys):
-    model = str(DATA / "format3-table.polytrain")
-    assert main(["explain", model]) == 2
-    assert "Give DATA, such as the training table." in capsys.readouterr().err
-    (tmp_path / "people.csv").write_text("age,job\n31,cook\n?,smith\n52,cook\n44,\n23,clerk\n")
-    found = json.loads(run(capsys, "explain", model, tmp_path / "people.csv", "--json"))
-    assert set(found["importances"]) == {"age", "job"}
-    assert {"age is missing", "job=cook"} <= {word for term in found["terms"] for word in term["term"].split(" * ")}
-
-
 def test_info(model, capsys):
     facts = json.loads(run(capsys, "info", model, "--json"))
     assert facts["classes"] == ["no", "yes"]
@@ -289,12 +276,6 @@ def test_info(model, capsys):
 def test_info_tells_what_was_chosen(chosen, capsys):
     assert "\nchosen\n  functions '" in run(capsys, "info", chosen)
     assert json.loads(run(capsys, "info", chosen, "--json"))["chosen"]
-
-
-def test_info_of_older_files(capsys):
-    text = run(capsys, "info", DATA / "format3-table.polytrain")
-    assert "age: number, missing -> 38, marked\n" in text
-    assert "job: 3 categories, or missing: clerk, cook, smith\n" in text
 
 
 COMMENT = """/* The features that the functions below take; true and false are 1 and 0:
@@ -324,14 +305,6 @@ def test_export_c(request, name, people, tmp_path, capsys):
         X = features(loaded, people)
         labels = [loaded.estimator.classes_[predict((ctypes.c_double * 3)(*row))] for row in X.tolist()]
         assert labels == loaded.fitted.predict(X).tolist()
-
-
-def test_export_of_older_files(tmp_path, capsys):
-    run(capsys, "export", DATA / "format3-table.polytrain", "--to", "c", "--out", tmp_path / "a.c")
-    head = (tmp_path / "a.c").read_text().split("*/")[0]
-    assert "x[0]  age: number; 38.0 if missing" in head
-    assert "x[1]  age is missing: 1 or 0" in head
-    assert "x[2]  job=clerk: 1 or 0" in head
 
 
 def features(model, path):

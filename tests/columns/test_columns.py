@@ -8,6 +8,7 @@ import subprocess
 import sys
 from decimal import Decimal
 from fractions import Fraction
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from polytrain.columns.scalars import text_of
 NAN = math.nan
 DAY = datetime.timedelta(days=1)
 EPOCH = datetime.datetime(1970, 1, 1)
-UTC = datetime.UTC
+TOKYO = ZoneInfo("Asia/Tokyo")
 
 
 # --- the slow, obvious way --------------------------------------------------------------------------------------------
@@ -37,7 +38,7 @@ def slow_dates(training, values):
     def moment(value):
         if not isinstance(value, datetime.datetime):
             return datetime.datetime(value.year, value.month, value.day)
-        return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+        return value.replace(tzinfo=None)
 
     def hour(value):
         return value.hour + value.minute / 60 + (value.second + value.microsecond / 1e6) / 3600
@@ -100,7 +101,7 @@ def random_lists(rng, n_rows, missing=0.2):
         "category": some(lambda: str(rng.choice(["low", "mid", "high"]))),
         "date": some(lambda: moment().date()),
         "moment": some(moment),
-        "zone": some(lambda: moment().replace(tzinfo=UTC)),
+        "zone": some(lambda: moment().replace(tzinfo=TOKYO)),
         "duration": some(lambda: datetime.timedelta(seconds=int(rng.integers(-(10**6), 10**6)))),
         "empty": [None] * n_rows,
     }
@@ -118,7 +119,7 @@ def pandas_typed(lists):
     pd = pytest.importorskip("pandas")
     types = {
         "float": "float64", "int": "Int64", "small": "Int8", "bool": "boolean", "decimal": object, "text": "str",
-        "category": "category", "date": object, "moment": "datetime64[us]", "zone": "datetime64[us, Europe/Paris]",
+        "category": "category", "date": object, "moment": "datetime64[us]", "zone": "datetime64[us, Asia/Tokyo]",
         "duration": "timedelta64[us]", "empty": object,
     }  # fmt: skip
     return pd.DataFrame({name: pd.Series(cells, dtype=types[name]) for name, cells in lists.items()})
@@ -128,7 +129,7 @@ def pandas_nullable(lists):
     pd = pytest.importorskip("pandas")
     types = {
         "float": "Float64", "int": "Int64", "small": "UInt8", "bool": "boolean", "text": "string",
-        "category": "category", "moment": "datetime64[ns]", "zone": "datetime64[ns, UTC]",
+        "category": "category", "moment": "datetime64[ns]", "zone": "datetime64[ns, Asia/Tokyo]",
         "duration": "timedelta64[ns]", "empty": "Int64",
     }  # fmt: skip
     return pd.DataFrame({name: pd.Series(cells, dtype=types.get(name, object)) for name, cells in lists.items()})
@@ -140,7 +141,7 @@ def pandas_arrow(lists):
     types = {
         "float": pa.float64(), "int": pa.int64(), "small": pa.int8(), "bool": pa.bool_(),
         "decimal": pa.decimal128(20, 6), "text": pa.string(), "category": pa.string(), "date": pa.date32(),
-        "moment": pa.timestamp("us"), "zone": pa.timestamp("us", "UTC"), "duration": pa.duration("us"),
+        "moment": pa.timestamp("us"), "zone": pa.timestamp("us", "Asia/Tokyo"), "duration": pa.duration("us"),
         "empty": pa.null(),
     }  # fmt: skip
     return pd.DataFrame(
@@ -153,7 +154,7 @@ def polars_typed(lists):
     types = {
         "float": pl.Float64, "int": pl.Int64, "small": pl.UInt16, "bool": pl.Boolean, "decimal": pl.Decimal(20, 6),
         "text": pl.String, "category": pl.Categorical, "date": pl.Date, "moment": pl.Datetime("us"),
-        "zone": pl.Datetime("ms", "UTC"), "duration": pl.Duration("ms"), "empty": pl.Null,
+        "zone": pl.Datetime("ms", "Asia/Tokyo"), "duration": pl.Duration("ms"), "empty": pl.Null,
     }  # fmt: skip
     return pl.DataFrame([pl.Series(name, cells, dtype=types[name]) for name, cells in lists.items()])
 
@@ -161,7 +162,10 @@ def polars_typed(lists):
 def polars_others(lists):
     pl = pytest.importorskip("polars")
     levels = pl.Enum(["high", "unused", "mid", "low", "new"])
-    types = {"int": pl.Int128, "category": levels, "empty": pl.Float32, "duration": pl.Duration("ns")}
+    types = {
+        "int": pl.Int128, "category": levels, "empty": pl.Float32, "duration": pl.Duration("ns"),
+        "zone": pl.Datetime("ns", "Asia/Tokyo"),
+    }  # fmt: skip
     return pl.DataFrame([pl.Series(name, cells, dtype=types.get(name)) for name, cells in lists.items()])
 
 
@@ -540,13 +544,90 @@ def test_first_and_last_days_of_nanoseconds():
     assert Columns.fit(dates).encode(dates).tolist() == [[-106750.5, 9, 2, 12], [106751.25, 4, 4, 6]]
 
 
-def test_time_zones_are_taken_to_utc():
+def test_dates_with_a_time_zone_are_local():
     pd = pytest.importorskip("pandas")
-    moments = pd.Series(pd.to_datetime(["2024-03-31 01:30", "2024-07-01 23:30"])).dt.tz_localize("UTC")
-    columns = Columns.fit(pd.DataFrame({"a": moments}))
-    expected = columns.encode(pd.DataFrame({"a": moments.dt.tz_localize(None)}))
-    for other in (moments.dt.tz_convert("Asia/Tokyo"), moments.dt.tz_convert("America/Lima").astype(object)):
-        np.testing.assert_array_equal(columns.encode(pd.DataFrame({"a": other})), expected)
+    local = pd.Series(pd.to_datetime(["2024-03-31 07:30", "2024-07-01 23:30"]))  # summer time begins before the first
+    columns = Columns.fit(local.to_frame("a"))
+    expected = columns.encode(local.to_frame("a"))
+    assert expected[:, 3].tolist() == [7.5, 23.5]
+    zoned = local.dt.tz_localize("Europe/Berlin")
+    texts = zoned.map(lambda moment: moment.isoformat())
+    assert texts[0] == "2024-03-31T07:30:00+02:00"
+    for other in (zoned, zoned.astype(object), texts, local.dt.tz_localize("America/Lima"), zoned.astype("category")):
+        np.testing.assert_array_equal(columns.encode(other.to_frame("a")), expected)
+    assert Columns.fit(texts.to_frame("a")) == Columns.fit(zoned.to_frame("a")) == columns
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"a": local.to_numpy()}).select(polars.col("a").dt.replace_time_zone("Europe/Berlin"))
+    np.testing.assert_array_equal(columns.encode(frame), expected)
+
+
+def frame_of(library, **lists):
+    return pytest.importorskip(library).DataFrame(lists)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    ("texts", "pattern"),
+    [
+        (["2024-03-31", "2024-04-01 12:00", None, " 2024-05-02 ", "NA", ""], "iso"),
+        (["31.03.2024", "1.4.2024 12:00", None, "2.5.2024", "?", "NA"], "%d.%m.%Y"),
+    ],
+)
+def test_text_of_dates_is_dates(library, texts, pattern):
+    columns = Columns.fit(frame_of(library, when=texts))
+    (column,) = columns.columns
+    assert column == DateColumn("when", ("time", "month", "weekday", "hour"), column.ranges, pattern)
+    dates = np.array(["2024-03-31", "2024-04-01T12", "NaT", "2024-05-02", "NaT", "NaT"], dtype="datetime64[h]")
+    np.testing.assert_array_equal(columns.encode(frame_of(library, when=texts)), columns.encode(dates[:, None]))
+    assert np.isfinite(columns.encode(dates[:2, None])).all()
+    assert Columns.from_json(json.loads(json.dumps(columns.to_json()))) == columns
+    with pytest.raises(ValueError, match=r"column 'when' held dates in training, but now holds 'soon'\. Give dates"):
+        columns.encode(frame_of(library, when=[texts[0], "soon"]))
+
+
+def test_dates_in_text_that_is_declared_as_categories_stay_categories():
+    frame = frame_of("pandas", when=["2024-03-31", "2024-04-01"])
+    for columns in (Columns.fit(frame, ["when"]), Columns.fit(frame.astype("category"))):
+        assert columns.levels == [("2024-03-31", "2024-04-01")]
+    assert Columns.fit(frame.astype("category"), None).columns[0].kind == "date"
+
+
+def test_dates_whose_order_is_a_guess_are_warned_of():
+    frame = frame_of("pandas", when=["03/04/2024", "05/06/2024"])
+    with pytest.warns(
+        UserWarning, match=r"column 'when' is read as dates, month first, .*\(day first would fit, too\)"
+    ):
+        columns = Columns.fit(frame)
+    assert columns.encode(frame)[:, 1].tolist() == [3, 5]
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["1,234", "5,600", "120"], "looks like numbers, such as '1,234', and is taken as 3 categories. Make numbers"),
+        (["12.5", "13", "14", "few"], "looks like numbers, such as '12.5', but also 'few', and is taken as 4 cat"),
+        (["2024-03-31", "2024-04-01", "later"], "looks like dates, such as '2024-03-31', but also 'later', and is"),
+    ],
+)
+def test_text_that_looks_like_values_is_warned_of(texts, message):
+    frame = frame_of("pandas", size=texts)
+    with pytest.warns(UserWarning, match=f"column 'size' holds text that {message}"):
+        columns = Columns.fit(frame)
+    assert columns.levels == [tuple(sorted(texts))]
+    assert Columns.fit(frame, ["size"]) == columns  # who names the column is not warned
+
+
+def test_parts_of_a_text_column_decide_together():
+    def of_texts(*texts):
+        return Columns.fit_part(frame_of("pandas", when=list(texts)))
+
+    both = Columns.merge([of_texts("03/04/2024", "05/06/2024"), of_texts("31/12/2024")])
+    assert both.columns[0].pattern == "%d/%m/%Y"
+    assert both.columns[0].ranges[0] == (4.0, 12.0)
+    assert Columns.merge([of_texts("2024-12-31"), of_texts("no", "yes")]).levels == [("2024-12-31", "no", "yes")]
+    mixed = Columns.fit_part(np.array([["no"], [1]], dtype=object))
+    texts = Columns.fit_part(np.array([["yes"]], dtype=object))
+    assert Columns.merge([mixed, texts]).columns == (CategoryColumn("x0", ("1", "no", "yes"), as_text=True),)
 
 
 def test_periods_are_dates():
@@ -635,8 +716,9 @@ def test_other_kinds_than_in_training():
         Columns.fit(numbers).encode(dates[::-1])
     with pytest.raises(ValueError, match=r"column 'x0' held dates in training, but now holds 1.5\. Give dates"):
         Columns.fit(dates).encode(np.array([[NAN], [1.5]]))
-    with pytest.raises(ValueError, match="column 'x0' held dates in training, but now holds '2024-05-01'"):
-        Columns.fit(dates).encode([["2024-05-01"]])
+    with pytest.raises(ValueError, match=r"column 'x0' held dates in training, but now holds '01\.05\.2024'"):
+        Columns.fit(dates).encode([["01.05.2024"]])
+    np.testing.assert_array_equal(Columns.fit(dates).encode([["2024-05-01"]]), Columns.fit(dates).encode(dates[:1]))
     assert np.isnan(Columns.fit(numbers).encode(dates[1:])).all()
     assert np.isnan(Columns.fit(dates).encode(np.array([[NAN]]))).all()
 
@@ -782,7 +864,7 @@ def test_too_many_levels_for_a_file():
         (3, "3"), (3.0, "3"), (np.float32(0.1), "0.1"), (Decimal("2.50"), "2.5"), (np.int8(3), "3"), (True, "True"),
         (np.False_, "False"), (1e300, "1e+300"), (-np.inf, "-inf"), (b"\xff", "\\xff"), ("x", "x"),
         (datetime.date(2024, 5, 1), "2024-05-01"), (datetime.datetime(2024, 5, 1, 6, 30), "2024-05-01 06:30:00"),
-        (datetime.datetime(2024, 5, 1, 2, tzinfo=datetime.timezone(2 * DAY / 24)), "2024-05-01"),
+        (datetime.datetime(2024, 5, 1, 2, tzinfo=datetime.timezone(2 * DAY / 24)), "2024-05-01 02:00:00"),
         (np.datetime64("2024-05-01T06:30:00.5"), "2024-05-01 06:30:00.500000"),
     ],
 )  # fmt: skip

@@ -158,3 +158,51 @@ def test_warm_start_keeps_levels_and_refuses_other_types():
     numbers = TensorTrainRegressor(warm_start=True, random_state=0).fit(sizes, y)
     with pytest.raises(ValueError, match=r"warm_start=True, but the columns of these rows have other types or levels"):
         numbers.fit(X, y)
+
+
+def dated(n_rows=300):
+    """A frame whose target depends on the date, which is text of a kind."""
+    rng = np.random.default_rng(0)
+    when = pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.permutation(700)[:n_rows], "D")
+    X = pd.DataFrame({"when": when, "size": rng.normal(size=n_rows)})
+    return X, 10 * np.sin((when - when[0]).days.to_numpy() / 100) + X["size"].to_numpy()
+
+
+@pytest.mark.parametrize("written", ["%Y-%m-%d", "%d.%m.%Y", "%Y-%m-%dT%H:%M:%S+02:00"])
+def test_dates_in_text_are_learned_as_dates(written):
+    X, y = dated()
+    texts = X.assign(when=X["when"].dt.strftime(written))
+    settings = {"rank": 2, "alpha": 1e-3, "max_sweeps": 1, "random_state": 0}
+    model = TensorTrainRegressor(**settings).fit(texts, y)
+    expected = TensorTrainRegressor(**settings).fit(X, y)
+    np.testing.assert_array_equal(model.predict(texts), expected.predict(X))
+    np.testing.assert_array_equal(model.predict(X[:1]), expected.predict(X[:1]))
+    assert np.sqrt(np.mean((model.predict(texts) - y) ** 2)) < 1
+    with pytest.raises(ValueError, match="column 'when' held dates in training, but now holds 'soon'"):
+        model.predict(texts[:1].assign(when="soon"))
+
+
+def test_levels_that_are_not_told_apart_are_warned_of():
+    X, y = dated(200)
+    settings = {"rank": 1, "alpha": 1e-3, "max_sweeps": 0, "random_state": 0}
+    towns = X.assign(when=[f"town {k % 70}" for k in range(200)])
+    with pytest.warns(UserWarning, match="column 'when' has 70 levels, of which only the 64 most frequent are told"):
+        TensorTrainRegressor(**settings).fit(towns, y)
+    codes = np.column_stack([np.arange(200) % 70, X["size"]])
+    with pytest.warns(UserWarning, match="column 0 has 70 levels, of which only the 64 most frequent are told"):
+        TensorTrainRegressor(basis=["category", "auto"], **settings).fit(codes, y)
+    TensorTrainRegressor(**settings).fit(towns.assign(when=[f"town {k % 64}" for k in range(200)]), y)
+
+
+def test_identifiers_are_warned_of():
+    X, y = dated(200)
+    settings = {"rank": 1, "alpha": 1e-3, "max_sweeps": 0, "random_state": 0}
+    some = np.random.default_rng(0).choice(200, 160, replace=False)
+    for name, numbers in (("x", np.arange(200)), ("customer_id", 7000 - 30 * np.arange(200))):
+        for frame in (X.assign(when=numbers), X.assign(when=numbers, size="town")):
+            named = frame.rename(columns={"when": name})
+            for rows in (slice(None), some):
+                with pytest.warns(UserWarning, match=f"column '{name}' .* which looks like an identifier"):
+                    TensorTrainRegressor(**settings).fit(named.iloc[rows], y[rows])
+    TensorTrainRegressor(**settings).fit(pd.DataFrame({"x": np.arange(200)}), y)  # there is nothing else
+    TensorTrainRegressor(**settings).fit(X.assign(when=np.arange(200).astype(float) ** 2), y)

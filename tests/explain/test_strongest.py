@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from polytrain import TensorTrainRegressor
-from polytrain.columns import CategoryColumn, Columns, FilledColumn, NumberColumn, OneHotColumn
+from polytrain.columns import CategoryColumn, Columns, NumberColumn
 from polytrain.explain.effects import view_effects
 from polytrain.explain.sensitivity import view_indices
 from polytrain.explain.strongest import strongest_terms
@@ -24,16 +24,6 @@ def view_of(estimator, *columns):
 
 
 @pytest.fixture(scope="module")
-def data():
-    rng = np.random.default_rng(0)
-    size, job = rng.normal(size=300).round(1), rng.integers(0, 3, 300)  # few distinct values: a small grid
-    X = np.column_stack([size, *(job == k for k in range(3))]).astype(float)
-    y = 2 * size + size**2 * (job == 1) + 0.5 * (job == 2)
-    estimator = TensorTrainRegressor(basis="power", degree=[2, 1, 1, 1], rank=3, alpha=1e-5, random_state=0).fit(X, y)
-    return view_of(estimator, NumberColumn("size"), OneHotColumn("job", ("a", "b", "c"))), X
-
-
-@pytest.fixture(scope="module")
 def coded():
     """A number and a category, both with missing cells."""
     rng = np.random.default_rng(0)
@@ -44,98 +34,6 @@ def coded():
     X = np.column_stack([size, job])
     estimator = TensorTrainRegressor(basis=["spline", "category"], bandwidth=1.0, rank=3, alpha=1e-5, random_state=0)
     return view_of(estimator.fit(X, y), NumberColumn("size"), CategoryColumn("job", ("a", "b", "c"))), X
-
-
-def all_effects(model, X):
-    """Effects of all terms, by Gram-Schmidt over the rows of each column and a projection on their product grid.
-
-    Whole columns: a row has one job.
-    """
-    sizes, counts = np.unique(X[:, 0], return_counts=True)
-    jobs, job_counts = np.unique(X[:, 1:], axis=0, return_counts=True)
-    columns = []
-    for powers, weights in (
-        ([sizes**power for power in range(3)], counts / len(X)),
-        ([np.ones(3), jobs[:, 0], jobs[:, 1]], job_counts / len(X)),  # the third job is where the others are not
-    ):
-        functions = []
-        for f in powers:
-            for g in functions:
-                f = f - (weights * f * g).sum() * g
-            functions.append(f / np.sqrt((weights * f * f).sum()))
-        columns.append((weights, np.array(functions)))
-    grid = np.array([[size, *job] for size in sizes for job in jobs])
-    result = model.model.predict(grid).reshape(len(sizes), len(jobs))
-    for axis, (weights, functions) in enumerate(columns):
-        result = np.moveaxis(np.tensordot(functions * weights, result, axes=(1, axis)), 0, axis)
-    return result
-
-
-def test_strongest_terms_equal_projections(data):
-    """There is no term of two jobs: no row has both."""
-    model, X = data
-    expected = all_effects(model, X)
-    found = strongest_terms(model, X, 23)
-    assert found.exact
-    flat = expected.copy()
-    flat[0, 0] = 0
-    order = np.sort(np.abs(flat).ravel())[::-1]
-    assert len(found.effects) <= 8
-    np.testing.assert_allclose(np.abs(found.effects), order[: len(found.effects)], atol=1e-9 * order[0])
-    named = dict(zip(found.names, found.effects, strict=True))
-    assert named["size"] == pytest.approx(expected[1, 0])
-    assert named["size^2 * job=b"] == pytest.approx(expected[2, 2])
-    assert found.shares.sum() == pytest.approx(1)
-    assert not any(name.count("job") > 1 for name in found.names)
-
-
-def test_indices_of_one_hot_features(data):
-    model, X = data
-    found = view_indices(model, X)
-    effects = all_effects(model, X) ** 2
-    effects[0, 0] = 0
-    assert found.feature_names == ("size", "job")
-    whole = effects.sum()
-    assert found.second[0, 0, 1] == pytest.approx(effects[1:, 1:].sum() / whole, rel=1e-6)
-    np.testing.assert_allclose(found.total[0], [effects[1:].sum() / whole, effects[:, 1:].sum() / whole], rtol=1e-6)
-    assert found.higher[0] == pytest.approx(0, abs=1e-9)
-
-
-def test_effects_of_one_hot_features(data):
-    """One bar per job, and rows that exist."""
-    model, X = data
-    found = view_effects(model, X)
-    job = found["job"]
-    assert job.kind == "category"
-    assert job.grid.tolist() == ["a", "b", "c"]
-    assert job.counts.tolist() == X[:, 1:].sum(axis=0).tolist()
-    means = [model.model.predict(np.column_stack([X[:, 0], np.tile(row, (300, 1))])).mean() for row in np.eye(3)]
-    np.testing.assert_allclose(job.values, means - job.parts @ means, atol=1e-9)
-    terms = found.of_rows(X)
-    total = terms.mean + terms.main.sum(axis=1) + terms.pairs.sum(axis=1)
-    np.testing.assert_allclose(total, model.model.predict(X), rtol=1e-9)
-
-
-def test_effects_of_replaced_numbers():
-    """Numbers of older files: a missing one is the median, and marked by a second feature."""
-    rng = np.random.default_rng(0)
-    size, gone = rng.integers(-3, 4, 200).astype(float), rng.random(200) < 0.2
-    X = np.column_stack([np.where(gone, 0.0, size), gone, rng.normal(size=200)])
-    estimator = TensorTrainRegressor(basis="power", degree=[2, 1, 1], rank=3, alpha=1e-6, random_state=0)
-    estimator.fit(X, X[:, 0] + 5 * gone + X[:, 2] * gone)
-    model = view_of(estimator, FilledColumn("size", fill=0.0, marked=True), NumberColumn("age"))
-    found = view_effects(model, X, grid_size=7)["size"]
-    assert found.kind == "number"
-    assert found.missing_count == gone.sum()
-    assert found.missing == pytest.approx(_mean_effect(model, X, [0.0, 1.0]))
-    assert found.values[2] == pytest.approx(_mean_effect(model, X, [-1.0, 0.0]))
-    assert set(strongest_terms(model, X, 2).names) == {"size", "size is missing"}
-
-
-def _mean_effect(model, X, value):
-    """Mean with the first column at a value, minus the mean over all its values in the rows."""
-    of_value = [model.model.predict(np.column_stack([np.tile(v, (len(X), 1)), X[:, 2]])).mean() for v in X[:, :2]]
-    return model.model.predict(np.column_stack([np.tile(value, (len(X), 1)), X[:, 2]])).mean() - np.mean(of_value)
 
 
 @pytest.mark.parametrize("with_rows", [True, False])
@@ -203,9 +101,9 @@ def test_a_column_named_like_a_term(coded):
     assert len(set(names)) == len(names)
 
 
-def test_terms_of_huge_scores(data):
+def test_terms_of_huge_scores(coded):
     """Their variance exceeds the largest float; shares of it do not."""
-    model, X = data
+    model, X = coded
     huge, fitted = copy(model.model), model.model.model_
     huge.model_ = replace(fitted, size=1e200 * fitted.size, shift=1e200 * fitted.shift)
     terms = strongest_terms(view_of(huge, *model.columns.columns), X, 3)

@@ -203,7 +203,7 @@ def test_model_files_keep_missing_values():
     model = FittedModel.make("squared", maps, [[rng.normal(size=(1, n, 1)) for n in maps.dims]])
     document, tensors = describe_fitted(model)
     content = Document(json.loads(json.dumps(document)), tensors)
-    again = read_fitted(content, "squared", maps.dims, 4, {})
+    again = read_fitted(content, "squared", maps.dims)
     content.check_empty()
     assert again.maps == maps
     assert_array_equal(again.predict(X), model.predict(X))

@@ -32,7 +32,6 @@ from polytrain.cli import info
 from polytrain.tables import TableError, fit_table
 from power_models import power_classifier, power_regressor
 
-DATA = Path(__file__).parents[1] / "data"
 # What all that is done with a file may take.
 MAX_BYTES = 300_000_000
 RNG = np.random.default_rng(0)
@@ -73,8 +72,6 @@ def files(tmp_path):
     (folder / "a.csv").write_text("a;y;b\n" + "".join(f"{k},5;{k % 7};{'xz'[k % 2]}\n" for k in range(40)))
     fit_table(folder / "a.csv", "y", folds=0, rank=2, alpha=0.1, max_sweeps=1).save(folder / "table")
     (folder / "a.csv").unlink()
-    for path in DATA.glob("*.polytrain"):
-        (folder / path.name).write_bytes(path.read_bytes())
     return folder
 
 

@@ -4,7 +4,6 @@ import os
 import pickle
 import shutil
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from power_models import power_classifier, power_regressor
 
 X, Y = load_iris(return_X_y=True)
 NAN = float("nan")
-DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.fixture(scope="module")
@@ -453,29 +451,6 @@ def test_regressors(tmp_path, take_apart):
         file = take_apart(content)
         file.patch(name, np.array([value]))
         refused(tmp_path, file.assemble(), "finite, and the size positive")
-
-
-@pytest.mark.parametrize("version", ["1", "2"])
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("plan", {"basis": "fourier"}, "basis must be one of"),
-        ("plan", {"basis": ["power"]}, "no valid model file"),
-        ("target_size", 2.0, "neither shifted nor scaled"),
-        ("target_size", "1", "'target_size' should be float or int"),
-        ("target_size", 10**400, "not a finite number"),
-        ("scaled", False, r"unknown entries: \['scale"),
-        ("scaled", 1, "'scaled' should be bool"),
-        ("decision", "vote", "decision must be one of"),
-    ],
-)
-def test_bad_entries_of_older_formats(tmp_path, take_apart, version, name, value, message):
-    file = take_apart((DATA / f"format{version}.polytrain").read_bytes())
-    if isinstance(value, dict):
-        file.document[name].update(value)
-    else:
-        file.document[name] = value
-    refused(tmp_path, file.assemble(), message)
 
 
 def test_nothing_but_the_model_is_left_behind(tmp_path, raw):

@@ -4,17 +4,14 @@ import re
 from html import unescape
 from html.parser import HTMLParser
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 from browser import BROWSER, DRIVER, open_browser
 from sklearn.datasets import load_digits, load_iris
 
-import polytrain
 from polytrain.cli import main
 
-DATA = Path(__file__).parents[1] / "data"
 SECTIONS = [
     "How good is it?",
     "Does it know how sure it is?",
@@ -178,17 +175,6 @@ def test_columns_and_choice(pages):
     assert "How the settings were chosen" in text
 
 
-def test_models_of_older_files(tmp_path):
-    path = tmp_path / "people.csv"
-    path.write_text("age,job,rich\n31,cook,no\n?,smith,yes\n52,cook,yes\n44,,yes\n23,clerk,no\n")
-    model = Path(__file__).parents[1] / "data" / "format3-table.polytrain"
-    assert main(["report", str(model), str(path), "--out", str(tmp_path / "page.html")]) == 0
-    text = (tmp_path / "page.html").read_text()
-    assert "job=clerk" in text  # every feature is a column of its own
-    assert "How the settings were chosen" not in text
-    assert "All settings were given" in text
-
-
 def test_squared_loss_says_that_it_has_no_probabilities(pages):
     assert "This model has no probabilities" in pages["squared"].read_text()
 
@@ -271,16 +257,3 @@ def test_in_a_browser(pages, browser, tmp_path, name, width, dark):
     )
     browser.screenshot(tmp_path / "page.png")
     assert (tmp_path / "page.png").stat().st_size > 20_000
-
-
-def test_a_model_of_the_first_format(tmp_path):
-    """It does not know how many rows its sweeps saw."""
-    model = polytrain.load(DATA / "format1.polytrain")
-    rows = np.random.default_rng(0).normal(size=(20, model.n_features_in_))
-    labels = np.resize(model.classes_, 20)
-    table = [[*model.feature_names_in_, "target"], *([*row, label] for row, label in zip(rows, labels, strict=True))]
-    (tmp_path / "rows.csv").write_text(as_csv(table))
-    page = tmp_path / "page.html"
-    command = ["report", str(DATA / "format1.polytrain"), str(tmp_path / "rows.csv"), "--target", "target"]
-    assert main([*command, "--header", "yes", "--out", str(page)]) == 0
-    assert "Convergence" in page.read_text()

@@ -304,7 +304,7 @@ AWKWARD_FILES = [
         with_dates("2024-03-{:02}T01:30:00+02:00".format),
         names=DATES,
         kinds={"day": "dates"},
-        first={"day": "2024-02-29T23:30"},
+        first={"day": "2024-03-01T01:30"},
     ),
     AwkwardFile(
         "german_dates.csv",

@@ -116,3 +116,16 @@ def test_rows_without_target_are_counted_in_all_blocks(tmp_path, monkeypatch):
     with model.open(path) as table:
         count_errors(model, table, say=told.append)
     assert told == ["note: 20000 rows without target are left out"]
+
+
+def test_dates_in_the_text_of_a_frame_are_written_as_in_training_in_a_file(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(
+        {"when": [f"{(k + 1) % 28 + 1:02}/{k % 12 + 1:02}/2024" for k in range(84)], "x": np.arange(84) % 5}
+    )
+    model = TensorTrainRegressor(**GIVEN).fit(frame, np.arange(84) % 28)
+    model.save(tmp_path / "m")
+    frame[:9].to_csv(tmp_path / "a.csv", index=False)  # as good as with the month first
+    np.testing.assert_array_equal(
+        load_table_model(tmp_path / "m").predict(tmp_path / "a.csv"), model.predict(frame[:9])
+    )

@@ -125,6 +125,20 @@ def test_text_after_many_numbers(tmp_path):
     assert numbers[-2:].tolist() == [1.0, 2.0]
 
 
+def test_text_that_is_named_as_categories_is_not_read_as_dates(tmp_path):
+    text = "".join(f"2024-01-{k % 28 + 1:02},{k % 7},{'ab'[k % 2]}\n" for k in range(60))
+    assert fitted(learn(tmp_path / "a.csv", text)).estimator.model_.columns.columns[0].kind == "date"
+    columns = fitted(learn(tmp_path / "a.csv", text, categorical=[0])).estimator.model_.columns
+    assert len(columns.levels[0]) == 28
+
+
+def test_levels_that_are_not_told_apart_are_noted(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"t{k % 80},{'ab'[k % 2]}\n" for k in range(400)))
+    said = []
+    fit_table(tmp_path / "a.csv", "y", folds=2, say=said.append, rank=1, alpha=1e-3, max_sweeps=1)
+    assert sum("column 'x' has 80 levels, of which only the 64 most frequent" in line for line in said) == 1
+
+
 def test_too_many_categories(tmp_path):
     text = "".join(f"t{k % 120},{k % 7},{'ab'[k % 2]}\n" for k in range(400))
     rows = learn(tmp_path / "a.csv", text)
@@ -148,6 +162,35 @@ def test_identifiers(tmp_path):
     assert text.startswith("column 'code' left out: 40 different texts in 40 rows, such as 'u0', which looks like")
     kept = learn(tmp_path / "a.csv", "\n".join(["row,year,customerId,size,code,few,y", *lines]), keep=["row", "code"])
     assert kept.X.names == ("row", "year", "size", "code", "few")
+
+
+@pytest.mark.parametrize("part", [1.0, 0.8, 0.3])
+def test_a_random_part_of_the_rows_has_the_same_identifiers(tmp_path, part):
+    rng = np.random.default_rng(0)
+    n = 1000
+    chosen = np.sort(rng.choice(n, int(part * n), replace=False))
+    columns = {
+        "a": np.arange(n),
+        "b": 1 + rng.permutation(n),
+        "customer_id": 5000 + 37 * rng.permutation(n),
+        # Measurements, all different.
+        "population": rng.choice(10**7, n, replace=False),
+        "depth": 10 * np.arange(n),
+        "jahr": 1024 + np.arange(n),
+        "elapsed_seconds": np.sort(rng.choice(2 * n, n, replace=False)),
+        "y": np.arange(n) % 2,
+    }
+    lines = [",".join(str(values[k]) for values in columns.values()) for k in chosen]
+    rows = learn(tmp_path / "a.csv", "\n".join([",".join(columns), *lines]))
+    assert rows.X.names == ("population", "depth", "jahr", "elapsed_seconds")
+    assert ["a different whole number in every row" in note for note in noted(rows)] == [True] * 3
+
+
+def test_whole_numbers_of_a_small_table_are_kept(tmp_path):
+    rng = np.random.default_rng(0)
+    income, people = rng.choice(np.arange(18, 90), 30, replace=False) * 1000, rng.choice(120, 30, replace=False)
+    lines = [f"{income[k]},{people[k]},{'ab'[k % 2]}" for k in range(30)]
+    assert learn(tmp_path / "a.csv", "\n".join(["income,people,y", *lines])).X.names == ("income", "people")
 
 
 def test_numbers_and_dates_as_people_write_them(tmp_path):

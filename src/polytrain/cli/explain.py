@@ -85,11 +85,6 @@ def run(arguments: argparse.Namespace) -> int:
     train = _train_index(model, arguments.label)
     if arguments.rows is not None:
         return run_rows(model, None if arguments.label is None else train, arguments)
-    if arguments.data is None and model.is_one_hot:
-        raise CommandError(
-            "this model of an older polytrain has category columns, and how common the categories are is not in its "
-            "file. Give DATA, such as the training table."
-        )
     if arguments.units is not None:
         _check_polynomial(model)
     X = None

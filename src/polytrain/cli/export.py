@@ -12,7 +12,7 @@ import numpy as np
 from polytrain.atomic_file import write_atomically
 from polytrain.cli.common import CommandError, add_command, check_output, say, shows_beside
 from polytrain.cli.table_arguments import add_model, load_model
-from polytrain.columns import DateColumn, FilledColumn, OneHotColumn
+from polytrain.columns import DateColumn
 from polytrain.columns.scalars import text_of
 from polytrain.export import to_c, to_onnx
 from polytrain.tables import TableModel
@@ -79,15 +79,11 @@ def _inputs(model: TableModel) -> list[list[str]]:
 
 
 def _number(model: TableModel, feature: int) -> str:
-    """What a feature takes that is no category; those of older files have two more kinds."""
+    """What a feature takes that is no category."""
     columns = model.fitted.columns
     if columns is not None:
         k = int(columns.sources[feature])
         column, first = columns.columns[k], int(np.argmax(columns.sources == k))
-        if isinstance(column, OneHotColumn) or (isinstance(column, FilledColumn) and feature > first):
-            return "1 or 0"
-        if isinstance(column, FilledColumn):
-            return f"number; {column.fill!r} if missing"
         if isinstance(column, DateColumn):
             return _PARTS[column.parts[feature - first]]
     return "number; NaN if missing" if model.fitted.maps[feature].takes_missing else "number"

@@ -39,8 +39,6 @@ def describe_column(column: dict[str, Any]) -> str:
         shown = column["categories"][:_MAX_CATEGORIES]
         more = ", ..." if len(column["categories"]) > len(shown) else ""
         return f"{len(column['categories'])} categories{gone}: {', '.join(shown)}{more}"
-    if "fill" in column:
-        return f"number, missing -> {column['fill']:g}{', marked' if gone else ''}"
     return f"{column['kind']}{gone}" + (f": {', '.join(column['parts'])}" if "parts" in column else "")
 
 

@@ -16,9 +16,9 @@ from typing import Any, BinaryIO
 from polytrain.atomic_file import replace_file, written_in_place
 from polytrain.cli.common import CommandError, add_command, check_output, say
 from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, open_model_table
+from polytrain.columns.number_texts import is_number
 from polytrain.tables import PreparedBlock, TableModel
 from polytrain.tables.files import CellColumn
-from polytrain.tables.files.number_texts import is_number
 from polytrain.tables.layout import find_column
 from polytrain.texts import printable
 

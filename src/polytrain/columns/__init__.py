@@ -11,7 +11,6 @@ from __future__ import annotations
 from polytrain.columns.column import CategoryColumn, Column, DateColumn, NumberColumn
 from polytrain.columns.column_list import Columns, needs_encoding
 from polytrain.columns.frame import CellFrame
-from polytrain.columns.older import FilledColumn, OneHotColumn
 from polytrain.columns.table import is_frame
 
 __all__ = [
@@ -20,9 +19,7 @@ __all__ = [
     "Column",
     "Columns",
     "DateColumn",
-    "FilledColumn",
     "NumberColumn",
-    "OneHotColumn",
     "is_frame",
     "needs_encoding",
 ]

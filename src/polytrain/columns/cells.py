@@ -18,6 +18,8 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.columns.date_texts import parse_date
+from polytrain.columns.forms import DEFAULT_MISSING
 from polytrain.columns.scalars import Level, date_of, is_missing, level_of, number_of, show, sort_of, text_of
 
 __all__ = ["Cells", "used_codes"]
@@ -157,13 +159,20 @@ class Cells:
                 found = self.values.astype(np.float64)
         return found if self.codes is None else np.append(found, np.nan)[self.codes]
 
-    def dates(self) -> NDArray:
-        """Return datetime64 per row, in UTC where time zones are known; NaT for missing ones."""
+    def dates(self, pattern: str = "iso") -> NDArray:
+        """Return datetime64 per row, the local time where a zone is known; NaT for missing ones.
+
+        Text is read in the way that `pattern` says, see `polytrain.columns.forms.Form`.
+        """
         remedy = "Give dates, for example with pandas.to_datetime"
         match self.values.dtype.kind:
             case "O":
-                self._demand({"date"}, "dates", remedy)
-                found = np.array([date_of(value) for value in self.values.tolist()], dtype="datetime64[us]")
+                self._demand({"date", "text"}, "dates", remedy)
+                moments = [_moment(value, pattern) for value in self.values.tolist()]
+                wrong = np.array([moment is None for moment in moments], dtype=bool)
+                if wrong.any():
+                    self._refuse(wrong, "dates", remedy)
+                found = np.array(moments, dtype="datetime64[us]")
             case "M":
                 found = self.values
             case _:
@@ -245,6 +254,17 @@ def _as_float(number: int | float | bool) -> float:
         return float(number)
     except OverflowError:  # an integer of more than 308 digits
         return np.inf if number > 0 else -np.inf
+
+
+def _moment(value: Any, pattern: str) -> np.datetime64 | None:
+    """A date, or text that is one; None for other text."""
+    if sort_of(type(value)) == "date":
+        return date_of(value)
+    text = text_of(value).strip()
+    if not text or text in DEFAULT_MISSING:
+        return np.datetime64("NaT", "us")
+    microseconds = parse_date(text, pattern)
+    return None if microseconds is None else np.datetime64(microseconds, "us")
 
 
 def _days(durations: NDArray) -> NDArray:

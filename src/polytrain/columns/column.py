@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -14,9 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns.cells import Cells
+from polytrain.columns.date_texts import DATE_PATTERNS
+from polytrain.columns.forms import DEFAULT_MISSING, find_form
 from polytrain.columns.scalars import Level, check_hashes, show, sort_levels, text_of
 
-__all__ = ["KINDS", "CategoryColumn", "Column", "DateColumn", "NumberColumn", "column_from_json", "fit_column"]
+__all__ = [
+    "KINDS",
+    "CategoryColumn",
+    "Column",
+    "DateColumn",
+    "NumberColumn",
+    "TextColumn",
+    "column_from_json",
+    "fit_column",
+]
 
 #: Parts of a date that enter if they vary; "time" always enters.
 _CALENDAR = ("month", "weekday", "hour")
@@ -205,6 +217,51 @@ class CategoryColumn(Column):
         return cls(entries["name"], tuple(levels), as_text)
 
 
+@dataclass(frozen=True)
+class TextColumn(CategoryColumn):
+    """A column of text whose type does not say that it holds categories, until all rows have been seen."""
+
+    kind: ClassVar[str] = "text"
+
+    def settled(self) -> Column:
+        """Return a column of dates if all texts are dates, as `find_form` finds out for files, else categories."""
+        texts = [text for level in self.levels if (text := str(level).strip()) and text not in DEFAULT_MISSING]
+        form = find_form(texts)
+        if form.kind != "date":
+            self._warn_of_values(texts)
+            return CategoryColumn(self.name, self.levels, self.as_text)
+        if form.guessed:
+            _warn(f"column {self.name!r} is read as {form.describe()}. Convert it with pandas.to_datetime to be sure.")
+        return DateColumn.fit(Cells.of_objects(self.name, self.levels), form.pattern)
+
+    def _warn_of_values(self, texts: list[str]) -> None:
+        """Warn of categories most of which look like numbers or dates; two of them are the same either way."""
+        if len(texts) <= 2:
+            return
+        looks = {text: find_form([text]).kind for text in texts[:: 1 + len(texts) // _MOST_LOOKED_AT]}
+        for kind, remedy in _REMEDIES.items():
+            alike = [text for text, look in looks.items() if look == kind]
+            if 2 * len(alike) > len(looks):
+                other = next((f" but also {text!r:.40}," for text, look in looks.items() if look != kind), "")
+                _warn(
+                    f"column {self.name!r} holds text that looks like {kind}s, such as {alike[0]!r:.40},{other} and is "
+                    f"taken as {len(self.levels)} categories. {remedy}, or name it in categorical_features if it holds "
+                    "categories."
+                )
+
+
+# Texts of a column that are looked at one by one.
+_MOST_LOOKED_AT = 100
+_REMEDIES = {
+    "number": "Make numbers of it, for example with pandas.to_numeric, or thousands and decimal of pandas.read_csv",
+    "date": "Make dates of it, for example with pandas.to_datetime",
+}
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=2)
+
+
 _INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 
 
@@ -230,7 +287,7 @@ class DateColumn(Column):
     """A column of dates, with or without times, which become a few numbers.
 
     The parts are "time", the days since the start of 1970, and those that vary in training of "month" (1 to 12),
-    "weekday" (0 is Monday) and "hour" (of the day, with a fraction). Where time zones are known, all are in UTC.
+    "weekday" (0 is Monday) and "hour" (of the day, with a fraction). Where a time zone is known, all are in local time.
 
     Parameters
     ----------
@@ -241,6 +298,8 @@ class DateColumn(Column):
     ranges : tuple of (float, float)
         Least and largest month, weekday and hour in training; empty if they are not known. Together with those of
         other rows they tell which parts vary.
+    pattern : str
+        How dates in text are written, see `polytrain.columns.forms.Form`.
 
     Examples
     --------
@@ -259,21 +318,22 @@ class DateColumn(Column):
 
     parts: tuple[str, ...]
     ranges: tuple[tuple[float, float], ...] = ()
+    pattern: str = "iso"
 
     @classmethod
-    def fit(cls, cells: Cells) -> Self:
+    def fit(cls, cells: Cells, pattern: str = "iso") -> Self:
         """Find the parts that vary."""
-        found = _calendar(cells.dates(), _CALENDAR)
-        return cls._of_ranges(cells.name, tuple((float(np.nanmin(v)), float(np.nanmax(v))) for v in found))
+        found = _calendar(cells.dates(pattern), _CALENDAR)
+        return cls._of_ranges(cells.name, tuple((float(np.nanmin(v)), float(np.nanmax(v))) for v in found), pattern)
 
     @classmethod
-    def _of_ranges(cls, name: str, ranges: tuple[tuple[float, float], ...]) -> Self:
+    def _of_ranges(cls, name: str, ranges: tuple[tuple[float, float], ...], pattern: str) -> Self:
         varying = (part for part, (least, most) in zip(_CALENDAR, ranges, strict=True) if least < most)
-        return cls(name, ("time", *varying), ranges)
+        return cls(name, ("time", *varying), ranges, pattern)
 
     def encode(self, cells: Cells) -> list[NDArray]:
         """Return the parts, NaN for a missing date."""
-        return _calendar(cells.dates(), self.parts)
+        return _calendar(cells.dates(self.pattern), self.parts)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -286,33 +346,37 @@ class DateColumn(Column):
         if all(part.ranges for part in parts):
             each = zip(*(part.ranges for part in parts), strict=True)
             ranges = tuple((min(low for low, _ in some), max(high for _, high in some)) for some in map(list, each))
-            return cls._of_ranges(parts[0].name, ranges)
+            return cls._of_ranges(parts[0].name, ranges, parts[0].pattern)
         united = {part for column in parts for part in column.parts}
         return cls(parts[0].name, ("time", *(part for part in _CALENDAR if part in united)))
 
     def to_json(self) -> dict[str, Any]:
-        """The parts and the ranges."""
+        """The parts and the ranges, and the pattern if it is not that of ISO 8601."""
         ranges = [list(some) for some in self.ranges]
-        return {"kind": self.kind, "name": self.name, "parts": list(self.parts), "ranges": ranges}
+        entries = {"kind": self.kind, "name": self.name, "parts": list(self.parts), "ranges": ranges}
+        return entries if self.pattern == "iso" else {**entries, "pattern": self.pattern}
 
     @classmethod
     def from_json(cls, entries: dict[str, Any]) -> Self:
         """Check that parts and ranges agree."""
-        _check_keys(entries, {"kind", "name", "parts", "ranges"})
+        pattern = entries.get("pattern", "iso")
+        _check_keys({"pattern": pattern, **entries}, {"kind", "name", "parts", "ranges", "pattern"})
         name, parts, ranges = entries["name"], entries["parts"], entries["ranges"]
+        if pattern not in DATE_PATTERNS:
+            raise ValueError(f"the pattern of column {show(name)} must be one of {DATE_PATTERNS}, got {show(pattern)}.")
         known = ["time", *_CALENDAR]
         if not isinstance(parts, list) or parts[:1] != ["time"] or parts != [part for part in known if part in parts]:
             raise ValueError(
                 f"the parts of column {show(name)} must be some of {known}, time first, got {show(parts)}."
             )
         if ranges == []:
-            return cls(name, tuple(parts))
+            return cls(name, tuple(parts), pattern=pattern)
         if not isinstance(ranges, list) or len(ranges) != len(_CALENDAR) or not all(map(_is_range, ranges)):
             raise ValueError(
                 f"the ranges of column {show(name)} must be a least and a largest {', '.join(_CALENDAR)}, got "
                 f"{show(ranges)}."
             )
-        column = cls._of_ranges(name, tuple((float(low), float(high)) for low, high in ranges))
+        column = cls._of_ranges(name, tuple((float(low), float(high)) for low, high in ranges), pattern)
         if list(column.parts) != parts:
             raise ValueError(
                 f"the parts of column {show(name)} must be those that vary, {list(column.parts)}, got {show(parts)}."
@@ -359,7 +423,7 @@ KINDS: dict[str, type[Column]] = {kind.kind: kind for kind in (NumberColumn, Cat
 
 
 def fit_column(cells: Cells, is_category: bool) -> Column:
-    """Choose the kind of a column by its cells. Text is always categories: there is nothing else it could be.
+    """Choose the kind of a column by its cells.
 
     Examples
     --------
@@ -372,7 +436,9 @@ def fit_column(cells: Cells, is_category: bool) -> Column:
     """
     if cells.kind == "empty":
         return NumberColumn.fit(cells)
-    if is_category or cells.kind in ("text", "mixed"):
+    if cells.kind == "text" and not is_category:
+        return TextColumn.fit(cells)
+    if is_category or cells.kind == "mixed":
         return CategoryColumn.fit(cells)
     return (DateColumn if cells.kind == "date" else NumberColumn).fit(cells)
 

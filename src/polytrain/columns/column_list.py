@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns.choice import chosen_columns, names_something
-from polytrain.columns.column import CategoryColumn, Column, NumberColumn, column_from_json, fit_column
+from polytrain.columns.column import CategoryColumn, Column, NumberColumn, TextColumn, column_from_json, fit_column
 from polytrain.columns.frame import CellFrame
 from polytrain.columns.names import unique_names
 from polytrain.columns.scalars import Level, show
@@ -113,9 +113,10 @@ class Columns:
             The training rows.
         categorical_features : "from_dtype", None or array-like
             Which columns are categories: those whose type says so ("category" of pandas, Categorical and Enum of
-            polars), none, or those that are listed by name, by number or by a True for each. Columns of text are
-            categories whatever is said here, and so are columns of objects of several kinds; such a column has the
-            texts of its values as levels. A column without any value is a number.
+            polars), none, or those that are listed by name, by number or by a True for each. Other columns of text
+            are dates if all of their values are, in one of the ways to write them that `find_form` knows, and else
+            categories, with a warning if they look like numbers. Columns of objects of several kinds are categories,
+            with the texts of their values as levels. A column without any value is a number.
 
         Returns
         -------
@@ -128,6 +129,11 @@ class Columns:
         >>> Columns.fit(np.array([[7.0, 0.5], [3.0, 0.1]]), categorical_features=[0]).columns
         (CategoryColumn(name='x0', levels=(3.0, 7.0), as_text=False), NumberColumn(name='x1', empty=False))
         """
+        return cls.merge([cls.fit_part(X, categorical_features)])
+
+    @classmethod
+    def fit_part(cls, X: Any, categorical_features: Any = "from_dtype") -> Self:
+        """Look at a part of the rows; `merge` makes columns of all parts."""
         table = open_table(X)
         chosen = chosen_columns(categorical_features, table.names, table.has_names)
         columns = []
@@ -205,7 +211,7 @@ class Columns:
 
     @classmethod
     def merge(cls, parts: Sequence[Self]) -> Self:
-        """Make one of those that were fitted to parts of the rows, as if all rows had been there at once.
+        """Make one of what `fit_part` returned for parts of the rows, as if all rows had been there at once.
 
         Examples
         --------
@@ -267,9 +273,12 @@ def _merge_column(k: int, parts: list[Column]) -> Column:
         )
     filled = [part for part in parts if not (isinstance(part, NumberColumn) and part.empty)] or parts
     kinds = list(dict.fromkeys(type(part) for part in filled))
+    if set(kinds) == {TextColumn, CategoryColumn}:
+        kinds = [CategoryColumn]
     if len(kinds) > 1:
         raise ValueError(
             f"column {names[0]!r} is a {kinds[0].kind} in some rows and a {kinds[1].kind} in others. Give it one type "
             "in all rows, or name it in categorical_features."
         )
-    return kinds[0].merge(filled)
+    merged = kinds[0].merge(filled)
+    return merged.settled() if isinstance(merged, TextColumn) else merged

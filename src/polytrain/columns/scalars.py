@@ -106,16 +106,16 @@ def _is_whole(number: Any, most: int) -> bool:
 
 
 def date_of(value: Any) -> np.datetime64:
-    """Turn a date, with or without a time, into NumPy's; where a time zone is known, into the time in UTC."""
+    """Turn a date, with or without a time, into NumPy's; where a time zone is known, into the local time."""
     if isinstance(value, np.datetime64):
         return value.astype("datetime64[us]")
     if getattr(value, "tzinfo", None) is not None:
-        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+        value = value.replace(tzinfo=None)
     return np.datetime64(value.isoformat()).astype("datetime64[us]")
 
 
 def text_of(value: Any) -> str:
-    """Turn a value into text; equal numbers, and equal moments, give equal texts.
+    """Turn a value into text; equal numbers, and equal local times, give equal texts.
 
     Examples
     --------

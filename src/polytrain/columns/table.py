@@ -131,7 +131,7 @@ def _read_pandas(name: str, series: Any) -> Cells:
         case "CategoricalDtype", _:
             return _read_categories(name, series)
         case "DatetimeTZDtype", _:
-            return Cells.of_array(name, series.dt.tz_convert(None).to_numpy())
+            return Cells.of_array(name, series.dt.tz_localize(None).to_numpy())
         case "PeriodDtype", _:
             return Cells.of_array(name, series.dt.to_timestamp().to_numpy())
         case "SparseDtype", _:
@@ -176,6 +176,8 @@ def _read_polars(name: str, series: Any) -> Cells:
     if kind in _POLARS_INTEGERS or kind == "Boolean":
         values = series.fill_null(False if kind == "Boolean" else 0).to_numpy()
         return Cells.of_masked(name, values, series.is_null().to_numpy())
+    if kind == "Datetime":
+        series = series.dt.replace_time_zone(None)  # the local time
     if kind in _POLARS_NUMBERS or kind in ("Date", "Datetime", "Duration"):
         return Cells.of_array(name, series.to_numpy())
     if kind == "Decimal":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -32,7 +33,8 @@ from polytrain.explain import feature_importances
 from polytrain.learning.losses import get_loss
 from polytrain.learning.sweep import STOP_REASONS
 from polytrain.learning.trainer import TrainJob, TrainResult
-from polytrain.maps import MapList, basis_names, map_kind
+from polytrain.maps import CategoryMap, MapList, basis_names, map_kind
+from polytrain.maps.category import MOST_LEVELS
 from polytrain.models import FittedModel
 from polytrain.progress import ChoiceProgress
 from polytrain.rows import Rows, is_dask, is_dask_frame, open_fit
@@ -53,6 +55,25 @@ def _rescaled(record: dict, target_size: float, degree: int) -> dict:
         return record
     unit = target_size**degree
     return {**record, **{key: record[key] * unit for key in _LOSSES if key in record}}
+
+
+def _warn_of_levels(rows: Rows, maps: MapList) -> None:
+    """Warn of columns with more levels than are told apart."""
+    full = [k for k, m in enumerate(maps) if isinstance(m, CategoryMap) and len(m.points) == MOST_LEVELS]
+    if not full:
+        return
+    columns, summaries = rows.columns_of_any_type, rows.columns(True)
+    for k in full:
+        levels = None if columns is None else columns.levels[k]
+        count = max(len(levels or ()), len(summaries[k].values))  # values may be those of a sample
+        if count > MOST_LEVELS:
+            name = k if rows.feature_names is None else repr(rows.feature_names[k])
+            warnings.warn(
+                f"column {name} has {count} levels, of which only the {MOST_LEVELS} most frequent are told apart; the "
+                "others count as never seen. Join rare levels, or convert the column if it holds numbers or dates.",
+                UserWarning,
+                stacklevel=2,
+            )
 
 
 def _divided(trains: Sequence[Sequence[NDArray]], sizes: NDArray) -> list[list[NDArray]]:
@@ -134,6 +155,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             wishes = replace(wishes, maps=_checked_maps(maps, summary.n_features))
         with _remedy_for_overflow(summary.n_features):
             choice = self._last_choice(rows, wishes) if self._is_warm else self._choose(wishes, rows, goal, seeds)
+            _warn_of_levels(rows, choice.maps)
             ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
             if calibrate:
                 ends |= self._calibrated(goal, choice)

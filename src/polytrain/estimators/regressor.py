@@ -82,7 +82,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         predicting. None leaves features as they are; they should then be of size one at most.
     categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
         Which columns are categories: those of a frame whose type says so, none, or those that are named. Columns of
-        text always are.
+        text always are, unless all of their values are dates.
     interaction_cst : None, "no_interactions", "pairwise", or sequence of groups of columns, default=None
         Which columns may interact: all of them, none, any two, or those in a common group. A group is a list, tuple or
         set of numbers or names of columns; groups may overlap, and columns in none of them are one more group. The

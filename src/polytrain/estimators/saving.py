@@ -12,7 +12,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, asdict, fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import basis_names, map_kind
 from polytrain.models import FittedModel, ModelFileError
 from polytrain.models.document import Document
-from polytrain.models.file import FORMAT, read_model_file, write_model_file
+from polytrain.models.file import read_model_file, write_model_file
 from polytrain.models.fitted_state import describe_fitted, read_fitted
 from polytrain.models.history import describe_history, read_history
 from polytrain.models.values import ValueReader, ValueWriter

@@ -46,15 +46,11 @@ def column_axis(
     group, levels = view.groups[column], view.levels(column)
     raw = None if rows is None or weights is None else (rows[:, group.start : group.stop], weights)
     first = view.maps[group[0]]
-    if levels is not None and len(group) > 1:
-        return _one_hot_axis(levels, len(group), raw)
     if levels is not None or isinstance(first, CategoryMap):
         return _category_axis(first, levels, raw)
     date = view.column(column)
     if isinstance(date, DateColumn):
         return _date_axis(date, first, size, raw)
-    if len(group) > 1:
-        return _marked_axis(first, size, raw)
     grid = _number_grid(first, size, None if raw is None else raw[0][:, 0])
     parts, missing = _masses(grid, first, raw)
     return ColumnAxis("number", grid, [grid], parts, *_gap(first, 1, missing))
@@ -118,36 +114,6 @@ def _level_name(code: float, levels: tuple[str, ...] | None) -> str:
     if levels is None:
         return f"{code:g}"
     return levels[int(code)] if 0 <= code < len(levels) else OTHER_LEVELS
-
-
-def _one_hot_axis(levels: tuple[str, ...], n_features: int, raw: tuple[NDArray, NDArray] | None) -> ColumnAxis:
-    """Axis of a category that has one feature of 0 and 1 per level, and perhaps one for missing values."""
-    values, names = np.eye(n_features)[: len(levels)], list(levels)
-    marked = n_features > len(levels)
-    parts: NDArray = np.full(len(levels), 1.0 / len(levels))
-    missing = 0.0
-    if raw is not None:
-        parts = raw[1] @ raw[0][:, : len(levels)]
-        missing = float(raw[1] @ raw[0][:, -1]) if marked else 0.0
-        other = 1.0 - float(parts.sum()) - missing
-        if other > 1e-12:
-            names, values = [*names, OTHER_LEVELS], np.vstack([values, np.zeros(n_features)])
-            parts = np.append(parts, other)
-    gap = np.eye(n_features)[-1].tolist() if marked else None
-    return ColumnAxis("category", np.array(names, dtype=object), list(values.T), parts, gap, missing)
-
-
-def _marked_axis(first: FeatureMap, size: int, raw: tuple[NDArray, NDArray] | None) -> ColumnAxis:
-    """Axis of a number whose missing values are replaced by another and marked by a second feature."""
-    if raw is None:
-        grid = _number_grid(first, size, None)
-        return ColumnAxis("number", grid, [grid, np.zeros(len(grid))], _masses(grid, first, None)[0])
-    values, weights = raw
-    marks = values[:, 1] > 0
-    grid = _number_grid(first, size, values[~marks, 0])
-    parts, _ = _masses(grid, first, (values[~marks], weights[~marks]))
-    gap = values[marks][0].tolist() if marks.any() else None
-    return ColumnAxis("number", grid, [grid, np.zeros(len(grid))], parts, gap, float(weights[marks].sum()))
 
 
 def _date_axis(date: DateColumn, first: FeatureMap, size: int, raw: tuple[NDArray, NDArray] | None) -> ColumnAxis:

@@ -16,11 +16,11 @@ from polytrain.maps.karhunen_loeve import eigenfunctions, level_kernel
 from polytrain.maps.tabulated import TabulatedMap, mean_values, pack_tables, row_parts, unpack_tables, with_value
 from polytrain.writing import CWriter, GraphWriter
 
-__all__ = ["CategoryMap"]
+__all__ = ["MOST_LEVELS", "CategoryMap"]
 
-# Levels beyond these, the rarest ones, are as good as unknown. All others are told apart: levels that are equally
-# frequent have equal variances, and any choice among their functions would be left to rounding.
-_MOST_LEVELS = 64
+#: Levels beyond these, the rarest ones, are as good as unknown. All others are told apart: levels that are equally
+#: frequent have equal variances, and any choice among their functions would be left to rounding.
+MOST_LEVELS = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,7 +55,7 @@ class CategoryMap(TabulatedMap):
     def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
         """Take the most frequent levels and find functions that tell them apart."""
         column = with_value(column)
-        kept = np.sort(np.argsort(-column.weights, kind="stable")[:_MOST_LEVELS])
+        kept = np.sort(np.argsort(-column.weights, kind="stable")[:MOST_LEVELS])
         levels, (weights, part) = column.values[kept], row_parts(column.weights[kept], column.missing)
         parts = np.concatenate([[part], (1.0 - part) * weights]) if part else weights
         functions = eigenfunctions(level_kernel(parts), parts, variance_kept=1.0, most=len(parts))

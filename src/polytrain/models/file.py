@@ -22,7 +22,7 @@ from polytrain.tensor_file import Header, pack_tensors, parse_json, read_header,
 __all__ = ["FORMAT", "read_model_file", "write_model_file"]
 
 #: Number of the format that is written. A reader knows all numbers up to its own.
-FORMAT = 6
+FORMAT = 1
 
 # The largest header that is parsed: JSON of this size takes less than 150 MB as Python objects, whatever it says.
 MAX_HEADER_BYTES = 1 << 22
@@ -57,8 +57,8 @@ def write_model_file(path: str | os.PathLike[str], document: dict[str, Any], ten
     write_atomically(path, [header[: _DIGEST.start], digest, header[_DIGEST.stop :], *body])
 
 
-def read_model_file(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, dict[str, NDArray], int]:
-    """Read a file's document, arrays and format number. Nothing in them has been checked but their form."""
+def read_model_file(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, dict[str, NDArray]]:
+    """Read a file's document and arrays. Nothing in them has been checked but their form."""
     with open(path, "rb", opener=_open_file) as stream:
         n_bytes = os.fstat(stream.fileno()).st_size
         if n_bytes > max_bytes:

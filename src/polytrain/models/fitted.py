@@ -244,10 +244,9 @@ class FittedModel:
     def _uncertainty(self) -> Uncertainty:
         if self.uncertainty is None:
             raise ValueError(
-                "nothing is known about the uncertainty of this model: it was read from a file of format 4 or older, "
-                "it is an average or has gone on learning by partial_fit, or no rows were left out of its fit because "
-                "all settings were given. Fit TensorTrainRegressor with calibration_fraction=0.2, or leave rank or "
-                "alpha at 'auto'."
+                "nothing is known about the uncertainty of this model: it is an average or has gone on learning by "
+                "partial_fit, or no rows were left out of its fit because all settings were given. Fit "
+                "TensorTrainRegressor with calibration_fraction=0.2, or leave rank or alpha at 'auto'."
             )
         return self.uncertainty
 

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.basis import BASES
 from polytrain.columns import Columns
 from polytrain.decisions import Decision, get_decision
-from polytrain.maps import KINDS, CategoryMap, FeatureMap, MapList, PolynomialMap
+from polytrain.maps import KINDS, CategoryMap, FeatureMap, MapList
 from polytrain.models.document import Document
 from polytrain.models.errors import ModelFileError
 from polytrain.models.fitted import FittedModel

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -19,7 +21,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from polytrain.checks import COMPUTE_DTYPES, check_columns, check_weights, validate_rows
-from polytrain.columns import Columns, needs_encoding
+from polytrain.columns import Columns, NumberColumn, is_frame, needs_encoding
+from polytrain.columns.identifiers import is_identifier
+from polytrain.columns.scalars import show
 from polytrain.learning.engines.cluster import ClusterRunner
 from polytrain.learning.engines.spill import SpillRunner
 from polytrain.learning.losses import get_loss
@@ -102,6 +106,8 @@ def _open(
         if columns is None and needs_encoding(X, categorical_features):
             columns = Columns.fit(X, categorical_features)
         rows = _check_arrays(estimator, X, y, sample_weight, loss, columns)
+        if is_frame(X):
+            _warn_of_identifiers(rows.X, getattr(estimator, "feature_names_in_", ()), columns)
         yield ArrayRows(rows, loss is None, getattr(estimator, "feature_names_in_", None), columns)
         return
     with SpillRunner(max_bytes) as runner:
@@ -135,6 +141,20 @@ def _check_arrays(
         y = y.astype(np.float64, copy=False)
         get_loss(loss).check_target(y)
     return RawRows(X, y, check_weights(sample_weight, len(X)))
+
+
+def _warn_of_identifiers(X: NDArray, names: Sequence[str], columns: Columns | None) -> None:
+    """Warn of columns that the command line would leave out; somebody who gives a single column means it."""
+    sources = range(X.shape[1]) if columns is None else columns.sources.tolist()
+    for feature, k in enumerate(sources if len(names) > 1 else ()):
+        is_number = columns is None or isinstance(columns.columns[k], NumberColumn)
+        if is_number and is_identifier(names[k], X[:, feature]):
+            warnings.warn(
+                f"column {names[k]!r} holds a different whole number in every row, which looks like an identifier and "
+                "is learned from like others. Leave it out if it says nothing about new rows.",
+                UserWarning,
+                stacklevel=2,
+            )
 
 
 def _check_block(raw: Any, loss: str | None, columns: Columns | None = None) -> RawRows:
@@ -194,11 +214,11 @@ def check_bytes(name: str, value: Any) -> int:
         return _half_of_memory()
     if isinstance(value, str):
         parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]?)i?B\s*", value)
-        if parts:
-            return max(1, int(float(parts[1]) * 1024 ** " kMGT".index(parts[2] or " ")))
+        if parts and math.isfinite(size := float(parts[1]) * 1024.0 ** " kMGT".index(parts[2] or " ")):
+            return max(1, int(size))
     elif not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0:
         return int(value)
-    raise ValueError(f"{name} must be a positive number of bytes or a text such as '2 GB', got {value!r}.")
+    raise ValueError(f"{name} must be a positive number of bytes or a text such as '2 GB', got {show(value)}.")
 
 
 def _half_of_memory() -> int:

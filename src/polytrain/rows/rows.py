@@ -58,7 +58,7 @@ class _ColumnReader:
         self._categorical_features = categorical_features
 
     def __call__(self, raw: Any) -> Columns | None:
-        return Columns.fit(raw[0], self._categorical_features) if len(raw[0]) else None
+        return Columns.fit_part(raw[0], self._categorical_features) if len(raw[0]) else None
 
 
 def _place(rows: RawRows, maps: MapList, summary: Summary, classify: bool) -> PlacedBlock:

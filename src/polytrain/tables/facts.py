@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from polytrain.columns import CategoryColumn, DateColumn, FilledColumn, NumberColumn, OneHotColumn
+from polytrain.columns import CategoryColumn, DateColumn, NumberColumn
 from polytrain.columns.scalars import text_of
 from polytrain.tables.model import TableModel
 
@@ -51,9 +51,6 @@ def column_facts(model: TableModel) -> list[dict[str, Any]]:
             facts["categories"] = [text_of(level) for level in column.levels]
         if isinstance(column, DateColumn):
             facts["parts"] = list(column.parts)
-        if isinstance(column, FilledColumn):
-            facts["fill"] = column.fill
-        marked = isinstance(column, FilledColumn | OneHotColumn) and column.marked
-        facts["has_missing"] = marked or any(model.fitted.maps[feature].has_missing for feature in group)
+        facts["has_missing"] = any(model.fitted.maps[feature].has_missing for feature in group)
         found.append(facts)
     return found

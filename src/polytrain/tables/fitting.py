@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -166,7 +167,11 @@ def fit_table_model(
     facts: dict[str, Fact] = {"rows": len(X), "rows_without_target": rows.n_dropped, "missing_cells": rows.n_missing}
     say(f"fitting {len(X)} rows, {X.shape[1]} columns")
     fit_started = time.perf_counter()
-    model.fit(X, y)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", UserWarning)
+        model.fit(X, y)
+    for warning in warned:
+        say(f"note: {warning.message}")
     facts["fit_seconds"] = time.perf_counter() - fit_started
     for reason in model.choice_.reasons:
         say(f"chosen: {reason}")
@@ -268,7 +273,10 @@ def _cross_validate(
         if classify and len(np.unique(y[learned])) < 2:
             continue
         rows = X[learned], y[learned]
-        found = _errors(clone(model).fit(*rows), rows, (X[tested], y[tested]), metric)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the same was said of all rows
+            fitted = clone(model).fit(*rows)
+        found = _errors(fitted, rows, (X[tested], y[tested]), metric)
         error = found[metric]
         shown = "-" if error is None else f"{100 * error:.2f} %" if metric.endswith("error") else f"{error:.5g}"
         say(f"fold {number} of {len(splits)}: {METRICS[metric][1]} {shown}")

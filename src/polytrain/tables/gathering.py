@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.columns.number_texts import is_number
 from polytrain.tables.errors import Option, TableError
 from polytrain.tables.files import Block, CellColumn, Form, Table, find_form
-from polytrain.tables.files.number_texts import is_number
 from polytrain.tables.layout import FileColumn
 from polytrain.tables.options import TableOptions
 

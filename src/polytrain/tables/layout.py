@@ -80,7 +80,8 @@ class Layout:
         # In a frame, a question mark may be a category like others.
         levels = {text_of(level).strip() for column in _columns(estimator) for level in getattr(column, "levels", ())}
         missing = tuple(text for text in DEFAULT_MISSING if text not in levels)
-        return cls(tuple(FileColumn(name, k) for k, name in enumerate(names)), (), named, count, missing)
+        forms = map(_date_form, _columns(estimator))
+        return cls(tuple(map(FileColumn, names, range(count), forms)), (), named, count, missing)
 
     @cached_property
     def missing_texts(self) -> frozenset[str]:
@@ -219,6 +220,13 @@ def _columns(estimator: Any) -> tuple[Column | None, ...]:
     """What the columns of an estimator are; None for plain numbers."""
     columns = estimator.model_.columns
     return (None,) * estimator.n_features_in_ if columns is None else columns.columns
+
+
+def _date_form(column: Column | None) -> Form | None:
+    """How the dates of a frame were written, where this is not found out as well from a file."""
+    if isinstance(column, DateColumn) and column.pattern != "iso":
+        return Form("date", pattern=column.pattern)
+    return None
 
 
 def _levels_by_text(column: CategoryColumn, name: str) -> dict[str, Level]:

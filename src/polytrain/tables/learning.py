@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns import CellFrame
 from polytrain.columns.cells import Cells
+from polytrain.columns.identifiers import LEAST_ROWS, is_identifier
 from polytrain.tables.errors import Option, TableError
 from polytrain.tables.files import Form, Table, position_names
 from polytrain.tables.gathering import MOST_TEXTS, GatheredColumn, gather
@@ -21,14 +22,6 @@ __all__ = ["TrainingTable", "read_training_table"]
 
 #: A number column with so few whole values is taken for labels where it is the target.
 MAX_NUMBER_LABELS = 10
-# A table with fewer rows says nothing about identifiers.
-_LEAST_ROWS = 20
-# Pieces of names of identifiers; those that are such at the end of a name only; running numbers that say when.
-_IDENTIFIERS = frozenset({"id", "ids", "uuid", "guid"})
-_LAST_PIECES = frozenset({"index", "idx", "key", "nr", "no", "num", "number", "rownum", "row"})
-_TIMES = frozenset(
-    {"t", "time", "step", "second", "minute", "hour", "day", "week", "month", "quarter", "year", "period", "age"}
-)
 _TEXT = Form("text")
 
 
@@ -247,6 +240,7 @@ def _cells(column: GatheredColumn, rows: NDArray) -> Cells | None:
     if column.is_text:
         # Objects must all occur in the rows.
         cells = Cells.of_distinct(column.name, list(column.known), column.all()).take(np.flatnonzero(rows))
+        cells = replace(cells, is_category=True)  # what else the texts might be was found out before
         varies = len(cells.values) + bool((values < 0).any()) >= 2
     else:
         cells = Cells.of_array(column.name, values)
@@ -269,7 +263,7 @@ def _left_out(
     if column.is_text:
         count = len(cells.values)
         example = f"such as {cells.values[0]!r:.40}"
-        if len(cells) >= _LEAST_ROWS and count > 0.9 * len(cells):
+        if len(cells) >= LEAST_ROWS and count > 0.9 * len(cells):
             return (
                 f"{start}{count} different texts in {len(cells)} rows, {example}, which looks like an identifier",
                 *keep,
@@ -277,24 +271,6 @@ def _left_out(
         if count > max_categories and not as_category:
             return (f"{start}{count} different texts, {example}, are more than {max_categories} categories", *keep)
         return None
-    if column.form is not None and column.form.is_plain and _is_running(column.name, column.all()):
+    if column.form is not None and column.form.is_plain and is_identifier(column.name, column.all()):
         return (f"{start}a different whole number in every row, which looks like an identifier", *keep)
     return None
-
-
-def _is_running(name: str, values: NDArray) -> bool:
-    """Whether numbers only tell rows from each other: whole, all different, and counted from 0 or 1, or called so."""
-    there = values[~np.isnan(values)]
-    if len(there) < max(_LEAST_ROWS, 0.9 * len(values)) or not (there == np.round(there)).all():
-        return False
-    if len(np.unique(there)) < len(there):
-        return False
-    pieces = "".join(letter if letter.isalnum() else " " for letter in _split_case(name)).lower().split()
-    last = set(pieces[-1:])
-    counted = there.min() in (0, 1) and there.max() - there.min() <= len(values) - 1  # years may be all different, too
-    return bool(_IDENTIFIERS & set(pieces) or _LAST_PIECES & last) or bool(counted and not _TIMES & last)
-
-
-def _split_case(name: str) -> str:
-    """Put a space between a small and a capital letter: customerId has two pieces."""
-    return "".join(f" {b}" if b.isupper() and a.islower() else b for a, b in zip(" " + name, name, strict=False))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.columns import CellFrame, OneHotColumn
+from polytrain.columns import CellFrame
 from polytrain.estimators.saving import load_with_table, save
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, ModelFileError
@@ -74,12 +74,6 @@ class TableModel:
     def is_classifier(self) -> bool:
         """Whether it predicts labels."""
         return self.fitted.classes is not None
-
-    @property
-    def is_one_hot(self) -> bool:
-        """Whether some column has one feature per category, as in models of older files."""
-        columns = self.fitted.columns
-        return columns is not None and any(isinstance(column, OneHotColumn) for column in columns.columns)
 
     @property
     def fitted(self) -> FittedModel:
@@ -323,7 +317,7 @@ def load_table_model(path: str | os.PathLike[str]) -> TableModel:
     if table is None:
         return TableModel(estimator, Layout.of_estimator(estimator), {})
     try:
-        section = TableSection.read(table, estimator)
+        section = TableSection.read(table)
         section.check_fits(estimator)
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"{path!s} is no valid model file: {error}") from error

@@ -46,8 +46,6 @@ class _Row:
 
 def knows_columns(model: TableModel) -> bool:
     """Whether a model knows how its columns are distributed in training, at least over which range."""
-    if model.is_one_hot:  # how common categories are is not in older files
-        return False
     return all(feature_map.measure() is not None for feature_map in model.fitted.maps)
 
 

@@ -6,13 +6,9 @@ Reading trusts nothing; what is wrong is a ``ValueError`` without the file's nam
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from polytrain.columns import CategoryColumn, Column, Columns, FilledColumn, NumberColumn, OneHotColumn
-from polytrain.columns.scalars import sort_levels
 from polytrain.tables.files import Form
 from polytrain.tables.layout import FileColumn, Layout
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polytrain.columns.date_texts import DATE_PATTERNS
 from polytrain.tables.files import DEFAULT_MISSING, Form
 from polytrain.tables.files.cells import DateColumn, NumberColumn, TextColumn, TruthColumn, number_text
-from polytrain.tables.files.date_texts import DATE_PATTERNS
 
 MARKERS = frozenset(DEFAULT_MISSING)
 NUMBER_FORMS = [

@@ -1,7 +1,7 @@
 """Files that hold tables: opened, whatever they are, and read block by block as columns of cells."""
 
+from polytrain.columns.forms import Form, find_form
 from polytrain.tables.files.cells import DEFAULT_MISSING, CellColumn
-from polytrain.tables.files.forms import Form, find_form
 from polytrain.tables.files.opening import BLOCK_ROWS, Block, ReadOptions, Table, open_table, position_names
 
 __all__ = [

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from polytrain.columns.date_texts import MONTHS, date_regex
+from polytrain.columns.forms import Form
+from polytrain.columns.number_texts import is_number, number_pattern, plain_steps
 from polytrain.tables.files.cells import TextColumn
-from polytrain.tables.files.date_texts import MONTHS, date_regex
-from polytrain.tables.files.forms import Form
-from polytrain.tables.files.number_texts import is_number, number_pattern, plain_steps
 
 __all__ = ["ArrowTextColumn", "trim"]
 
@@ -176,7 +176,7 @@ def _assemble(parts: Any) -> NDArray | None:
     moments = first.astype("datetime64[D]") + (days - 1)
     if (moments.astype("datetime64[M]") != first).any():
         return None
-    seconds = hours * 3600 + _whole(parts, "minute") * 60 + _whole(parts, "second") - _offsets(parts.field("zone"))
+    seconds = hours * 3600 + _whole(parts, "minute") * 60 + _whole(parts, "second")
     digits = pc.utf8_slice_codeunits(parts.field("fraction"), 0, 6)
     micros = _int(digits) * _FRACTIONS[np.asarray(pc.utf8_length(digits))]
     return moments.astype("datetime64[us]") + (seconds * 1_000_000 + micros)
@@ -189,12 +189,3 @@ def _whole(parts: Any, name: str) -> NDArray:
 def _int(texts: Any) -> NDArray:
     """Whole numbers; empty text is 0."""
     return np.asarray(pc.if_else(pc.equal(texts, ""), "0", texts).cast(pa.int64()))
-
-
-def _offsets(zones: Any) -> NDArray:
-    """Seconds east of Greenwich."""
-    sign = np.where(np.asarray(pc.starts_with(zones, "-")), -1, 1)
-    named = pc.match_substring_regex(zones, "^[+-]")
-    hours = _int(pc.if_else(named, pc.utf8_slice_codeunits(zones, 1, 3), ""))
-    minutes = _int(pc.if_else(named, pc.utf8_slice_codeunits(zones, -2), ""))
-    return sign * (hours * 3600 + minutes * 60)

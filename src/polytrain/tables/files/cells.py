@@ -16,8 +16,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.tables.files.forms import Form
-from polytrain.tables.files.number_texts import is_number
+from polytrain.columns.forms import DEFAULT_MISSING, Form
+from polytrain.columns.number_texts import is_number
 
 __all__ = [
     "DEFAULT_MISSING",
@@ -29,9 +29,6 @@ __all__ = [
     "number_text",
     "shortest_text",
 ]
-
-#: Text that stands for a missing value unless others are named. The empty cell always does.
-DEFAULT_MISSING = ("?", "NA", "N/A", "NaN", "nan", "NULL", "null")
 
 
 class CellColumn(Protocol):
@@ -233,7 +230,7 @@ class TruthColumn(_TypedColumn):
 
 
 class DateColumn(_TypedColumn):
-    """Cells that are dates, in UTC.
+    """Cells that are dates, in their local time.
 
     Parameters
     ----------

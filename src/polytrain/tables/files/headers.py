@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from polytrain.columns.forms import find_form
+from polytrain.columns.number_texts import is_number
 from polytrain.tables.files.cells import DEFAULT_MISSING
-from polytrain.tables.files.forms import find_form
-from polytrain.tables.files.number_texts import is_number
 from polytrain.texts import listed
 
 __all__ = ["Header", "clean_names", "looks_like_header"]

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from polytrain.columns.forms import Form
 from polytrain.tables.errors import TableError, reading
 from polytrain.tables.files.cells import CellColumn, DateColumn, NumberColumn, TextColumn, TruthColumn
-from polytrain.tables.files.forms import Form
 from polytrain.tables.files.headers import clean_names
 from polytrain.tables.files.table import BLOCK_ROWS, Block, ReadOptions, Table
 
@@ -151,6 +151,7 @@ class ArrowTable(_TypedTable):
 def typed_column(column: Any) -> CellColumn:
     """Return an Arrow array as cells of its type; types that tables rarely have become text."""
     import pyarrow
+    import pyarrow.compute
     from pyarrow import types
 
     kind = column.type
@@ -168,8 +169,8 @@ def typed_column(column: Any) -> CellColumn:
     if types.is_integer(kind):
         return NumberColumn(np.asarray(column.fill_null(0)), gone)
     if types.is_timestamp(kind) or types.is_date(kind):
-        if types.is_timestamp(kind):
-            column = column.cast(pyarrow.timestamp(kind.unit))  # what has a zone is kept in UTC
+        if types.is_timestamp(kind) and kind.tz is not None:
+            column = pyarrow.compute.local_timestamp(column)
         return DateColumn(np.asarray(column.cast(pyarrow.timestamp("us"), safe=False)))
     if types.is_duration(kind):  # days, as columns of frames are
         micros = column.cast(pyarrow.duration("us"), safe=False).cast(pyarrow.int64())

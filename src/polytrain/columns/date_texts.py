@@ -52,11 +52,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def parse_date(text: str, pattern: str = "iso") -> int | None:
-    """Return the microseconds since the start of 1970, in UTC where there is a zone; None if it is no such date.
+    """Return the microseconds since the start of 1970, None if it is no such date.
+
+    A time is taken as it is written: the zone that may follow it does not move it, so that the hour and the weekday are
+    those of the place where it was written down.
 
     Examples
     --------
-    >>> from polytrain.tables.files.date_texts import parse_date
+    >>> from polytrain.columns.date_texts import parse_date
     >>> parse_date("1970-01-01 00:00:01"), parse_date("02.01.1970", "%d.%m.%Y"), parse_date("31.02.1970", "%d.%m.%Y")
     (1000000, 86400000000, None)
     """
@@ -77,17 +80,10 @@ def parse_date(text: str, pattern: str = "iso") -> int | None:
     except ValueError:  # 31 February, or a month of no such name
         return None
     microseconds = int((found["fraction"] or "0").ljust(6, "0")[:6])
-    return (moment - _EPOCH - _offset(found["zone"])) // timedelta(microseconds=1) + microseconds
+    return (moment - _EPOCH) // timedelta(microseconds=1) + microseconds
 
 
 def _year(text: str) -> int:
     if len(text) == 4:
         return int(text)
     return int(text) + (1900 if int(text) >= 69 else 2000)  # as POSIX has it
-
-
-def _offset(zone: str | None) -> timedelta:
-    if zone is None or zone in ("Z", "UTC"):
-        return timedelta()
-    hours, minutes = int(zone[1:3]), int(zone[-2:])
-    return (1 if zone[0] == "+" else -1) * timedelta(hours=hours, minutes=minutes)

@@ -8,11 +8,13 @@ from datetime import date
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from polytrain.tables.files.date_texts import DATE_PATTERNS, parse_date
-from polytrain.tables.files.number_texts import AFFIXES, SPACES, is_number, parse_number, split_affixes
+from polytrain.columns.date_texts import DATE_PATTERNS, parse_date
+from polytrain.columns.number_texts import AFFIXES, SPACES, is_number, parse_number, split_affixes
 
-__all__ = ["Form", "find_form"]
+__all__ = ["DEFAULT_MISSING", "Form", "find_form"]
 
+#: Text that stands for a missing value unless others are named. The empty cell always does.
+DEFAULT_MISSING = ("?", "NA", "N/A", "NaN", "nan", "NULL", "null")
 Kind = Literal["number", "date", "text", "truth"]
 _KINDS = get_args(Kind)
 _DECIMALS = (".", ",")
@@ -80,7 +82,7 @@ class Form:
     def parse(self, text: str) -> float | int | None:
         """Return the value of a cell that is not missing; None if it does not fit.
 
-        Numbers are float; dates are microseconds since the start of 1970, in UTC where the cell names a zone.
+        Numbers are float; dates are microseconds since the start of 1970, in the local time of the cell.
         """
         if self.kind == "number":
             return parse_number(text, *self.number_style)

@@ -71,7 +71,7 @@ def parse_number(
 
     Examples
     --------
-    >>> from polytrain.tables.files.number_texts import parse_number
+    >>> from polytrain.columns.number_texts import parse_number
     >>> parse_number("-1.234,50 €", ",", ".", suffix="€"), parse_number("(1,234)", ".", ","), parse_number("1,5")
     (-1234.5, -1234.0, None)
     """
@@ -91,7 +91,7 @@ def is_number(text: str) -> bool:
 
     Examples
     --------
-    >>> from polytrain.tables.files.number_texts import is_number
+    >>> from polytrain.columns.number_texts import is_number
     >>> [is_number(text) for text in ("12", "-.5", "1e-3", "1,5", "1_000", "inf", "")]
     [True, True, True, False, False, False, False]
     """
