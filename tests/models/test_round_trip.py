@@ -38,6 +38,7 @@ from polytrain import (
     TensorTrainRegressor,
     TensorTrainRegressorCV,
 )
+from polytrain.learning.losses import loss_names
 from power_models import power_classifier, power_regressor
 
 N_FEATURES = 3
@@ -57,6 +58,11 @@ def check(model, tmp_path, rows=X):
     assert_same(model, loaded)
     assert_same_predictions(model, loaded, rows)
     return loaded
+
+
+@pytest.mark.parametrize("loss", loss_names("regression"))
+def test_default_regressors_of_every_loss(tmp_path, loss):
+    check(TensorTrainRegressor(loss=loss, random_state=0).fit(X, 2.0 + np.tanh(X[:, 0])), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -109,7 +110,7 @@ class QuantileLoss(_OfDifferences):
 
     def alpha_share(self, noise: float, steepness: float) -> float:
         """Rows tell the less about a quantile, the wider the residuals."""
-        return self._twice * 0.3 / np.sqrt(max(noise, 1e-12))
+        return self._twice * 0.3 / math.sqrt(max(noise, 1e-12))
 
     def refined(self, residuals: NDArray, weights: NDArray) -> Self:
         """Smooth over a small part of what the residuals cost, and never over more than before."""
