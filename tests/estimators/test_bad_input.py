@@ -105,7 +105,7 @@ def test_wrong_shapes(model):
 
 def test_one_class():
     X, _ = _data()
-    with pytest.raises(ValueError, match=r"only one class \(.*7.*\).*at least two classes"):
+    with pytest.raises(ValueError, match=r"only one class \(7\).*at least two classes"):
         TensorTrainClassifier().fit(X, np.full(len(X), 7))
     labels = np.where(np.arange(len(X)) < 5, "a", "b")
     with pytest.raises(ValueError, match=r"only one class .*positive weight"):
