@@ -60,11 +60,6 @@ def check(model, tmp_path, rows=X):
     return loaded
 
 
-@pytest.mark.parametrize("loss", loss_names("regression"))
-def test_default_regressors_of_every_loss(tmp_path, loss):
-    check(TensorTrainRegressor(loss=loss, random_state=0).fit(X, 2.0 + np.tanh(X[:, 0])), tmp_path)
-
-
 @pytest.mark.parametrize(
     ("loss", "decision", "basis", "scale", "dtype", "n_classes"),
     list(
