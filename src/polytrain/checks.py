@@ -19,9 +19,16 @@ COMPUTE_DTYPES = (np.float64, np.float32)
 # Weights that differ by more than this are not numbers any more once the largest is 1.
 _WIDEST_RANGE = 1e300
 
+# Tables that are neither arrays nor frames, and what makes a frame of them.
+_REMEDIES = {("polars", "LazyFrame"): "X.collect()", ("pyarrow", "Table"): "X.to_pandas()"}
+
 
 def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
     """Run scikit-learn's checks, without a warning where its sums over a finite column overflow."""
+    kind = type(data[0])
+    remedy = _REMEDIES.get((kind.__module__.partition(".")[0], kind.__name__))
+    if remedy is not None:
+        raise ValueError(f"X is a {kind.__name__} of {kind.__module__.partition('.')[0]}. Pass {remedy} instead.")
     with np.errstate(over="ignore", invalid="ignore"):
         return validate_data(model, *data, dtype=COMPUTE_DTYPES, **checks)
 

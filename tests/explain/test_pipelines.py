@@ -127,3 +127,13 @@ def test_importances_of_an_estimator():
 def test_permutations_need_rows():
     with pytest.raises(ValueError, match="y are the targets of the rows of X"):
         feature_importances(default_case("frame").model, y=[1.0])
+
+
+def test_permutations_of_a_frame_of_polars():
+    """Dates beside numbers, and no warning about names."""
+    pl = pytest.importorskip("polars")
+    frame = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=40), "size": np.arange(40.0) % 7})
+    model = TensorTrainRegressor(rank=2, alpha=1e-3, random_state=0).fit(frame, frame["size"])
+    expected = feature_importances(model, frame, frame["size"], random_state=0).permutation
+    found = feature_importances(model, pl.from_pandas(frame), frame["size"], random_state=0).permutation
+    np.testing.assert_allclose(found, expected)

@@ -120,6 +120,7 @@ def test_very_many_levels_are_cut_to_the_frequent_ones():
     assert feature_map.points[0] == 936
 
 
+@pytest.mark.filterwarnings("ignore:column . has .* levels")
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize("kind", ["constant", "two values", "integers", "huge", "outlier", "lognormal", "tiny"])
 def test_odd_columns_are_fine(basis, kind):
@@ -485,3 +486,17 @@ def test_maps_of_all_kinds_share_the_knots_of_a_column_and_are_as_if_each_were_a
     for basis, found in together.items():
         assert found == TableMap.fit(MapSettings(basis), summary_of(np.random.default_rng(0).lognormal(size=300)))
     assert together["gauss-rank"].points is together["smooth-rank"].points
+
+
+@pytest.mark.parametrize("n_levels", [2, 3, 7, 30])
+def test_functions_of_levels_do_not_depend_on_the_unit_of_weights(n_levels):
+    """Nor where several levels weigh the same, so that any rotation of their functions would do."""
+    rng = np.random.default_rng(n_levels)
+    levels, weights = np.arange(float(n_levels)), rng.integers(1, 4, n_levels).astype(float)
+    for missing in (0.0, 2.0):
+        expected = fit_map(MapSettings("category"), ColumnSummary(0.0, n_levels - 1.0, levels, weights, missing))
+        for unit in (3.7e-5, 0.1, 1 / 3, 1e10 / 7):
+            summary = ColumnSummary(0.0, n_levels - 1.0, levels, weights * unit, missing * unit)
+            found = fit_map(MapSettings("category"), summary)
+            np.testing.assert_allclose(found.table, expected.table, atol=1e-12)
+            np.testing.assert_allclose(found.missing, expected.missing, atol=1e-12)

@@ -513,6 +513,6 @@ def check_two_classes(classes: NDArray) -> None:
     """Refuse to learn from a single class."""
     if len(classes) < 2:
         raise ValueError(
-            f"y holds only one class ({classes[0]!r}) in the rows of positive weight; "
+            f"y holds only one class ({classes.tolist()[0]!r}) in the rows of positive weight; "
             "a classifier needs at least two classes."
         )

@@ -291,7 +291,11 @@ def feature_importances(
     if y is None:
         return FeatureImportances(importances, view.column_names)
     settings = {"scoring": scoring, "n_repeats": n_repeats, "random_state": random_state}
-    permuted = permutation_importance(model, X, y, sample_weight=sample_weight, **settings)
+    # scikit-learn permutes columns of pandas only, and makes one array of other frames.
+    rows: Any = X
+    if hasattr(rows, "to_pandas"):
+        rows = rows.to_pandas()
+    permuted = permutation_importance(model, rows, y, sample_weight=sample_weight, **settings)
     # Steps of a pipeline may have put the columns in another order.
     order = slice(None) if view.taken is None else list(view.taken)
     return FeatureImportances(

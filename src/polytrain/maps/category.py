@@ -58,6 +58,9 @@ class CategoryMap(TabulatedMap):
         kept = np.sort(np.argsort(-column.weights, kind="stable")[:MOST_LEVELS])
         levels, (weights, part) = column.values[kept], row_parts(column.weights[kept], column.missing)
         parts = np.concatenate([[part], (1.0 - part) * weights]) if part else weights
+        # Levels of equal weight leave the choice among their functions to rounding, which must not depend on the unit
+        # of the weights.
+        parts = np.round(parts, 12)
         functions = eigenfunctions(level_kernel(parts), parts, variance_kept=1.0, most=len(parts))
         table = np.vstack([np.ones(len(parts)), settings.size * _evenness(parts) * functions])
         if part:
