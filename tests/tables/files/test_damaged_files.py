@@ -251,6 +251,26 @@ def test_parquet_files_that_unpack_to_too_much(tmp_path, monkeypatch):
         assert sum(map(len, table.blocks())) == 20_000
 
 
+@pytest.mark.parametrize("kind", ["string", "large_string", "binary", "string_view"])
+def test_arrow_files_that_unpack_to_too_much(tmp_path, monkeypatch, kind):
+    """A text of 1 KiB that stands once in the file, and in 8192 rows."""
+    pyarrow = pytest.importorskip("pyarrow")
+    monkeypatch.setattr("polytrain.tables.files.typed_tables._MAX_UNPACKED_BYTES", 1 << 20)
+    if kind == "string_view":  # length, first bytes, buffer and place of each text
+        view = struct.pack("<i4sii", 1024, b"xxxx", 0, 0)
+        buffers = [None, pyarrow.py_buffer(view * 8192), pyarrow.py_buffer(b"x" * 1024)]
+        column = pyarrow.Array.from_buffers(pyarrow.string_view(), 8192, buffers)
+    else:
+        text = pyarrow.array(["x" * 1024]).cast(getattr(pyarrow, kind)())
+        column = pyarrow.DictionaryArray.from_arrays(np.zeros(8192, dtype=np.int8), text)
+    rows = pyarrow.table({"a": column})
+    with pyarrow.ipc.new_file(str(tmp_path / "trap.arrow"), rows.schema) as writer:
+        writer.write_table(rows)
+    monkeypatch.setattr("polytrain.tables.files.typed_tables._MAX_PACKING", 10)
+    with open_table(tmp_path / "trap.arrow") as table, pytest.raises(TableError, match="unpacks to more than"):
+        next(table.blocks())
+
+
 def test_wide_parquet_files_are_read_in_short_batches(tmp_path, monkeypatch):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet

@@ -270,6 +270,7 @@ def test_what_is_no_table(tmp_path, name, content, message):
     [
         (b"a,b\n1,2\n", "klingon", "there is no encoding 'klingon'"),
         (b"a,b\n1,2\n", "base64", "there is no encoding 'base64'"),
+        (b"a,b\n1,\xff\n", "idna", "there is no encoding 'idna'"),
         (b"a,b\n1,\x81\n", "cp1252", "line 2: byte 0x81 makes no character in the encoding cp1252"),
         (b"a,b\n1,\xe9\n", "utf-8", "line 2: byte 0xe9 makes no character in UTF-8"),
     ],

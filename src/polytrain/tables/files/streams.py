@@ -275,8 +275,8 @@ def count_lines(content: bytes) -> int:
 
 def _known(encoding: str) -> str:
     try:
-        codecs.lookup(encoding)
         "a".encode(encoding)
+        b"a".decode(encoding, errors="ignore")  # idna cannot, so that the line of a mistake would not be found
     except (LookupError, UnicodeError, TypeError, ValueError):
         raise TableError(
             f"there is no encoding {encoding!r:.60}. Name one that Python knows, such as ",

@@ -108,7 +108,8 @@ class ParquetTable(_TypedTable):
         self._file = parquet.ParquetFile(path)
         types = self._file.schema_arrow.types
         # Codes, so that a long text that stands in all rows is not in memory for each of them.
-        self._coded = {k for k, kind in enumerate(types) if kind in (pyarrow.string(), pyarrow.large_string())}
+        texts = (pyarrow.string(), pyarrow.large_string(), pyarrow.binary(), pyarrow.large_binary())
+        self._coded = {k for k, kind in enumerate(types) if kind in texts}
         if self._coded:
             names = [self._file.schema_arrow.names[k] for k in self._coded]
             self._file.close()
@@ -173,11 +174,14 @@ class ArrowTable(_TypedTable):
 
 
 def _unpacked_bytes(column: Any) -> int:
-    """Bytes of a column whose distinct texts are written out."""
+    """Bytes of a column in which a text that is stored once, and meant by many rows, is written out for each."""
     from pyarrow import compute, types
 
     size = max(column.nbytes, 8 * len(column))
-    if types.is_dictionary(column.type) and types.is_string(column.type.value_type):
+    if types.is_string_view(column.type) or types.is_binary_view(column.type):
+        views = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)[column.offset : column.offset + len(column)]
+        size += int(views[:, 0].astype(np.int64).clip(0).sum())  # each view begins with the length of its text
+    elif types.is_dictionary(column.type) and not types.is_primitive(column.type.value_type):
         lengths = compute.binary_length(column.dictionary).take(column.indices)
         size += compute.sum(lengths, min_count=0).cast("int64").as_py()
     return size
