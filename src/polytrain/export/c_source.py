@@ -181,7 +181,7 @@ class _Source:
     def _tables(self) -> str:
         trains, dims = self._model.cores, self._model.maps.dims
         ranks = [[1, *(core.shape[2] for core in cores)] for cores in trains]
-        # All of `next` is set, and `phi` has room for a step of a recurrence, lest compilers warn of ranks and degrees of 1.
+        # Room for a step of a recurrence, lest compilers warn of it where all degrees are 1.
         sizes = f"N_TRAINS = {len(trains)}, MAX_DIM = {max(*dims, 3)}, MAX_RANK = {max(map(max, ranks))}"
         return "\n".join(
             [

@@ -330,3 +330,9 @@ def test_without_pyarrow_the_remedy_is_told(tmp_path, monkeypatch):
     for name, content in (("a.csv.zst", b"\x28\xb5\x2f\xfd0000"), ("a.parquet", b"PAR1"), ("a.arrow", b"ARROW1")):
         with pytest.raises(TableError, match=r"pip install 'polytrain\[parquet\]'"):
             read(write(tmp_path / name, content))
+
+
+def test_standard_input_that_is_closed(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(TableError, match="standard input is closed"):
+        open_table("-")

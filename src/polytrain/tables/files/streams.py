@@ -96,6 +96,8 @@ def open_bytes(path: str | os.PathLike[str], label: str) -> tuple[ByteStream, st
     """
     is_input = str(path) == "-"
     if is_input:
+        if sys.stdin is None:
+            raise TableError("standard input is closed. Name a file, or pipe one in.")
         stream = ByteStream(sys.stdin.buffer, label, keep_open=True)
     else:
         if stat.S_ISDIR(os.stat(path).st_mode):
