@@ -62,7 +62,7 @@ REGRESSORS = [
 ]
 
 
-def run(estimator, check):
+def run_check(estimator, check):
     """Run a check, unless this version of it goes wrong by itself."""
     if check.func.__name__ == "check_positive_only_tag_during_fit" and OLD:
         pytest.skip("before 1.8 it makes whole numbers of the rows and subtracts their mean in place")
@@ -71,7 +71,7 @@ def run(estimator, check):
 
 @parametrize_with_checks(EVERY_KIND)
 def test_scikit_learn_checks(estimator, check):
-    run(estimator, check)
+    run_check(estimator, check)
 
 
 def _wrong_checks(estimator):
@@ -82,4 +82,4 @@ def _wrong_checks(estimator):
 @pytest.mark.slow
 @parametrize_with_checks(CLASSIFIERS + REGRESSORS, expected_failed_checks=_wrong_checks)
 def test_scikit_learn_checks_of_many_settings(estimator, check):
-    run(estimator, check)
+    run_check(estimator, check)

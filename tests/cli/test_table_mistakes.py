@@ -37,7 +37,7 @@ def folder(made, tmp_path):
     return tmp_path
 
 
-def mistaken(capsys, folder, argv, *messages):
+def check_err(capsys, folder, argv, *messages):
     before = sorted(path.name for path in folder.iterdir())
     capsys.readouterr()
     assert main([str(word) for word in argv]) == 2
@@ -73,7 +73,7 @@ def test_bad_tables(folder, capsys, command, kind):
         assert main(["predict", str(folder / "m.polytrain"), str(folder / "bad.csv")]) == 0
         assert capsys.readouterr().out == "prediction\n"
         return
-    mistaken(capsys, folder, [command, folder / "m.polytrain", folder / "bad.csv", *out], *messages)
+    check_err(capsys, folder, [command, folder / "m.polytrain", folder / "bad.csv", *out], *messages)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_bad_tables(folder, capsys, command, kind):
 def test_bad_fits(tmp_path, capsys, content, options, messages):
     if content is not None:
         (tmp_path / "bad.csv").write_bytes(content)
-    mistaken(capsys, tmp_path, ["fit", tmp_path / "bad.csv", "--out", tmp_path / "new", *FIT, *options], *messages)
+    check_err(capsys, tmp_path, ["fit", tmp_path / "bad.csv", "--out", tmp_path / "new", *FIT, *options], *messages)
 
 
 def test_missing_cells_of_polynomials(tmp_path, capsys):
@@ -116,30 +116,30 @@ def test_missing_cells_of_polynomials(tmp_path, capsys):
     assert main(["fit", str(tmp_path / "train.csv"), "--out", str(tmp_path / "m"), *power]) == 0
     (tmp_path / "new.csv").write_text("size,kind\n1,\n,u\n")
     argv = ["predict", tmp_path / "m", tmp_path / "new.csv"]
-    mistaken(capsys, tmp_path, argv, "line 3: the cell of column 'size' is missing", "'power'", "--basis auto")
+    check_err(capsys, tmp_path, argv, "line 3: the cell of column 'size' is missing", "'power'", "--basis auto")
 
 
 def test_model_and_table_exchanged(folder, capsys):
     model, table = folder / "m.polytrain", folder / "train.csv"
-    mistaken(capsys, folder, ["predict", model, model], "is a polytrain model file, not a table")
-    mistaken(capsys, folder, ["predict", table, model], "train.csv is no polytrain model file")
-    mistaken(capsys, folder, ["fit", model, "--out", folder / "new", *FIT], "not a table")
-    mistaken(capsys, folder, ["info", folder / "nothing"], "no such file or directory")
+    check_err(capsys, folder, ["predict", model, model], "is a polytrain model file, not a table")
+    check_err(capsys, folder, ["predict", table, model], "train.csv is no polytrain model file")
+    check_err(capsys, folder, ["fit", model, "--out", folder / "new", *FIT], "not a table")
+    check_err(capsys, folder, ["info", folder / "nothing"], "no such file or directory")
     (folder / "cut").write_bytes(model.read_bytes()[:500])
-    mistaken(capsys, folder, ["info", folder / "cut"], "is no polytrain model file, or a damaged one")
+    check_err(capsys, folder, ["info", folder / "cut"], "is no polytrain model file, or a damaged one")
 
 
 def test_bad_outputs(folder, capsys):
     model, table = folder / "m.polytrain", folder / "train.csv"
-    mistaken(capsys, folder, ["fit", table, "--out", folder / "no" / "m", *FIT], "there is no folder", "Make it")
-    mistaken(capsys, folder, ["fit", table, "--out", folder, *FIT], "is a folder. Name a file")
-    mistaken(capsys, folder, ["fit", table, "--out", table, *FIT], "would replace a file that is read")
-    mistaken(capsys, folder, ["predict", model, table, "--out", model], "would replace a file that is read")
-    mistaken(capsys, folder, ["predict", model, table, "--probabilities"], "this model has none", "--loss auto")
-    mistaken(capsys, folder, ["export", model, "--to", "c", "--name", "int", "--out", folder / "c"], "identifier of C")
-    mistaken(capsys, folder, ["explain", model, "--units", "scaled"], "'size' has the basis 'spline'", "--basis power")
-    mistaken(capsys, folder, ["explain", model, table, "--class", "c"], "there is no such polynomial; there are b")
-    mistaken(capsys, folder, ["explain", model, table, "--terms", "0"], "--terms must be at least 1")
+    check_err(capsys, folder, ["fit", table, "--out", folder / "no" / "m", *FIT], "there is no folder", "Make it")
+    check_err(capsys, folder, ["fit", table, "--out", folder, *FIT], "is a folder. Name a file")
+    check_err(capsys, folder, ["fit", table, "--out", table, *FIT], "would replace a file that is read")
+    check_err(capsys, folder, ["predict", model, table, "--out", model], "would replace a file that is read")
+    check_err(capsys, folder, ["predict", model, table, "--probabilities"], "this model has none", "--loss auto")
+    check_err(capsys, folder, ["export", model, "--to", "c", "--name", "int", "--out", folder / "c"], "identifier of C")
+    check_err(capsys, folder, ["explain", model, "--units", "scaled"], "'size' has the basis 'spline'", "--basis power")
+    check_err(capsys, folder, ["explain", model, table, "--class", "c"], "there is no such polynomial; there are b")
+    check_err(capsys, folder, ["explain", model, table, "--terms", "0"], "--terms must be at least 1")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="permissions are those of POSIX")
@@ -154,9 +154,9 @@ def test_no_permission(folder, capsys):
         (here / "closed").chmod(stat.S_IRUSR | stat.S_IXUSR)
         (here / "secret.csv").chmod(0)
         try:
-            mistaken(capsys, here, ["fit", here / "train.csv", "--out", here / "closed" / "m", *FIT], "permission")
-            mistaken(capsys, here, ["predict", here / "m.polytrain", here / "secret.csv"], "permission denied. Get")
-            mistaken(capsys, here, ["info", here / "secret.csv"], "permission denied. Get")
+            check_err(capsys, here, ["fit", here / "train.csv", "--out", here / "closed" / "m", *FIT], "permission")
+            check_err(capsys, here, ["predict", here / "m.polytrain", here / "secret.csv"], "permission denied. Get")
+            check_err(capsys, here, ["info", here / "secret.csv"], "permission denied. Get")
             assert not list((here / "closed").iterdir())
         finally:
             (here / "closed").chmod(0o700)

@@ -36,7 +36,7 @@ class Compiled:
         # Not linked with the mathematics library unless the source asks for it; what is missing would not load.
         maths = ["-lm"] if "math.h" in text else ["-Wl,-z,defs"] if sys.platform == "linux" else []
         done = subprocess.run(
-            [COMPILER, *FLAGS, "-O1", "-shared", "-fPIC", "-o", library, source, *maths],
+            [COMPILER, *FLAGS, "-O2", "-shared", "-fPIC", "-o", library, source, *maths],
             check=False,
             capture_output=True,
             text=True,
@@ -123,6 +123,30 @@ def test_one_feature_and_ranks_that_differ(tmp_path, table):
         [train.round(max_rank=1 + k).cores for k, train in enumerate(model.trains_)]
     )
     check_classifier(model, tmp_path, rows)
+
+
+@needs_compiler
+@pytest.mark.parametrize("n_features", [1, 2, 4])
+@pytest.mark.parametrize("basis", ["power", "chebyshev", "legendre", "smooth", "spline", "category"])
+def test_regressors_of_rank_one(tmp_path, table, basis, n_features):
+    X, rows, _, target = table
+    X, rows = X[:, :n_features].round(1), rows[:, :n_features].round(1)
+    for degree in (1, 2) if basis in ("power", "chebyshev", "legendre") else (2,):
+        for rank in (1, 2):
+            model = power_regressor(basis=basis, degree=degree, rank=rank, max_sweeps=1).fit(X, target)
+            found = Compiled(model, tmp_path, f"model{degree}{rank}").predict(rows, regression=True)
+            assert_allclose(found, model.predict(rows), rtol=1e-12, atol=1e-12)
+
+
+@needs_compiler
+@pytest.mark.parametrize("decision", ["one-vs-rest", "one-vs-one", "binary-code"])
+@pytest.mark.parametrize("n_classes", [2, 3, 12])
+def test_classifiers_of_rank_one(tmp_path, table, decision, n_classes):
+    X, rows, _, target = table
+    labels = np.argsort(np.argsort(target)) * n_classes // len(target)
+    for loss in ("logistic", "squared"):
+        model = power_classifier(loss=loss, decision=decision, rank=1, degree=1, max_sweeps=1, random_state=0)
+        check_classifier(model.fit(X, labels), tmp_path, rows, name=loss)
 
 
 @needs_compiler

@@ -2,6 +2,8 @@
 
 import importlib.util
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -94,3 +96,28 @@ def test_the_sources_compile_without_a_warning(hatch_build, sources, monkeypatch
     monkeypatch.setenv("CC", "cc -Wall -Wextra -Werror")
     assert hatch_build.compile_kernels(sources) is not None
     assert native._library(sources).native_interface() == native._INTERFACE
+
+
+# Positions among three knots, of which only the last is one; any other conversion to a whole number ends the process.
+ODD_POSITIONS = """
+import ctypes, sys
+import numpy as np
+
+library = ctypes.CDLL(sys.argv[1])
+for routine, dtype in ((library.local_move_f32_l0, np.float32), (library.local_move_f64_l0, np.float64)):
+    x = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 2.5], dtype)
+    side, tables, out = np.ones((1, 6), dtype), np.ones((4, 1, 32 // x.itemsize), dtype), np.zeros((1, 6), dtype)
+    sizes = [ctypes.c_int64(size) for size in (6, 1, 1, 3)]
+    x, side, tables, to = (ctypes.c_void_p(array.ctypes.data) for array in (x, side, tables, out))
+    assert routine(*sizes, x, side, ctypes.c_int64(6), tables, to, ctypes.c_int64(6)) == 0
+    assert out[0, 5] == 1
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no GCC, whose sanitizer needs no library")
+def test_positions_that_are_no_whole_numbers_are_never_converted(sources):
+    flags = ["-O1", "-std=gnu11", "-shared", "-fPIC", "-DLEVEL=0", "-fsanitize=float-cast-overflow"]
+    trap, library = "-fsanitize-undefined-trap-on-error", sources / "trapping.so"
+    subprocess.run(["gcc", *flags, trap, sources / "kernels.c", "-o", library], check=True)
+    done = subprocess.run([sys.executable, "-c", ODD_POSITIONS, library], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

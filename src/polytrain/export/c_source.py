@@ -181,7 +181,8 @@ class _Source:
     def _tables(self) -> str:
         trains, dims = self._model.cores, self._model.maps.dims
         ranks = [[1, *(core.shape[2] for core in cores)] for cores in trains]
-        sizes = f"N_TRAINS = {len(trains)}, MAX_DIM = {max(dims)}, MAX_RANK = {max(map(max, ranks))}"
+        # Room for a step of a recurrence, lest compilers warn of it where all degrees are 1.
+        sizes = f"N_TRAINS = {len(trains)}, MAX_DIM = {max(*dims, 3)}, MAX_RANK = {max(map(max, ranks))}"
         return "\n".join(
             [
                 f"enum {{ {sizes} }};",
@@ -232,7 +233,7 @@ static void evaluate_trains(const REAL *x, REAL *values)
         REAL left[MAX_RANK] = {{1}}, next[MAX_RANK], phi[MAX_DIM];
         for (int k = 0; k < NAME_N_FEATURES; k++) {{
             evaluate_map(x, k, phi);
-            for (int b = 0; b < rank[k + 1]; b++) next[b] = 0;
+            for (int b = 0; b < MAX_RANK; b++) next[b] = 0;
             for (int a = 0; a < rank[k]; a++)
                 for (int i = 0; i < dims[k]; i++) {{
                     const REAL weight = left[a] * phi[i];

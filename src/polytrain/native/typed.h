@@ -485,10 +485,11 @@ static int NAME(open_piece)(piece *p, size_t n_rows, size_t near, size_t far, si
 static void NAME(sort)(piece *p, size_t count, const T *x)
 {
     memset(p->ends, 0, (p->knots + 1) * sizeof(uint32_t));
-    const uint32_t last = (uint32_t)p->knots - 1;
+    const T last = (T)(int32_t)p->knots - 1;
     for (size_t j = 0; j < count; j++) {
-        const uint32_t knot = (uint32_t)(int32_t)x[j];
-        p->knot[j] = knot < last ? knot : last; /* whatever x holds, no place beyond the tables is touched */
+        T at = x[j];
+        at = at > -1 ? at : last; /* whatever x holds, NaN included, no place beyond the tables is touched */
+        p->knot[j] = (uint32_t)(int32_t)(at < last ? at : last);
     }
     for (size_t j = 0; j < count; j++) p->ends[p->knot[j] + 1]++;
     for (size_t k = 0; k < p->knots; k++) p->ends[k + 1] += p->ends[k];
@@ -641,7 +642,7 @@ EXPORT int NAME(conjugate_gradients)(int64_t n_rows, int64_t near, int64_t n, in
     double *other = spare + size, *past = other + size;
     T *scores = (T *)(past + 2 * most * size), *matrix = scores + n_rows;
     NAME(rows) rows = {n_rows, n_knots, s, side, values, far_side, knots, curvature, side_stride, values_stride,
-                       far_stride, matrix, matrix + local};
+                       far_stride, matrix, n_knots ? matrix + local : NULL};
     double angles[64], gain = 0, total = 0;
     int failed = 0;
     memset(step, 0, size * sizeof(double));

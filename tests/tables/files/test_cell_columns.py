@@ -74,7 +74,7 @@ JUNK = st.sampled_from(
 )
 
 
-def equal(first, second):
+def check_equal(first, second):
     """Whether values and first misfits are equal, bit by bit where they are numbers."""
     values, wrong = first
     others, other_wrong = second
@@ -99,10 +99,10 @@ def check_both(texts, missing):
     assert len(fast) == len(texts)
     assert list(fast) == list(texts)
     for form in (*NUMBER_FORMS, *DATE_FORMS, Form("truth")):
-        equal(fast.values(form, missing), slow.values(form, missing))
+        check_equal(fast.values(form, missing), slow.values(form, missing))
         for text in texts:  # alone, so that some fit
             one = ArrowTextColumn(pyarrow.array([text], pyarrow.string()))
-            equal(one.values(form, missing), TextColumn([text]).values(form, missing))
+            check_equal(one.values(form, missing), TextColumn([text]).values(form, missing))
     codes, known = fast.coded(missing)
     expected, names = slow.coded(missing)
     assert codes.dtype == expected.dtype == np.int64
@@ -152,7 +152,7 @@ def test_floats_come_back_to_the_last_bit(values):
     for form, point in ((Form("number"), "."), (Form("number", ","), ",")):
         texts = [repr(value).replace(".", point) for value in values]
         for column in (TextColumn(texts), ArrowTextColumn(pyarrow.array(texts))):
-            equal(column.values(form, MARKERS), (np.array(values), None))
+            check_equal(column.values(form, MARKERS), (np.array(values), None))
 
 
 @given(st.lists(st.text(max_size=4)))

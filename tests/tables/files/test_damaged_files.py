@@ -7,6 +7,7 @@ import lzma
 import pickle
 import random
 import struct
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -225,6 +226,83 @@ def test_archives_that_unpack_to_too_much(tmp_path, monkeypatch):
         open_table(tmp_path / "trap.npz")
     np.savez_compressed(tmp_path / "fine.npz", X=np.zeros((1 << 14, 2)))
     assert read(tmp_path / "fine.npz") == 1 << 14
+
+
+def test_parquet_files_that_unpack_to_too_much(tmp_path, monkeypatch):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "trap.parquet"
+    # A text of 64 KiB that stands once in the file, and in 8192 rows.
+    long_text = pyarrow.DictionaryArray.from_arrays(np.zeros(8192, dtype=np.int32), ["x" * (1 << 16)])
+    parquet.write_table(pyarrow.table({"a": long_text}), path, store_schema=False)  # text, not categories
+    before = pyarrow.total_allocated_bytes()
+    with open_table(path) as table:
+        with pytest.raises(TableError, match=r"bytes and unpacks to more than .* Write it without compression"):
+            next(table.blocks())
+        assert pyarrow.total_allocated_bytes() - before < 1 << 24
+    monkeypatch.setattr("polytrain.tables.files.typed_tables._MAX_UNPACKED_BYTES", 1 << 16)
+    rows = pyarrow.table({"a": np.zeros(20_000), "b": ["u", "v"] * 10_000})
+    parquet.write_table(rows, path)
+    with open_table(path) as table, pytest.raises(TableError, match="unpacks to more than"):
+        list(table.blocks())
+    parquet.write_table(rows, path, compression="none", use_dictionary=False)  # as the message says
+    with open_table(path) as table:
+        assert sum(map(len, table.blocks())) == 20_000
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "binary", "string_view"])
+def test_arrow_files_that_unpack_to_too_much(tmp_path, monkeypatch, kind):
+    """A text of 1 KiB that stands once in the file, and in 8192 rows."""
+    pyarrow = pytest.importorskip("pyarrow")
+    monkeypatch.setattr("polytrain.tables.files.typed_tables._MAX_UNPACKED_BYTES", 1 << 20)
+    if kind == "string_view":  # length, first bytes, buffer and place of each text
+        view = struct.pack("<i4sii", 1024, b"xxxx", 0, 0)
+        buffers = [None, pyarrow.py_buffer(view * 8192), pyarrow.py_buffer(b"x" * 1024)]
+        column = pyarrow.Array.from_buffers(pyarrow.string_view(), 8192, buffers)
+    else:
+        text = pyarrow.array(["x" * 1024]).cast(getattr(pyarrow, kind)())
+        column = pyarrow.DictionaryArray.from_arrays(np.zeros(8192, dtype=np.int8), text)
+    rows = pyarrow.table({"a": column})
+    with pyarrow.ipc.new_file(str(tmp_path / "trap.arrow"), rows.schema) as writer:
+        writer.write_table(rows)
+    monkeypatch.setattr("polytrain.tables.files.typed_tables._MAX_PACKING", 10)
+    with open_table(tmp_path / "trap.arrow") as table, pytest.raises(TableError, match="unpacks to more than"):
+        next(table.blocks())
+
+
+def test_wide_parquet_files_are_read_in_short_batches(tmp_path, monkeypatch):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    monkeypatch.setattr("polytrain.tables.files.typed_tables._BATCH_CELLS", 100)
+    columns = {f"x{k}": np.arange(25.0) for k in range(9)}
+    parquet.write_table(pyarrow.table({**columns, "text": ["a", None, "1", " b", "c"] * 5}), tmp_path / "a.parquet")
+    with open_table(tmp_path / "a.parquet") as table:
+        blocks = list(table.blocks())
+    assert [len(block) for block in blocks] == [10, 10, 5]
+    text = blocks[1].columns[9]
+    assert [text[row] for row in range(5)] == ["a", "", "1", "b", "c"]
+    assert text.form is None  # the text has yet to be understood, as that of a category has not
+
+
+def test_objects_that_share_no_key(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f'{{"k{number}": 1}}\n' for number in range(5000)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(TableError, match=r"its 5000 objects have 5000 different keys.* Give the objects the same"):
+            next(open_table(path).blocks())
+        assert tracemalloc.get_traced_memory()[1] < 1 << 25
+    finally:
+        tracemalloc.stop()
+
+
+def test_whole_numbers_beside_nan(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"a": 1, "b": true}\n{"a": NaN, "b": NaN}\n{"a": null}\n')
+    with open_table(tmp_path / "a.jsonl") as table:
+        (block,) = table.blocks()
+    assert [[column[row] for row in range(3)] for column in block.columns] == [["1", "", ""], ["True", "", ""]]
 
 
 def test_text_that_is_none(tmp_path):

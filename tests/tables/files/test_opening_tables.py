@@ -245,6 +245,16 @@ def test_standard_input_is_text(monkeypatch, content, message):
         ("a.json", b'[{"a": 1}, 5]', "row 1: 5 is no JSON object"),
         ("a.json", b'[{"a": 1}, {"a"', "row 1: here is no JSON object"),
         ("a.json", b"[]", "holds no rows"),
+        ("a.json", b'[{"a": 1}] [{"a": 2}]', "row 1: here is .*, where the end of the file is expected"),
+        ("a.json", b'[{"a": 1}]\n{"a": 2}\n', "row 1: here is .*, where the end of the file is expected"),
+        ("a.json", b'[{"a": 1}\n{"a": 2}]', "row 1: here is .*, where a comma or ] is expected"),
+        ("a.json", b'[{"a": 1},, {"a": 2}]', "row 1: here is no JSON object"),
+        ("a.json", b'[{"a": 1}, ]', "row 1: here is no JSON object"),
+        ("a.json", b'[{"a": 1}, ', "row 1: the file ends where an object is expected"),
+        ("a.json", b'[{"a": 1}', "row 1: the file ends where a comma or ] is expected"),
+        ("a.json", b'\xef\xbb\xbf[{"a": 1}, {"a": "\xff"}]', "row 0: byte 0xff makes no character in UTF-8"),
+        ("a.json", b'[{"a": ' + b"9" * 5001 + b"}]", r"row 0: .*value has 5001 digits\. Save it"),
+        ("a.jsonl", b'{"a": ' + b"9" * 5001 + b"}", r"line 1: .*value has 5001 digits\. Save it"),
         ("a.json", b"{}\n", "holds no rows"),
     ],
 )
@@ -260,6 +270,7 @@ def test_what_is_no_table(tmp_path, name, content, message):
     [
         (b"a,b\n1,2\n", "klingon", "there is no encoding 'klingon'"),
         (b"a,b\n1,2\n", "base64", "there is no encoding 'base64'"),
+        (b"a,b\n1,\xff\n", "idna", "there is no encoding 'idna'"),
         (b"a,b\n1,\x81\n", "cp1252", "line 2: byte 0x81 makes no character in the encoding cp1252"),
         (b"a,b\n1,\xe9\n", "utf-8", "line 2: byte 0xe9 makes no character in UTF-8"),
     ],
@@ -319,3 +330,9 @@ def test_without_pyarrow_the_remedy_is_told(tmp_path, monkeypatch):
     for name, content in (("a.csv.zst", b"\x28\xb5\x2f\xfd0000"), ("a.parquet", b"PAR1"), ("a.arrow", b"ARROW1")):
         with pytest.raises(TableError, match=r"pip install 'polytrain\[parquet\]'"):
             read(write(tmp_path / name, content))
+
+
+def test_standard_input_that_is_closed(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(TableError, match="standard input is closed"):
+        open_table("-")

@@ -75,3 +75,17 @@ def test_names_never_collide(cells):
         assert all(header.names)
         if keep:
             assert len(header.names) == len(cells)
+
+
+@pytest.mark.timeout(30)
+def test_many_equal_names_are_numbered_in_linear_time():
+    """What would be 1.8 billion steps if each name tried all numbers anew."""
+    names = clean_names(["a"] * 60_000).names
+    assert names[0] == "a"
+    assert names[1:] == [f"a_{k}" for k in range(2, 60_001)]
+
+
+def test_a_first_row_with_more_digits_than_python_converts():
+    digits = "0" * 5000 + "1"
+    assert looks_like_header([["a", digits], ["1", "2"], ["3", "4"]])
+    assert not looks_like_header([[digits, "1"], ["1", "2"]])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from polytrain.tables.errors import TableError, reading
 from polytrain.tables.files.cells import CellColumn, NumberColumn, TextColumn
 from polytrain.tables.files.headers import clean_names
-from polytrain.tables.files.table import BLOCK_ROWS, Block, ReadOptions, Table
+from polytrain.tables.files.table import BLOCK_ROWS, Block, ReadOptions, Table, check_width
 
 __all__ = ["ArrayTable"]
 
@@ -50,6 +50,7 @@ class ArrayTable(Table):
             arrays = _load(path, label)
         if not arrays or len({len(array) for array in arrays.values()}) > 1:
             raise TableError(f"{label}: its arrays must have the same number of rows. Save them again.")
+        check_width(sum(1 if array.ndim == 1 else array.shape[1] for array in arrays.values()), label)
         self._columns = [
             column
             for array in arrays.values()

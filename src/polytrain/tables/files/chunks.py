@@ -5,10 +5,10 @@ from __future__ import annotations
 from polytrain.tables.errors import Option, TableError
 from polytrain.tables.files.streams import TextStream, count_lines
 
-__all__ = ["Chunks", "decode"]
+__all__ = ["MAX_LINE_BYTES", "Chunks", "decode", "line_is_too_long"]
 
-# A line that is longer is none of a table, and is not gathered in memory.
-_MAX_LINE_BYTES = 1 << 26
+#: A row that is longer is none of a table, and is not gathered in memory.
+MAX_LINE_BYTES = 1 << 23
 
 
 class Chunks:
@@ -46,12 +46,19 @@ class Chunks:
             if end:
                 self._rest = content[end:]
                 return content[:end]
-            if size > _MAX_LINE_BYTES:
-                raise TableError(
-                    f"{self._label} has a line of more than {_MAX_LINE_BYTES} bytes. Check that it is a table at all."
-                )
+            if size > MAX_LINE_BYTES:
+                raise line_is_too_long(self._label)
             parts = [content]
+            n_bytes = 2 * size  # a long line is not copied again for each of its pieces
         return b"".join(parts)
+
+
+def line_is_too_long(label: str) -> TableError:
+    """Return the error about a row that is longer than any of a table."""
+    return TableError(
+        f"{label} has a row of more than {MAX_LINE_BYTES} bytes, the most that is read. Check that it is a table, and "
+        "that all quotes are closed."
+    )
 
 
 def decode(chunk: bytes, label: str, n_lines: int) -> tuple[str, TableError | None]:

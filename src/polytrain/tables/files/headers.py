@@ -56,25 +56,32 @@ def clean_names(cells: Sequence[str], keep_index: bool = False) -> Header:
     the first column has no name and was left out as an index; columns named alike were numbered: 'price_2'
     """
     kept, notes = list(range(len(cells))), []
+    counts: dict[str, int] = {}
     index = [k for k in kept if is_index(cells, k)]
     names = list(cells)
     if index and len(index) < len(cells):
         if keep_index:
+            taken = set(names)
             for k in index:
-                names[k] = _free("index", set(names))
+                names[k] = _free("index", taken, counts)
         else:
-            kept = [k for k in kept if k not in index]
+            kept = sorted(set(kept) - set(index))
             what = "has no name" if not cells[index[0]] else f"is named {cells[index[0]]!r}"
             which = "the first column" if index == [0] else "a column"
             notes.append(f"{which} {what} and was left out as an index")
     empty = [k for k in kept if not names[k]]
     taken = {names[k] for k in kept} - {""}
     for k in empty:
-        names[k] = _free(f"column {k}", taken)
-        taken.add(names[k])
+        names[k] = _free(f"column {k}", taken, counts)
     if empty:
         notes.append(f"columns without a name were named by position: {listed(repr(names[k]) for k in empty)}")
-    numbered = _number_doubles(names, kept, taken)
+    seen: set[str] = set()
+    numbered = []
+    for k in kept:
+        if names[k] in seen:
+            names[k] = _free(names[k], taken, counts)
+            numbered.append(names[k])
+        seen.add(names[k])
     if numbered:
         notes.append(f"columns named alike were numbered: {listed(map(repr, numbered))}")
     return Header([names[k] for k in kept], kept, notes)
@@ -87,24 +94,13 @@ def is_index(cells: Sequence[str], k: int) -> bool:
     return k == 0 and bool(_INDEX.fullmatch(cells[0])) and all(cells[1:]) and len(cells) > 1
 
 
-def _number_doubles(names: list[str], kept: Sequence[int], taken: set[str]) -> list[str]:
-    """Rename all but the first of equal names, in place, and return the new names."""
-    seen: set[str] = set()
-    numbered = []
-    for k in kept:
-        if names[k] in seen:
-            names[k] = _free(names[k], taken, 2)
-            taken.add(names[k])
-            numbered.append(names[k])
-        seen.add(names[k])
-    return numbered
-
-
-def _free(name: str, taken: set[str], number: int = 1) -> str:
-    free = name if number == 1 else f"{name}_{number}"
+def _free(name: str, taken: set[str], counts: dict[str, int]) -> str:
+    """Take a name that is free; the last number tried for each name is remembered, as a header may repeat it often."""
+    free = name
     while free in taken:
-        number += 1
-        free = f"{name}_{number}"
+        counts[name] = counts.get(name, 1) + 1
+        free = f"{name}_{counts[name]}"
+    taken.add(free)
     return free
 
 
@@ -143,7 +139,7 @@ def _is_name(cell: str) -> bool:
 
 def _are_names(numbers: Sequence[str]) -> bool:
     """Whether numbers in the first row might be years, or count columns."""
-    if len(set(numbers)) < len(numbers) or not all(map(str.isdecimal, numbers)):
+    if len(set(numbers)) < len(numbers) or not all(number.isdecimal() and len(number) < 10 for number in numbers):
         return False
     values = [int(number) for number in numbers]
     steps = {after - before for before, after in pairwise(values)}

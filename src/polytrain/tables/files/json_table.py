@@ -6,8 +6,10 @@ What was read is kept for that, in memory or in a temporary file.
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from typing import Any
@@ -16,10 +18,10 @@ import numpy as np
 
 from polytrain.tables.errors import TableError
 from polytrain.tables.files.cells import CellColumn, NumberColumn, TextColumn, TruthColumn, shortest_text
-from polytrain.tables.files.chunks import Chunks, decode
+from polytrain.tables.files.chunks import MAX_LINE_BYTES, Chunks, decode
 from polytrain.tables.files.headers import clean_names
 from polytrain.tables.files.streams import TextStream, count_lines
-from polytrain.tables.files.table import BLOCK_ROWS, Block, ReadOptions, Table
+from polytrain.tables.files.table import BLOCK_ROWS, Block, ReadOptions, Table, check_width
 
 __all__ = ["JsonTable"]
 
@@ -29,6 +31,9 @@ _REMEDY = (
     "Save it as CSV or as JSON lines, one object of plain values in each line, such as with pandas: "
     "frame.to_json('table.jsonl', orient='records', lines=True)"
 )
+# A table of more cells than both of these is nearly empty, and far larger in memory than in the file.
+_MIN_CELLS, _MAX_CELLS_PER_BYTE = 1 << 24, 4
+_SPACES = re.compile(r"[ \t\r\n]*")
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -70,7 +75,10 @@ class JsonTable(Table):
     def _find_kinds(self) -> dict[str, set[str]]:
         """Keep the text, and return the kinds of values of each key, in the order of their appearance."""
         kinds: dict[str, set[str]] = {}
+        n_rows = 0
         for place, item in _items(_Copying(self._stream, self._kept_text), self.label):
+            n_rows += 1
+            check_width(max(len(kinds), len(item)), self.label)
             for key, value in item.items():
                 kind = _kind(value)
                 if kind == "nested":
@@ -79,6 +87,11 @@ class JsonTable(Table):
                 known = kinds.setdefault(key, set())
                 if kind:
                     known.add(kind)
+        if n_rows * len(kinds) > max(_MIN_CELLS, _MAX_CELLS_PER_BYTE * self._kept_text.tell()):
+            raise TableError(
+                f"{self.label}: its {n_rows} objects have {len(kinds)} different keys, of which each object has few; "
+                "nearly all cells of such a table are missing. Give the objects the same keys."
+            )
         return kinds
 
     def blocks(self, n_rows: int = BLOCK_ROWS) -> Iterator[Block]:
@@ -110,12 +123,15 @@ Item = tuple[tuple[str, int], dict[str, Any]]
 
 def _items(stream: Any, label: str) -> Iterator[Item]:
     """Yield the objects with their places: unit and number."""
+    start = b""
+    while not start.strip() and (more := stream.read(_CHUNK_BYTES)):
+        start += more
+    if start.lstrip()[:1] == b"[":
+        yield from _array_items(stream, start, label)
+        return
     chunks = Chunks(stream, label)
-    chunk = chunks.next(_CHUNK_BYTES)
-    if chunk.lstrip()[:1] == b"[":
-        yield from _array_items(chunks, chunk, label)
-    else:
-        yield from _line_items(chunks, chunk, label)
+    chunks.give_back(start)
+    yield from _line_items(chunks, chunks.next(_CHUNK_BYTES), label)
 
 
 def _line_items(chunks: Chunks, chunk: bytes, label: str) -> Iterator[Item]:
@@ -144,46 +160,61 @@ def _load(content: str, where: str, is_first: bool) -> dict[str, Any]:
     return item
 
 
-def _array_items(chunks: Chunks, chunk: bytes, label: str) -> Iterator[Item]:
-    decoder = json.JSONDecoder()
-    line = number = 0
+def _array_items(stream: Any, start: bytes, label: str) -> Iterator[Item]:
+    decoder, characters = json.JSONDecoder(), codecs.getincrementaldecoder("utf-8")()
+    number = 0
 
-    def next_text(chunk: bytes) -> str:
-        nonlocal line
-        text, error = decode(chunk, label, line)
-        if error:
-            raise error
-        line += count_lines(chunk)
-        return text
+    def mistake(what: str) -> TableError:
+        return TableError(f"{label}, row {number}: {what}. {_REMEDY}.")
 
-    text = next_text(chunk)
-    position = text.index("[") + 1
-    while True:
-        while position < len(text) and (text[position].isspace() or (text[position] == "," and number)):
-            position += 1
-        if text[position : position + 1] == "]":
-            return
+    def decoded(content: bytes) -> str:
         try:
-            item, end = decoder.raw_decode(text, position)
-            _check_text(item)
-        except (ValueError, RecursionError) as error:
-            # What is cut off at the end of the chunk may go on in the next, which is as long as all that is there.
-            more = b"" if len(text) - position > _MEMORY_BYTES else chunks.next(max(_CHUNK_BYTES, len(text) - position))
-            if not more:
-                raise TableError(
-                    f"{label}, row {number}: here is no JSON object: {_reason(error)}. {_REMEDY}."
-                ) from None
-            text, position = text[position:] + next_text(more), 0
-            continue
-        if not isinstance(item, dict):
-            raise TableError(f"{label}, row {number}: {item!r:.60} is no JSON object. {_REMEDY}.")
-        yield ("row", number), item
-        number, position = number + 1, end
+            return characters.decode(content, final=not content)
+        except UnicodeDecodeError as error:
+            raise mistake(f"byte 0x{error.object[error.start]:02x} makes no character in UTF-8") from None
+
+    text = decoded(start)
+    position = text.index("[") + 1
+    expected = "an object or ]"  # then "a comma or ]", "an object" and "the end of the file"
+    while True:
+        position += len(_SPACES.match(text, position)[0])  # type: ignore[index]
+        if position == len(text):
+            more = stream.read(_CHUNK_BYTES)
+            text, position = decoded(more), 0
+            if more or text:
+                continue
+            if expected == "the end of the file":
+                return
+            raise mistake(f"the file ends where {expected} is expected")
+        character = text[position]
+        if character == "]" and expected.endswith("]"):
+            expected, position = "the end of the file", position + 1
+        elif character == "," and expected.startswith("a comma"):
+            expected, position = "an object", position + 1
+        elif not expected.startswith("an object"):
+            raise mistake(f"here is {text[position : position + 30]!r}, where {expected} is expected")
+        else:
+            try:
+                item, position = decoder.raw_decode(text, position)
+                _check_text(item)
+            except (ValueError, RecursionError) as error:
+                # What is cut off at the end of the text may go on, for as much again as is there.
+                rest = text[position:]
+                more = b"" if len(rest) > MAX_LINE_BYTES else stream.read(max(_CHUNK_BYTES, len(rest)))
+                if not more:
+                    raise mistake(f"here is no JSON object: {_reason(error)}") from None
+                text, position = rest + decoded(more), 0
+                continue
+            if not isinstance(item, dict):
+                raise mistake(f"{item!r:.60} is no JSON object")
+            yield ("row", number), item
+            number, expected = number + 1, "a comma or ]"
 
 
 def _reason(error: Exception) -> str:
     """What is wrong, without the place within the text, which is not that in the file."""
-    return f"{error.msg if isinstance(error, json.JSONDecodeError) else error!s:.100}"
+    # Of a number with too many digits, Python would also say how to allow it, which no user of a file can.
+    return f"{error.msg if isinstance(error, json.JSONDecodeError) else str(error).partition(';')[0]:.100}"
 
 
 def _check_text(item: Any) -> None:
@@ -208,9 +239,9 @@ def _kind(value: Any) -> str:
 def _column(values: list[Any], kinds: set[str]) -> CellColumn:
     gone = np.array([not _kind(value) for value in values])
     if kinds == {"truth"}:
-        return TruthColumn(np.array([bool(value) for value in values]), gone)
+        return TruthColumn(np.array([value is True for value in values]), gone)
     if kinds == {"whole"}:
-        return NumberColumn(np.array([0 if value is None else value for value in values], dtype=np.int64), gone)
+        return NumberColumn(np.array([value if _kind(value) else 0 for value in values], dtype=np.int64), gone)
     if kinds <= {"whole", "number"}:
         return NumberColumn(np.array([_as_float(value) for value in values]), gone)
     return TextColumn([_text(value) for value in values])

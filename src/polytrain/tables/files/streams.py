@@ -97,6 +97,8 @@ def open_bytes(path: str | os.PathLike[str], label: str) -> tuple[ByteStream, st
     """
     is_input = str(path) == "-"
     if is_input:
+        if sys.stdin is None:
+            raise TableError("standard input is closed. Name a file, or pipe one in.")
         stream = ByteStream(sys.stdin.buffer, label, keep_open=True)
     else:
         if stat.S_ISDIR(os.stat(path).st_mode):
@@ -277,8 +279,8 @@ def count_lines(content: bytes) -> int:
 
 def _known(encoding: str) -> str:
     try:
-        codecs.lookup(encoding)
         "a".encode(encoding)
+        b"a".decode(encoding, errors="ignore")  # idna cannot, so that the line of a mistake would not be found
     except (LookupError, UnicodeError, TypeError, ValueError):
         raise TableError(
             f"there is no encoding {encoding!r:.60}. Name one that Python knows, such as ",

@@ -10,10 +10,11 @@ from typing import Self
 from polytrain.tables.errors import Option, TableError
 from polytrain.tables.files.cells import CellColumn
 
-__all__ = ["BLOCK_ROWS", "Block", "ReadOptions", "Table", "position_names"]
+__all__ = ["BLOCK_ROWS", "Block", "ReadOptions", "Table", "check_width", "position_names"]
 
 #: Rows that are handed out at a time unless told otherwise.
 BLOCK_ROWS = 8192
+_MAX_COLUMNS = 100_000
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,15 @@ class Table(ABC):
     @abstractmethod
     def blocks(self, n_rows: int = BLOCK_ROWS) -> Iterator[Block]:
         """Read the rows, at most so many at a time; only once."""
+
+
+def check_width(n_columns: int, label: str) -> None:
+    """Refuse a table that no model is learned from, before its names and cells take memory."""
+    if n_columns > _MAX_COLUMNS:
+        raise TableError(
+            f"{label} has {n_columns} columns, and at most {_MAX_COLUMNS} are read. Leave some out, or check that rows "
+            "and columns are not exchanged."
+        )
 
 
 def position_names(n_columns: int) -> list[str]:

@@ -16,10 +16,10 @@ from pathlib import PurePath
 from polytrain.tables.errors import Option, TableError
 from polytrain.tables.files import arrow_text
 from polytrain.tables.files.cells import TextColumn
-from polytrain.tables.files.chunks import Chunks, decode
+from polytrain.tables.files.chunks import MAX_LINE_BYTES, Chunks, decode, line_is_too_long
 from polytrain.tables.files.headers import clean_names, looks_like_header
 from polytrain.tables.files.streams import SNIFF_BYTES, TextStream, count_lines
-from polytrain.tables.files.table import BLOCK_ROWS, Block, ReadOptions, Table
+from polytrain.tables.files.table import BLOCK_ROWS, Block, ReadOptions, Table, check_width
 from polytrain.tables.files.text_layout import Layout, find_layout, read_cells
 
 __all__ = ["CHUNK_BYTES", "TextTable"]
@@ -29,7 +29,7 @@ CHUNK_BYTES = 1 << 20
 # So many rows are looked at before it is decided whether the first one is a header.
 _LOOK_AHEAD = 100
 # Lines of wide tables may be long, but some of them are needed.
-_SNIFF_LINES, _MAX_SNIFF_BYTES = 30, 1 << 26
+_SNIFF_LINES, _MAX_SNIFF_BYTES = 30, MAX_LINE_BYTES
 
 Row = tuple[int, list[str]]
 
@@ -64,6 +64,7 @@ class TextTable(Table):
         ahead = list(itertools.islice(self._rows, _LOOK_AHEAD))
         if not ahead:
             raise TableError(f"{label} holds no rows. Name a file with rows.")
+        check_width(len(ahead[0][1]), label)
         self.notes += layout.notes
         self._ahead = self._take_header(ahead, layout, options)
         self.n_columns = len(self._kept)
@@ -125,34 +126,53 @@ class TextTable(Table):
 
     def _raw_rows(self, chunk: bytes, skip: int = 0) -> Iterator[Row]:
         """Yield rows of stripped cells with their lines; a row that goes on in the next chunk takes that, too."""
-        between_rows = True
+        row_lines: list[str] = []  # of the row that is being read
         start = self._line + skip
+        is_open = False
 
         def lines(chunk: bytes, n_lines: int, skip: int) -> Iterator[str]:
-            nonlocal between_rows
+            nonlocal is_open
+            n_characters = 0
             while chunk:
                 text, error = decode(chunk, self.label, n_lines)
                 for line in itertools.islice(io.StringIO(text, newline=""), skip, None):
-                    between_rows = False
+                    n_characters = len(line) + (n_characters if row_lines else 0)
+                    if n_characters > MAX_LINE_BYTES:
+                        raise line_is_too_long(self.label)
+                    row_lines.append(line)
                     yield line
                 if error:
                     raise error
-                if between_rows:
+                if not row_lines:
                     return
                 n_lines += count_lines(chunk)
                 chunk, skip = self._chunks.next(CHUNK_BYTES), 0
+            is_open = True
 
         reader = csv.reader(lines(chunk, self._line, skip), delimiter=self.delimiter or ",", skipinitialspace=True)
         try:
             for row in reader:
-                between_rows = True
+                if is_open:
+                    raise self._open_quote(row[-1], start + reader.line_num, "before the end of the file")
+                row_lines.clear()
                 if len(row) > 1 or (row and row[0].strip()):
                     yield start + reader.line_num, [cell.strip() for cell in row]
         except csv.Error as error:
+            line = start + reader.line_num
+            if len(row_lines) > 1:
+                cell = next(csv.reader(row_lines[:-1], reader.dialect))[-1]
+                raise self._open_quote(cell, line - 1, f"within {csv.field_size_limit()} characters") from None
             raise TableError(
-                f"{self.label}, line {start + reader.line_num}: {error}. Mend the line, or check that this is a table."
+                f"{self.label}, line {line}: {error}. Mend the line, or check that this is a table."
             ) from None
         self._line = start + reader.line_num
+
+    def _open_quote(self, cell: str, line: int, where: str) -> TableError:
+        """Return the error about a quote whose text so far, up to this line, is ``cell``."""
+        line -= count_lines(cell.encode()) - cell.endswith(("\r", "\n"))
+        return TableError(
+            f"{self.label}, line {line}: a quote is opened here and not closed {where}. Close it, or mend the line."
+        )
 
     def _checked(self, numbered: Row) -> Row:
         """Return a row, unless it has too many or too few cells."""

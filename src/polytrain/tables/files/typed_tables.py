@@ -13,11 +13,15 @@ from polytrain.columns.forms import Form
 from polytrain.tables.errors import TableError, reading
 from polytrain.tables.files.cells import CellColumn, DateColumn, NumberColumn, TextColumn, TruthColumn
 from polytrain.tables.files.headers import clean_names
-from polytrain.tables.files.table import BLOCK_ROWS, Block, ReadOptions, Table
+from polytrain.tables.files.table import BLOCK_ROWS, Block, ReadOptions, Table, check_width
 
 __all__ = ["ArrowTable", "ParquetTable"]
 
 _REMEDY = "Write the file anew"
+# Tables are rarely packed by more than a factor of ten. Beyond both of these a file is taken for a trap.
+_MAX_PACKING, _MAX_UNPACKED_BYTES = 100, 1 << 28
+# Cells that are read at once of files with many columns.
+_BATCH_CELLS = 1 << 24
 
 
 class _TypedTable(Table):
@@ -28,7 +32,8 @@ class _TypedTable(Table):
             import pyarrow  # noqa: F401
         except ImportError as error:
             raise TableError(f"{label}: Parquet and Arrow need pyarrow; pip install 'polytrain[parquet]'.") from error
-        self.label = label
+        self.label, self._n_bytes = label, path.stat().st_size
+        self._coded: set[int] = set()  # columns of text that `_batches` hands out as codes of distinct text
         with reading(label, _REMEDY):
             self._open(path)
         try:
@@ -36,6 +41,7 @@ class _TypedTable(Table):
                 names, is_empty = self._names(), self._is_empty()
             if is_empty or not names:
                 raise TableError(f"{label} holds no rows. Name a file with rows.")
+            check_width(len(names), label)
             header = clean_names(names, options.keep_index)
         except BaseException:
             self.close()
@@ -61,14 +67,24 @@ class _TypedTable(Table):
 
     def blocks(self, n_rows: int = BLOCK_ROWS) -> Iterator[Block]:
         """Read the rows, at most so many at a time."""
-        first = 0
+        first = n_unpacked = 0
         with reading(self.label, _REMEDY):
             for batch in self._batches(n_rows):
                 batch.validate(full=True)  # what a damaged file says of its memory is not checked otherwise
+                n_unpacked += sum(map(_unpacked_bytes, batch.columns))
+                if n_unpacked > max(_MAX_UNPACKED_BYTES, _MAX_PACKING * self._n_bytes):
+                    raise TableError(
+                        f"{self.label} has {self._n_bytes} bytes and unpacks to more than {n_unpacked}. Write it "
+                        "without compression and without dictionaries if you trust it."
+                    )
                 for start in range(0, batch.num_rows, n_rows):
                     part = batch.slice(start, n_rows)
                     places = range(first, first + part.num_rows)
-                    yield Block([typed_column(part.column(k)) for k in self._kept], places, "row")
+                    columns = [
+                        typed_column(part.column(k).dictionary_decode() if k in self._coded else part.column(k))
+                        for k in self._kept
+                    ]
+                    yield Block(columns, places, "row")
                     first += part.num_rows
 
 
@@ -86,9 +102,18 @@ class ParquetTable(_TypedTable):
     """
 
     def _open(self, path: Path) -> None:
+        import pyarrow
         from pyarrow import parquet
 
         self._file = parquet.ParquetFile(path)
+        types = self._file.schema_arrow.types
+        # Codes, so that a long text that stands in all rows is not in memory for each of them.
+        texts = (pyarrow.string(), pyarrow.large_string(), pyarrow.binary(), pyarrow.large_binary())
+        self._coded = {k for k, kind in enumerate(types) if kind in texts}
+        if self._coded:
+            names = [self._file.schema_arrow.names[k] for k in self._coded]
+            self._file.close()
+            self._file = parquet.ParquetFile(path, read_dictionary=names)
 
     def _names(self) -> list[str]:
         return list(self._file.schema_arrow.names)
@@ -97,7 +122,7 @@ class ParquetTable(_TypedTable):
         return not self._file.metadata.num_rows
 
     def _batches(self, n_rows: int) -> Iterator[Any]:
-        return self._file.iter_batches(n_rows)
+        return self._file.iter_batches(max(1, min(n_rows, _BATCH_CELLS // len(self._names()))))
 
     def close(self) -> None:
         """Close the file."""
@@ -146,6 +171,20 @@ class ArrowTable(_TypedTable):
     def close(self) -> None:
         """Close the file."""
         self._source.close()
+
+
+def _unpacked_bytes(column: Any) -> int:
+    """Bytes of a column in which a text that is stored once, and meant by many rows, is written out for each."""
+    from pyarrow import compute, types
+
+    size = max(column.nbytes, 8 * len(column))
+    if types.is_string_view(column.type) or types.is_binary_view(column.type):
+        views = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)[column.offset : column.offset + len(column)]
+        size += int(views[:, 0].astype(np.int64).clip(0).sum())  # each view begins with the length of its text
+    elif types.is_dictionary(column.type) and not types.is_primitive(column.type.value_type):
+        lengths = compute.binary_length(column.dictionary).take(column.indices)
+        size += compute.sum(lengths, min_count=0).cast("int64").as_py()
+    return size
 
 
 def typed_column(column: Any) -> CellColumn:
