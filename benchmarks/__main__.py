@@ -42,7 +42,6 @@ NAMES = (
     "engines",
     "cluster",
     "prediction",
-    "reading",
     "local_explanations",
     "import_time",
     "report_pages",

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from polytrain.columns import CellFrame
-
 __all__ = ["COMPUTE_DTYPES", "check_columns", "check_mass", "check_weight_range", "check_weights", "validate_rows"]
 
 #: Types that trains are learned and evaluated in; others become the first.
@@ -35,15 +33,7 @@ def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
 
 def check_columns(model: BaseEstimator, X: Any, *, reset: bool = False) -> None:
     """Remember the number and the names of columns, or compare them with those of the fit; cells are not looked at."""
-    if not isinstance(X, CellFrame):
-        validate_data(model, X, reset=reset, skip_check_array=True)
-    elif reset:
-        model.n_features_in_, model.feature_names_in_ = len(X.names), np.array(X.names, dtype=object)
-    elif X.names != tuple(getattr(model, "feature_names_in_", X.names)):
-        raise ValueError(
-            f"X has the columns {', '.join(X.names)}, but the model was fitted on "
-            f"{', '.join(model.feature_names_in_)}. Give the same columns in the same order."
-        )
+    validate_data(model, X, reset=reset, skip_check_array=True)
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> NDArray:

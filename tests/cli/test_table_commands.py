@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import polytrain
 from polytrain.cli import main
-from polytrain.tables import TableOptions, load_table_model, open_table, read_training_table
+from polytrain.tables import TableOptions, load_table_model, open_table_file, read_training_table
 
 GIVEN = ["--basis", "spline", "--bandwidth", "1", "--rank", "2", "--alpha", "1e-3", "--max-sweeps", "1"]
 FAST = [*GIVEN, "--quiet"]
@@ -102,7 +102,7 @@ def test_folds_measure_the_whole_procedure(people, tmp_path, capsys):
     """The error is that of scikit-learn's cross-validation of the same estimator."""
     argv = ["fit", people, "--target", "rich", "--drop", "id", "--json", "--quiet", "--folds", "4", "--seed", "3"]
     facts = json.loads(run(capsys, *argv, "--alpha", "1e-2", "--out", tmp_path / "m"))
-    with open_table(people) as table:
+    with open_table_file(people) as table:
         rows = read_training_table(table, TableOptions("rich", drop=["id"]))
     estimator = polytrain.TensorTrainClassifier(alpha=1e-2, random_state=3)
     folds = StratifiedKFold(4, shuffle=True, random_state=3)

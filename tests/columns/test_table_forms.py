@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polytrain.columns.date_texts import DATE_PATTERNS
+from polytrain.columns.forms import Form, find_form
 from polytrain.columns.number_texts import is_number, parse_number
-from polytrain.tables.files import Form, find_form
 
 
 @pytest.mark.parametrize(

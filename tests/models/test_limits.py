@@ -4,6 +4,7 @@ import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
+import pandas
 import pytest
 from bounds import load_within_bounds
 from hostile import ModelParts
@@ -14,9 +15,8 @@ from polytrain.decisions import OneVsOne
 from polytrain.estimators._probabilities import class_weights
 from polytrain.maps import MapList, PolynomialMap, TableMap
 from polytrain.models.overflow import overflows
-from polytrain.tables import Block, FileColumn, Layout
-from polytrain.tables.files.cells import TextColumn
-from polytrain.tables.layout import Forms
+from polytrain.tables import FileColumn, Layout
+from polytrain.tables.layout import RowReader
 from power_models import power_classifier, power_regressor
 
 LINE = np.linspace(-1, 1, 40).reshape(-1, 1)
@@ -104,9 +104,10 @@ def test_class_weights_of_many_classes(comparisons):
 def test_many_missing_texts(comparisons):
     missing = tuple(CountedText(f"{k}?") for k in range(2000))
     model = TensorTrainRegressor(rank=1, max_sweeps=0).fit(np.array([[1.0, "x"], [2.0, "z"]], dtype=object), [0.0, 1.0])
-    block = Block([TextColumn(["1"] * 100), TextColumn(["x"] * 99 + ["7?"])], range(100))
+    block = pandas.DataFrame({"a": ["1"] * 100, "b": ["x"] * 99 + ["7?"]})
     layout = Layout((FileColumn("a", 0), FileColumn("b", 1)), (), False, 2, missing)
-    frame = layout.read(block, [0, 1], model, "table", forms=Forms(SimpleNamespace(delimiter=",")))
+    table = SimpleNamespace(delimiter=",", label="table", names=None, n_columns=2)
+    frame = RowReader(layout, model, table).read(block)
     assert np.isnan(model.model_.columns.encode(frame)).sum() == 1
     assert comparisons() < 2000
 

@@ -74,14 +74,6 @@ def feather(path: Path) -> None:
     files.write_feather(pyarrow.table(columns()), str(path))
 
 
-def arrow_stream(path: Path) -> None:
-    import pyarrow
-
-    rows = pyarrow.table(columns())
-    with pyarrow.OSFile(str(path), "wb") as sink, pyarrow.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-
-
 def archive(**members: str) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:

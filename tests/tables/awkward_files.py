@@ -14,12 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from polytrain.tables.files import ReadOptions
+from polytrain.tables import ReadOptions
 from tables.awkward_contents import (
     N_ROWS,
     NAMES,
     archive,
-    arrow_stream,
     feather,
     folder,
     lines,
@@ -171,11 +170,16 @@ AWKWARD_FILES = [
     AwkwardFile("mark.csv", b"\xef\xbb\xbf" + table().encode()),
     AwkwardFile("unicode_text.txt", table("\t").encode("utf-16"), notes=("UTF-16", "tabs")),
     AwkwardFile("utf16_be.csv", b"\xfe\xff" + table().encode("utf-16-be"), notes=("UTF-16",)),
-    AwkwardFile("utf16_unmarked.csv", table().encode("utf-16-le"), notes=("UTF-16",)),
+    AwkwardFile(
+        "utf16_unmarked.csv",
+        table().encode("utf-16-le"),
+        refusal="is a binary file.*name its encoding",
+        remedy=Remedy(ReadOptions(encoding="utf-16-le")),
+    ),
     AwkwardFile(
         "windows.csv",
         table(colour=lambda colour: colour.replace("red", "ros\u00e9")).encode("cp1252"),
-        notes=("Windows-1252 since it is no UTF-8",),
+        notes=("Windows-1252 since it is not UTF-8",),
         first={"colour": "ros\u00e9"},
     ),
     AwkwardFile(
@@ -194,7 +198,7 @@ AWKWARD_FILES = [
     ),
     # Delimiters, line ends, quotes, what stands around the table.
     AwkwardFile("semicolons.csv", table(";"), notes=("semicolons",)),
-    AwkwardFile("tabs.tsv", table("\t")),
+    AwkwardFile("tabs.tsv", table("\t"), notes=("tabs",)),
     AwkwardFile("tabs.csv", table("\t"), notes=("tabs",)),
     AwkwardFile("bars.txt", table("|"), notes=("bars",)),
     AwkwardFile("spaces.data", table("  "), notes=("spaces",)),
@@ -206,7 +210,11 @@ AWKWARD_FILES = [
     AwkwardFile("spaced.csv", table(", ", colour='"{}"'.format), first={"colour": "red"}),
     AwkwardFile("blank_lines.csv", "\n  \n" + table(end="\n\n") + "   \n"),
     AwkwardFile("excel.csv", "sep=;\r\n" + table(";", end="\r\n"), notes=("first line says", "semicolons")),
-    AwkwardFile("comments.csv", "# measured in May, by hand\n#\n" + table(), notes=("2 comment lines",)),
+    AwkwardFile(
+        "comments.csv",
+        "# measured in May, by hand\n#\n" + table(),
+        notes=("skipped: 2",),
+    ),
     AwkwardFile(
         "savetxt.csv",
         "# size,amount,colour,target\n" + table(names=None),
@@ -334,34 +342,35 @@ AWKWARD_FILES = [
     AwkwardFile("gaps.jsonl", lines(records(gaps=True)), names=(*NAMES, "sold"), kinds={"sold": "true and false"}),
     AwkwardFile("rows.parquet", parquet, notes=("__index_level_0__", "index"), first={"size": 0.25}, needs="pyarrow"),
     AwkwardFile("rows.feather", feather, first={"size": 0.25}, needs="pyarrow"),
-    AwkwardFile("rows.arrows", arrow_stream, first={"size": 0.25}, needs="pyarrow"),
     # Refused, and the way out.
     AwkwardFile("empty.csv", b"", refusal="is empty", remedy=AS_CSV),
     AwkwardFile("blank.csv", b"\n\n", refusal="holds no rows", remedy=AS_CSV),
     AwkwardFile(
         "folder.csv", folder, refusal="is a folder. Name a file in it", remedy=Remedy(name="folder.csv/part.csv")
     ),
-    AwkwardFile("book.xlsx", workbook(), refusal="Excel workbook.*Save the sheet as CSV", remedy=AS_CSV),
+    AwkwardFile("book.xlsx", workbook(), refusal="Excel workbook.*save the sheet as CSV|cannot be read", remedy=AS_CSV),
     AwkwardFile(
         "book.xls",
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600),
-        refusal="old Excel file.*save it as CSV",
+        refusal="is a binary file.*convert others to CSV",
         remedy=AS_CSV,
     ),
-    AwkwardFile("survey.sav", b"$FL2@(#) SPSS DATA FILE" + bytes(60), refusal="SPSS.*read_spss", remedy=AS_CSV),
+    AwkwardFile(
+        "survey.sav", b"$FL2@(#) SPSS DATA FILE" + bytes(60), refusal="binary file.*with pandas", remedy=AS_CSV
+    ),
     AwkwardFile("page.csv", "<!DOCTYPE html>\n<html></html>", refusal="a page.*save it as CSV", remedy=AS_CSV),
-    AwkwardFile("picture.csv", b"\x89PNG\r\n\x1a\n\0\0\0", refusal="is a picture", remedy=AS_CSV),
+    AwkwardFile("picture.csv", b"\x89PNG\r\n\x1a\n\0\0\0", refusal="is a binary file", remedy=AS_CSV),
     AwkwardFile("program.csv", b"\x7fELF\2\1\1\0\0\0\0\0" * 9, refusal="is a binary file", remedy=AS_CSV),
     AwkwardFile(
         "columns.json",
         json.dumps({"size": {"0": 1, "1": 2}}),
-        refusal="line 1: 'size' holds an object.*JSON lines",
+        refusal="row 0: .* not a JSON object of plain values.*JSON lines",
         remedy=Remedy(name="saved.jsonl", content=lines(records()).encode()),
     ),
     AwkwardFile(
         "pretty.json",
         json.dumps(records()[0], indent=1),
-        refusal="single JSON value over several lines.*JSON lines",
+        refusal="line 1: this is not valid JSON.*JSON lines",
         remedy=Remedy(name="saved.jsonl", content=lines(records()).encode()),
     ),
     AwkwardFile(
@@ -371,12 +380,12 @@ AWKWARD_FILES = [
         remedy=Remedy(name="a.csv", content=table().encode()),
     ),
     AwkwardFile("cut.csv.gz", gzip.compress(table().encode())[:200], refusal="damaged or cut short", remedy=AS_CSV),
-    AwkwardFile("renamed.parquet", table(), refusal="no parquet file.*content is text. Rename it", remedy=AS_CSV),
+    AwkwardFile("renamed.parquet", table()),
     AwkwardFile(
         "ragged.csv",
         table() + "1,2,red\n",
-        refusal="line 82: 3 cells, but 4 in the first row. Mend the line",
-        remedy=Remedy(name="mended.csv", content=(table()).encode()),
+        refusal="line 82: 3 cells, but 4 in the first row. Fix the line",
+        remedy=Remedy(name="fixed.csv", content=(table()).encode()),
     ),
     AwkwardFile(
         "carets_unsaid.csv",
@@ -388,6 +397,6 @@ AWKWARD_FILES = [
         "nul.csv",
         table() + "1,2,re\0d,yes\n",
         refusal="is a binary file",
-        remedy=Remedy(name="mended.csv", content=table().encode()),
+        remedy=Remedy(name="fixed.csv", content=table().encode()),
     ),
 ]

@@ -5,7 +5,7 @@ import pytest
 
 from polytrain.explain import explain_local
 from polytrain.tables import TableError, load_table_model
-from polytrain.tables.files import BLOCK_ROWS
+from polytrain.tables.reading import BLOCK_ROWS
 from polytrain.tables.row_explanations import explain_table_rows, knows_columns
 from power_models import power_regressor
 

@@ -9,8 +9,8 @@ import pytest
 
 import polytrain
 from polytrain import ModelFileError
+from polytrain.columns.forms import Form
 from polytrain.tables import FileColumn, Layout, TableModel, fit_table, load_table_model
-from polytrain.tables.files import Form
 
 sys.path.append(str(Path(__file__).parents[1] / "models"))
 from comparison import assert_same, seal

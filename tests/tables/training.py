@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from polytrain import TensorTrainClassifier
-from polytrain.tables import ReadOptions, TableError, TableModel, TableOptions, open_table, read_training_table
+from polytrain.tables import ReadOptions, TableError, TableModel, TableOptions, open_table_file, read_training_table
 
 GIVEN = {"rank": 2, "alpha": 1e-3, "max_sweeps": 1, "random_state": 0}
 
@@ -12,7 +12,7 @@ GIVEN = {"rank": 2, "alpha": 1e-3, "max_sweeps": 1, "random_state": 0}
 def learn(path, text, **options):
     path.write_text(text)
     header = options.pop("header", "auto")
-    with open_table(path, ReadOptions(header=header)) as table:
+    with open_table_file(path, ReadOptions(header=header)) as table:
         return read_training_table(table, TableOptions(**{"target": -1, **options}))
 
 
@@ -24,7 +24,7 @@ def fitted(rows, estimator=None):
 
 def features(rows):
     """What an estimator would make of the cells."""
-    return np.asarray(fitted(rows, TensorTrainClassifier(rank=1, max_sweeps=0))._features(rows.X, None, ""))
+    return np.asarray(fitted(rows, TensorTrainClassifier(rank=1, max_sweeps=0))._features(rows.X, None))
 
 
 def noted(rows):

@@ -37,7 +37,7 @@ __all__ = [
 
 
 class CommandError(Exception):
-    """A mistake that the user can mend. The message names the thing, its value and the remedy."""
+    """A mistake that the user can fix. The message names the thing, its value and the remedy."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -65,7 +65,7 @@ def add_command(subparsers: Any, name: str, run: Any, *, description: str, examp
         name,
         help=SUMMARIES[name],
         description=description,
-        epilog=f"examples:\n{examples}\n\nexit codes: 0 done, 2 a mistake that you can mend, 130 interrupted.",
+        epilog=f"examples:\n{examples}\n\nexit codes: 0 done, 2 a mistake that you can fix, 130 interrupted.",
         formatter_class=HelpFormatter,
     )
     parser.set_defaults(run=run)

@@ -22,7 +22,7 @@ from polytrain.tables import (
     TableOptions,
     TrainingTable,
     fit_table_model,
-    open_table,
+    open_table_file,
     read_training_table,
 )
 from polytrain.tables.facts import model_facts
@@ -190,7 +190,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.out, arguments.data)
     settings = _settings(arguments)
     talk = (lambda text: None) if arguments.quiet else say
-    with open_table(arguments.data, read_options(arguments, "auto")) as table:
+    with open_table_file(arguments.data, read_options(arguments, "auto")) as table:
         for note in table.notes:
             talk(f"note: {note}")
         rows = read_training_table(table, _options(arguments))

@@ -23,7 +23,7 @@ examples:
 
 Results go to standard output, everything else to standard error. `polytrain COMMAND --help` tells more.
 
-exit codes: 0 done, 2 a mistake that you can mend (one line says which), 130 interrupted with Ctrl-C."""
+exit codes: 0 done, 2 a mistake that you can fix (one line says which), 130 interrupted with Ctrl-C."""
 
 
 def make_parser(commands: Collection[str] = tuple(SUMMARIES)) -> Parser:
@@ -72,8 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _forget_stdout()  # its reader has gone
         return 1
-    except (CommandError, ValueError, OSError, MemoryError) as error:
-        if isinstance(error, ValueError) and not _is_mistake(error):
+    except (CommandError, ValueError, OSError, MemoryError, ImportError) as error:
+        if not _is_mistake(error):
             raise
         _forget_stdout()
         say(f"polytrain: error: {describe_error(error)}")
@@ -85,8 +85,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
 
 
-def _is_mistake(error: ValueError) -> bool:
-    """Whether a table or a model file is to blame."""
+def _is_mistake(error: Exception) -> bool:
+    """Whether the user can fix it: a table or a model file is wrong, an extra is not installed, ..."""
+    if isinstance(error, ImportError):
+        return "polytrain[" in str(error)
+    if not isinstance(error, ValueError):
+        return True
     from polytrain.models.errors import ModelFileError
     from polytrain.tables.errors import TableError
 

@@ -18,7 +18,7 @@ from polytrain.cli.common import CommandError, add_command, check_output, say
 from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, open_model_table
 from polytrain.columns.number_texts import is_number
 from polytrain.tables import PreparedBlock, TableModel
-from polytrain.tables.files import CellColumn
+from polytrain.tables.cells import FileCells
 from polytrain.tables.layout import find_column
 from polytrain.texts import printable
 
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         with _output(arguments) as write:
             write([[*titles, *_titles(model, arguments)]])
             for block in model.blocks(table, **block_options(arguments)):
-                copied = [_plain(block.block.columns[index]) for index in kept]
+                copied = [FileCells(block.frame.iloc[:, index], table.label) for index in kept]
                 write(zip(*copied, *_predict(model, block, arguments), strict=True))
                 n_rows += len(block.X)
     say(f"predicted {n_rows} rows")
@@ -127,11 +127,6 @@ def _predict(model: TableModel, block: PreparedBlock, arguments: argparse.Namesp
     if arguments.probabilities:
         columns += model.fitted.probabilities(block.X).T.tolist()
     return columns
-
-
-def _plain(cells: CellColumn) -> list[str]:
-    """Cells as they go into CSV: as they stand in the file; numbers in their shortest form."""
-    return [cells[row] for row in range(len(cells))]
 
 
 @contextmanager

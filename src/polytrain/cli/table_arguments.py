@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from polytrain.cli.common import CommandError, say
-from polytrain.tables import ReadOptions, Table, TableModel, load_table_model
+from polytrain.tables import ReadOptions, TableFile, TableModel, load_table_model
 
 __all__ = [
     "DATA",
@@ -87,7 +87,7 @@ def load_model(path: Path) -> TableModel:
     return load_table_model(path)
 
 
-def open_model_table(model: TableModel, arguments: argparse.Namespace) -> Table:
+def open_model_table(model: TableModel, arguments: argparse.Namespace) -> TableFile:
     """Open DATA as the model wants it, and say what was understood."""
     table = model.open(arguments.data, read_options(arguments, model.header))
     for note in table.notes:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from polytrain.columns.column import CategoryColumn, Column, DateColumn, NumberColumn
 from polytrain.columns.column_list import Columns, needs_encoding
-from polytrain.columns.frame import CellFrame
 from polytrain.columns.table import is_frame
 
 __all__ = [
     "CategoryColumn",
-    "CellFrame",
     "Column",
     "Columns",
     "DateColumn",

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from polytrain.columns.choice import chosen_columns, names_something
 from polytrain.columns.column import CategoryColumn, Column, NumberColumn, TextColumn, column_from_json, fit_column
-from polytrain.columns.frame import CellFrame
 from polytrain.columns.names import unique_names
 from polytrain.columns.scalars import Level, show
 from polytrain.columns.table import is_frame, is_plain_frame, open_table
@@ -55,8 +54,6 @@ def needs_encoding(X: Any, categorical_features: Any) -> bool:
     True
     """
     if names_something(categorical_features):
-        return True
-    if isinstance(X, CellFrame):
         return True
     return not is_plain_frame(X) if is_frame(X) else _holds_other_objects(X)
 

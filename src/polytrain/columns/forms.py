@@ -48,7 +48,7 @@ class Form:
 
     Examples
     --------
-    >>> from polytrain.tables.files import Form
+    >>> from polytrain.columns.forms import Form
     >>> form = Form("number", decimal=",", thousands=".", suffix="€")
     >>> form.parse("-1.234,50 €"), form.parse("nothing")
     (-1234.5, None)
@@ -186,7 +186,7 @@ def find_form(
 
     Examples
     --------
-    >>> from polytrain.tables.files import find_form
+    >>> from polytrain.columns.forms import find_form
     >>> find_form(["1", "2.5"]).describe(), find_form(["1", "two"]).describe()
     ('numbers', 'text')
     >>> find_form(["$1,200", "$900"]).describe()

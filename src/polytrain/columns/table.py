@@ -1,4 +1,4 @@
-"""Open frames of pandas and polars, frames of cells, and arrays, column by column. Nothing else knows these libraries.
+"""Open frames of pandas and polars, and arrays, column by column. Nothing else knows these libraries.
 
 They are recognised by the names of their types, so none is imported here, and none is needed.
 """
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from polytrain.columns.cells import Cells, used_codes
-from polytrain.columns.frame import CellFrame
 from polytrain.columns.scalars import sort_of
 
 __all__ = ["Table", "is_frame", "is_plain_frame", "open_table"]
@@ -90,8 +89,6 @@ def open_table(X: Any) -> Table:
     >>> table.names, table.read(1).kind
     (('a', 'b'), 'text')
     """
-    if isinstance(X, CellFrame):
-        return Table(X.names, True, len(X), lambda k: X.columns[k])
     library = _library(X)
     if library is None:
         return _open_array(X)

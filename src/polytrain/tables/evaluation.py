@@ -12,8 +12,8 @@ from sklearn.metrics import confusion_matrix
 
 from polytrain.models import FittedModel
 from polytrain.tables.errors import Option, TableError
-from polytrain.tables.files import Table
 from polytrain.tables.metrics import Answers, measure, metric_names
+from polytrain.tables.reading import TableFile
 
 __all__ = ["ClassificationErrors", "RegressionErrors", "count_errors", "make_errors"]
 
@@ -115,7 +115,7 @@ class RegressionErrors(_Errors):
 
 def count_errors(
     model: Any,
-    table: Table,
+    table: TableFile,
     *,
     visit: Callable[[NDArray, NDArray], None] | None = None,
     say: Callable[[str], None] | None = None,
@@ -127,7 +127,7 @@ def count_errors(
     ----------
     model : TableModel
         The model.
-    table : Table
+    table : TableFile
         What ``model.open`` returned.
     visit : callable, optional
         Sees features and targets of every block.
@@ -143,7 +143,7 @@ def count_errors(
     errors, n_rows, n_dotted = make_errors(model.fitted), 0, 0
     talk = say or (lambda text: None)
     for block in model.blocks(table, with_target=True, say=say, **options):
-        n_rows += len(block.block)
+        n_rows += len(block.frame)
         n_dotted += block.n_dotted
         if not len(block.X):
             continue

@@ -15,17 +15,16 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
-from polytrain.columns import CellFrame
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names, map_kind
 from polytrain.tables.baselines import constant_answers, linear_answers
 from polytrain.tables.errors import Option, TableError
-from polytrain.tables.files import ReadOptions, open_table
 from polytrain.tables.learning import TrainingTable, read_training_table
 from polytrain.tables.metrics import METRICS, Answers, measure, metric_names
 from polytrain.tables.model import TableModel
 from polytrain.tables.options import TableOptions
+from polytrain.tables.reading import ReadOptions, open_table_file
 from polytrain.tables.section import Fact
 
 __all__ = ["FitSettings", "fit_table", "fit_table_model"]
@@ -120,7 +119,7 @@ def fit_table(
     known = {field.name for field in fields(TableOptions)}
     options = TableOptions(target, **{name: parameters.pop(name) for name in known & parameters.keys()})
     settings = FitSettings(parameters, folds, holdout, metric, seed)
-    with open_table(path, reading or ReadOptions()) as table:
+    with open_table_file(path, reading or ReadOptions()) as table:
         rows = read_training_table(table, options)
         for note in table.notes:
             talk(f"note: {note}")
@@ -162,8 +161,8 @@ def fit_table_model(
     _check_missing(rows, settings.parameters.get("basis", "auto"))
     if settings.holdout:
         inside, outside = _split(y, settings, classify)
-        held = X[outside], y[outside]
-        X, y = X[inside], y[inside]
+        held = X.iloc[outside], y[outside]
+        X, y = X.iloc[inside], y[inside]
     facts: dict[str, Fact] = {"rows": len(X), "rows_without_target": rows.n_dropped, "missing_cells": rows.n_missing}
     say(f"fitting {len(X)} rows, {X.shape[1]} columns")
     fit_started = time.perf_counter()
@@ -224,10 +223,10 @@ def _check_missing(rows: TrainingTable, basis: str) -> None:
     """Refuse missing numbers where the functions do not know them."""
     if basis not in basis_names() or map_kind(basis).takes_missing:
         return
-    for column in rows.X.columns:
-        if column.kind == "number" and np.isnan(column.numbers()).any():
+    for name, column in rows.X.items():
+        if column.dtype.kind == "f" and column.isna().any():
             raise TableError(
-                f"column {column.name!r} has missing cells, which ",
+                f"column {name!r} has missing cells, which ",
                 Option("basis", basis),
                 " cannot take. Use ",
                 Option("basis", "auto"),
@@ -259,12 +258,12 @@ def _HOLDOUT(part: float) -> Option:
 
 
 def _cross_validate(
-    model: Any, X: CellFrame, y: NDArray, metric: str, settings: FitSettings, classify: bool, say: Callable[[str], None]
+    model: Any, X: Any, y: NDArray, metric: str, settings: FitSettings, classify: bool, say: Callable[[str], None]
 ) -> dict[str, Fact]:
     """Mean error over folds, in each of which everything is chosen anew."""
     if len(X) > MAX_CHECK_ROWS:
         chosen = np.sort(np.random.default_rng(settings.seed).choice(len(X), MAX_CHECK_ROWS, replace=False))
-        X, y = X[chosen], y[chosen]
+        X, y = X.iloc[chosen], y[chosen]
     if len(y) < 4:
         return {}
     splits = _folds(y, classify, settings)
@@ -272,11 +271,11 @@ def _cross_validate(
     for number, (learned, tested) in enumerate(splits, 1):
         if classify and len(np.unique(y[learned])) < 2:
             continue
-        rows = X[learned], y[learned]
+        rows = X.iloc[learned], y[learned]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the same was said of all rows
             fitted = clone(model).fit(*rows)
-        found = _errors(fitted, rows, (X[tested], y[tested]), metric)
+        found = _errors(fitted, rows, (X.iloc[tested], y[tested]), metric)
         error = found[metric]
         shown = "-" if error is None else f"{100 * error:.2f} %" if metric.endswith("error") else f"{error:.5g}"
         say(f"fold {number} of {len(splits)}: {METRICS[metric][1]} {shown}")
@@ -299,7 +298,7 @@ def _folds(y: NDArray, classify: bool, settings: FitSettings) -> Sequence[tuple[
 
 
 def _errors(
-    model: Any, learned: tuple[CellFrame, NDArray] | None, tested: tuple[CellFrame, NDArray], metric: str
+    model: Any, learned: tuple[Any, NDArray] | None, tested: tuple[Any, NDArray], metric: str
 ) -> dict[str, Any]:
     """Error of a model on rows, and of simple ones that learn from the rows that it has learned from, by name."""
     fitted, features, y = model.model_, model._checked(tested[0]), tested[1]

@@ -12,18 +12,21 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from polytrain.columns import CategoryColumn, CellFrame, Column, DateColumn
-from polytrain.columns.cells import Cells
+from polytrain.columns import CategoryColumn, Column, DateColumn
+from polytrain.columns.forms import DEFAULT_MISSING, Form, find_form
+from polytrain.columns.number_texts import is_number
 from polytrain.columns.scalars import Level, text_of
+from polytrain.tables.cells import FileCells
 from polytrain.tables.errors import Option, TableError
-from polytrain.tables.files import DEFAULT_MISSING, Block, CellColumn, Form, Table, find_form, position_names
-from polytrain.tables.files.cells import number_text
+from polytrain.tables.reading import TableFile, position_names
 from polytrain.texts import listed
 
-__all__ = ["FileColumn", "Forms", "Layout", "find_column", "with_decimal"]
+__all__ = ["FileColumn", "Layout", "RowReader", "find_column", "with_decimal"]
 
 _NUMBER = Form("number")
+_DATE = Form("date")
 _TRUTH = Form("truth")
 # New categories of a column that a note names.
 _EXAMPLES = 3
@@ -90,7 +93,7 @@ class Layout:
 
     # --- finding columns ----------------------------------------------------------------------------------------------
 
-    def match(self, table: Table, targets: Sequence[int] = ()) -> list[int]:
+    def match(self, table: TableFile, targets: Sequence[int] = ()) -> list[int]:
         """Index in ``table`` of every column; ``targets`` are columns that stand among them in a model of arrays."""
         if self.named and table.names is not None:
             places = {name: k for k, name in enumerate(table.names)}
@@ -109,7 +112,7 @@ class Layout:
         moved = self._left_out(table)
         return [column.position - sum(gone < column.position for gone in moved) for column in self.columns]
 
-    def match_targets(self, table: Table, given: Sequence[str | int] | None, wanted: int) -> list[int]:
+    def match_targets(self, table: TableFile, given: Sequence[str | int] | None, wanted: int) -> list[int]:
         """Index in ``table`` of every one of so many targets: those that are given, or those of the training."""
         if given is not None:
             if len(given) != wanted:
@@ -131,7 +134,7 @@ class Layout:
         names = " and ".join(repr(target.name) for target in self.targets)
         raise TableError(f"{table.label} lacks the target {names}. Name another column with ", _TARGET, ".")
 
-    def _left_out(self, table: Table) -> tuple[int, ...]:
+    def _left_out(self, table: TableFile) -> tuple[int, ...]:
         """Positions that a table does not have: those of the targets, where it comes without them."""
         if table.n_columns == self.n_columns:
             return ()
@@ -142,75 +145,6 @@ class Layout:
             f"{table.label} has {table.n_columns} columns, but the model was fitted on {self.n_columns}{without}. "
             "Bring the same columns in the same order."
         )
-
-    # --- reading cells ------------------------------------------------------------------------------------------------
-
-    def read(
-        self,
-        block: Block,
-        indexes: Sequence[int],
-        estimator: Any,
-        where: str,
-        *,
-        forms: Forms,
-    ) -> CellFrame:
-        """Cells of a block as the estimator takes them.
-
-        Parameters
-        ----------
-        block : Block
-            Some rows.
-        indexes : sequence of int
-            What `match` returned.
-        estimator : estimator
-            It knows what kind each column is, and its categories.
-        where : str
-            Name of the table, for messages.
-        forms : Forms
-            How cells of this table are written; it counts categories that the training did not have.
-        """
-        cells = []
-        for column, kind, index in zip(self.columns, _columns(estimator), indexes, strict=True):
-            given = block.columns[index]
-            if isinstance(kind, CategoryColumn):
-                cells.append(self._categories(given, kind, column.name, forms))
-            else:
-                cells.append(self._values(given, column, isinstance(kind, DateColumn), block, where, forms))
-        return CellFrame(cells)
-
-    def _values(
-        self, given: CellColumn, column: FileColumn, is_date: bool, block: Block, where: str, forms: Forms
-    ) -> Cells:
-        form = given.form or forms.of(column, given, self.missing_texts, "date" if is_date else "number")
-        values, wrong = given.values(form, self.missing_texts)
-        if wrong is not None and not is_date and _TRUTH.parse(given[wrong]) is not None:
-            values, wrong = given.values(_TRUTH, self.missing_texts)  # as in a column of a frame
-        if wrong is None and is_date != (values.dtype.kind == "M"):
-            seen = ~(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values))
-            wrong = int(seen.argmax()) if seen.any() else None
-            values = np.full(len(values), np.datetime64("NaT", "us") if is_date else np.nan)
-        if wrong is None:
-            return Cells.of_array(column.name, values)
-        held = "dates" if is_date else "numbers"
-        parts: list[str | Option] = [
-            f"{where}, {block.place(wrong)}: column {column.name!r} holds {held}, but here {given[wrong]!r:.60}. Mend "
-            "the cell, or leave it empty if the value is missing"
-        ]
-        if not is_date and forms.decimal is None:
-            parts += _decimal_remedy(given[wrong], form)
-        raise TableError(*parts, ".")
-
-    def _categories(self, given: CellColumn, kind: CategoryColumn, name: str, forms: Forms) -> Cells:
-        codes, texts = given.coded(self.missing_texts)
-        known = _levels_by_text(kind, name)
-        numbers = {number_text(text): level for text, level in known.items()}  # 3.0 is also 3
-        levels: list[Level] = []
-        for code, text in enumerate(texts):
-            level = known.get(text, numbers.get(number_text(text)))
-            if level is None:
-                forms.count_new(name, text, int((codes == code).sum()))
-            levels.append(text if level is None else level)
-        return Cells.of_objects(name, levels).spread(codes)
 
 
 _TARGET = Option("target")
@@ -255,30 +189,105 @@ def with_decimal(form: Form, decimal: str) -> Form:
     return replace(form, decimal=decimal, thousands=other if form.thousands in ("", ".", ",") else form.thousands)
 
 
-class Forms:
-    """How the cells of one open table are written: as in training, or as is found out from its first cells.
+class RowReader:
+    """Reads blocks of one open table as rows for an estimator, and remembers what there is to tell about them.
 
     Parameters
     ----------
-    table : Table
+    layout : Layout
+        What is remembered of the training table.
+    estimator : estimator
+        It knows what kind each column is, and its categories.
+    table : TableFile
         The table.
+    targets : sequence of int
+        Columns that stand among the others in a table for a model of arrays.
     decimal : {".", ","}, optional
         What separates fractions, if it is another one than in training.
     say : callable, optional
         Told what was found out.
     """
 
-    def __init__(self, table: Table, decimal: str | None = None, say: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        estimator: Any,
+        table: TableFile,
+        targets: Sequence[int] = (),
+        decimal: str | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
         if decimal not in (None, ".", ","):
             raise TableError(Option("decimal", decimal), " is none of '.' and ','.")
-        self.decimal, self._delimiter, self._say = decimal, table.delimiter, say or (lambda text: None)
-        self._found: dict[str, Form] = {}
+        self._indexes, self._missing = layout.match(table, targets), layout.missing_texts
+        self._columns = list(zip(layout.columns, _columns(estimator), strict=True))
+        self._table, self._decimal, self._say = table, decimal, say or (lambda text: None)
+        self._forms: dict[str, Form] = {}
         self._new: dict[str, tuple[int, set[str]]] = {}
 
-    def count_new(self, column: str, text: str, count: int) -> None:
-        """Remember cells of a category that the training did not have; of their texts, a few."""
-        before, examples = self._new.get(column, (0, set()))
-        self._new[column] = before + count, examples if len(examples) >= _EXAMPLES else {*examples, text}
+    def read(self, frame: Any) -> Any:
+        """Return the cells of a block as the estimator takes them, a frame."""
+        from pandas import DataFrame
+
+        found = {}
+        for (column, kind), index in zip(self._columns, self._indexes, strict=True):
+            cells = FileCells(frame.iloc[:, index], self._table.label)
+            if isinstance(kind, CategoryColumn):
+                found[column.name] = self._categories(cells, kind, column.name)
+            else:
+                found[column.name] = self._values(cells, column, isinstance(kind, DateColumn), frame)
+        return DataFrame(found, index=frame.index)
+
+    def _values(self, cells: FileCells, column: FileColumn, is_date: bool, frame: Any) -> NDArray:
+        form = cells.form or self.form_of(column, cells, "date" if is_date else "number")
+        if form.kind == "text":
+            form = _DATE if is_date else _NUMBER
+        values, wrong = cells.values(form, self._missing)
+        if wrong is not None and not is_date and _TRUTH.parse(cells[wrong]) is not None:
+            values, wrong = cells.values(_TRUTH, self._missing)  # as in a column of a frame
+        if wrong is None and is_date != (values.dtype.kind == "M"):
+            there = values == values
+            wrong = int(there.argmax()) if there.any() else None
+            values = np.full(len(values), np.datetime64("NaT", "us") if is_date else np.nan)
+        if wrong is None:
+            return values
+        parts: list[str | Option] = [
+            f"{self._table.label}, {self._table.place(frame.index[wrong])}: column {column.name!r} holds "
+            f"{'dates' if is_date else 'numbers'}, but here {cells[wrong]!r:.60}. Fix the cell, or leave it empty if "
+            "the value is missing"
+        ]
+        if not is_date and self._decimal is None:
+            parts += _decimal_remedy(cells[wrong], form)
+        raise TableError(*parts, ".")
+
+    def _categories(self, cells: FileCells, kind: CategoryColumn, name: str) -> NDArray:
+        codes, texts = cells.coded(self._missing)
+        known = _levels_by_text(kind, name)
+        numbers = {_number_text(text): level for text, level in known.items()}  # 3.0 is also 3
+        levels: list[Level | None] = [known.get(text, numbers.get(_number_text(text))) for text in texts]
+        for code, text in enumerate(texts):
+            if levels[code] is None:
+                levels[code] = text
+                count, examples = self._new.get(name, (0, set()))
+                examples = examples if len(examples) >= _EXAMPLES else {*examples, text}
+                self._new[name] = count + int((codes == code).sum()), examples
+        return np.fromiter([*levels, None], dtype=object, count=len(levels) + 1)[codes]
+
+    def form_of(self, column: FileColumn, cells: FileCells, kind: str) -> Form:
+        """Form of text that holds numbers or dates: as in training, or as its first cells show."""
+        if column.form is not None and column.form.kind == kind:
+            return column.form if self._decimal is None else with_decimal(column.form, self._decimal)
+        if column.name not in self._forms:
+            texts = cells.coded(self._missing)[1]
+            if not texts:
+                return _NUMBER
+            form = find_form(texts, decimal=self._decimal, delimiter=self._table.delimiter)
+            if form.kind != kind:
+                form = _NUMBER if self._decimal is None else with_decimal(_NUMBER, self._decimal)
+            elif not form.is_plain:
+                self._say(f"note: column {column.name!r}: {form.describe()}")
+            self._forms[column.name] = form
+        return self._forms[column.name]
 
     def tell_new(self) -> None:
         """Say which columns had new categories, once all blocks are read."""
@@ -289,21 +298,10 @@ class Forms:
                 f"{shown}; they count as the mean of all rows"
             )
 
-    def of(self, column: FileColumn, cells: CellColumn, missing: frozenset[str], kind: str) -> Form:
-        """Form of a column of numbers or dates."""
-        if column.form is not None and column.form.kind == kind:
-            return column.form if self.decimal is None else with_decimal(column.form, self.decimal)
-        if column.name not in self._found:
-            texts = cells.coded(missing)[1]
-            if not texts:
-                return _NUMBER
-            form = find_form(texts, decimal=self.decimal, delimiter=self._delimiter)
-            if form.kind != kind:
-                form = _NUMBER if self.decimal is None else with_decimal(_NUMBER, self.decimal)
-            elif not form.is_plain:
-                self._say(f"note: column {column.name!r}: {form.describe()}")
-            self._found[column.name] = form
-        return self._found[column.name]
+
+def _number_text(text: str) -> str:
+    """Return a plain number in its shortest form, as in 3 for 3.0; other text as it is."""
+    return text_of(float(text)) if is_number(text) else text
 
 
 def find_column(given: str | int, names: Sequence[str] | None, n_columns: int, label: str) -> int:

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.columns import CellFrame
-from polytrain.columns.cells import Cells
+from polytrain.columns.forms import Form, find_form
 from polytrain.columns.identifiers import LEAST_ROWS, is_identifier
+from polytrain.columns.number_texts import is_number
+from polytrain.tables.cells import FileCells
 from polytrain.tables.errors import Option, TableError
-from polytrain.tables.files import Form, Table, position_names
-from polytrain.tables.gathering import MOST_TEXTS, GatheredColumn, gather
 from polytrain.tables.layout import FileColumn, Layout, find_column
 from polytrain.tables.options import TableOptions
+from polytrain.tables.reading import TableFile, position_names
 from polytrain.texts import listed
 
 __all__ = ["TrainingTable", "read_training_table"]
 
 #: A number column with so few whole values is taken for labels where it is the target.
 MAX_NUMBER_LABELS = 10
-_TEXT = Form("text")
+_TEXT, _NUMBER = Form("text"), Form("number")
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class TrainingTable:
 
     Attributes
     ----------
-    X : CellFrame
+    X : pandas.DataFrame
         Columns to learn from.
     y : ndarray of shape (N,) or (N, n_targets)
         Labels, or numbers to predict.
@@ -47,7 +49,7 @@ class TrainingTable:
         What was understood, and which columns were left out why; each a message in parts, as those of `TableError`.
     """
 
-    X: CellFrame
+    X: Any
     y: NDArray
     layout: Layout
     is_classification: bool
@@ -56,13 +58,13 @@ class TrainingTable:
     notes: tuple[tuple[str | Option, ...], ...]
 
 
-def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
+def read_training_table(table: TableFile, options: TableOptions) -> TrainingTable:
     r"""Read a table and find out what its columns are.
 
     Parameters
     ----------
-    table : Table
-        What `open_table` returned.
+    table : TableFile
+        What `open_table_file` returned.
     options : TableOptions
         What the user says about it.
 
@@ -75,16 +77,16 @@ def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from polytrain.tables import TableOptions, open_table, read_training_table
+    >>> from polytrain.tables import TableOptions, open_table_file, read_training_table
     >>> path = Path(tempfile.mkdtemp()) / "people.csv"
     >>> _ = path.write_text("31;smith;no\n?;cook;yes\n49,5;cook;no\n")
-    >>> with open_table(path) as table:
+    >>> with open_table_file(path) as table:
     ...     rows = read_training_table(table, TableOptions(target=-1, names=("age", "job", "rich")))
-    >>> rows.X.names, rows.is_classification
-    (('age', 'job'), True)
-    >>> rows.X.columns[0].numbers()
-    array([31. ,  nan, 49.5])
+    >>> rows.X["age"].tolist(), rows.is_classification
+    ([31.0, nan, 49.5], True)
     """
+    from pandas import DataFrame
+
     names = _names(table, options)
 
     def find(given: Sequence[str | int]) -> list[int]:
@@ -100,31 +102,33 @@ def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
                 f"the target {names[target]!r} cannot be dropped, encoded or named twice. Leave it out of these "
                 "options."
             )
-    used = [k for k in range(table.n_columns) if k not in dropped]
-    gathered = {k: GatheredColumn(FileColumn(names[k], k), k in categorical) for k in used}
-    if not gather(table, list(gathered.values()), options):
+    frame = next(table.blocks(None), None)
+    if frame is None:
         raise TableError(f"{table.label} holds a header but no rows. Name a file with rows.")
-    goals = [gathered.pop(target) for target in targets]
+    used = [k for k in range(table.n_columns) if k not in dropped]
+    columns = {k: _Column(names[k], k, FileCells(frame.iloc[:, k], table.label), options) for k in used}
+    del frame
+    _find_forms(columns, categorical, table, options)
+    goals = [columns.pop(target) for target in targets]
     rows = np.logical_and.reduce([_target_rows(goal, table.label) for goal in goals])
     y, classify = _targets(goals, rows, table.label, options)
     if len(y) < 2:
         raise TableError(f"{table.label} holds one row only. Name a file with more.")
     notes: list[tuple[str | Option, ...]] = []
-    columns, cells, n_missing = [], [], 0
-    for k, column in gathered.items():
-        found = None if column.too_many else _cells(column, rows)
-        reason = _left_out(column, found, k in kept, k in categorical, options.max_categories)
-        if reason is not None or found is None:
-            if reason is not None:
-                notes.append(reason)
+    X: dict[str, Any] = {}
+    places, n_missing = [], 0
+    for k, column in columns.items():
+        reason = _reason_to_leave_out(column, rows, k in kept, k in categorical, options.max_categories)
+        if reason is not None:
+            notes.append(reason)
             continue
         notes += _understood("column", column)
-        columns.append(FileColumn(column.name, k, column.form))
-        cells.append(found)
-        n_missing += int((~column.there()[rows]).sum())
+        places.append(FileColumn(column.name, k, column.form))
+        X[column.name] = column.series(rows)
+        n_missing += int((~column.there[rows]).sum())
     for goal in goals:
         notes += _understood("target", goal)
-    if not columns:
+    if not places:
         raise TableError(
             f"{table.label} has no column to learn from besides the target. Name a file with more, or keep a column "
             "that was left out with ",
@@ -133,23 +137,113 @@ def read_training_table(table: Table, options: TableOptions) -> TrainingTable:
             ".",
         )
     layout = Layout(
-        tuple(columns),
-        tuple(FileColumn(goal.name, goal.column.position, goal.form) for goal in goals),
+        tuple(places),
+        tuple(FileColumn(goal.name, goal.position, goal.form) for goal in goals),
         table.names is not None,
         table.n_columns,
         options.missing_texts,
     )
-    return TrainingTable(CellFrame(cells), y, layout, classify, int((~rows).sum()), n_missing, tuple(notes))
+    return TrainingTable(DataFrame(X), y, layout, classify, int((~rows).sum()), n_missing, tuple(notes))
 
 
-def _understood(what: str, column: GatheredColumn) -> list[tuple[str | Option, ...]]:
+class _Column:
+    """A column of the training table, and what it holds: ``form`` is None where all cells are missing."""
+
+    def __init__(self, name: str, position: int, cells: FileCells, options: TableOptions) -> None:
+        self.name, self.position, self.cells = name, position, cells
+        self.form: Form | None = None
+        self._missing = frozenset(options.missing_texts)
+
+    @cached_property
+    def coded(self) -> tuple[NDArray, list[str]]:
+        """Codes of distinct texts, -1 for missing cells, and these texts."""
+        return self.cells.coded(self._missing)
+
+    @cached_property
+    def values(self) -> NDArray:
+        """Values with NaN or NaT for missing cells; of text, codes."""
+        form = self.form or _NUMBER
+        return self.coded[0] if form.kind == "text" else self.cells.values(form, self._missing)[0]
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds text."""
+        return self.form is not None and self.form.kind == "text"
+
+    @property
+    def there(self) -> NDArray:
+        """Whether each cell is not missing."""
+        return self.values >= 0 if self.is_text else self.values == self.values
+
+    def series(self, rows: NDArray) -> Any:
+        """What an estimator is given for some rows: text as categories, so that nothing else is read into it."""
+        if not self.is_text:
+            return self.values[rows]
+        from pandas import Categorical
+
+        return Categorical.from_codes(self.values[rows], self.coded[1])
+
+    def find_form(self, as_category: bool, decimal: str | None, table: TableFile) -> None:
+        """Find out what the column holds."""
+        typed = self.cells.form
+        if as_category or typed is not None:
+            self.form = _TEXT if as_category else typed
+            if typed is not None and not self.is_text:
+                wrong = self.cells.values(typed, self._missing)[1]
+                if wrong is not None:  # an infinite number
+                    raise self._odd_cell(wrong, decimal, table)
+            return
+        if decimal != ",":
+            values, wrong = self.cells.values(_NUMBER, self._missing)
+            if wrong is None:  # as most are; their texts need not be looked at
+                self.form = None if np.isnan(values).all() else _NUMBER
+                return
+        codes, texts = self.coded
+        if not texts:
+            return
+        form = find_form(texts, decimal=decimal, delimiter=table.delimiter)
+        counts = np.bincount(codes[codes >= 0])
+        if form.kind == "text" and 2 * counts[[*map(is_number, texts)]].sum() > counts.sum():
+            raise self._odd_cell(self.cells.values(_NUMBER, self._missing)[1] or 0, decimal, table)
+        if form.is_plain and decimal == "," and not any("." in text for text in texts):
+            form = replace(form, decimal=",")  # whole numbers so far
+        self.form = form
+
+    def _odd_cell(self, row: int, decimal: str | None, table: TableFile) -> TableError:
+        text = self.cells[row]
+        parts: list[str | Option] = [
+            f"{table.label}, {table.place(row)}: column {self.name!r} holds numbers, but here {text!r:.60}. Fix the "
+            "cell, name it as missing (",
+            Option("missing", text),
+            "), or encode the column as categories (",
+            Option("categorical", self.name),
+            ")",
+        ]
+        if decimal is None and "," in text and is_number(text.replace(",", ".")):
+            parts += ["; if a comma separates fractions, say ", Option("decimal", ",")]
+        return TableError(*parts, ".")
+
+
+def _find_forms(columns: dict[int, _Column], categorical: set[int], table: TableFile, options: TableOptions) -> None:
+    for k, column in columns.items():
+        column.find_form(k in categorical, options.decimal, table)
+    forms = [column.form for column in columns.values() if column.form is not None]
+    if options.decimal is None and any(f.kind == "number" and f.decimal == "," and not f.guessed for f in forms):
+        # In a table in which commas separate fractions, 1.234 may be 1234.
+        for column in columns.values():
+            if column.form is not None and column.form.is_plain and column.cells.form is None:
+                form = find_form(column.coded[1], decimal=",", delimiter=table.delimiter)
+                column.form = form if form.kind == "number" else column.form
+
+
+def _understood(what: str, column: _Column) -> list[tuple[str | Option, ...]]:
     """Say how a column is written, if that is not as programs write numbers and text."""
     if column.form is None or column.form.is_plain or column.form.kind not in ("number", "date"):
         return []
     return [(f"{what} {column.name!r}: {column.form.describe()}",)]
 
 
-def _names(table: Table, options: TableOptions) -> list[str]:
+def _names(table: TableFile, options: TableOptions) -> list[str]:
     if options.names is None:
         return table.names if table.names is not None else position_names(table.n_columns)
     names = list(options.names)
@@ -173,19 +267,14 @@ def _names(table: Table, options: TableOptions) -> list[str]:
 # --- the target -------------------------------------------------------------------------------------------------------
 
 
-def _target_rows(column: GatheredColumn, label: str) -> NDArray:
+def _target_rows(column: _Column, label: str) -> NDArray:
     """Which rows have a target."""
-    if column.too_many:
-        raise TableError(
-            f"{label}: the target {column.name!r} holds more than {MOST_TEXTS} different texts. Name another target."
-        )
-    rows = column.there()
-    if not rows.any():
+    if not column.there.any():
         raise TableError(f"{label}: all cells of the target {column.name!r} are missing. Name another target.")
-    return rows
+    return column.there
 
 
-def _targets(goals: list[GatheredColumn], rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
+def _targets(goals: list[_Column], rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
     """Return the targets of some rows, and whether they are labels."""
     if not rows.any():
         raise TableError(f"{label}: no row has all targets. Name fewer, or fill their cells.")
@@ -197,16 +286,15 @@ def _targets(goals: list[GatheredColumn], rows: NDArray, label: str, options: Ta
                 f"{label}: several targets must be numbers, for regression; {goal.name!r} is not. Fit one model per "
                 "column."
             )
-    return np.stack([goal.all()[rows] for goal in goals], axis=1), False
+    return np.stack([goal.values[rows] for goal in goals], axis=1), False
 
 
-def _one_target(column: GatheredColumn, rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
-    values = column.all()[rows]
-    form = column.form or _TEXT
+def _one_target(column: _Column, rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
+    values, form = column.values[rows], column.form or _TEXT
     if form.kind == "truth" and options.task != "regression":
         return np.array(["False", "True"])[values.astype(np.intp)], True
     if form.kind == "date" or (form.kind == "text" and options.task == "regression"):
-        held = f"text such as {next(iter(column.known))!r:.60}" if form.kind == "text" else "dates"
+        held = f"text such as {column.coded[1][0]!r:.60}" if form.kind == "text" else "dates"
         raise TableError(
             f"{label}: the target {column.name!r} holds {held}; regression needs numbers, and labels are text or "
             "numbers. Name another target, or, of text, leave out ",
@@ -214,7 +302,7 @@ def _one_target(column: GatheredColumn, rows: NDArray, label: str, options: Tabl
             ".",
         )
     if form.kind == "text":
-        return np.array(list(column.known))[values], True
+        return np.array(column.coded[1])[values], True
     distinct = np.unique(values)
     whole = bool((distinct == np.round(distinct)).all() and np.abs(distinct).max() < 2**53)
     classify = options.task == "classification" or (
@@ -232,45 +320,25 @@ def _one_target(column: GatheredColumn, rows: NDArray, label: str, options: Tabl
 # --- columns to learn from --------------------------------------------------------------------------------------------
 
 
-def _cells(column: GatheredColumn, rows: NDArray) -> Cells | None:
-    """Cells of some rows; None for a column that says nothing: a single value, or none."""
-    values = column.all()[rows]
-    if column.form is None:
-        return None
-    if column.is_text:
-        # Objects must all occur in the rows.
-        cells = Cells.of_distinct(column.name, list(column.known), column.all()).take(np.flatnonzero(rows))
-        cells = replace(cells, is_category=True)  # what else the texts might be was found out before
-        varies = len(cells.values) + bool((values < 0).any()) >= 2
-    else:
-        cells = Cells.of_array(column.name, values)
-        there = values[values == values]
-        varies = len(there) > 0 and (len(there) < len(values) or there.min() < there.max())
-    return cells if varies else None
-
-
-def _left_out(
-    column: GatheredColumn, cells: Cells | None, kept: bool, as_category: bool, max_categories: int
+def _reason_to_leave_out(
+    column: _Column, rows: NDArray, kept: bool, as_category: bool, max_categories: int
 ) -> tuple[str | Option, ...] | None:
     """Say why a column is left out; None for one that is used."""
     start, keep = f"column {column.name!r} left out: ", ("; keep it with ", Option("keep", column.name))
-    if column.too_many:
-        return (f"{start}more than {MOST_TEXTS} different texts",)
-    if cells is None:
+    there, values = column.there[rows], column.values[rows]
+    distinct = np.unique(values[there])
+    if column.form is None or len(distinct) + (len(distinct) > 0 and not there.all()) < 2:
         return (f"{start}it has a single value, or none",)
     if kept:
         return None
     if column.is_text:
-        count = len(cells.values)
-        example = f"such as {cells.values[0]!r:.40}"
-        if len(cells) >= LEAST_ROWS and count > 0.9 * len(cells):
-            return (
-                f"{start}{count} different texts in {len(cells)} rows, {example}, which looks like an identifier",
-                *keep,
-            )
+        count, example = len(distinct), f"such as {column.coded[1][distinct[0]]!r:.40}"
+        if len(values) >= LEAST_ROWS and count > 0.9 * len(values):
+            what = f"{count} different texts in {len(values)} rows, {example}, which looks like an identifier"
+            return (f"{start}{what}", *keep)
         if count > max_categories and not as_category:
             return (f"{start}{count} different texts, {example}, are more than {max_categories} categories", *keep)
         return None
-    if column.form is not None and column.form.is_plain and is_identifier(column.name, column.all()):
+    if column.form.is_plain and is_identifier(column.name, column.values):
         return (f"{start}a different whole number in every row, which looks like an identifier", *keep)
     return None

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.columns import CellFrame
 from polytrain.estimators.saving import load_with_table, save
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, ModelFileError
+from polytrain.tables.cells import FileCells
 from polytrain.tables.errors import Option, TableError
 from polytrain.tables.evaluation import count_errors
-from polytrain.tables.files import Block, CellColumn, ReadOptions, Table, open_table
-from polytrain.tables.layout import FileColumn, Forms, Layout
+from polytrain.tables.layout import FileColumn, Layout, RowReader
+from polytrain.tables.reading import ReadOptions, TableFile, open_table_file
 from polytrain.tables.section import Fact, TableSection
 from polytrain.texts import listed
 
@@ -31,7 +31,7 @@ class PreparedBlock:
 
     Attributes
     ----------
-    block : Block
+    frame : pandas.DataFrame
         The rows as they were read.
     X : ndarray of shape (N, d)
         Their features, as the fitted model takes them.
@@ -41,7 +41,7 @@ class PreparedBlock:
         Labels that are known only without the dot at their end, and were taken so.
     """
 
-    block: Block
+    frame: Any
     X: NDArray
     y: NDArray | None = None
     n_dotted: int = 0
@@ -97,9 +97,9 @@ class TableModel:
             raise ModelFileError(f"the model cannot be stored: {error}") from error
         save(self.estimator, path, table=section.write())
 
-    def open(self, path: str | os.PathLike[str], options: ReadOptions | None = None) -> Table:
+    def open(self, path: str | os.PathLike[str], options: ReadOptions | None = None) -> TableFile:
         """Open a table; unless told otherwise, text files have a header if that of the training had one."""
-        return open_table(path, options or ReadOptions(header=self.header))
+        return open_table_file(path, options or ReadOptions(header=self.header))
 
     @property
     def header(self) -> str:
@@ -108,7 +108,7 @@ class TableModel:
 
     def blocks(
         self,
-        table: Table,
+        table: TableFile,
         *,
         with_target: bool = False,
         target: str | int | Sequence[str | int] | None = None,
@@ -119,7 +119,7 @@ class TableModel:
 
         Parameters
         ----------
-        table : Table
+        table : TableFile
             What `open` returned.
         with_target : bool, default=False
             Whether to return targets too. Rows without one are then left out, so that a block may be empty. A label
@@ -140,53 +140,48 @@ class TableModel:
         given = [target] if isinstance(target, str | int) else target
         wanted = 1 if self.fitted.one_output else self.fitted.n_trains
         goals = self.layout.match_targets(table, given, wanted) if with_target else None
-        indexes, forms = self.layout.match(table, goals or ()), Forms(table, decimal, say)
-        for block in table.blocks():
-            frame = self.layout.read(block, indexes, self.estimator, table.label, forms=forms)
-            X = self._features(frame, block, table.label)
+        reader = RowReader(self.layout, self.estimator, table, goals or (), decimal, say)
+        for frame in table.blocks():
+            X = self._features(reader.read(frame), table)
             if goals is None:
-                yield PreparedBlock(block, X)
+                yield PreparedBlock(frame, X)
                 continue
-            y, rows, n_dotted = self._targets(block, goals, table, forms)
-            yield PreparedBlock(block, X[rows], y[rows], n_dotted)
-        forms.tell_new()
+            y, rows, n_dotted = self._targets(frame, goals, table, reader)
+            yield PreparedBlock(frame, X[rows], y[rows], n_dotted)
+        reader.tell_new()
 
-    def _features(self, frame: CellFrame, block: Block, label: str) -> NDArray:
-        """Features of cells, (N, d), with missing ones only where the model's functions know them."""
+    def _features(self, frame: Any, table: TableFile) -> NDArray:
+        """Features of rows, (N, d), with missing ones only where the model's functions know them."""
         columns = self.fitted.columns
-        if columns is None:
-            X = np.stack([column.numbers() for column in frame.columns], axis=1)
-        else:
-            X = columns.encode(frame)
+        X = frame.to_numpy(dtype=np.float64) if columns is None else columns.encode(frame)
         for k in np.flatnonzero(np.isnan(X).any(axis=0)).tolist():
             feature_map = self.fitted.maps[k]
             if not feature_map.takes_missing:
-                row = int(np.isnan(X[:, k]).argmax())
+                row = frame.index[int(np.isnan(X[:, k]).argmax())]
                 raise TableError(
-                    f"{label}, {block.place(row)}: the cell of column {self.view.feature_names[k]!r} is missing, which "
-                    f"the model's basis {feature_map.basis!r} cannot take. Fill the cell, or fit a model with ",
+                    f"{table.label}, {table.place(row)}: the cell of column {self.view.feature_names[k]!r} is missing, "
+                    f"which the model's basis {feature_map.basis!r} cannot take. Fill the cell, or fit a model with ",
                     Option("basis", "auto"),
                     ".",
                 )
         return X
 
     def _targets(
-        self, block: Block, indexes: Sequence[int], table: Table, forms: Forms
+        self, frame: Any, indexes: Sequence[int], table: TableFile, reader: RowReader
     ) -> tuple[NDArray, NDArray, int]:
         """Return targets, for classifiers as indexes of classes; which rows have one; how many lost a dot."""
-        missing, label = self.layout.missing_texts, table.label
-        classes = self.fitted.classes
+        missing, classes = self.layout.missing_texts, self.fitted.classes
+        columns = [FileCells(frame.iloc[:, index], table.label) for index in indexes]
         if classes is not None and classes.dtype.kind in "UOb":
-            return self._labels(block, block.columns[indexes[0]], label)
+            return self._labels(frame, columns[0], table)
         known = self.layout.targets or tuple(FileColumn(f"target {k}", index) for k, index in enumerate(indexes))
         found = []
-        for column, index in zip(known, indexes, strict=True):
-            cells = block.columns[index]
-            values, wrong = cells.values(cells.form or forms.of(column, cells, missing, "number"), missing)
+        for column, cells in zip(known, columns, strict=True):
+            values, wrong = cells.values(cells.form or reader.form_of(column, cells, "number"), missing)
             if wrong is not None or values.dtype.kind == "M":
                 raise TableError(
-                    f"{label}, {block.place(wrong or 0)}: the target should be a number, but here is "
-                    f"{cells[wrong or 0]!r:.60}. Mend the cell, or name the right column with ",
+                    f"{table.label}, {table.place(frame.index[wrong or 0])}: the target should be a number, but here "
+                    f"is {cells[wrong or 0]!r:.60}. Fix the cell, or name the right column with ",
                     Option("target"),
                     ".",
                 )
@@ -198,26 +193,26 @@ class TableModel:
         numbers = classes.astype(np.float64)
         nearest = np.minimum(np.searchsorted(numbers, np.where(rows, y, numbers[0])), len(numbers) - 1)
         codes = np.where(rows, np.where(numbers[nearest] == y, nearest, -2), -1)
-        self._check_known(codes, block, block.columns[indexes[0]], label)
+        self._check_known(codes, frame, columns[0], table)
         return codes, rows, 0
 
-    def _labels(self, block: Block, cells: CellColumn, label: str) -> tuple[NDArray, NDArray, int]:
+    def _labels(self, frame: Any, cells: FileCells, table: TableFile) -> tuple[NDArray, NDArray, int]:
         known = {str(name): k for k, name in enumerate(self.fitted.classes)}  # type: ignore[arg-type]
         codes, texts = cells.coded(self.layout.missing_texts)
         if known.keys() == {"True", "False"}:  # in whatever case a file has them
             texts = [text.capitalize() if text.capitalize() in known else text for text in texts]
         places = np.array([*(known.get(text, known.get(text.removesuffix("."), -2)) for text in texts), -1])
         dotted = np.array([*(text not in known and places[j] >= 0 for j, text in enumerate(texts)), False])
-        self._check_known(places[codes], block, cells, label)
+        self._check_known(places[codes], frame, cells, table)
         return places[codes], codes >= 0, int(dotted[codes].sum())
 
-    def _check_known(self, codes: NDArray, block: Block, cells: CellColumn, label: str) -> None:
+    def _check_known(self, codes: NDArray, frame: Any, cells: FileCells, table: TableFile) -> None:
         if (codes == -2).any():
             row = int((codes == -2).argmax())
             names = listed(self.fitted.classes)  # type: ignore[arg-type]
             raise TableError(
-                f"{label}, {block.place(row)}: {cells[row]!r:.60} is none of the model's classes {names}. Leave "
-                "the row out, or name the right column with ",
+                f"{table.label}, {table.place(frame.index[row])}: {cells[row]!r:.60} is none of the model's classes "
+                f"{names}. Leave the row out, or name the right column with ",
                 Option("target"),
                 ".",
             )

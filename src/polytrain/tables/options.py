@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from polytrain.columns.forms import DEFAULT_MISSING
 from polytrain.tables.errors import Option, TableError
-from polytrain.tables.files import DEFAULT_MISSING
 
 __all__ = ["TableOptions"]
 

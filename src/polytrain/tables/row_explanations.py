@@ -13,9 +13,10 @@ from polytrain.explain import LocalExplanations
 from polytrain.explain.cell_texts import MISSING
 from polytrain.explain.local import Player, explain_players
 from polytrain.explain.measure import make_measure
+from polytrain.tables.cells import FileCells
 from polytrain.tables.errors import TableError
-from polytrain.tables.files import Table
-from polytrain.tables.model import PreparedBlock, TableModel
+from polytrain.tables.model import TableModel
+from polytrain.tables.reading import TableFile
 from polytrain.tables.row_sample import RowSample
 
 __all__ = ["ExplainedRows", "explain_table_rows", "knows_columns"]
@@ -37,13 +38,6 @@ class ExplainedRows:
     places: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Row:
-    features: NDArray
-    cells: tuple[str, ...]
-    place: str
-
-
 def knows_columns(model: TableModel) -> bool:
     """Whether a model knows how its columns are distributed in training, at least over which range."""
     return all(feature_map.measure() is not None for feature_map in model.fitted.maps)
@@ -51,7 +45,7 @@ def knows_columns(model: TableModel) -> bool:
 
 def explain_table_rows(
     model: TableModel,
-    table: Table,
+    table: TableFile,
     numbers: Sequence[int],
     *,
     as_in_table: bool = False,
@@ -63,7 +57,7 @@ def explain_table_rows(
     ----------
     model : TableModel
         The model.
-    table : Table
+    table : TableFile
         What ``model.open`` returned.
     numbers : sequence of int
         Which of the rows of data, 0 for the first.
@@ -82,12 +76,14 @@ def explain_table_rows(
     TableError
         If the table has fewer rows.
     """
-    found: dict[int, _Row] = {}
+    found: dict[int, tuple[NDArray, tuple[str, ...]]] = {}
     sample, start, indexes = RowSample(), 0, model.layout.match(table)
     for block in model.blocks(table, **options):
         for number in numbers:
             if start <= number < start + len(block.X):
-                found[number] = _read_row(model, block, indexes, number - start)
+                texts = [FileCells(block.frame.iloc[:, index], table.label)[number - start] for index in indexes]
+                gone = {"", *model.layout.missing}
+                found[number] = block.X[number - start], tuple(MISSING if text in gone else text for text in texts)
         start += len(block.X)
         if as_in_table:
             sample(block.X)
@@ -97,24 +93,15 @@ def explain_table_rows(
         if number not in found:
             known = f"rows 0 to {start - 1}" if start else "no rows"
             raise TableError(f"{table.label} has {known} and no row {number}. Rows of data are counted from 0.")
-    rows = [found[number] for number in numbers]
     view = model.view
     explanations = explain_players(
         view,
         [Player(name, slice(g.start, g.stop)) for name, g in zip(view.column_names, view.groups, strict=True)],
-        view.rows(np.stack([row.features for row in rows])),
+        view.rows(np.stack([found[number][0] for number in numbers])),
         make_measure(view, sample.rows if as_in_table else None, None),
         joint=as_in_table,
         scores=range(len(view.trains)),
-        cells=tuple(row.cells for row in rows),
+        cells=tuple(found[number][1] for number in numbers),
         row_names=tuple(numbers),
     )
-    return ExplainedRows(explanations, tuple(row.place for row in rows))
-
-
-def _read_row(model: TableModel, block: PreparedBlock, indexes: Sequence[int], row: int) -> _Row:
-    """One row of a block: its features, its own cells as text, and where it is."""
-    missing = model.layout.missing_texts
-    texts = [str(block.block.columns[index][row]) for index in indexes]
-    cells = tuple(MISSING if not text or text in missing else text for text in texts)
-    return _Row(block.X[row], cells, block.block.place(row))
+    return ExplainedRows(explanations, tuple(map(table.place, numbers)))

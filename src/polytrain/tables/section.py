@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from polytrain.tables.files import Form
+from polytrain.columns.forms import Form
 from polytrain.tables.layout import FileColumn, Layout
 
 __all__ = ["TableSection"]

@@ -1,64 +1,37 @@
-"""Names of columns: whether there are any, and what becomes of those that are empty, double, or an index."""
+"""Names of columns: whether there are any, and what becomes of those that are empty, repeated, or of an index."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
-from polytrain.columns.forms import find_form
+from polytrain.columns.forms import DEFAULT_MISSING, find_form
 from polytrain.columns.number_texts import is_number
-from polytrain.tables.files.cells import DEFAULT_MISSING
 from polytrain.texts import listed
 
-__all__ = ["Header", "clean_names", "looks_like_header"]
+__all__ = ["clean_names", "looks_like_header"]
 
 _INDEX = re.compile(r"|Unnamed: 0(_level_0)?|__index_level_[0-9]+__")
 
 
-@dataclass(frozen=True)
-class Header:
-    """Names that can be used.
+def clean_names(cells: Sequence[str], keep_index: bool = False) -> tuple[list[str], list[int], list[str]]:
+    """Return names that differ and are not empty, the columns that they belong to, and notes on what was changed.
 
-    Attributes
-    ----------
-    names : list of str
-        Different, and none of them empty.
-    kept : list of int
-        Columns of the file that they belong to.
-    notes : list of str
-        What was done about others.
-    """
-
-    names: list[str]
-    kept: list[int]
-    notes: list[str]
-
-
-def clean_names(cells: Sequence[str], keep_index: bool = False) -> Header:
-    """Make usable names of a header.
-
-    Parameters
-    ----------
-    cells : sequence of str
-        The header as it stands in the file.
-    keep_index : bool, default=False
-        Whether to keep, under the name "index", a first column without a name.
+    A first column without a name is an index; ``keep_index`` keeps it under the name "index".
 
     Examples
     --------
-    >>> from polytrain.tables.files.headers import clean_names
-    >>> header = clean_names(["", "price", "price", "age"])
-    >>> header.names, header.kept
+    >>> from polytrain.tables.headers import clean_names
+    >>> names, kept, notes = clean_names(["", "price", "price", "age"])
+    >>> names, kept
     (['price', 'price_2', 'age'], [1, 2, 3])
-    >>> print("; ".join(header.notes))
-    the first column has no name and was left out as an index; columns named alike were numbered: 'price_2'
+    >>> print("; ".join(notes))
+    the first column has no name and was left out as an index; columns with equal names were numbered: 'price_2'
     """
-    kept, notes = list(range(len(cells))), []
+    kept, notes, names = list(range(len(cells))), [], list(cells)
     counts: dict[str, int] = {}
-    index = [k for k in kept if is_index(cells, k)]
-    names = list(cells)
+    index = [k for k in kept if _is_index(cells, k)]
     if index and len(index) < len(cells):
         if keep_index:
             taken = set(names)
@@ -83,11 +56,11 @@ def clean_names(cells: Sequence[str], keep_index: bool = False) -> Header:
             numbered.append(names[k])
         seen.add(names[k])
     if numbered:
-        notes.append(f"columns named alike were numbered: {listed(map(repr, numbered))}")
-    return Header([names[k] for k in kept], kept, notes)
+        notes.append(f"columns with equal names were numbered: {listed(map(repr, numbered))}")
+    return [names[k] for k in kept], kept, notes
 
 
-def is_index(cells: Sequence[str], k: int) -> bool:
+def _is_index(cells: Sequence[str], k: int) -> bool:
     """Whether a column is an index that was written with the table, by its name; only the first may lack one."""
     if cells[k].startswith("__index_level_"):
         return bool(_INDEX.fullmatch(cells[k]))

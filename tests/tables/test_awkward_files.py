@@ -5,26 +5,28 @@ import re
 import numpy as np
 import pytest
 
+from polytrain.columns.forms import DEFAULT_MISSING, Form, find_form
 from polytrain.tables import TableError
-from polytrain.tables.files import DEFAULT_MISSING, Form, find_form, open_table, position_names, text_table
+from polytrain.tables.cells import FileCells
+from polytrain.tables.reading import open_table_file, position_names
 from tables.awkward_contents import N_ROWS
 from tables.awkward_files import AWKWARD_FILES
 
 MISSING = frozenset(DEFAULT_MISSING)
 
 
-def read(path, options):
+def read(path, options, n_rows):
     """Return names, notes, and form and values of each column."""
-    with open_table(path, options) as table:
+    with open_table_file(path, options) as table:
         names = table.names or position_names(table.n_columns)
-        blocks = list(table.blocks())
+        blocks = list(table.blocks(n_rows))
         found = {}
-        for k, name in enumerate(names):
-            columns = [block.columns[k] for block in blocks]
+        for name in names:
+            columns = [FileCells(block[name], table.label) for block in blocks]
             texts = list(dict.fromkeys(text for column in columns for text in column.coded(MISSING)[1]))
             form = columns[0].form or find_form(texts, delimiter=table.delimiter)
             if form.kind == "text":
-                found[name] = form, [column[row] for column in columns for row in range(len(column))]
+                found[name] = form, [text for column in columns for text in column]
                 continue
             parts = [column.values(form, MISSING) for column in columns]
             assert [wrong for _, wrong in parts if wrong is not None] == []
@@ -32,8 +34,8 @@ def read(path, options):
         return table.names, table.notes, found, sum(map(len, blocks))
 
 
-def check(case, path, options):
-    names, notes, found, n_rows = read(path, options)
+def check(case, path, options, block_rows):
+    names, notes, found, n_rows = read(path, options, block_rows)
     assert names == (None if case.names is None else list(case.names))
     assert n_rows == case.n_rows
     for word in case.notes:
@@ -56,27 +58,21 @@ def test_there_are_enough_of_them():
     assert N_ROWS >= 40
 
 
-@pytest.mark.parametrize("fast", [True, False], ids=["fast", "slow"])
+@pytest.mark.parametrize("block_rows", [None, 7])
 @pytest.mark.parametrize("case", AWKWARD_FILES, ids=lambda case: case.name)
-def test_awkward_file(case, fast, tmp_path, monkeypatch):
+def test_awkward_file(case, block_rows, tmp_path):
     if case.needs:
         pytest.importorskip(case.needs)
-    if fast:
-        monkeypatch.setattr(text_table, "SNIFF_BYTES", 500)
-        monkeypatch.setattr(text_table, "_SNIFF_LINES", 3)
-        monkeypatch.setattr(text_table, "CHUNK_BYTES", 300)
-    else:
-        monkeypatch.setattr(text_table.arrow_text, "understands", lambda delimiter, width: False)
     path = case.write(tmp_path)
     if case.refusal is None:
-        check(case, path, case.options)
+        check(case, path, case.options, block_rows)
         return
     with pytest.raises(TableError) as refused:
-        read(path, case.options)
+        read(path, case.options, block_rows)
     assert re.search(case.refusal, str(refused.value))
     assert "--" not in str(refused.value)
     assert "read" in str(refused.value) or str(refused.value).endswith(".")
     if case.remedy.options != case.options:
         changed = [part for part in refused.value.parts if not isinstance(part, str)]
         assert any(getattr(case.remedy.options, option.name) is not None for option in changed)
-    check(case, case.write_remedy(tmp_path), case.remedy.options)
+    check(case, case.write_remedy(tmp_path), case.remedy.options, block_rows)

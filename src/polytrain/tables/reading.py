@@ -1,0 +1,692 @@
+"""Tables in files, read by pandas: what a file is, how its text is laid out, and where its mistakes are.
+
+Cells of text files stay text here: 007 may be a category and 1.234 a thousand, which `polytrain.tables.cells` decides
+once, from all rows.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import csv
+import gzip
+import io
+import itertools
+import json
+import lzma
+import os
+import re
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from polytrain.tables.errors import Option, TableError, reading
+from polytrain.tables.headers import clean_names, looks_like_header
+from polytrain.texts import listed
+
+__all__ = ["BLOCK_ROWS", "ReadOptions", "TableFile", "open_table_file", "position_names"]
+
+#: Rows of a block unless told otherwise.
+BLOCK_ROWS = 8192
+_MAX_COLUMNS = 100_000
+# Bytes that tell encoding and layout; more of them where lines are very long.
+_SNIFF_BYTES, _MAX_SNIFF_BYTES = 1 << 20, 1 << 23
+_SNIFF_ROWS, _SNIFF_LINES = 100, 1000
+# Files that unpack to more than both of these are refused: a factor, and bytes.
+_MAX_PACKING, _MAX_UNPACKED_BYTES = 100, 1 << 30
+_READ = "Read are CSV, TSV, JSON lines, Parquet, Feather, Excel, .npy and .npz"
+_ANEW = "It is damaged or cut short; fetch or write it again"
+_JSON_REMEDY = (
+    "Save it as CSV or as JSON lines, one object of plain values in each line, such as with pandas: "
+    "frame.to_json('table.jsonl', orient='records', lines=True)"
+)
+_ARRAYS_REMEDY = "Save rows and columns of numbers or text again"
+_REMEDIES = {"json": _JSON_REMEDY, "npy": _ARRAYS_REMEDY, "npz": _ARRAYS_REMEDY}
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\3\4": "zip"}
+_MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"\x93NUMPY": "npy"}
+_MODEL_FILE = b'{"__metadata__":{"format":"polytrain"'
+_PAGE = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|table|head|body|\?xml|!--)", re.IGNORECASE)
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\{|\[\s*[{\]])")
+_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
+_BOMS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # after UTF-32, which begins alike
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
+_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+_DECIMAL_COMMA = re.compile(r"[^0-9]*[0-9.]*,[0-9]+[^0-9]*")
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What the user says about a file.
+
+    Attributes
+    ----------
+    header : {"auto", "yes", "no"}
+        Whether the first row of a text file holds the columns' names. "auto" finds out.
+    delimiter : str, optional
+        What separates the cells of a text file; found out by default.
+    encoding : str, optional
+        Encoding of a text file; UTF-8, UTF-16 with a mark and Windows-1252 are told apart by default.
+    keep_index : bool
+        Whether to keep, under the name "index", a first column without a name, as pandas and R write it.
+    """
+
+    header: str = "auto"
+    delimiter: str | None = None
+    encoding: str | None = None
+    keep_index: bool = False
+
+    def __post_init__(self) -> None:
+        if self.header not in ("auto", "yes", "no"):
+            raise ValueError(f"header must be 'auto', 'yes' or 'no', got {self.header!r}.")
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n\0'):
+            raise TableError(
+                "a delimiter must be one character, and no quote or line break, got ",
+                Option("delimiter", self.delimiter),
+                ".",
+            )
+
+
+@dataclass(eq=False)
+class TableFile:
+    """A table in a file that is open for one reading, to be used in a ``with`` statement.
+
+    Attributes
+    ----------
+    label : str
+        Its name in messages.
+    names : list of str or None
+        The columns' names, or None where the file has none.
+    n_columns : int
+        Number of columns that are read.
+    notes : list of str
+        What was understood that is not obvious: encoding, compression, delimiter, columns left out or renamed.
+    delimiter : str or None
+        What separates the cells of a text file.
+    """
+
+    label: str
+    names: list[str] | None
+    n_columns: int
+    notes: list[str]
+    delimiter: str | None = None
+    _kept: list[int] = field(default_factory=list)
+    _frames: Callable[[int | None], Iterator[Any]] = lambda n_rows: iter(())
+    _line: Callable[[int], int | None] = lambda row: None
+    _opened: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._opened.close()
+
+    def blocks(self, n_rows: int | None = BLOCK_ROWS) -> Iterator[Any]:
+        """Yield frames of at most ``n_rows`` rows, or one of all rows for None; their index counts rows from 0."""
+        start, names = 0, self.names or position_names(self.n_columns)
+        for frame in self._frames(n_rows):
+            frame = frame.iloc[:, self._kept]
+            frame.columns, frame.index = names, range(start, start + len(frame))
+            start += len(frame)
+            if len(frame):
+                yield frame
+
+    def place(self, row: int) -> str:
+        """Return where a row is in the file: "line 3", counted from 1, or "row 2", counted from 0."""
+        line = self._line(row)
+        return f"row {row}" if line is None else f"line {line}"
+
+
+def position_names(n_columns: int) -> list[str]:
+    """Names of columns that have none."""
+    return [f"column {k}" for k in range(n_columns)]
+
+
+def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOptions()) -> TableFile:  # noqa: B008
+    r"""Open a table: CSV and its kin, JSON, Parquet, Feather, Excel, .npy or .npz.
+
+    What a file is follows from its first bytes. Text may be packed with gzip, bzip2, xz, zstd or zip.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; "-" is standard input, as text.
+    options : ReadOptions
+        What the user says about it.
+
+    Returns
+    -------
+    TableFile
+
+    Examples
+    --------
+    >>> import tempfile
+    >>>     >>> from polytrain.tables.reading import open_table_file
+    >>> path = Path(tempfile.mkdtemp()) / "tiny.csv"
+    >>> _ = path.write_text(";length;colour\n0;1,5;red\n1;2;blue\n")
+    >>> with open_table_file(path) as table:
+    ...     (frame,) = table.blocks()
+    ...     print(table.names, list(frame["colour"]), table.place(1))
+    ['length', 'colour'] ['red', 'blue'] line 3
+    >>> print("; ".join(table.notes))
+    cells are separated by semicolons; the first column has no name and was left out as an index
+    """
+    try:
+        import pandas  # noqa: F401
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise ImportError("tables in files need pandas and pyarrow: pip install 'polytrain[tables]'.") from error
+    label = "standard input" if str(path) == "-" else str(path)
+    with ExitStack() as opened:
+        stream, packed = _open_bytes(path, label, opened)
+        kind = packed if packed in ("npz", "excel") else _kind_of(stream.start, label)
+        if kind == "text":
+            table = _open_text(path, stream, label, options)
+        else:
+            if kind != "json" and (str(path) == "-" or packed not in (None, "npz", "excel")):
+                raise TableError(f"{label} holds a {kind} file, which is only read from a file that is not packed.")
+            with reading(label, _REMEDIES.get(kind, _ANEW)):
+                table = _open_typed(path, kind, stream, label, options)
+        if packed in _PACKED.values():
+            table.notes.insert(0, f"unpacked with {packed}")
+        table._opened = opened.pop_all()
+        return table
+
+
+# --- bytes ------------------------------------------------------------------------------------------------------------
+
+
+class _Bytes(io.RawIOBase):
+    """The bytes of a stream, of which only ``read`` is asked; ``start`` is looked at before they are read."""
+
+    def __init__(self, stream: Any, label: str) -> None:
+        self._stream, self._label, self.start = stream, label, b""
+        while len(self.start) < _SNIFF_BYTES or (self.start.count(b"\n") < 3 and len(self.start) < _MAX_SNIFF_BYTES):
+            more = self._more(_SNIFF_BYTES)
+            self.start += more
+            if not more:
+                break
+        self._ahead = io.BytesIO(self.start)
+
+    def _more(self, n_bytes: int) -> bytes:
+        with reading(self._label, _ANEW):
+            return self._stream.read(n_bytes)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._ahead.read(len(buffer)) or self._more(len(buffer))
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def _open_bytes(path: str | os.PathLike[str], label: str, opened: ExitStack) -> tuple[_Bytes, str | None]:
+    """Open a file or standard input; return its bytes, unpacked, and what it was packed with."""
+    if str(path) != "-":
+        if os.path.isdir(path):
+            raise TableError(f"{label} is a folder. Name a file in it.")
+        stream = _Bytes(opened.enter_context(open(path, "rb")), label)  # noqa: SIM115 - the table closes it
+    elif sys.stdin is None:
+        raise TableError("standard input is closed. Name a file, or pipe one in.")
+    else:
+        stream = _Bytes(sys.stdin.buffer, label)
+    packed = next((kind for magic, kind in _PACKED.items() if stream.start.startswith(magic)), None)
+    if packed == "zip":
+        return _open_zip(path, stream, label, opened)
+    if packed is None:
+        return stream, None
+    below = io.BufferedReader(stream)
+    if packed == "zstd":
+        import pyarrow
+
+        source: Any = pyarrow.CompressedInputStream(pyarrow.PythonFile(below, mode="r"), "zstd")
+    else:
+        openers: dict[str, Callable[[Any], Any]] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
+        source = openers[packed](below)
+    return _Bytes(opened.enter_context(source), label), packed
+
+
+def _open_zip(path: str | os.PathLike[str], stream: _Bytes, label: str, opened: ExitStack) -> tuple[_Bytes, str | None]:
+    if str(path) == "-":
+        raise TableError(f"{label} is a zip archive, which cannot be read from a pipe. Name the file, or unpack it.")
+    with reading(label, _ANEW):
+        archive = opened.enter_context(zipfile.ZipFile(path))
+        members = [
+            info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX")
+        ]
+        names, size = [info.filename for info in members], sum(info.file_size for info in members)
+        if size > max(_MAX_UNPACKED_BYTES, _MAX_PACKING * os.path.getsize(path)):
+            raise TableError(f"{label} would unpack to {size} bytes. Unpack it yourself if you trust it.")
+        if names and all(name.endswith(".npy") for name in names):
+            return stream, "npz"
+        if any(name.startswith("xl/") for name in names):
+            return stream, "excel"
+        if len(members) != 1:
+            raise TableError(f"{label} holds {len(names)} files ({listed(names)}). Unpack it, and name one of them.")
+        return _Bytes(opened.enter_context(archive.open(members[0])), label), "zip"
+
+
+def _kind_of(start: bytes, label: str) -> str:
+    """Tell what a file is by its first bytes, or refuse it."""
+    if not start:
+        raise TableError(f"{label} is empty. Name a file with rows.")
+    if start.startswith(_MODEL_FILE, 8):
+        raise TableError(f"{label} is a polytrain model file, not a table. Name a table with rows.")
+    if start[257:262] == b"ustar":
+        raise TableError(f"{label} is an archive (tar). Unpack it, and name a table in it.")
+    if _PAGE.match(start):
+        raise TableError(f"{label} is a page (HTML or XML), not a table. Open it in a browser and save it as CSV.")
+    kind = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
+    return kind or ("json" if _JSON.match(start) else "text")
+
+
+# --- files whose columns have types -----------------------------------------------------------------------------------
+
+
+def _open_typed(path: str | os.PathLike[str], kind: str, stream: _Bytes, label: str, options: ReadOptions) -> TableFile:
+    import pandas
+
+    names: list[str] | None
+    if kind in ("parquet", "feather"):
+        names, frames = _open_arrow(path, kind, label)
+    elif kind in ("npy", "npz"):
+        names, frames = _open_arrays(path, label)
+    else:
+        if kind == "json":
+            frame = pandas.DataFrame(_read_objects(stream, label, options.encoding or "utf-8-sig"))
+        else:
+            try:
+                frame = pandas.read_excel(path)
+            except ImportError:
+                raise TableError(
+                    f"{label} is an Excel workbook, which needs openpyxl: pip install openpyxl. Or save the sheet as "
+                    "CSV."
+                ) from None
+        names = [str(name).strip() for name in frame.columns]
+        if not len(frame) or not names:
+            raise TableError(f"{label} holds no rows. Name a file with rows.")
+
+        def frames(n_rows: int | None) -> Iterator[Any]:
+            step = n_rows or len(frame)
+            return (frame.iloc[start : start + step] for start in range(0, len(frame), step))
+
+    n_columns = next(frames(1)).shape[1] if names is None else len(names)
+    _check_width(n_columns, label)
+    cleaned, kept, notes = (None, [*range(n_columns)], []) if names is None else clean_names(names, options.keep_index)
+
+    def checked(n_rows: int | None) -> Iterator[Any]:
+        with reading(label, _REMEDIES.get(kind, _ANEW)):
+            yield from frames(n_rows)
+
+    return TableFile(label, cleaned, len(kept), notes, None, kept, checked)
+
+
+def _read_objects(stream: _Bytes, label: str, encoding: str) -> list[dict[str, Any]]:
+    """Objects of JSON, one in each line or all in one array."""
+    text = io.TextIOWrapper(io.BufferedReader(stream), encoding)
+    is_array = _JSON.match(stream.start)[1].startswith(b"[")  # type: ignore[index]
+    found: list[Any] = []
+    for number, line in enumerate([text.read()] if is_array else text, start=1):
+        try:
+            content = json.loads(line) if line.strip() else []
+        except (ValueError, RecursionError) as error:
+            what = str(error).partition(";")[0]  # Python would also say how to allow numbers of many digits
+            where = label if is_array else f"{label}, line {number}"
+            raise TableError(f"{where}: this is not valid JSON: {what:.100}. {_JSON_REMEDY}.") from None
+        found += content if isinstance(content, list) else [content]
+    for row, item in enumerate(found):
+        if not isinstance(item, dict) or any(isinstance(value, list | dict) for value in item.values()):
+            raise TableError(f"{label}, row {row}: {item!r:.60} is not a JSON object of plain values. {_JSON_REMEDY}.")
+    return found
+
+
+def _open_arrow(path: str | os.PathLike[str], kind: str, label: str) -> tuple[list[str], Any]:
+    """Names and frames of a Parquet or Feather file."""
+    import pyarrow
+    from pyarrow import parquet
+
+    def batches(n_rows: int | None) -> Iterator[Any]:
+        if kind == "parquet":
+            with parquet.ParquetFile(path) as file:
+                yield from file.iter_batches(n_rows or max(1, file.metadata.num_rows))
+            return
+        with pyarrow.OSFile(str(path)) as source:
+            file = pyarrow.ipc.open_file(source)
+            for number in range(file.num_record_batches):
+                whole = file.get_batch(number)
+                step = n_rows or max(1, whole.num_rows)
+                yield from (whole.slice(start, step) for start in range(0, whole.num_rows, step))
+
+    def frames(n_rows: int | None) -> Iterator[Any]:
+        def checked() -> Iterator[Any]:
+            for batch in batches(n_rows):
+                batch.validate(full=True)  # what a damaged file says of its memory is not checked otherwise
+                yield batch
+
+        every = ([batch] for batch in checked()) if n_rows else [list(checked())]
+        for some in every:
+            if some:
+                yield pyarrow.Table.from_batches(some).to_pandas(ignore_metadata=True, date_as_object=False)
+
+    if kind == "parquet":
+        with parquet.ParquetFile(path) as file:
+            about, names = file.metadata, list(file.schema_arrow.names)
+            n_rows = about.num_rows
+            size = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
+        if size > max(_MAX_UNPACKED_BYTES, _MAX_PACKING * os.path.getsize(path)):
+            raise TableError(f"{label} would unpack to {size} bytes. Write it without compression if you trust it.")
+    else:
+        with pyarrow.OSFile(str(path)) as source:
+            file = pyarrow.ipc.open_file(source)
+            names, n_rows = list(file.schema.names), file.num_record_batches
+    if not n_rows or not names:
+        raise TableError(f"{label} holds no rows. Name a file with rows.")
+    return names, frames
+
+
+def _open_arrays(path: str | os.PathLike[str], label: str) -> tuple[list[str] | None, Any]:
+    """Names and frames of NumPy's files: "X0", "X1", ... for a matrix "X", and none if there is one array only."""
+    import pandas
+
+    loaded = np.load(path, mmap_mode="r", allow_pickle=False)
+    if isinstance(loaded, np.ndarray):
+        arrays = {"": loaded}
+    else:
+        with loaded:
+            arrays = {name: loaded[name] for name in loaded.files}
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biufUS" or array.ndim not in (1, 2):
+            what = f"array {name!r}" if name else "its array"
+            raise TableError(
+                f"{label}: {what} has dtype {array.dtype} and {array.ndim} dimensions. Save rows and columns of "
+                "numbers or text."
+            )
+    lengths = {len(array) for array in arrays.values()}
+    if len(lengths) != 1:
+        raise TableError(f"{label}: its arrays must have the same number of rows. Save them again.")
+    total = lengths.pop()
+    if not total or not all(array.nbytes for array in arrays.values()):
+        raise TableError(f"{label} holds no rows. Name a file with rows.")
+
+    def native(array: Any) -> Any:
+        if array.dtype.kind in "US":
+            array = np.ascontiguousarray(array.astype(str))
+            if (array.view(np.uint32) > 0x10FFFF).any():
+                raise ValueError("some text has characters that do not exist")
+            return array
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float64 is refused as infinite
+            return array.astype(np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("="))
+
+    def frames(n_rows: int | None) -> Iterator[Any]:
+        step = n_rows or total
+        for start in range(0, total, step):
+            parts = [pandas.DataFrame(native(array[start : start + step])) for array in arrays.values()]
+            yield pandas.concat(parts, axis=1)
+
+    if len(arrays) == 1:
+        return None, frames
+    widths = [(name, array.shape[1] if array.ndim == 2 else None) for name, array in arrays.items()]
+    return [name if n is None else f"{name}{k}" for name, n in widths for k in range(n or 1)], frames
+
+
+def _check_width(n_columns: int, label: str) -> None:
+    if n_columns > _MAX_COLUMNS:
+        raise TableError(
+            f"{label} has {n_columns} columns, and at most {_MAX_COLUMNS} are read. Leave some out, or check that rows "
+            "and columns are not exchanged."
+        )
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+
+def _open_text(path: str | os.PathLike[str], stream: _Bytes, label: str, options: ReadOptions) -> TableFile:
+    import pandas
+
+    encoding, notes = _find_encoding(stream.start, options.encoding, label)
+    sample = stream.start.decode(encoding, "replace")
+    if len(stream.start) >= _SNIFF_BYTES:  # the last line may be cut
+        sample = sample[: max(sample.rfind("\n"), sample.rfind("\r")) + 1] or sample
+    lines = list(itertools.islice(io.StringIO(sample, newline=""), _SNIFF_LINES))
+    delimiter, n_skipped, comment, found = _find_layout(lines, options.delimiter)
+    rows = list(itertools.islice(_rows(lines, delimiter, n_skipped), _SNIFF_ROWS))
+    if 2 < len(rows) < _SNIFF_ROWS and (len(lines) == _SNIFF_LINES or len(stream.start) >= _SNIFF_BYTES):
+        rows.pop()  # it may go on behind the sample
+    if not rows:
+        raise TableError(f"{label} holds no rows. Name a file with rows.")
+    notes += found
+    names, below = _find_names(rows, comment, delimiter, options.header, notes)
+    n_skipped = rows[0][0] if len(below) < len(rows) else n_skipped  # the header may have several lines
+    width = len(below[0][1]) if below else len(names or ())
+    has_end = bool(below) and width > 1 and not any(row[-1] for _, row in below)
+    kept = list(range(width - has_end))
+    if names is not None:
+        extra = len(names) - width
+        has_end &= extra == -1 or (extra == 0 and not names[-1])
+        if extra == 1 and not names[-1]:
+            names = names[:-1]
+            notes.append("the delimiter at the end of the header was left out")
+        elif extra == -1 and not has_end:
+            names = ["", *names]  # R leaves out the name of the row names
+        elif extra not in (-1, 0):
+            width = len(names)  # the first row below it is told that it differs
+        names, kept, found = clean_names(names[: width - has_end], options.keep_index)
+        notes += found
+    if has_end:
+        notes.append("the empty column at the end of all lines was left out")
+    _check_width(width, label)
+
+    def again() -> Iterator[tuple[int, list[str]]]:
+        """Read the rows once more, slowly, with their lines; a pipe has none."""
+        if str(path) == "-" or not os.path.isfile(path):
+            return
+        with ExitStack() as opened:
+            source = io.BufferedReader(_open_bytes(path, label, opened)[0])
+            text = io.TextIOWrapper(source, encoding, errors="replace", newline="")
+            yield from _rows(text, delimiter, n_skipped)
+
+    def mistake(line: int, row: Sequence[str]) -> TableError:
+        return TableError(
+            f"{label}, line {line}: {len(row)} cells, but {width} in the first row. Fix the line, or name what "
+            "separates the cells (",
+            Option("delimiter"),
+            ").",
+        )
+
+    def explain(error: Exception) -> TableError:
+        """Name the line of what pandas stumbled over."""
+        if isinstance(error, UnicodeDecodeError):
+            byte = f"byte 0x{error.object[error.start]:02x} makes no character in the encoding {encoding}"
+            line = _undecodable_line(path, label, encoding)
+            where = label if line is None else f"{label}, line {line}"
+            return TableError(
+                f"{where}: {byte}. Name another, such as ", Option("encoding", "cp1252"), ", or fix the line."
+            )
+        line = n_skipped
+        for line, row in again():
+            if len(row) != width:
+                return mistake(line, row)
+        if "EOF inside string" in str(error):
+            return TableError(f"{label}: a quote is opened and not closed before the end of the file. Close it.")
+        what = " ".join(str(error).split()).rstrip(".")
+        return TableError(f"{label} cannot be read: {what:.200}. Fix the line, or check that this is a table.")
+
+    for line, row in below:
+        if len(row) != width:
+            raise mistake(line, row)
+    text = io.TextIOWrapper(io.BufferedReader(stream), encoding, newline="")
+    last = -2 if has_end else -1
+
+    def frames(n_rows: int | None) -> Iterator[Any]:
+        slow, seen, start = again(), 0, 0
+        try:
+            for _ in range(n_skipped):
+                text.readline()
+            reader = pandas.read_csv(
+                text, sep=delimiter, header=None, dtype=str, na_filter=False, skipinitialspace=True,
+                chunksize=n_rows or sys.maxsize, index_col=False,
+            )  # fmt: skip
+            for frame in reader:
+                # pandas fills short rows: those that end with an empty cell are looked at once more.
+                for row in (np.flatnonzero(frame.iloc[:, last] == "") + start).tolist():
+                    line, cells = next(itertools.islice(slow, row - seen, None), (0, None))
+                    seen = row + 1
+                    if cells is not None and len(cells) < width - has_end:
+                        raise mistake(line, cells)
+                if has_end and (filled := frame.iloc[:, -1].str.strip() != "").any():
+                    raise TableError(
+                        f"{label}, row {start + int(filled.to_numpy().argmax())}: a cell stands in the last column, "
+                        "which has no name and is empty above. Name the column in the header, or fix the row."
+                    )
+                start += len(frame)
+                yield frame
+        except pandas.errors.EmptyDataError:
+            return
+        except (pandas.errors.ParserError, UnicodeError) as error:
+            raise explain(error) from None
+
+    def line_of(row: int) -> int | None:
+        return next((line for line, _ in itertools.islice(again(), row, None)), None)
+
+    return TableFile(label, names, len(kept), notes, delimiter, kept, frames, line_of)
+
+
+def _find_encoding(start: bytes, encoding: str | None, label: str) -> tuple[str, list[str]]:
+    """Return the encoding of a text file, and what is to be told about it."""
+    by_mark = next((kind for mark, kind in _BOMS.items() if start.startswith(mark)), None)
+    if encoding is not None:
+        try:
+            "a".encode(encoding)
+            b"a".decode(encoding, errors="ignore")
+        except (LookupError, UnicodeError, TypeError, ValueError):
+            raise TableError(
+                f"there is no encoding {encoding!r:.60}. Name one that Python knows, such as ",
+                Option("encoding", "cp1252"),
+                " or ",
+                Option("encoding", "utf-16"),
+                ".",
+            ) from None
+        is_utf8 = codecs.lookup(encoding).name == "utf-8"
+        return ("utf-8-sig" if is_utf8 and by_mark == "utf-8-sig" else encoding), []
+    if by_mark is not None:
+        return by_mark, [] if by_mark == "utf-8-sig" else [f"read as {by_mark.upper()}"]
+    if b"\0" in start:
+        raise TableError(
+            f"{label} is a binary file, not a table. {_READ}; convert others to CSV, for instance with pandas. If it "
+            "is text, name its encoding, such as ",
+            Option("encoding", "utf-16-le"),
+            ".",
+        )
+    for kind, name in (("utf-8", None), ("cp1252", "Windows-1252"), ("latin-1", "Latin-1")):
+        try:
+            codecs.getincrementaldecoder(kind)().decode(start, final=len(start) < _SNIFF_BYTES)
+        except UnicodeDecodeError:
+            continue
+        return kind, [] if name is None else [f"read as {name} since it is not UTF-8"]
+    raise AssertionError("every byte is a character of Latin-1")
+
+
+def _undecodable_line(path: str | os.PathLike[str], label: str, encoding: str) -> int | None:
+    if str(path) == "-" or not os.path.isfile(path) or "16" in encoding or "32" in encoding:
+        return None
+    with ExitStack() as opened:
+        for number, line in enumerate(io.BufferedReader(_open_bytes(path, label, opened)[0]), start=1):
+            try:
+                line.decode(encoding)
+            except UnicodeDecodeError:
+                return number
+    return None
+
+
+def _rows(lines: Any, delimiter: str, n_skipped: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line on which each row ends, and its stripped cells; blank lines are no rows."""
+    reader = csv.reader(itertools.islice(lines, n_skipped, None), delimiter=delimiter, skipinitialspace=True)
+    try:
+        for row in reader:
+            if len(row) > 1 or (row and row[0].strip()):
+                yield n_skipped + reader.line_num, [cell.strip() for cell in row]
+    except csv.Error:  # a cell of more than 128 KiB: lines of later rows are not told
+        return
+
+
+def _find_layout(lines: list[str], delimiter: str | None) -> tuple[str, int, str | None, list[str]]:
+    """Return delimiter, lines before the table, the last comment among these, and what is to be told."""
+    notes, n_skipped, comments = [], 0, []
+    said = _SEPARATOR.fullmatch(lines[0]) if lines else None
+    if said:
+        n_skipped, delimiter = 1, delimiter or said[1]
+        notes.append(f"the first line says that cells are separated by {_DELIMITERS.get(said[1], repr(said[1]))}")
+    for number, line in enumerate(lines[n_skipped:], start=n_skipped):
+        if line.lstrip().startswith("#"):
+            comments.append(line.strip().removeprefix("#").strip())
+            n_skipped = number + 1
+        elif line.strip():
+            break
+    if comments:
+        notes.append(f"comment lines before the table were skipped: {len(comments)}")
+    if delimiter is None:
+        delimiter = _find_delimiter(lines[n_skipped:])
+        if delimiter != ",":
+            notes.append(f"cells are separated by {_DELIMITERS[delimiter]}")
+    return delimiter, n_skipped, comments[-1] if comments else None, notes
+
+
+def _find_delimiter(lines: list[str]) -> str:
+    """Whatever cuts all rows into the same number of cells, and leaves cells that hold no other delimiter."""
+    best, best_score = None, (0.0, 0)
+    for delimiter in _DELIMITERS:
+        if delimiter == " " and best is not None:
+            break
+        rows = [row for _, row in itertools.islice(_rows(lines, delimiter, 0), 30)]
+        below = rows[1:] or rows
+        widths = {len(row) for row in below}
+        # The first row may lack a name for row names, or have one delimiter more at its end.
+        if len(widths) != 1 or min(len(rows[0]), *widths) < 2 or abs(len(rows[0]) - max(widths)) > 1:
+            continue
+        cells = [cell for row in below for cell in row]
+        whole = sum(not _has_other(cell, delimiter) for cell in cells) / len(cells)
+        if (score := (round(whole, 3), len(rows[0]))) > best_score:
+            best, best_score = delimiter, score
+    if best is not None:
+        return best
+    # Rows differ. The first line tells what was meant, and the message which line is wrong.
+    outside = "".join(next((line for line in lines if line.strip()), "").split('"')[::2])
+    return max([*_DELIMITERS][:-1], key=outside.count)  # the first of equals
+
+
+def _has_other(cell: str, delimiter: str) -> bool:
+    if delimiter == " ":
+        return False
+    others = [other for other in [*_DELIMITERS][:-1] if other != delimiter and other in cell]
+    return bool(others) and not (others == [","] and _DECIMAL_COMMA.fullmatch(cell))
+
+
+def _find_names(
+    rows: list[tuple[int, list[str]]], comment: str | None, delimiter: str, header: str, notes: list[str]
+) -> tuple[list[str] | None, list[tuple[int, list[str]]]]:
+    """Return the names, if there are any, and the rows below them."""
+    cells = [row for _, row in rows]
+    if header == "no":
+        return None, rows
+    if comment is not None and len({*map(len, cells)}) == 1 and not looks_like_header(cells):
+        hidden = next((row for _, row in _rows([comment], delimiter, 0)), [])
+        if len(hidden) == len(cells[0]) > 1 and looks_like_header([hidden, *cells]):  # as NumPy writes them
+            notes.append("the names are those of the last comment")
+            return hidden, rows
+    first, below = cells[0], cells[1:]
+    widths = {*map(len, below)}
+    extra = len(first) - widths.pop() if len(widths) == 1 else 0
+    if extra == -1 and len(first) > 1:  # a single name more likely means that cells are separated by something else
+        is_empty = not any(row[-1] for row in below)
+        compared = [first, *(row[:-1] for row in below)] if is_empty else [["", *first], *below]
+    else:
+        first = first[:-1] if extra == 1 and not first[-1] else first
+        # Rows differ. One of them is wrong, which is told when it is read.
+        compared = [first, *(row for row in below if len(row) == len(first))]
+    names = [cells[0][0].removeprefix("\ufeff"), *cells[0][1:]]
+    return (names, rows[1:]) if header == "yes" or looks_like_header(compared) else (None, rows)
