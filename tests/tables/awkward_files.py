@@ -220,8 +220,13 @@ AWKWARD_FILES = [
         "# size,amount,colour,target\n" + table(names=None),
         notes=("names are those of the last comment",),
     ),
-    AwkwardFile("trailing.csv", table(tail=","), notes=("empty column at the end",)),
-    AwkwardFile("trailing_rows.csv", ",".join(NAMES) + "\n" + table(names=None, tail=","), notes=("empty column",)),
+    AwkwardFile("trailing.csv", table(tail=","), names=(*NAMES, "column 4"), notes=("named by position",)),
+    AwkwardFile(
+        "trailing_rows.csv",
+        ",".join(NAMES) + "\n" + table(names=None, tail=","),
+        names=(*NAMES, "column 4"),
+        notes=("named by position",),
+    ),
     AwkwardFile("trailing_header.csv", ",".join(NAMES) + ",\n" + table(names=None), notes=("end of the header",)),
     # Numbers.
     AwkwardFile(

@@ -272,7 +272,7 @@ def test_arrays_that_are_no_table(tmp_path):
     np.save(tmp_path / "b.npy", np.zeros((2, 2, 2)))
     np.save(tmp_path / "c.npy", np.zeros((0, 2)))
     np.savez(tmp_path / "d.npz", X=np.zeros((3, 2)), y=np.zeros(4))
-    for name, message in (("a.npy", "Save rows and columns"), ("b.npy", "3 dimensions"), ("c.npy", "no rows"),
+    for name, message in (("a.npy", "Save rows and columns"), ("b.npy", "and shape"), ("c.npy", "and shape"),
                           ("d.npz", "same number of rows")):  # fmt: skip
         with pytest.raises(TableError, match=message):
             read(tmp_path / name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bz2
 import codecs
-import csv
 import gzip
 import io
 import itertools
@@ -26,7 +25,8 @@ from typing import Any, Self
 import numpy as np
 
 from polytrain.tables.errors import Option, TableError, reading
-from polytrain.tables.headers import clean_names, looks_like_header
+from polytrain.tables.headers import clean_names
+from polytrain.tables.text_layout import find_layout, find_names, read_rows
 from polytrain.texts import listed
 
 __all__ = ["BLOCK_ROWS", "ReadOptions", "TableFile", "open_table_file", "position_names"]
@@ -39,6 +39,8 @@ _SNIFF_BYTES, _MAX_SNIFF_BYTES = 1 << 20, 1 << 23
 _SNIFF_ROWS, _SNIFF_LINES = 100, 1000
 # Files that unpack to more than both of these are refused: a factor, and bytes.
 _MAX_PACKING, _MAX_UNPACKED_BYTES = 100, 1 << 30
+# Columns of a file without names, before they are named by position.
+_NO_NAME = "\0"
 _READ = "Read are CSV, TSV, JSON lines, Parquet, Feather, Excel, .npy and .npz"
 _ANEW = "It is damaged or cut short; fetch or write it again"
 _JSON_REMEDY = (
@@ -54,9 +56,6 @@ _PAGE = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|table|head|body|\
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\{|\[\s*[{\]])")
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
 _BOMS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # after UTF-32, which begins alike
-_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
-_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
-_DECIMAL_COMMA = re.compile(r"[^0-9]*[0-9.]*,[0-9]+[^0-9]*")
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,8 @@ def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOpt
     Examples
     --------
     >>> import tempfile
-    >>>     >>> from polytrain.tables.reading import open_table_file
+    >>> from pathlib import Path
+    >>> from polytrain.tables.reading import open_table_file
     >>> path = Path(tempfile.mkdtemp()) / "tiny.csv"
     >>> _ = path.write_text(";length;colour\n0;1,5;red\n1;2;blue\n")
     >>> with open_table_file(path) as table:
@@ -289,41 +289,88 @@ def _kind_of(start: bytes, label: str) -> str:
 
 
 def _open_typed(path: str | os.PathLike[str], kind: str, stream: _Bytes, label: str, options: ReadOptions) -> TableFile:
+    """Open a file whose columns have types: Parquet comes in blocks, all others are read at once."""
+    from pyarrow import Table, parquet
+
+    if kind == "parquet":
+        with parquet.ParquetFile(path) as file:
+            about, names = file.metadata, list(file.schema_arrow.names)
+        n_rows = about.num_rows
+        size = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
+        if size > max(_MAX_UNPACKED_BYTES, _MAX_PACKING * os.path.getsize(path)):
+            raise TableError(f"{label} would unpack to {size} bytes. Write it without compression if you trust it.")
+    else:
+        whole = _read_whole(path, kind, stream, label, options)
+        names, n_rows = [str(name).strip() for name in whole.columns], len(whole)
+    if not n_rows or not names:
+        raise TableError(f"{label} holds no rows. Name a file with rows.")
+    _check_width(len(names), label)
+    has_names = names[0] != _NO_NAME
+    cleaned, kept, notes = clean_names(names, options.keep_index) if has_names else (None, [*range(len(names))], [])
+
+    def frames(block_rows: int | None) -> Iterator[Any]:
+        step = block_rows or n_rows
+        if kind != "parquet":
+            yield from (whole.iloc[start : start + step] for start in range(0, n_rows, step))
+            return
+        with reading(label, _ANEW), parquet.ParquetFile(path) as file:
+            batches = file.iter_batches(step)
+            for table in [file.read()] if block_rows is None else (Table.from_batches([batch]) for batch in batches):
+                yield _to_frame(table)
+
+    return TableFile(label, cleaned, len(kept), notes, None, kept, frames)
+
+
+def _to_frame(table: Any) -> Any:
+    table.validate(full=True)  # what a damaged file says of its memory is not checked otherwise
+    return table.to_pandas(ignore_metadata=True, date_as_object=False)
+
+
+def _read_whole(path: str | os.PathLike[str], kind: str, stream: _Bytes, label: str, options: ReadOptions) -> Any:
+    """Read all rows; the columns of a single array are named ``_NO_NAME``."""
+    import pandas
+    from pyarrow import feather
+
+    if kind == "json":
+        return pandas.DataFrame(_read_objects(stream, label, options.encoding or "utf-8-sig"))
+    if kind == "feather":
+        return _to_frame(feather.read_table(path, memory_map=False))
+    if kind == "excel":
+        try:
+            return pandas.read_excel(path)
+        except ImportError:
+            remedy = "pip install openpyxl, or save the sheet as CSV"
+            raise TableError(f"{label} is an Excel workbook, which needs openpyxl: {remedy}.") from None
+    loaded = np.load(path, mmap_mode="r", allow_pickle=False)
+    if isinstance(loaded, np.ndarray):
+        arrays = {"": loaded}
+    else:
+        with loaded:
+            arrays = {name: loaded[name] for name in loaded.files}
+    if len({len(array) for array in arrays.values() if array.ndim}) > 1:
+        raise TableError(f"{label}: its arrays must have the same number of rows. Save them again.")
+    frame = pandas.concat([_array_frame(name, array, label) for name, array in arrays.items()], axis=1)
+    return frame if len(arrays) > 1 else frame.set_axis([_NO_NAME] * frame.shape[1], axis=1)
+
+
+def _array_frame(name: str, array: Any, label: str) -> Any:
+    """An array as a frame; a matrix "X" has the columns "X0", "X1", ..."""
     import pandas
 
-    names: list[str] | None
-    if kind in ("parquet", "feather"):
-        names, frames = _open_arrow(path, kind, label)
-    elif kind in ("npy", "npz"):
-        names, frames = _open_arrays(path, label)
-    else:
-        if kind == "json":
-            frame = pandas.DataFrame(_read_objects(stream, label, options.encoding or "utf-8-sig"))
-        else:
-            try:
-                frame = pandas.read_excel(path)
-            except ImportError:
-                raise TableError(
-                    f"{label} is an Excel workbook, which needs openpyxl: pip install openpyxl. Or save the sheet as "
-                    "CSV."
-                ) from None
-        names = [str(name).strip() for name in frame.columns]
-        if not len(frame) or not names:
-            raise TableError(f"{label} holds no rows. Name a file with rows.")
-
-        def frames(n_rows: int | None) -> Iterator[Any]:
-            step = n_rows or len(frame)
-            return (frame.iloc[start : start + step] for start in range(0, len(frame), step))
-
-    n_columns = next(frames(1)).shape[1] if names is None else len(names)
-    _check_width(n_columns, label)
-    cleaned, kept, notes = (None, [*range(n_columns)], []) if names is None else clean_names(names, options.keep_index)
-
-    def checked(n_rows: int | None) -> Iterator[Any]:
-        with reading(label, _REMEDIES.get(kind, _ANEW)):
-            yield from frames(n_rows)
-
-    return TableFile(label, cleaned, len(kept), notes, None, kept, checked)
+    if array.dtype.kind not in "biufUS" or array.ndim not in (1, 2) or not array.nbytes:
+        raise TableError(
+            f"{label}: the array {name!r} has dtype {array.dtype} and shape {array.shape}. Save rows and columns of "
+            "numbers or text."
+        )
+    if array.dtype.kind in "US":
+        array = np.ascontiguousarray(array.astype(str))
+        if (array.view(np.uint32) > 0x10FFFF).any():
+            raise ValueError("some text has characters that do not exist")
+    elif not array.dtype.isnative or (array.dtype.kind == "f" and array.itemsize not in (4, 8)):
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float64 is refused as infinite
+            array = array.astype(np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("="))
+    _check_width(array.shape[-1] if array.ndim == 2 else 1, label)
+    return pandas.DataFrame(array, columns=[name] if array.ndim == 1 else [f"{name}{k}" for k in range(array.shape[1])])
 
 
 def _read_objects(stream: _Bytes, label: str, encoding: str) -> list[dict[str, Any]]:
@@ -345,95 +392,6 @@ def _read_objects(stream: _Bytes, label: str, encoding: str) -> list[dict[str, A
     return found
 
 
-def _open_arrow(path: str | os.PathLike[str], kind: str, label: str) -> tuple[list[str], Any]:
-    """Names and frames of a Parquet or Feather file."""
-    import pyarrow
-    from pyarrow import parquet
-
-    def batches(n_rows: int | None) -> Iterator[Any]:
-        if kind == "parquet":
-            with parquet.ParquetFile(path) as file:
-                yield from file.iter_batches(n_rows or max(1, file.metadata.num_rows))
-            return
-        with pyarrow.OSFile(str(path)) as source:
-            file = pyarrow.ipc.open_file(source)
-            for number in range(file.num_record_batches):
-                whole = file.get_batch(number)
-                step = n_rows or max(1, whole.num_rows)
-                yield from (whole.slice(start, step) for start in range(0, whole.num_rows, step))
-
-    def frames(n_rows: int | None) -> Iterator[Any]:
-        def checked() -> Iterator[Any]:
-            for batch in batches(n_rows):
-                batch.validate(full=True)  # what a damaged file says of its memory is not checked otherwise
-                yield batch
-
-        every = ([batch] for batch in checked()) if n_rows else [list(checked())]
-        for some in every:
-            if some:
-                yield pyarrow.Table.from_batches(some).to_pandas(ignore_metadata=True, date_as_object=False)
-
-    if kind == "parquet":
-        with parquet.ParquetFile(path) as file:
-            about, names = file.metadata, list(file.schema_arrow.names)
-            n_rows = about.num_rows
-            size = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
-        if size > max(_MAX_UNPACKED_BYTES, _MAX_PACKING * os.path.getsize(path)):
-            raise TableError(f"{label} would unpack to {size} bytes. Write it without compression if you trust it.")
-    else:
-        with pyarrow.OSFile(str(path)) as source:
-            file = pyarrow.ipc.open_file(source)
-            names, n_rows = list(file.schema.names), file.num_record_batches
-    if not n_rows or not names:
-        raise TableError(f"{label} holds no rows. Name a file with rows.")
-    return names, frames
-
-
-def _open_arrays(path: str | os.PathLike[str], label: str) -> tuple[list[str] | None, Any]:
-    """Names and frames of NumPy's files: "X0", "X1", ... for a matrix "X", and none if there is one array only."""
-    import pandas
-
-    loaded = np.load(path, mmap_mode="r", allow_pickle=False)
-    if isinstance(loaded, np.ndarray):
-        arrays = {"": loaded}
-    else:
-        with loaded:
-            arrays = {name: loaded[name] for name in loaded.files}
-    for name, array in arrays.items():
-        if array.dtype.kind not in "biufUS" or array.ndim not in (1, 2):
-            what = f"array {name!r}" if name else "its array"
-            raise TableError(
-                f"{label}: {what} has dtype {array.dtype} and {array.ndim} dimensions. Save rows and columns of "
-                "numbers or text."
-            )
-    lengths = {len(array) for array in arrays.values()}
-    if len(lengths) != 1:
-        raise TableError(f"{label}: its arrays must have the same number of rows. Save them again.")
-    total = lengths.pop()
-    if not total or not all(array.nbytes for array in arrays.values()):
-        raise TableError(f"{label} holds no rows. Name a file with rows.")
-
-    def native(array: Any) -> Any:
-        if array.dtype.kind in "US":
-            array = np.ascontiguousarray(array.astype(str))
-            if (array.view(np.uint32) > 0x10FFFF).any():
-                raise ValueError("some text has characters that do not exist")
-            return array
-        with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float64 is refused as infinite
-            return array.astype(np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("="))
-
-    def frames(n_rows: int | None) -> Iterator[Any]:
-        step = n_rows or total
-        for start in range(0, total, step):
-            parts = [pandas.DataFrame(native(array[start : start + step])) for array in arrays.values()]
-            yield pandas.concat(parts, axis=1)
-
-    if len(arrays) == 1:
-        return None, frames
-    widths = [(name, array.shape[1] if array.ndim == 2 else None) for name, array in arrays.items()]
-    return [name if n is None else f"{name}{k}" for name, n in widths for k in range(n or 1)], frames
-
-
 def _check_width(n_columns: int, label: str) -> None:
     if n_columns > _MAX_COLUMNS:
         raise TableError(
@@ -453,32 +411,28 @@ def _open_text(path: str | os.PathLike[str], stream: _Bytes, label: str, options
     if len(stream.start) >= _SNIFF_BYTES:  # the last line may be cut
         sample = sample[: max(sample.rfind("\n"), sample.rfind("\r")) + 1] or sample
     lines = list(itertools.islice(io.StringIO(sample, newline=""), _SNIFF_LINES))
-    delimiter, n_skipped, comment, found = _find_layout(lines, options.delimiter)
-    rows = list(itertools.islice(_rows(lines, delimiter, n_skipped), _SNIFF_ROWS))
+    delimiter, n_skipped, comment, found = find_layout(lines, options.delimiter)
+    rows = list(itertools.islice(read_rows(lines, delimiter, n_skipped), _SNIFF_ROWS))
     if 2 < len(rows) < _SNIFF_ROWS and (len(lines) == _SNIFF_LINES or len(stream.start) >= _SNIFF_BYTES):
         rows.pop()  # it may go on behind the sample
     if not rows:
         raise TableError(f"{label} holds no rows. Name a file with rows.")
     notes += found
-    names, below = _find_names(rows, comment, delimiter, options.header, notes)
+    names, below = find_names(rows, comment, delimiter, options.header, notes)
     n_skipped = rows[0][0] if len(below) < len(rows) else n_skipped  # the header may have several lines
     width = len(below[0][1]) if below else len(names or ())
-    has_end = bool(below) and width > 1 and not any(row[-1] for _, row in below)
-    kept = list(range(width - has_end))
+    kept = list(range(width))
     if names is not None:
         extra = len(names) - width
-        has_end &= extra == -1 or (extra == 0 and not names[-1])
-        if extra == 1 and not names[-1]:
+        if extra == -1:  # R leaves out the name of the row names, others that of an empty column at the end
+            names = ["", *names] if any(row[-1] for _, row in below) else [*names, ""]
+        elif extra == 1 and not names[-1]:
             names = names[:-1]
             notes.append("the delimiter at the end of the header was left out")
-        elif extra == -1 and not has_end:
-            names = ["", *names]  # R leaves out the name of the row names
-        elif extra not in (-1, 0):
+        elif extra:
             width = len(names)  # the first row below it is told that it differs
-        names, kept, found = clean_names(names[: width - has_end], options.keep_index)
+        names, kept, found = clean_names(names, options.keep_index)
         notes += found
-    if has_end:
-        notes.append("the empty column at the end of all lines was left out")
     _check_width(width, label)
 
     def again() -> Iterator[tuple[int, list[str]]]:
@@ -488,7 +442,7 @@ def _open_text(path: str | os.PathLike[str], stream: _Bytes, label: str, options
         with ExitStack() as opened:
             source = io.BufferedReader(_open_bytes(path, label, opened)[0])
             text = io.TextIOWrapper(source, encoding, errors="replace", newline="")
-            yield from _rows(text, delimiter, n_skipped)
+            yield from read_rows(text, delimiter, n_skipped)
 
     def mistake(line: int, row: Sequence[str]) -> TableError:
         return TableError(
@@ -520,7 +474,6 @@ def _open_text(path: str | os.PathLike[str], stream: _Bytes, label: str, options
         if len(row) != width:
             raise mistake(line, row)
     text = io.TextIOWrapper(io.BufferedReader(stream), encoding, newline="")
-    last = -2 if has_end else -1
 
     def frames(n_rows: int | None) -> Iterator[Any]:
         slow, seen, start = again(), 0, 0
@@ -533,16 +486,11 @@ def _open_text(path: str | os.PathLike[str], stream: _Bytes, label: str, options
             )  # fmt: skip
             for frame in reader:
                 # pandas fills short rows: those that end with an empty cell are looked at once more.
-                for row in (np.flatnonzero(frame.iloc[:, last] == "") + start).tolist():
+                for row in (np.flatnonzero(frame.iloc[:, -1] == "") + start).tolist():
                     line, cells = next(itertools.islice(slow, row - seen, None), (0, None))
                     seen = row + 1
-                    if cells is not None and len(cells) < width - has_end:
+                    if cells is not None and len(cells) < width:
                         raise mistake(line, cells)
-                if has_end and (filled := frame.iloc[:, -1].str.strip() != "").any():
-                    raise TableError(
-                        f"{label}, row {start + int(filled.to_numpy().argmax())}: a cell stands in the last column, "
-                        "which has no name and is empty above. Name the column in the header, or fix the row."
-                    )
                 start += len(frame)
                 yield frame
         except pandas.errors.EmptyDataError:
@@ -601,92 +549,3 @@ def _undecodable_line(path: str | os.PathLike[str], label: str, encoding: str) -
             except UnicodeDecodeError:
                 return number
     return None
-
-
-def _rows(lines: Any, delimiter: str, n_skipped: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line on which each row ends, and its stripped cells; blank lines are no rows."""
-    reader = csv.reader(itertools.islice(lines, n_skipped, None), delimiter=delimiter, skipinitialspace=True)
-    try:
-        for row in reader:
-            if len(row) > 1 or (row and row[0].strip()):
-                yield n_skipped + reader.line_num, [cell.strip() for cell in row]
-    except csv.Error:  # a cell of more than 128 KiB: lines of later rows are not told
-        return
-
-
-def _find_layout(lines: list[str], delimiter: str | None) -> tuple[str, int, str | None, list[str]]:
-    """Return delimiter, lines before the table, the last comment among these, and what is to be told."""
-    notes, n_skipped, comments = [], 0, []
-    said = _SEPARATOR.fullmatch(lines[0]) if lines else None
-    if said:
-        n_skipped, delimiter = 1, delimiter or said[1]
-        notes.append(f"the first line says that cells are separated by {_DELIMITERS.get(said[1], repr(said[1]))}")
-    for number, line in enumerate(lines[n_skipped:], start=n_skipped):
-        if line.lstrip().startswith("#"):
-            comments.append(line.strip().removeprefix("#").strip())
-            n_skipped = number + 1
-        elif line.strip():
-            break
-    if comments:
-        notes.append(f"comment lines before the table were skipped: {len(comments)}")
-    if delimiter is None:
-        delimiter = _find_delimiter(lines[n_skipped:])
-        if delimiter != ",":
-            notes.append(f"cells are separated by {_DELIMITERS[delimiter]}")
-    return delimiter, n_skipped, comments[-1] if comments else None, notes
-
-
-def _find_delimiter(lines: list[str]) -> str:
-    """Whatever cuts all rows into the same number of cells, and leaves cells that hold no other delimiter."""
-    best, best_score = None, (0.0, 0)
-    for delimiter in _DELIMITERS:
-        if delimiter == " " and best is not None:
-            break
-        rows = [row for _, row in itertools.islice(_rows(lines, delimiter, 0), 30)]
-        below = rows[1:] or rows
-        widths = {len(row) for row in below}
-        # The first row may lack a name for row names, or have one delimiter more at its end.
-        if len(widths) != 1 or min(len(rows[0]), *widths) < 2 or abs(len(rows[0]) - max(widths)) > 1:
-            continue
-        cells = [cell for row in below for cell in row]
-        whole = sum(not _has_other(cell, delimiter) for cell in cells) / len(cells)
-        if (score := (round(whole, 3), len(rows[0]))) > best_score:
-            best, best_score = delimiter, score
-    if best is not None:
-        return best
-    # Rows differ. The first line tells what was meant, and the message which line is wrong.
-    outside = "".join(next((line for line in lines if line.strip()), "").split('"')[::2])
-    return max([*_DELIMITERS][:-1], key=outside.count)  # the first of equals
-
-
-def _has_other(cell: str, delimiter: str) -> bool:
-    if delimiter == " ":
-        return False
-    others = [other for other in [*_DELIMITERS][:-1] if other != delimiter and other in cell]
-    return bool(others) and not (others == [","] and _DECIMAL_COMMA.fullmatch(cell))
-
-
-def _find_names(
-    rows: list[tuple[int, list[str]]], comment: str | None, delimiter: str, header: str, notes: list[str]
-) -> tuple[list[str] | None, list[tuple[int, list[str]]]]:
-    """Return the names, if there are any, and the rows below them."""
-    cells = [row for _, row in rows]
-    if header == "no":
-        return None, rows
-    if comment is not None and len({*map(len, cells)}) == 1 and not looks_like_header(cells):
-        hidden = next((row for _, row in _rows([comment], delimiter, 0)), [])
-        if len(hidden) == len(cells[0]) > 1 and looks_like_header([hidden, *cells]):  # as NumPy writes them
-            notes.append("the names are those of the last comment")
-            return hidden, rows
-    first, below = cells[0], cells[1:]
-    widths = {*map(len, below)}
-    extra = len(first) - widths.pop() if len(widths) == 1 else 0
-    if extra == -1 and len(first) > 1:  # a single name more likely means that cells are separated by something else
-        is_empty = not any(row[-1] for row in below)
-        compared = [first, *(row[:-1] for row in below)] if is_empty else [["", *first], *below]
-    else:
-        first = first[:-1] if extra == 1 and not first[-1] else first
-        # Rows differ. One of them is wrong, which is told when it is read.
-        compared = [first, *(row for row in below if len(row) == len(first))]
-    names = [cells[0][0].removeprefix("\ufeff"), *cells[0][1:]]
-    return (names, rows[1:]) if header == "yes" or looks_like_header(compared) else (None, rows)
