@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from polytrain.cli.common import CommandError, add_command, show, show_json
-from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, open_model_table
+from polytrain.cli.common import CommandError, add_command, say, show, show_json
+from polytrain.cli.table_arguments import add_model, add_table, open_model_table
+from polytrain.tables import load_table_model
 from polytrain.tables.evaluation import count_errors
 from polytrain.texts import printable
 
@@ -58,9 +59,9 @@ def add_target(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    model = load_model(arguments.model)
+    model = load_table_model(arguments.model)
     with open_model_table(model, arguments) as table:
-        errors = count_errors(model, table, target=arguments.target, **block_options(arguments))
+        errors = count_errors(model, table, target=arguments.target, decimal=arguments.decimal, say=say)
     figures = errors.summary()
     if arguments.metric is not None:
         figures = _one_figure(figures, arguments.metric)

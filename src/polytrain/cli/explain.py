@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from polytrain.cli.common import CommandError, add_command, show, show_json
+from polytrain.cli.common import CommandError, add_command, say, show, show_json
 from polytrain.cli.explain_rows import add_row_arguments, check_row_arguments, run_rows
-from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, open_model_table
+from polytrain.cli.table_arguments import add_model, add_table, open_model_table
 from polytrain.explain import top_terms
 from polytrain.explain.sensitivity import view_indices
 from polytrain.explain.strongest import strongest_terms
-from polytrain.tables import TableModel
+from polytrain.tables import TableModel, load_table_model
 from polytrain.tables.row_sample import RowSample
 from polytrain.texts import listed, printable
 
@@ -78,7 +78,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    model = load_model(arguments.model)
+    model = load_table_model(arguments.model)
     if arguments.terms < 1:
         raise CommandError(f"--terms must be at least 1, got {arguments.terms}.")
     check_row_arguments(arguments)
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.data is not None:
         sample = RowSample()
         with open_model_table(model, arguments) as table:
-            for block in model.blocks(table, **block_options(arguments)):
+            for block in model.blocks(table, decimal=arguments.decimal, say=say):
                 sample(block.X)
             if not len(sample):
                 raise CommandError(f"{table.label} holds no rows. Name a file with rows.")

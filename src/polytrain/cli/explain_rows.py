@@ -6,8 +6,8 @@ import argparse
 import math
 from typing import Any
 
-from polytrain.cli.common import CommandError, show, show_json
-from polytrain.cli.table_arguments import block_options, open_model_table
+from polytrain.cli.common import CommandError, say, show, show_json
+from polytrain.cli.table_arguments import open_model_table
 from polytrain.explain.local import number_format
 from polytrain.tables import TableModel
 from polytrain.tables.row_explanations import ExplainedRows, explain_table_rows, knows_columns
@@ -65,7 +65,8 @@ def run_rows(model: TableModel, train: int | None, arguments: argparse.Namespace
                 table,
                 arguments.rows,
                 as_in_table=background == "data",
-                **block_options(arguments),
+                decimal=arguments.decimal,
+                say=say,
             )
         except ValueError as error:
             raise CommandError(str(error)) from error

@@ -11,11 +11,11 @@ import numpy as np
 
 from polytrain.atomic_file import write_atomically
 from polytrain.cli.common import CommandError, add_command, check_output, say, shows_beside
-from polytrain.cli.table_arguments import add_model, load_model
+from polytrain.cli.table_arguments import add_model
 from polytrain.columns import DateColumn
 from polytrain.columns.scalars import text_of
 from polytrain.export import to_c, to_onnx
-from polytrain.tables import TableModel
+from polytrain.tables import TableModel, load_table_model
 
 __all__ = ["add_parser"]
 
@@ -49,7 +49,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    model = load_model(arguments.model)
+    model = load_table_model(arguments.model)
     check_output(arguments.out, arguments.model)
     try:
         if arguments.to == "c":

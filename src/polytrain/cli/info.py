@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 from polytrain.cli.common import add_command, show, show_json
-from polytrain.cli.table_arguments import add_model, load_model
+from polytrain.cli.table_arguments import add_model
+from polytrain.tables import load_table_model
 from polytrain.tables.facts import column_facts, model_facts
 
 __all__ = ["add_parser"]
@@ -44,7 +45,7 @@ def describe_column(column: dict[str, Any]) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    model = load_model(arguments.model)
+    model = load_table_model(arguments.model)
     layout, facts, columns = model.layout, model_facts(model.estimator), column_facts(model)
     size = arguments.model.stat().st_size
     targets = [target.name for target in layout.targets]

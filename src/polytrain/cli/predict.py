@@ -15,9 +15,9 @@ from typing import Any, BinaryIO
 
 from polytrain.atomic_file import replace_file, written_in_place
 from polytrain.cli.common import CommandError, add_command, check_output, say
-from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, open_model_table
+from polytrain.cli.table_arguments import add_model, add_table, open_model_table
 from polytrain.columns.number_texts import is_number
-from polytrain.tables import PreparedBlock, TableModel
+from polytrain.tables import PreparedBlock, TableModel, load_table_model
 from polytrain.tables.cells import FileCells
 from polytrain.tables.layout import find_column
 from polytrain.texts import printable
@@ -75,7 +75,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    model = load_model(arguments.model)
+    model = load_table_model(arguments.model)
     if arguments.out is not None:
         check_output(arguments.out, arguments.data, arguments.model)
     if arguments.probabilities and not (model.is_classifier and model.fitted.has_probabilities):
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         titles = [arguments.keep[k] if table.names is None else table.names[index] for k, index in enumerate(kept)]
         with _output(arguments) as write:
             write([[*titles, *_titles(model, arguments)]])
-            for block in model.blocks(table, **block_options(arguments)):
+            for block in model.blocks(table, decimal=arguments.decimal, say=say):
                 copied = [FileCells(block.frame.iloc[:, index], table.label) for index in kept]
                 write(zip(*copied, *_predict(model, block, arguments), strict=True))
                 n_rows += len(block.X)

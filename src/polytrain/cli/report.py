@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from polytrain.cli.common import CommandError, add_command, check_output, shows_beside
+from polytrain.cli.common import CommandError, add_command, check_output, say, shows_beside
 from polytrain.cli.evaluate import add_target
-from polytrain.cli.table_arguments import add_model, add_table, block_options, load_model, read_options
+from polytrain.cli.table_arguments import add_model, add_table, read_options
 from polytrain.reporting import report_table
-from polytrain.tables import TableError
+from polytrain.tables import TableError, load_table_model
 
 __all__ = ["add_parser"]
 
@@ -47,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    model = load_model(arguments.model)
+    model = load_table_model(arguments.model)
     inputs = [arguments.model, arguments.data, *([] if arguments.train is None else [arguments.train])]
     check_output(arguments.out, *inputs)
     data_name = "standard input" if arguments.data == "-" else Path(arguments.data).name
@@ -60,7 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
             reading=read_options(arguments, model.header),
             file_bytes=arguments.model.stat().st_size,
             target=arguments.target,
-            **block_options(arguments),
+            decimal=arguments.decimal,
+            say=say,
         )
     except TableError:
         raise

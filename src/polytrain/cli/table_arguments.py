@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from polytrain.cli.common import CommandError, say
-from polytrain.tables import ReadOptions, TableFile, TableModel, load_table_model
+from polytrain.tables import ReadOptions, TableFile, TableModel
 
 __all__ = [
     "DATA",
     "add_model",
     "add_reading",
     "add_table",
-    "block_options",
-    "load_model",
     "open_model_table",
     "read_options",
 ]
@@ -61,18 +59,13 @@ def read_options(arguments: argparse.Namespace, header: str) -> ReadOptions:
     """Return how DATA is to be read."""
     return ReadOptions(
         header=arguments.header or header,
-        delimiter=check_delimiter(arguments.delimiter),
+        delimiter=_check_delimiter(arguments.delimiter),
         encoding=arguments.encoding,
         keep_index=arguments.keep_index,
     )
 
 
-def block_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return how the cells of DATA are to be understood."""
-    return {"decimal": arguments.decimal, "say": say}
-
-
-def check_delimiter(given: str | None) -> str | None:
+def _check_delimiter(given: str | None) -> str | None:
     """Return the character, or None to find out."""
     if given is None:
         return None
@@ -80,11 +73,6 @@ def check_delimiter(given: str | None) -> str | None:
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise CommandError(f"--delimiter must be one character, or the word tab, got {given!r}.")
     return delimiter
-
-
-def load_model(path: Path) -> TableModel:
-    """Read the model file."""
-    return load_table_model(path)
 
 
 def open_model_table(model: TableModel, arguments: argparse.Namespace) -> TableFile:

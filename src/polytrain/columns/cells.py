@@ -101,21 +101,6 @@ class Cells:
     def __len__(self) -> int:
         return len(self.values if self.codes is None else self.codes)
 
-    def take(self, places: NDArray) -> Self:
-        """Return the cells of some rows, given by their places."""
-        if self.codes is None:
-            return replace(self, values=self.values[places])
-        codes = self.codes[places]
-        if self.values.dtype.kind != "O":
-            return replace(self, codes=codes)
-        used, codes = used_codes(codes)  # objects that do not occur are no values
-        return replace(self, values=self.values[used], codes=codes)
-
-    def objects(self) -> NDArray:
-        """Return one object per row, None where it is missing and not NaN or NaT by itself."""
-        values = self.values.astype(object)
-        return values if self.codes is None else np.append(values, np.array([None]))[self.codes]
-
     def spread(self, codes: NDArray) -> Self:
         """Say which of these cells each of other rows has, -1 for none."""
         codes = np.asarray(codes, dtype=np.intp)

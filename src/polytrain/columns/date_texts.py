@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-__all__ = ["DATE_PATTERNS", "MONTHS", "date_regex", "parse_date"]
+__all__ = ["DATE_PATTERNS", "parse_date"]
 
 #: Ways to write a date, by the names of strptime; "iso" is that of ISO 8601. Earlier ones are preferred.
 DATE_PATTERNS = (
@@ -14,8 +14,8 @@ DATE_PATTERNS = (
     *("%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%b-%y"),
 )
 _NAMES = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november")
-#: Numbers of months by their English names, in lower case.
-MONTHS = {
+# Numbers of months by their English names, in lower case.
+_MONTHS = {
     text: number
     for number, name in enumerate((*_NAMES, "december"), start=1)
     for text in (name[:3], f"{name[:3]}.", name, *(["sept", "sept."] if number == 9 else []))
@@ -36,19 +36,13 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 @lru_cache(maxsize=64)
-def date_regex(pattern: str) -> str:
-    """Return the regular expression of whole cells, in the language that Python and RE2 share."""
+def _compiled(pattern: str) -> re.Pattern[str]:
     shape = "%Y-%m-%d" if pattern == "iso" else pattern
     # Version numbers look like dates with two digits for the year, but have no leading zeros.
     strict = pattern == "iso" or pattern == "%d.%m.%y"
     directives = {**_DIRECTIVES, **(_STRICT if strict else {})}
     parts = re.split("(%.)", shape)
-    return "".join(directives.get(part) or re.escape(part) for part in parts) + _TIME
-
-
-@lru_cache(maxsize=64)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(date_regex(pattern))
+    return re.compile("".join(directives.get(part) or re.escape(part) for part in parts) + _TIME)
 
 
 def parse_date(text: str, pattern: str = "iso") -> int | None:
@@ -67,7 +61,7 @@ def parse_date(text: str, pattern: str = "iso") -> int | None:
     if found is None:
         return None
     month = found["month"]
-    number = int(month) if month.isdigit() else MONTHS.get(month.lower(), 0)
+    number = int(month) if month.isdigit() else _MONTHS.get(month.lower(), 0)
     hour = int(found["hour"] or 0)
     if found["half"]:
         if not 1 <= hour <= 12:

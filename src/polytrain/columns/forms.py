@@ -69,15 +69,7 @@ class Form:
     @cached_property
     def is_plain(self) -> bool:
         """Whether it is numbers as programs write them."""
-        return self.kind == "number" and not self.number_style[1:] and self.decimal == "."
-
-    @cached_property
-    def number_style(self) -> tuple[str, ...]:
-        """Decimal, thousands, prefix and suffix, without empty ones at the end."""
-        style = [self.decimal, self.thousands, self.prefix, self.suffix]
-        while not style[-1]:
-            style.pop()
-        return tuple(style)
+        return self.kind == "number" and (self.decimal, self.thousands, self.prefix, self.suffix) == (".", "", "", "")
 
     def parse(self, text: str) -> float | int | None:
         """Return the value of a cell that is not missing; None if it does not fit.
@@ -85,7 +77,7 @@ class Form:
         Numbers are float; dates are microseconds since the start of 1970, in the local time of the cell.
         """
         if self.kind == "number":
-            return parse_number(text, *self.number_style)
+            return parse_number(text, self.decimal, self.thousands, self.prefix, self.suffix)
         if self.kind == "date":
             return parse_date(text, self.pattern)
         if self.kind == "truth":

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-__all__ = ["AFFIXES", "SPACES", "is_number", "number_pattern", "parse_number", "plain_steps", "split_affixes"]
+__all__ = ["AFFIXES", "SPACES", "is_number", "parse_number", "split_affixes"]
 
 #: The space, no-break, thin and narrow no-break space: each may separate thousands, or stand beside a currency.
 SPACES = " \u00a0\u2009\u202f"
@@ -29,10 +29,9 @@ _IS_PLAIN = re.compile(_PLAIN)
 
 
 @lru_cache(maxsize=256)
-def number_pattern(decimal: str, thousands: str, prefix: str, suffix: str) -> str:
-    """Return the regular expression of whole cells, in the language that Python and RE2 share."""
+def _compiled(decimal: str, thousands: str, prefix: str, suffix: str) -> re.Pattern[str]:
     if (decimal, thousands, prefix, suffix) == (".", "", "", ""):
-        return _PLAIN
+        return _IS_PLAIN
     point, gap = re.escape(decimal), f"[{SPACES}]?"
     whole = "[0-9]+"
     if thousands:
@@ -46,22 +45,17 @@ def number_pattern(decimal: str, thousands: str, prefix: str, suffix: str) -> st
     signed = f"(?:{sign}{gap}{before}|{before}{sign}?){figure}{after}"
     debit = f"{before}{figure}{after}[{_MINUS}-]"
     parentheses = rf"\({before}{figure}{after}\)|{before}\({figure}\){after}"
-    return f"(?:{signed}|{debit}|{parentheses})"
+    return re.compile(f"(?:{signed}|{debit}|{parentheses})")
 
 
 @lru_cache(maxsize=256)
-def plain_steps(decimal: str, thousands: str, prefix: str, suffix: str) -> tuple[tuple[str, str], ...]:
+def _plain_steps(decimal: str, thousands: str, prefix: str, suffix: str) -> tuple[tuple[str, str], ...]:
     """Return the replacements, one after the other, that leave a plain number, but for a minus at its end."""
     if (decimal, thousands, prefix, suffix) == (".", "", "", ""):
         return ()
     gone = [prefix, suffix, *SPACES, "(", ")", *(f"'{_CURVED}" if thousands == "'" else thousands)]
     steps = [(text, "") for text in dict.fromkeys(gone) if text]
     return (*steps, (_MINUS, "-"), *([(decimal, ".")] if decimal != "." else []))
-
-
-@lru_cache(maxsize=256)
-def _compiled(decimal: str, thousands: str, prefix: str, suffix: str) -> re.Pattern[str]:
-    return re.compile(number_pattern(decimal, thousands, prefix, suffix))
 
 
 def parse_number(
@@ -78,7 +72,7 @@ def parse_number(
     if not _compiled(decimal, thousands, prefix, suffix).fullmatch(text):
         return None
     negative = "(" in text or text[-1] in f"{_MINUS}-"
-    for old, new in plain_steps(decimal, thousands, prefix, suffix):
+    for old, new in _plain_steps(decimal, thousands, prefix, suffix):
         text = text.replace(old, new)
     value = float(text.removesuffix("-"))
     if not abs(value) < float("inf"):

@@ -12,7 +12,6 @@ from polytrain.tables.learning import TrainingTable, read_training_table
 from polytrain.tables.model import PreparedBlock, TableModel, load_table_model
 from polytrain.tables.options import TableOptions
 from polytrain.tables.reading import ReadOptions, TableFile, open_table_file
-from polytrain.tables.section import TableSection
 
 __all__ = [
     "DEFAULT_MISSING",
@@ -26,7 +25,6 @@ __all__ = [
     "TableFile",
     "TableModel",
     "TableOptions",
-    "TableSection",
     "TrainingTable",
     "fit_table",
     "fit_table_model",

@@ -19,7 +19,7 @@ from polytrain.tables.errors import Option, TableError
 from polytrain.tables.evaluation import count_errors
 from polytrain.tables.layout import FileColumn, Layout, RowReader
 from polytrain.tables.reading import ReadOptions, TableFile, open_table_file
-from polytrain.tables.section import Fact, TableSection
+from polytrain.tables.section import Fact, read_section, write_section
 from polytrain.texts import listed
 
 __all__ = ["PreparedBlock", "TableModel", "load_table_model"]
@@ -90,12 +90,11 @@ class TableModel:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file that holds both estimator and layout."""
-        section = TableSection(self.layout, self.training)
         try:
-            section.check_fits(self.estimator)
+            section = write_section(self.layout, self.training, self.estimator)
         except ValueError as error:
             raise ModelFileError(f"the model cannot be stored: {error}") from error
-        save(self.estimator, path, table=section.write())
+        save(self.estimator, path, table=section)
 
     def open(self, path: str | os.PathLike[str], options: ReadOptions | None = None) -> TableFile:
         """Open a table; unless told otherwise, text files have a header if that of the training had one."""
@@ -312,8 +311,7 @@ def load_table_model(path: str | os.PathLike[str]) -> TableModel:
     if table is None:
         return TableModel(estimator, Layout.of_estimator(estimator), {})
     try:
-        section = TableSection.read(table)
-        section.check_fits(estimator)
+        layout, training = read_section(table, estimator)
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"{path!s} is no valid model file: {error}") from error
-    return TableModel(estimator, section.layout, dict(section.training))
+    return TableModel(estimator, layout, training)

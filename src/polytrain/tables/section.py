@@ -6,69 +6,56 @@ Reading trusts nothing; what is wrong is a ``ValueError`` without the file's nam
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import Any
 
 from polytrain.columns.forms import Form
 from polytrain.tables.layout import FileColumn, Layout
 
-__all__ = ["TableSection"]
+__all__ = ["Fact", "read_section", "write_section"]
 
 #: What the record of the training may hold.
 Fact = str | int | float | bool | None
 
 
-@dataclass(frozen=True)
-class TableSection:
-    """What a model file knows about tables.
+def write_section(layout: Layout, training: dict[str, Fact], estimator: Any) -> dict[str, Any]:
+    """Return the JSON of a layout, and of facts about the training: file, rows, errors."""
+    _check_fits(layout, estimator)
+    return {
+        "columns": [_write_column(column) for column in layout.columns],
+        "targets": [_write_column(target) for target in layout.targets],
+        "named": layout.named,
+        "n_columns": layout.n_columns,
+        "missing": list(layout.missing),
+        "training": training,
+    }
 
-    Attributes
-    ----------
-    layout : Layout
-        Where the columns are in a file, and how they are written.
-    training : dict
-        Facts about the training: file, rows, errors.
-    """
 
-    layout: Layout
-    training: dict[str, Fact] = field(default_factory=dict)
+def read_section(content: dict[str, Any], estimator: Any) -> tuple[Layout, dict[str, Fact]]:
+    """Check JSON and return the layout and the facts about the training."""
+    names = ("columns", "targets", "named", "n_columns", "missing", "training")
+    columns, targets, named, n_columns, missing, training = _take(content, "the table", names)
+    if type(n_columns) is not int or not 1 <= n_columns <= 1 << 31 or type(named) is not bool:
+        raise ValueError("the table's number of columns is not plausible.")
+    if not isinstance(columns, list) or not columns or not isinstance(targets, list):
+        raise ValueError("the table has no columns.")
+    used, goals = (tuple(_read_column(entry, n_columns) for entry in entries) for entries in (columns, targets))
+    both = (*used, *goals)
+    if len({c.position for c in both}) < len(both) or len({c.name for c in both}) < len(both):
+        raise ValueError("the table has a column twice.")
+    layout = Layout(used, goals, named, n_columns, _texts("missing", missing))
+    _check_fits(layout, estimator)
+    return layout, dict(_read_training(training))
 
-    def write(self) -> dict[str, Any]:
-        """Return the JSON."""
-        layout = self.layout
-        return {
-            "columns": [_write_column(column) for column in layout.columns],
-            "targets": [_write_column(target) for target in layout.targets],
-            "named": layout.named,
-            "n_columns": layout.n_columns,
-            "missing": list(layout.missing),
-            "training": self.training,
-        }
 
-    @classmethod
-    def read(cls, content: dict[str, Any]) -> TableSection:
-        """Check JSON and return what it says."""
-        names = ("columns", "targets", "named", "n_columns", "missing", "training")
-        columns, targets, named, n_columns, missing, training = _take(content, "the table", names)
-        if type(n_columns) is not int or not 1 <= n_columns <= 1 << 31 or type(named) is not bool:
-            raise ValueError("the table's number of columns is not plausible.")
-        if not isinstance(columns, list) or not columns or not isinstance(targets, list):
-            raise ValueError("the table has no columns.")
-        used, goals = (tuple(_read_column(entry, n_columns) for entry in entries) for entries in (columns, targets))
-        both = (*used, *goals)
-        if len({c.position for c in both}) < len(both) or len({c.name for c in both}) < len(both):
-            raise ValueError("the table has a column twice.")
-        return cls(Layout(used, goals, named, n_columns, _texts("missing", missing)), _read_training(training))
-
-    def check_fits(self, estimator: Any) -> None:
-        """Refuse a layout with other columns or targets than the estimator has."""
-        names = [column.name for column in self.layout.columns]
-        if list(map(str, getattr(estimator, "feature_names_in_", ()))) != names:
-            raise ValueError("the columns of the table are not those of the model.")
-        fitted, targets = estimator.model_, self.layout.targets
-        wanted = 1 if fitted.one_output else fitted.n_trains
-        if targets and len(targets) != wanted:
-            raise ValueError(f"the table has {len(targets)} targets, and the model predicts {wanted}.")
+def _check_fits(layout: Layout, estimator: Any) -> None:
+    """Refuse a layout with other columns or targets than the estimator has."""
+    names = [column.name for column in layout.columns]
+    if list(map(str, getattr(estimator, "feature_names_in_", ()))) != names:
+        raise ValueError("the columns of the table are not those of the model.")
+    fitted = estimator.model_
+    wanted = 1 if fitted.one_output else fitted.n_trains
+    if layout.targets and len(layout.targets) != wanted:
+        raise ValueError(f"the table has {len(layout.targets)} targets, and the model predicts {wanted}.")
 
 
 def _take(entry: Any, what: str, names: tuple[str, ...]) -> list[Any]:
