@@ -7,17 +7,15 @@ once, from all rows.
 from __future__ import annotations
 
 import bz2
-import codecs
 import gzip
 import io
-import itertools
 import json
 import lzma
 import os
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -26,22 +24,19 @@ import numpy as np
 
 from polytrain.tables.errors import Option, TableError, reading
 from polytrain.tables.headers import clean_names
-from polytrain.tables.text_layout import find_layout, find_names, read_rows
+from polytrain.tables.text_file import check_width, open_text
 from polytrain.texts import listed
 
 __all__ = ["BLOCK_ROWS", "ReadOptions", "TableFile", "open_table_file", "position_names"]
 
 #: Rows of a block unless told otherwise.
 BLOCK_ROWS = 8192
-_MAX_COLUMNS = 100_000
 # Bytes that tell encoding and layout; more of them where lines are very long.
 _SNIFF_BYTES, _MAX_SNIFF_BYTES = 1 << 20, 1 << 23
-_SNIFF_ROWS, _SNIFF_LINES = 100, 1000
 # Files that unpack to more than both of these are refused: a factor, and bytes.
 _MAX_PACKING, _MAX_UNPACKED_BYTES = 100, 1 << 30
 # Columns of a file without names, before they are named by position.
 _NO_NAME = "\0"
-_READ = "Read are CSV, TSV, JSON lines, Parquet, Feather, Excel, .npy and .npz"
 _ANEW = "It is damaged or cut short; fetch or write it again"
 _JSON_REMEDY = (
     "Save it as CSV or as JSON lines, one object of plain values in each line, such as with pandas: "
@@ -54,8 +49,6 @@ _MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"\x93NUMPY": "npy"}
 _MODEL_FILE = b'{"__metadata__":{"format":"polytrain"'
 _PAGE = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|table|head|body|\?xml|!--)", re.IGNORECASE)
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\{|\[\s*[{\]])")
-_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
-_BOMS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # after UTF-32, which begins alike
 
 
 @dataclass(frozen=True)
@@ -185,7 +178,10 @@ def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOpt
         stream, packed = _open_bytes(path, label, opened)
         kind = packed if packed in ("npz", "excel") else _kind_of(stream.start, label)
         if kind == "text":
-            table = _open_text(path, stream, label, options)
+            is_file = str(path) != "-" and os.path.isfile(path)  # a pipe cannot be read again
+            reopen = (lambda opened: _open_bytes(path, label, opened)[0]) if is_file else None
+            text, names, kept, notes = open_text(stream, label, options, reopen)
+            table = TableFile(label, names, len(kept), notes, text.delimiter, kept, text.frames, text.line_of)
         else:
             if kind != "json" and (str(path) == "-" or packed not in (None, "npz", "excel")):
                 raise TableError(f"{label} holds a {kind} file, which is only read from a file that is not packed.")
@@ -204,11 +200,12 @@ class _Bytes(io.RawIOBase):
     """The bytes of a stream, of which only ``read`` is asked; ``start`` is looked at before they are read."""
 
     def __init__(self, stream: Any, label: str) -> None:
-        self._stream, self._label, self.start = stream, label, b""
+        self._stream, self._label, self.start, self.is_whole = stream, label, b"", False
         while len(self.start) < _SNIFF_BYTES or (self.start.count(b"\n") < 3 and len(self.start) < _MAX_SNIFF_BYTES):
             more = self._more(_SNIFF_BYTES)
             self.start += more
             if not more:
+                self.is_whole = True
                 break
         self._ahead = io.BytesIO(self.start)
 
@@ -304,7 +301,7 @@ def _open_typed(path: str | os.PathLike[str], kind: str, stream: _Bytes, label: 
         names, n_rows = [str(name).strip() for name in whole.columns], len(whole)
     if not n_rows or not names:
         raise TableError(f"{label} holds no rows. Name a file with rows.")
-    _check_width(len(names), label)
+    check_width(len(names), label)
     has_names = names[0] != _NO_NAME
     cleaned, kept, notes = clean_names(names, options.keep_index) if has_names else (None, [*range(len(names))], [])
 
@@ -369,7 +366,7 @@ def _array_frame(name: str, array: Any, label: str) -> Any:
     elif not array.dtype.isnative or (array.dtype.kind == "f" and array.itemsize not in (4, 8)):
         with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float64 is refused as infinite
             array = array.astype(np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("="))
-    _check_width(array.shape[-1] if array.ndim == 2 else 1, label)
+    check_width(array.shape[-1] if array.ndim == 2 else 1, label)
     return pandas.DataFrame(array, columns=[name] if array.ndim == 1 else [f"{name}{k}" for k in range(array.shape[1])])
 
 
@@ -390,162 +387,3 @@ def _read_objects(stream: _Bytes, label: str, encoding: str) -> list[dict[str, A
         if not isinstance(item, dict) or any(isinstance(value, list | dict) for value in item.values()):
             raise TableError(f"{label}, row {row}: {item!r:.60} is not a JSON object of plain values. {_JSON_REMEDY}.")
     return found
-
-
-def _check_width(n_columns: int, label: str) -> None:
-    if n_columns > _MAX_COLUMNS:
-        raise TableError(
-            f"{label} has {n_columns} columns, and at most {_MAX_COLUMNS} are read. Leave some out, or check that rows "
-            "and columns are not exchanged."
-        )
-
-
-# --- text -------------------------------------------------------------------------------------------------------------
-
-
-def _open_text(path: str | os.PathLike[str], stream: _Bytes, label: str, options: ReadOptions) -> TableFile:
-    import pandas
-
-    encoding, notes = _find_encoding(stream.start, options.encoding, label)
-    sample = stream.start.decode(encoding, "replace")
-    if len(stream.start) >= _SNIFF_BYTES:  # the last line may be cut
-        sample = sample[: max(sample.rfind("\n"), sample.rfind("\r")) + 1] or sample
-    lines = list(itertools.islice(io.StringIO(sample, newline=""), _SNIFF_LINES))
-    delimiter, n_skipped, comment, found = find_layout(lines, options.delimiter)
-    rows = list(itertools.islice(read_rows(lines, delimiter, n_skipped), _SNIFF_ROWS))
-    if 2 < len(rows) < _SNIFF_ROWS and (len(lines) == _SNIFF_LINES or len(stream.start) >= _SNIFF_BYTES):
-        rows.pop()  # it may go on behind the sample
-    if not rows:
-        raise TableError(f"{label} holds no rows. Name a file with rows.")
-    notes += found
-    names, below = find_names(rows, comment, delimiter, options.header, notes)
-    n_skipped = rows[0][0] if len(below) < len(rows) else n_skipped  # the header may have several lines
-    width = len(below[0][1]) if below else len(names or ())
-    kept = list(range(width))
-    if names is not None:
-        extra = len(names) - width
-        if extra == -1:  # R leaves out the name of the row names, others that of an empty column at the end
-            names = ["", *names] if any(row[-1] for _, row in below) else [*names, ""]
-        elif extra == 1 and not names[-1]:
-            names = names[:-1]
-            notes.append("the delimiter at the end of the header was left out")
-        elif extra:
-            width = len(names)  # the first row below it is told that it differs
-        names, kept, found = clean_names(names, options.keep_index)
-        notes += found
-    _check_width(width, label)
-
-    def again() -> Iterator[tuple[int, list[str]]]:
-        """Read the rows once more, slowly, with their lines; a pipe has none."""
-        if str(path) == "-" or not os.path.isfile(path):
-            return
-        with ExitStack() as opened:
-            source = io.BufferedReader(_open_bytes(path, label, opened)[0])
-            text = io.TextIOWrapper(source, encoding, errors="replace", newline="")
-            yield from read_rows(text, delimiter, n_skipped)
-
-    def mistake(line: int, row: Sequence[str]) -> TableError:
-        return TableError(
-            f"{label}, line {line}: {len(row)} cells, but {width} in the first row. Fix the line, or name what "
-            "separates the cells (",
-            Option("delimiter"),
-            ").",
-        )
-
-    def explain(error: Exception) -> TableError:
-        """Name the line of what pandas stumbled over."""
-        if isinstance(error, UnicodeDecodeError):
-            byte = f"byte 0x{error.object[error.start]:02x} makes no character in the encoding {encoding}"
-            line = _undecodable_line(path, label, encoding)
-            where = label if line is None else f"{label}, line {line}"
-            return TableError(
-                f"{where}: {byte}. Name another, such as ", Option("encoding", "cp1252"), ", or fix the line."
-            )
-        line = n_skipped
-        for line, row in again():
-            if len(row) != width:
-                return mistake(line, row)
-        if "EOF inside string" in str(error):
-            return TableError(f"{label}: a quote is opened and not closed before the end of the file. Close it.")
-        what = " ".join(str(error).split()).rstrip(".")
-        return TableError(f"{label} cannot be read: {what:.200}. Fix the line, or check that this is a table.")
-
-    for line, row in below:
-        if len(row) != width:
-            raise mistake(line, row)
-    text = io.TextIOWrapper(io.BufferedReader(stream), encoding, newline="")
-
-    def frames(n_rows: int | None) -> Iterator[Any]:
-        slow, seen, start = again(), 0, 0
-        try:
-            for _ in range(n_skipped):
-                text.readline()
-            reader = pandas.read_csv(
-                text, sep=delimiter, header=None, dtype=str, na_filter=False, skipinitialspace=True,
-                chunksize=n_rows or sys.maxsize, index_col=False,
-            )  # fmt: skip
-            for frame in reader:
-                # pandas fills short rows: those that end with an empty cell are looked at once more.
-                for row in (np.flatnonzero(frame.iloc[:, -1] == "") + start).tolist():
-                    line, cells = next(itertools.islice(slow, row - seen, None), (0, None))
-                    seen = row + 1
-                    if cells is not None and len(cells) < width:
-                        raise mistake(line, cells)
-                start += len(frame)
-                yield frame
-        except pandas.errors.EmptyDataError:
-            return
-        except (pandas.errors.ParserError, UnicodeError) as error:
-            raise explain(error) from None
-
-    def line_of(row: int) -> int | None:
-        return next((line for line, _ in itertools.islice(again(), row, None)), None)
-
-    return TableFile(label, names, len(kept), notes, delimiter, kept, frames, line_of)
-
-
-def _find_encoding(start: bytes, encoding: str | None, label: str) -> tuple[str, list[str]]:
-    """Return the encoding of a text file, and what is to be told about it."""
-    by_mark = next((kind for mark, kind in _BOMS.items() if start.startswith(mark)), None)
-    if encoding is not None:
-        try:
-            "a".encode(encoding)
-            b"a".decode(encoding, errors="ignore")
-        except (LookupError, UnicodeError, TypeError, ValueError):
-            raise TableError(
-                f"there is no encoding {encoding!r:.60}. Name one that Python knows, such as ",
-                Option("encoding", "cp1252"),
-                " or ",
-                Option("encoding", "utf-16"),
-                ".",
-            ) from None
-        is_utf8 = codecs.lookup(encoding).name == "utf-8"
-        return ("utf-8-sig" if is_utf8 and by_mark == "utf-8-sig" else encoding), []
-    if by_mark is not None:
-        return by_mark, [] if by_mark == "utf-8-sig" else [f"read as {by_mark.upper()}"]
-    if b"\0" in start:
-        raise TableError(
-            f"{label} is a binary file, not a table. {_READ}; convert others to CSV, for instance with pandas. If it "
-            "is text, name its encoding, such as ",
-            Option("encoding", "utf-16-le"),
-            ".",
-        )
-    for kind, name in (("utf-8", None), ("cp1252", "Windows-1252"), ("latin-1", "Latin-1")):
-        try:
-            codecs.getincrementaldecoder(kind)().decode(start, final=len(start) < _SNIFF_BYTES)
-        except UnicodeDecodeError:
-            continue
-        return kind, [] if name is None else [f"read as {name} since it is not UTF-8"]
-    raise AssertionError("every byte is a character of Latin-1")
-
-
-def _undecodable_line(path: str | os.PathLike[str], label: str, encoding: str) -> int | None:
-    if str(path) == "-" or not os.path.isfile(path) or "16" in encoding or "32" in encoding:
-        return None
-    with ExitStack() as opened:
-        for number, line in enumerate(io.BufferedReader(_open_bytes(path, label, opened)[0]), start=1):
-            try:
-                line.decode(encoding)
-            except UnicodeDecodeError:
-                return number
-    return None
