@@ -55,7 +55,7 @@ BAD_TABLES = {
     "missing file": (None, ["no such file or directory", "Check the path"]),
     "empty file": (b"", ["is empty"]),
     "only a header": (b"size,kind,y\n", ["holds no row"]),
-    "binary file": (bytes(range(256)), ["binary file", "Read are CSV"]),
+    "binary file": (bytes(range(256)), ["binary file", "Supported are CSV"]),
     "wrong column": (b"length,kind,y\n1,u,a\n", ["lacks the column size", "Name the columns as in training"]),
     "text in a number column": (b"size,kind,y\n1,u,a\nbig,u,a\n", ["line 3", "'big'", "Fix the cell"]),
     "ragged rows": (b"size,kind,y\n1,u\n", ["line 2: 2 cells, but 3"]),

@@ -88,7 +88,7 @@ def test_options_that_are_one_text(tmp_path):
     text = "a,b,ab,y\n" + "".join(f"{k % 3},{k % 5},{k % 7},{'uv'[k % 2]}\n" for k in range(30))
     assert learn(tmp_path / "a.csv", text, target="y", drop="ab").X.columns.tolist() == ["a", "b"]
     assert learn(tmp_path / "a.csv", text, target="y", missing="13").n_missing == 0
-    with pytest.raises(TableError, match="task='Classification' is none of 'auto'"):
+    with pytest.raises(TableError, match="task='Classification' must be one of 'auto'"):
         TableOptions("y", task="Classification")
     with pytest.raises(TableError, match="folds='1' must be 0 or at least 2"):
         fit_table(tmp_path / "a.csv", "y", folds=1)
@@ -103,7 +103,7 @@ def test_usual_missing_texts(tmp_path):
 
 
 def test_labels_with_fractions_and_dates(tmp_path):
-    refused(tmp_path, "1,0.5\n2,1.5\n", "numbers with fractions, which are no labels", task="classification")
+    refused(tmp_path, "1,0.5\n2,1.5\n", "numbers with fractions, which cannot be labels", task="classification")
     refused(tmp_path, "1,2024-01-02\n2,2024-05-06\n", "holds dates; regression needs numbers, and labels are text")
 
 

@@ -280,7 +280,7 @@ def test_targets(model, tmp_path):
     assert other.y.tolist() == [1]
     with pytest.raises(TableError, match="lacks the target 'y'"):
         blocks(model, tmp_path, "size,kind\n1,u\n", with_target=True)
-    with pytest.raises(TableError, match="'c' is none of the model's classes a, b"):
+    with pytest.raises(TableError, match="'c' is not one of the model's classes a, b"):
         blocks(model, tmp_path, "size,kind,y\n1,u,c\n", with_target=True)
 
 
@@ -321,7 +321,7 @@ def test_number_labels(tmp_path):
     model = fitted(rows)
     (block,) = blocks(model, tmp_path, "x,y\n1,7.0\n1,3\n1,\n", with_target=True)
     assert block.y.tolist() == [1, 0]
-    for wrong, message in (("5", "'5' is none of the model's classes 3, 7"), ("b", "the target should be a number")):
+    for wrong, message in (("5", "'5' is not one of the model's classes 3, 7"), ("b", "the target should be a number")):
         with pytest.raises(TableError, match=message):
             blocks(model, tmp_path, f"x,y\n1,{wrong}\n", with_target=True)
 
@@ -410,10 +410,10 @@ def test_decimal_commas_where_training_had_points(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"metric": "rmse"}, "metric='rmse' is no error of predicted classes, but of regression"),
-        ({"metric": "size"}, "metric='size' is no error of predicted classes. Name one of error"),
-        ({"loss": "poisson"}, "loss='poisson' is none for classification"),
-        ({"quantile": 0.5}, r"quantile=\.\.\. is not for classification"),
+        ({"metric": "rmse"}, "metric='rmse' does not apply to classification. Name one of error"),
+        ({"metric": "size"}, "metric='size' does not apply to classification. Name one of error"),
+        ({"loss": "poisson"}, "loss='poisson' does not apply to classification"),
+        ({"quantile": 0.5}, r"quantile=\.\.\. does not apply to classification"),
         ({"banana": 1}, "unexpected keyword argument 'banana'"),
     ],
 )

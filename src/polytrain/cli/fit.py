@@ -89,7 +89,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _add_reading(group: Any) -> None:
-    add_reading(group, ("auto", "yes", "no"), "found out")
+    add_reading(group, ("auto", "yes", "no"), "detected")
     group.add_argument("--names", metavar="A,B,...", help="names of the columns, for a file that has none")
     group.add_argument("--drop", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns to leave out")
     group.add_argument(
@@ -166,7 +166,7 @@ def _add_model(group: Any) -> None:
         type=_auto_or(float),
         default="auto",
         metavar="C",
-        help="how much they may vary, if they are no polynomials (default: chosen)",
+        help="how much they may vary, if they are not polynomials (default: chosen)",
     )
     group.add_argument("--degree", type=int, default=2, help="largest power, if they are polynomials (default: 2)")
     group.add_argument(

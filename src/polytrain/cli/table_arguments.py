@@ -18,7 +18,9 @@ __all__ = [
     "read_options",
 ]
 
-DATA = "CSV, TSV, JSON lines (packed by gzip, zstd, ... or not), Parquet, .npy or .npz file; - is standard input"
+DATA = (
+    "CSV, TSV, JSON (packed by gzip, zstd, ... or not), Parquet, Feather, Excel, .npy or .npz file; - is standard input"
+)
 DELIMITERS = {"tab": "\t", "\\t": "\t"}
 
 
@@ -44,12 +46,12 @@ def add_reading(group: Any, headers: tuple[str, ...], usual: str) -> None:
     group.add_argument(
         "--delimiter",
         metavar="CHAR",
-        help="what separates cells of a text file, such as ';' or tab (default: found out)",
+        help="what separates cells of a text file, such as ';' or tab (default: detected)",
     )
     group.add_argument(
-        "--decimal", choices=(".", ","), help="what separates fractions of numbers in text (default: found out)"
+        "--decimal", choices=(".", ","), help="what separates fractions of numbers in text (default: detected)"
     )
-    group.add_argument("--encoding", metavar="NAME", help="of a text file, such as latin1 (default: found out)")
+    group.add_argument("--encoding", metavar="NAME", help="of a text file, such as latin1 (default: detected)")
     group.add_argument(
         "--keep-index", action="store_true", help="keep a first column without a name, which is taken for an index"
     )

@@ -29,7 +29,7 @@ from polytrain.tables.section import Fact
 
 __all__ = ["FitSettings", "fit_table", "fit_table_model"]
 
-#: The error is measured on at most so many rows.
+#: Rows on which the error is measured at most.
 MAX_CHECK_ROWS = 10_000
 # Parameters that only one of the estimators has.
 _FOR_CLASSES, _FOR_NUMBERS = {"class_weight", "decision"}, {"quantile", "epsilon"}
@@ -191,11 +191,8 @@ def _check_metric(metric: str | None, classify: bool) -> str:
     if metric is None:
         return known[0]
     if metric not in known:
-        task = "classes" if classify else "numbers"
-        where = f", but of {METRICS[metric][0]}" if metric in METRICS else ""
-        raise TableError(
-            Option("metric", metric), f" is no error of predicted {task}{where}. Name one of {', '.join(known)}."
-        )
+        task = "classification" if classify else "regression"
+        raise TableError(Option("metric", metric), f" does not apply to {task}. Name one of {', '.join(known)}.")
     return metric
 
 
@@ -208,11 +205,11 @@ def _make(rows: TrainingTable, settings: FitSettings) -> Any:
     if parameters.get("loss", known[0]) not in known:
         raise TableError(
             Option("loss", str(parameters["loss"])),
-            f" is none for {task}, which has {', '.join(known)}. Name one of these.",
+            f" does not apply to {task}, which has {', '.join(known)}. Name one of these.",
         )
     other = _FOR_NUMBERS if rows.is_classification else _FOR_CLASSES
     for name in other & parameters.keys():
-        raise TableError(Option(name), f" is not for {task}. Leave it out, or say ", Option("task"), ".")
+        raise TableError(Option(name), f" does not apply to {task}. Leave it out, or say ", Option("task"), ".")
     try:
         return kind(**parameters)
     except TypeError as error:

@@ -113,7 +113,7 @@ class Layout:
         return [column.position - sum(gone < column.position for gone in moved) for column in self.columns]
 
     def match_targets(self, table: TableFile, given: Sequence[str | int] | None, wanted: int) -> list[int]:
-        """Index in ``table`` of every one of so many targets: those that are given, or those of the training."""
+        """Index in ``table`` of each of the ``wanted`` targets: those that are given, or those of the training."""
         if given is not None:
             if len(given) != wanted:
                 named = ", ".join(map(str, given))
@@ -205,7 +205,7 @@ class RowReader:
     decimal : {".", ","}, optional
         What separates fractions, if it is another one than in training.
     say : callable, optional
-        Told what was found out.
+        Called with notes on what was understood.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class RowReader:
         say: Callable[[str], None] | None = None,
     ) -> None:
         if decimal not in (None, ".", ","):
-            raise TableError(Option("decimal", decimal), " is none of '.' and ','.")
+            raise TableError(Option("decimal", decimal), " must be '.' or ','.")
         self._indexes, self._missing = layout.match(table, targets), layout.missing_texts
         self._columns = list(zip(layout.columns, _columns(estimator), strict=True))
         self._table, self._decimal, self._say = table, decimal, say or (lambda text: None)

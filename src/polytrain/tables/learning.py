@@ -310,7 +310,7 @@ def _one_target(column: _Column, rows: NDArray, label: str, options: TableOption
     )
     if classify and not whole:
         raise TableError(
-            f"{label}: the target {column.name!r} holds numbers with fractions, which are no labels. Leave out ",
+            f"{label}: the target {column.name!r} holds numbers with fractions, which cannot be labels. Leave out ",
             Option("task"),
             ", or name another target.",
         )

@@ -174,5 +174,5 @@ def measure(name: str, answers: Answers) -> float | None:
     0.25
     """
     if name not in METRICS:
-        raise TableError(f"there is no error {name!r}. Known are {', '.join(METRICS)}.")
+        raise TableError(f"there is no metric {name!r}. Name one of {', '.join(METRICS)}.")
     return METRICS[name][2](answers)

@@ -210,8 +210,8 @@ class TableModel:
             row = int((codes == -2).argmax())
             names = listed(self.fitted.classes)  # type: ignore[arg-type]
             raise TableError(
-                f"{table.label}, {table.place(frame.index[row])}: {cells[row]!r:.60} is none of the model's classes "
-                f"{names}. Leave the row out, or name the right column with ",
+                f"{table.label}, {table.place(frame.index[row])}: {cells[row]!r:.60} is not one of the model's "
+                f"classes {names}. Leave the row out, or name the right column with ",
                 Option("target"),
                 ".",
             )

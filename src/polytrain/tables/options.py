@@ -57,7 +57,9 @@ class TableOptions:
                 object.__setattr__(self, name, (value,))
         for name, known in (("task", _TASKS), ("decimal", (None, ".", ","))):
             if getattr(self, name) not in known:
-                raise TableError(Option(name, str(getattr(self, name))), f" is none of {', '.join(map(repr, known))}.")
+                raise TableError(
+                    Option(name, str(getattr(self, name))), f" must be one of {', '.join(map(repr, known))}."
+                )
 
     @property
     def missing_texts(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ __all__ = ["TextFile", "check_width", "open_text"]
 _MAX_COLUMNS = 100_000
 # What of the sample is parsed.
 _SNIFF_ROWS, _SNIFF_LINES = 100, 1000
-_READ = "Read are CSV, TSV, JSON lines, Parquet, Feather, Excel, .npy and .npz"
+_READ = "Supported are CSV, TSV, JSON lines, Parquet, Feather, Excel, .npy and .npz"
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
 _BOMS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # after UTF-32, which begins alike
 

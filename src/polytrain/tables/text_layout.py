@@ -18,7 +18,7 @@ _DECIMAL_COMMA = re.compile(r"[^0-9]*[0-9.]*,[0-9]+[^0-9]*")
 
 
 def read_rows(lines: Any, delimiter: str, n_skipped: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line on which each row ends, and its stripped cells; blank lines are no rows."""
+    """Yield the line on which each row ends, and its stripped cells; blank lines are skipped."""
     reader = csv.reader(itertools.islice(lines, n_skipped, None), delimiter=delimiter, skipinitialspace=True)
     try:
         for row in reader:
