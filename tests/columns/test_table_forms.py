@@ -100,7 +100,6 @@ def test_signs_decide_what_is_ambiguous():
     assert find_form(texts, delimiter=";") == Form("number", ",", ".", guessed=True)
     assert find_form(texts, decimal=",") == Form("number", ",", ".")
     assert find_form(texts, decimal=".") == Form("number", ".", ",")
-    assert find_form(texts, thousands=",") == Form("number", ".", ",")
     assert find_form(["€1,234"], delimiter=";") == Form("number", ".", ",", "€")  # money has no three decimals
     assert find_form(["1.234"]) == find_form(["1.234"], delimiter=";") == Form("number")
     assert find_form(["1.234"], decimal=",") == Form("number", ",", ".")

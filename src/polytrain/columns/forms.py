@@ -152,9 +152,7 @@ class Form:
         return form
 
 
-def find_form(
-    texts: Sequence[str], *, decimal: str | None = None, thousands: str | None = None, delimiter: str | None = None
-) -> Form:
+def find_form(texts: Sequence[str], *, decimal: str | None = None, delimiter: str | None = None) -> Form:
     """Find out how the cells of a column are to be understood.
 
     Parameters
@@ -163,8 +161,6 @@ def find_form(
         Different cells of the column, stripped, without missing ones.
     decimal : {".", ","}, optional
         What stands before decimals, if the user says so or other columns show it.
-    thousands : {",", ".", " ", "'"}, optional
-        What stands between thousands, if the user says so.
     delimiter : str, optional
         What separates the cells of the file. A semicolon speaks for decimal commas and days before months.
 
@@ -188,15 +184,12 @@ def find_form(
     """
     if not texts:
         return Form("text")
-    return _find_number(texts, decimal, thousands, delimiter) or _find_date(texts, decimal, delimiter) or Form("text")
+    return _find_number(texts, decimal, delimiter) or _find_date(texts, decimal, delimiter) or Form("text")
 
 
-def _find_number(
-    texts: Sequence[str], decimal: str | None, thousands: str | None, delimiter: str | None
-) -> Form | None:
-    hinted = (decimal or ".") != "." or bool(thousands)
+def _find_number(texts: Sequence[str], decimal: str | None, delimiter: str | None) -> Form | None:
     plain = all(map(is_number, texts))
-    if plain and (not hinted or not any("." in text for text in texts)):
+    if plain and (decimal != "," or not any("." in text for text in texts)):
         return Form("number")
     split = list(split_affixes(texts))
     units = {affix for prefix, suffix, _ in split for affix in (prefix, suffix)} - {""}
@@ -208,9 +201,7 @@ def _find_number(
     fitting = [
         pair
         for pair in _PAIRS
-        if all(parse_number(text, *pair, prefix, suffix) is not None for text in texts)
-        and decimal in (None, pair[0])
-        and thousands in (None, "", pair[1])
+        if all(parse_number(text, *pair, prefix, suffix) is not None for text in texts) and decimal in (None, pair[0])
     ]
     if not fitting:
         return Form("number") if plain else None
@@ -218,7 +209,7 @@ def _find_number(
         fitting = fitting[:1]
     # Amounts of money have no three decimals.
     is_money = bool(units - {"%"})
-    both = {(".", ","), (",", ".")} <= set(fitting) and decimal is None and thousands is None and not is_money
+    both = {(".", ","), (",", ".")} <= set(fitting) and decimal is None and not is_money
     prefers_comma = decimal == "," or (decimal is None and delimiter == ";" and not plain and not is_money)
     chosen = next((pair for pair in fitting if prefers_comma and pair[0] == ","), fitting[0])
     return Form("number", *chosen, prefix, suffix, guessed=both)

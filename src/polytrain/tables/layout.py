@@ -157,7 +157,7 @@ def _columns(estimator: Any) -> tuple[Column | None, ...]:
 
 
 def _date_form(column: Column | None) -> Form | None:
-    """How the dates of a frame were written, where this is not found out as well from a file."""
+    """How the dates of a frame were written, unless a file shows it as well."""
     if isinstance(column, DateColumn) and column.pattern != "iso":
         return Form("date", pattern=column.pattern)
     return None
@@ -190,22 +190,10 @@ def with_decimal(form: Form, decimal: str) -> Form:
 
 
 class RowReader:
-    """Reads blocks of one open table as rows for an estimator, and remembers what there is to tell about them.
+    """Reads blocks of one open table as rows for an estimator.
 
-    Parameters
-    ----------
-    layout : Layout
-        What is remembered of the training table.
-    estimator : estimator
-        It knows what kind each column is, and its categories.
-    table : TableFile
-        The table.
-    targets : sequence of int
-        Columns that stand among the others in a table for a model of arrays.
-    decimal : {".", ","}, optional
-        What separates fractions, if it is another one than in training.
-    say : callable, optional
-        Called with notes on what was understood.
+    ``targets`` are columns that stand among the others in a table for a model of arrays, ``decimal`` replaces that of
+    the training, and ``say`` is called with notes on what was understood.
     """
 
     def __init__(

@@ -29,21 +29,9 @@ _BOMS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # after
 
 @dataclass(eq=False)
 class TextFile:
-    """The rows of a text file.
+    """The rows of a text file: ``width`` cells each, after ``n_skipped`` lines.
 
-    Attributes
-    ----------
-    stream : binary stream
-        Its bytes, to be read once.
-    label : str
-        Its name in messages.
-    encoding, delimiter : str
-    n_skipped : int
-        Lines before the first row.
-    width : int
-        Cells of each row.
-    reopen : callable or None
-        Opens the bytes once more, to find the lines of rows; None for a pipe.
+    ``stream`` is read once; ``reopen`` opens the file again to find the lines of rows, and is None for a pipe.
     """
 
     stream: Any
@@ -136,28 +124,9 @@ class TextFile:
 def open_text(
     stream: Any, label: str, options: Any, reopen: Callable[[ExitStack], Any] | None
 ) -> tuple[TextFile, list[str] | None, list[int], list[str]]:
-    """Find out how a text file is laid out.
+    """Find out how a text file is laid out; return its rows, names or None, the columns that are kept, and notes.
 
-    Parameters
-    ----------
-    stream : binary stream
-        Its bytes; ``start`` is a sample of them, all if ``is_whole``.
-    label : str
-        Its name in messages.
-    options : ReadOptions
-        What the user says about it.
-    reopen : callable or None
-        See `TextFile`.
-
-    Returns
-    -------
-    TextFile
-    names : list of str or None
-        Names of the columns that are kept.
-    kept : list of int
-        Which columns these are.
-    notes : list of str
-        What is to be told about it.
+    ``stream.start`` is a sample of the bytes, or all of them if ``stream.is_whole``.
     """
     encoding, notes = _find_encoding(stream, options.encoding, label)
     sample = stream.start.decode(encoding, "replace")
