@@ -4,7 +4,6 @@ import json
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import polytrain
@@ -120,10 +119,3 @@ def test_bad_tables_are_refused(model, tmp_path, alter, message):
     (tmp_path / "bad").write_bytes(change((tmp_path / "m").read_bytes(), alter))
     with pytest.raises(ModelFileError, match=message):
         load_table_model(tmp_path / "bad")
-
-
-def read(model, path, text):
-    """Features of a table."""
-    path.write_text(text)
-    with model.open(path) as table:
-        return np.concatenate([block.X for block in model.blocks(table)])
