@@ -260,3 +260,32 @@ def test_columns_of_the_same_name(tmp_path):
         parquet.write_table(pyarrow.table([[1.0], [2.0]], names=names), tmp_path / "a.parquet")
         with open_table_file(tmp_path / "a.parquet") as table:
             assert table.names == cleaned
+
+
+@pytest.mark.parametrize("name", ["trap.csv.gz", "trap.csv.bz2", "trap.csv.xz"])
+def test_packed_text_that_unpacks_to_too_much(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("polytrain.tables.reading._MAX_UNPACKED_BYTES", 1 << 14)
+    monkeypatch.setattr("polytrain.tables.reading._MAX_PACKING", 2)
+    path, pack = tmp_path / name, {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}[name[8:]]
+    path.write_bytes(pack(b"a,b\n" + b"1,2\n" * 50_000))
+    message = r"unpacks to more than \d+ bytes. Unpack it yourself"
+    with pytest.raises(TableError, match=message), open_table_file(path) as table:
+        list(table.blocks())
+    path.write_bytes(pack(b"a,b\n" + b"1,2\n" * 50))
+    assert read(path) == 50
+
+
+def test_lines_that_are_too_long(tmp_path, monkeypatch):
+    monkeypatch.setattr("polytrain.tables.reading._MAX_LINE_BYTES", 1 << 18)
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a,b\n" + b"1,2\n" * 50 + b"x" * 1_000_000 + b",2\n")
+    message = r"has a line of more than 262144 bytes"
+    with pytest.raises(TableError, match=message), open_table_file(path) as table:
+        list(table.blocks())
+    for end in (b"\n", b"\r"):
+        path.write_bytes(end.join([b"a,b", *[b"1,2"] * 80_000]) + end)
+        with open_table_file(path) as table:
+            assert sum(map(len, table.blocks())) == 80_000
+    (tmp_path / "a.json").write_text("[" + ", ".join(['{"a": 1}'] * 30_000) + "]")  # one line, as JSON may be
+    with open_table_file(tmp_path / "a.json") as table:
+        assert sum(map(len, table.blocks())) == 30_000

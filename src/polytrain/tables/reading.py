@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import lzma
+import math
 import os
 import re
 import sys
@@ -35,6 +36,7 @@ BLOCK_ROWS = 8192
 _SNIFF_BYTES, _MAX_SNIFF_BYTES = 1 << 20, 1 << 23
 # Files that unpack to more than both of these are refused: a factor, and bytes.
 _MAX_PACKING, _MAX_UNPACKED_BYTES = 100, 1 << 30
+_MAX_LINE_BYTES = 1 << 23
 # Columns of a file without names, before they are named by position.
 _NO_NAME = "\0"
 _ANEW = "It is damaged or cut short; fetch or write it again"
@@ -178,6 +180,7 @@ def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOpt
         stream, packed = _open_bytes(path, label, opened)
         kind = packed if packed in ("npz", "excel") else _kind_of(stream.start, label)
         if kind == "text":
+            stream.has_lines = True
             is_file = str(path) != "-" and os.path.isfile(path)  # a pipe cannot be read again
             reopen = (lambda opened: _open_bytes(path, label, opened)[0]) if is_file else None
             text, names, kept, notes = open_text(stream, label, options, reopen)
@@ -199,8 +202,10 @@ def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOpt
 class _Bytes(io.RawIOBase):
     """The bytes of a stream, of which only ``read`` is asked; ``start`` is looked at before they are read."""
 
-    def __init__(self, stream: Any, label: str) -> None:
-        self._stream, self._label, self.start, self.is_whole = stream, label, b"", False
+    def __init__(self, stream: Any, label: str, most: float = math.inf) -> None:
+        self._stream, self._label, self._most = stream, label, most
+        self.start, self.is_whole, self.has_lines = b"", False, False
+        self._n_read = self._n_of_line = 0
         while len(self.start) < _SNIFF_BYTES or (self.start.count(b"\n") < 3 and len(self.start) < _MAX_SNIFF_BYTES):
             more = self._more(_SNIFF_BYTES)
             self.start += more
@@ -211,7 +216,12 @@ class _Bytes(io.RawIOBase):
 
     def _more(self, n_bytes: int) -> bytes:
         with reading(self._label, _ANEW):
-            return self._stream.read(n_bytes)
+            part = self._stream.read(n_bytes)
+        self._n_read += len(part)
+        if self._n_read > self._most:
+            remedy = "Unpack it yourself if you trust it"
+            raise TableError(f"{self._label} unpacks to more than {self._most:.0f} bytes. {remedy}.")
+        return part
 
     def readable(self) -> bool:
         return True
@@ -219,6 +229,13 @@ class _Bytes(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         part = self._ahead.read(len(buffer)) or self._more(len(buffer))
         buffer[: len(part)] = part
+        end = max(part.rfind(b"\n"), part.rfind(b"\r"))
+        self._n_of_line = len(part) + (self._n_of_line if end < 0 else -end)
+        if self.has_lines and self._n_of_line > _MAX_LINE_BYTES:
+            raise TableError(
+                f"{self._label} has a line of more than {_MAX_LINE_BYTES} bytes, the most that is read. Check that it "
+                "is a table."
+            )
         return len(part)
 
 
@@ -245,7 +262,10 @@ def _open_bytes(path: str | os.PathLike[str], label: str, opened: ExitStack) -> 
     else:
         openers: dict[str, Callable[[Any], Any]] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
         source = openers[packed](below)
-    return _Bytes(opened.enter_context(source), label), packed
+    # The size of a pipe is not known.
+    size = os.path.getsize(path) if str(path) != "-" and os.path.isfile(path) else math.inf
+    most = max(_MAX_UNPACKED_BYTES, _MAX_PACKING * size)
+    return _Bytes(opened.enter_context(source), label, most), packed
 
 
 def _open_zip(path: str | os.PathLike[str], stream: _Bytes, label: str, opened: ExitStack) -> tuple[_Bytes, str | None]:
