@@ -17,6 +17,7 @@ EVERY_KIND = [
     power_regressor(),
     power_classifier(loss="multinomial", rank=3, max_sweeps=2),
     power_regressor(loss="huber", rank=3, max_sweeps=2),
+    TensorTrainClassifier(init="random"),
     TensorTrainClassifierCV(alphas=(1e-2,), cv=2, loss="squared", degree=1, rank=3, solver="cg", max_sweeps=4),
     TensorTrainRegressorCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=2),
 ]
@@ -46,6 +47,7 @@ CLASSIFIERS = [
     TensorTrainClassifierCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=4),
 ]
 REGRESSORS = [
+    TensorTrainRegressor(init="random"),
     power_regressor(loss="quantile", rank=3, quantile=0.7),
     power_regressor(loss="absolute", rank=3),
     power_regressor(loss="poisson", rank=3),
