@@ -17,11 +17,11 @@ EVERY_KIND = [
     power_regressor(),
     power_classifier(loss="multinomial", rank=3, max_sweeps=2),
     power_regressor(loss="huber", rank=3, max_sweeps=2),
-    TensorTrainClassifier(init="random"),
     TensorTrainClassifierCV(alphas=(1e-2,), cv=2, loss="squared", degree=1, rank=3, solver="cg", max_sweeps=4),
     TensorTrainRegressorCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=2),
 ]
 CLASSIFIERS = [
+    TensorTrainClassifier(init="random"),
     TensorTrainClassifier(loss="multinomial"),
     power_classifier(loss="squared_hinge", rank=3),
     TensorTrainClassifier(decision="one-vs-one"),
