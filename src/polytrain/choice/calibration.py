@@ -139,10 +139,12 @@ def fit_softmax(scores: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
     options: Any = {"maxiter": _MOST_STEPS, "ftol": 1e-14, "gtol": 1e-10}
     found = minimize(cost, np.zeros(1 + n_classes), jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
     # Costs tell parameters apart to half of the digits only; with Newton's steps, fits that differ by rounding agree.
-    for _ in range(2 if bounds[0][0] < found[0] < bounds[0][1] else 0):
-        step = np.linalg.lstsq(curvature(found), cost(found)[1], rcond=1e-12)[0]  # scores may all be the same
+    free = slice(0 if bounds[0][0] < found[0] < bounds[0][1] else 1, None)
+    for _ in range(2):
+        # Scores may all be the same: there is no one factor then.
+        step = np.linalg.lstsq(curvature(found)[free, free], cost(found)[1][free], rcond=1e-12)[0]
         if not np.abs(step).max() < 1e-3:
             break
-        found = found - step
+        found[free] -= step
     factor = float(np.exp(found[0])) / size
     return np.full(n_classes, factor), found[1:] - factor * centre

@@ -102,7 +102,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Hold ``validation_fraction`` of the rows out, stop once sweeps no longer lower their loss, and keep the train
         with the lowest. ``max_sweeps="auto"`` is 20 then.
     validation_fraction : float, default=0.1
-        Part of the rows that are held out; equal rows stay together.
+        Part of the rows that are held out, one at least; equal rows stay together.
     n_iter_no_change : int, default=2
         How many sweeps must pass without a lower loss of the validation rows.
     sampling : {"auto"} or None, default="auto"
