@@ -21,6 +21,8 @@ EVERY_KIND = [
     TensorTrainRegressorCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=2),
 ]
 CLASSIFIERS = [
+    TensorTrainClassifier(early_stopping=True),
+    TensorTrainClassifier(init="random"),
     TensorTrainClassifier(loss="multinomial"),
     power_classifier(loss="squared_hinge", rank=3),
     TensorTrainClassifier(decision="one-vs-one"),
@@ -46,6 +48,8 @@ CLASSIFIERS = [
     TensorTrainClassifierCV(alphas=(1e-3, 1e-1), cv=3, rank=3, max_sweeps=4),
 ]
 REGRESSORS = [
+    TensorTrainRegressor(early_stopping=True),
+    TensorTrainRegressor(init="random"),
     power_regressor(loss="quantile", rank=3, quantile=0.7),
     power_regressor(loss="absolute", rank=3),
     power_regressor(loss="poisson", rank=3),

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
 from polytrain.estimators._base import TrainModel
-from polytrain.estimators._parameters import check_count, check_loss, check_nonnegative
+from polytrain.estimators._parameters import check_count, check_loss, check_nonnegative, shown
 from polytrain.estimators.classifier import TensorTrainClassifier, check_two_classes, learning_loss
 from polytrain.estimators.regressor import TensorTrainRegressor
 from polytrain.learning.helpers import spread
@@ -85,8 +85,9 @@ class _AlphaSearch(TrainModel):
 
     def _check_alphas(self) -> NDArray:
         """Regularisations, strongest first: warm starts go from smooth to detailed, and ties to the smoother model."""
-        if isinstance(self.alphas, str) or not isinstance(self.alphas, Iterable):
-            raise ValueError(f"alphas must be a sequence of numbers, got {self.alphas!r}.")
+        is_list = isinstance(self.alphas, Iterable) and not isinstance(self.alphas, str | bytes | Mapping)
+        if not is_list or getattr(self.alphas, "ndim", 1) == 0:
+            raise ValueError(f"alphas must be a sequence of numbers, got {shown(self.alphas)}.")
         alphas = [check_nonnegative(f"alphas[{k}]", alpha) for k, alpha in enumerate(self.alphas)]
         if not alphas:
             raise ValueError("alphas is empty; give at least one regularisation to try.")
@@ -104,7 +105,7 @@ class _AlphaSearch(TrainModel):
 
     def _folds(self, rows: Rows, groups: ArrayLike | None) -> Iterator[tuple[NDArray, NDArray]]:
         """How often every row is learned from and how often it is tested on, fold by fold."""
-        codes, cv = rows.label_codes(), self.cv
+        codes, cv = rows.label_codes(), 5 if self.cv is None else self.cv
         n_rows, used = len(codes), np.arange(len(codes))
         if groups is not None:
             groups = np.asarray(groups)
@@ -150,8 +151,9 @@ class TensorTrainClassifierCV(_AlphaSearch, TensorTrainClassifier):
     ----------
     alphas : sequence of float, default=(1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
         Regularisations to try.
-    cv : int, cross-validation generator or iterable of splits, default=10
-        Number of stratified folds (no more than the smallest class has rows, two at least), or how to split.
+    cv : int, splitter of scikit-learn, list of splits or None, default=10
+        Number of stratified folds (no more than the smallest class has rows, two at least), or how to split; None is 5
+        folds.
     loss, basis, rank, bandwidth, degree, scale, categorical_features, init, decision, solver, max_sweeps, tol
         See `TensorTrainClassifier`.
     sampling, max_memory, class_weight, warm_start, interaction_cst
@@ -251,8 +253,8 @@ class TensorTrainRegressorCV(_AlphaSearch, TensorTrainRegressor):
     ----------
     alphas : sequence of float, default=(1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
         Regularisations to try.
-    cv : int, cross-validation generator or iterable of splits, default=10
-        Number of folds (no more than there are rows), or how to split.
+    cv : int, splitter of scikit-learn, list of splits or None, default=10
+        Number of folds (no more than there are rows), or how to split; None is 5 folds.
     loss, quantile, epsilon, basis, rank, bandwidth, degree, scale, categorical_features, init
         See `TensorTrainRegressor`.
     solver, max_sweeps, tol, sampling
@@ -338,12 +340,12 @@ class TensorTrainRegressorCV(_AlphaSearch, TensorTrainRegressor):
 
 def _counts(used: NDArray, chosen: NDArray, n_rows: int) -> NDArray:
     """How often each of all rows is named by a list of indices, or by a mask, into the rows that are used."""
-    chosen = np.asarray(chosen)
-    if chosen.dtype != bool:
-        chosen = chosen.astype(np.intp, casting="unsafe" if not chosen.size else "same_kind")
     try:
+        chosen = np.asarray(chosen)
+        if chosen.dtype != bool:
+            chosen = chosen.astype(np.intp, casting="unsafe" if not chosen.size else "same_kind")
         named = used[chosen]
-    except IndexError as error:
+    except (IndexError, TypeError, ValueError) as error:
         raise ValueError(f"cv names rows that are not there: {error}.") from None
     return np.bincount(named, minlength=n_rows)
 
