@@ -125,8 +125,26 @@ def fit_softmax(scores: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
         slope = np.concatenate([[factor * np.sum(slopes * x)], slopes.sum(axis=0) + _PRIOR * shift])
         return value / count, slope / count
 
+    def curvature(theta: NDArray) -> NDArray:
+        factor = np.exp(theta[0])
+        chances = softmax(factor * x + theta[1:], axis=1)
+        moved = totals[:, None] * chances * factor * (x - np.sum(chances * x, axis=1, keepdims=True))
+        matrix = np.empty((1 + n_classes, 1 + n_classes))
+        matrix[0, 0] = factor * np.sum(moved * x + (totals[:, None] * chances - wanted) * x)
+        matrix[0, 1:] = matrix[1:, 0] = moved.sum(axis=0)
+        matrix[1:, 1:] = np.diag(totals @ chances + _PRIOR) - (totals[:, None] * chances).T @ chances
+        return matrix / count
+
     bounds = [(np.log(_LEAST_SLOPE), np.log(_LARGEST_SLOPE)), *[(-np.inf, np.inf)] * n_classes]
     options: Any = {"maxiter": _MOST_STEPS, "ftol": 1e-14, "gtol": 1e-10}
     found = minimize(cost, np.zeros(1 + n_classes), jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    # Costs tell parameters apart to half of the digits only; with Newton's steps, fits that differ by rounding agree.
+    free = slice(0 if bounds[0][0] < found[0] < bounds[0][1] else 1, None)
+    for _ in range(2):
+        # Scores may all be the same: there is no one factor then.
+        step = np.linalg.lstsq(curvature(found)[free, free], cost(found)[1][free], rcond=1e-12)[0]
+        if not np.abs(step).max() < 1e-3:
+            break
+        found[free] -= step
     factor = float(np.exp(found[0])) / size
     return np.full(n_classes, factor), found[1:] - factor * centre

@@ -108,14 +108,16 @@ def _first_rank(ladder: Ladder) -> int:
 def _climb_on(path: _Path) -> None:
     """Try higher ranks as long as the error falls; or lower ones, if the first was no better than the linear model."""
     linear, first = path.rungs
-    ranks = [rank for rank in path.ladder.ranks() if rank > first.rank]
-    if first.evidence.error > linear.evidence.error:
+    is_worse = first.evidence.error > linear.evidence.error
+    if is_worse:
         path.rungs.pop()
-        ranks = [rank for rank in path.ladder.ranks() if rank < first.rank]
-    for rank in ranks:
-        path.climb(rank)
-        if path.rungs[-1].evidence.error > path.rungs[-2].evidence.error:
-            break
+    for rank in path.ladder.ranks():
+        if (rank < first.rank) if is_worse else (rank > first.rank):
+            path.climb(rank)
+            if path.rungs[-1].evidence.error > path.rungs[-2].evidence.error:
+                break
+    if is_worse:  # where the linear model is out, it may be the best, or the only one
+        path.rungs.append(first)
 
 
 def _walk_alpha(path: _Path, rung: Rung) -> Rung:

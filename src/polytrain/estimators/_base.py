@@ -27,7 +27,7 @@ from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._lazy import map_blocks
 from polytrain.estimators._learning import Goal, Learning
-from polytrain.estimators._parameters import check_between, check_nonnegative, given_starts, make_wishes
+from polytrain.estimators._parameters import check_parameters, given_starts, make_wishes
 from polytrain.estimators._streaming import Stream, go_on
 from polytrain.explain import feature_importances
 from polytrain.learning.losses import get_loss
@@ -196,7 +196,8 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
 
     def _open(self, X: Any, y: Any, sample_weight: Any, loss: str | None) -> AbstractContextManager[Rows]:
-        """Open what is given to a fit; ``loss`` is that of a regression."""
+        """Check parameters, and open what is given to a fit; ``loss`` is that of a regression."""
+        check_parameters(self.get_params(deep=False))
         settings = {"max_memory": self.max_memory, "categorical_features": self.categorical_features}
         return open_fit(self, X, y, sample_weight, loss=loss, **settings)
 
@@ -208,7 +209,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             return rows, given_validation(rows, X_val, y_val, sample_weight_val, None if rows.classify else loss)
         if not self.early_stopping:
             return rows, None
-        return hold_out(rows, check_between("validation_fraction", self.validation_fraction, 0.0, 1.0))
+        return hold_out(rows, float(self.validation_fraction))
 
     def _groups(self, rows: Rows, stops_early: bool) -> tuple[tuple[int, ...], ...] | None:
         """Which features may act together; None for all."""
@@ -232,7 +233,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _learn_on(self, rows: RawRows, mass: float, targets: Sequence[Target]) -> None:
         """Learn from one more block of rows, whose weights sum to a mass; see `polytrain.estimators._streaming`."""
-        forgetting = self._check_forgetting()
+        check_parameters(self.get_params(deep=False))
         model, stream = self.model_, deepcopy(self.stream_)
         rows = replace(rows, weights=rows.weights * (mass / rows.weights.sum())).filled()
         rng = np.random.default_rng([stream.n_blocks, *self._entropy()])
@@ -245,7 +246,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         with _remedy_for_overflow(model.n_features):
             results = go_on(model, plan, targets, rows, stream, seeds)
         model = model.with_trains([result.cores for result in results])
-        stream.remember(rows, forgetting, rng)
+        stream.remember(rows, self.forgetting, rng)
         if self._calibrates:
             model = self._recalibrated(model, stream, targets)
         self.model_, self.plan_, self.stream_ = model, plan, stream
@@ -255,16 +256,10 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         """Take the first block into the memory."""
         rows = replace(rows, weights=rows.weights * (mass / rows.weights.sum())).filled()
         self.stream_ = Stream(0.0, mass)
-        self.stream_.remember(rows, self._check_forgetting(), np.random.default_rng([0, *self._entropy()]))
+        self.stream_.remember(rows, self.forgetting, np.random.default_rng([0, *self._entropy()]))
 
     def _entropy(self) -> tuple[int, ...]:
         return (int(self.random_state),) if isinstance(self.random_state, Integral) else ()
-
-    def _check_forgetting(self) -> float:
-        forgetting = check_nonnegative("forgetting", self.forgetting)
-        if forgetting >= 1.0:
-            raise ValueError(f"forgetting must be less than 1, got {self.forgetting!r}.")
-        return forgetting
 
     def _recalibrated(self, model: FittedModel, stream: Stream, targets: Sequence[Target]) -> FittedModel:
         """The model with what becomes of its scores brought up to date."""
@@ -433,8 +428,8 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         is_list = isinstance(self.basis, Sequence | np.ndarray) and not isinstance(self.basis, str)
         known = basis_names()
         tags.input_tags.allow_nan = all(
-            basis == "auto" or (basis in known and map_kind(basis).takes_missing)
-            for basis in (self.basis if is_list else [self.basis])
+            isinstance(basis, str) and (basis == "auto" or (basis in known and map_kind(basis).takes_missing))
+            for basis in (self.basis if is_list and np.ndim(self.basis) else [self.basis])
         )
         tags.input_tags.categorical = True
         tags.input_tags.string = True

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from polytrain.checks import check_weight_range
 from polytrain.choice import fit_log_odds, fit_softmax
 from polytrain.decisions import Softmax
+from polytrain.estimators._parameters import check_between
 from polytrain.learning.losses import get_loss, loss_names
 from polytrain.rows.targets import Target
 from polytrain.texts import short_list
@@ -45,7 +46,11 @@ class NeedsLogOdds:
 def _has_log_odds(model: Any) -> bool:
     if hasattr(model, "model_"):
         return model.model_.has_probabilities
-    return model.loss not in loss_names("classification") or get_loss(model.loss).link == "logit"
+    return (
+        not isinstance(model.loss, str)
+        or model.loss not in loss_names("classification")
+        or get_loss(model.loss).link == "logit"
+    )
 
 
 def fit_probabilities(
@@ -74,15 +79,15 @@ def class_weights(given: Any, classes: NDArray, totals: NDArray) -> NDArray:
     if isinstance(given, str) and given == "balanced":
         return totals.sum() / (len(classes) * totals)
     if not isinstance(given, Mapping):
-        raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {given!r:.200}.")
+        raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {given!r:.60}.")
     known = dict.fromkeys(classes.tolist())
     missing = [label for label in given if label not in known]
     if missing:
         raise ValueError(
             f"class_weight names classes that y does not have: {short_list(missing)}; y has {short_list(known)}."
         )
+    for label, weight in given.items():
+        check_between(f"class_weight[{label!r}]", weight, 0.0, np.inf)
     weights = np.array([float(given.get(label, 1.0)) for label in known])
-    if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise ValueError(f"class_weight must be positive finite numbers, got {given!r:.200}.")
     check_weight_range("class_weight", weights.min(), weights.max())
     return weights / weights.max()  # only ratios matter, and sums of huge weights must not overflow

@@ -20,6 +20,7 @@ from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_choice, check_loss
 from polytrain.estimators._probabilities import NeedsLogOdds, class_weights, fit_probabilities
 from polytrain.estimators._streaming import PartialFit, Stream
+from polytrain.learning.losses import loss_names
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import ClassTarget, Rows
@@ -103,7 +104,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Hold ``validation_fraction`` of the rows out, stop once sweeps no longer lower their loss, and keep the train
         with the lowest. ``max_sweeps="auto"`` is 20 then.
     validation_fraction : float, default=0.1
-        Part of the rows that are held out; equal rows stay together.
+        Part of the rows that are held out, one at least; equal rows stay together.
     n_iter_no_change : int, default=2
         How many sweeps must pass without a lower loss of the validation rows.
     sampling : {"auto"} or None, default="auto"
@@ -325,7 +326,6 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             The fitted estimator.
         """
         loss = learning_loss(self.loss)
-        self._check_forgetting()
         first = not hasattr(self, "model_")
         if first:
             self._fit_first(X, y, classes, sample_weight, loss, maps)
@@ -402,7 +402,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
     @property
     def _calibrates(self) -> bool:
-        return self.loss == "auto"
+        return isinstance(self.loss, str) and self.loss == "auto"
 
     def _calibrated(self, goal: Goal, choice: Choice) -> dict[str, Any]:
         """Turn scores into log-odds, or those of classes into logarithms of probabilities, by rows held out."""
@@ -502,11 +502,8 @@ def learning_loss(loss: Any) -> str:
 
     "auto" is the squared loss, whose scores become log-odds then, and "multinomial" the logistic one, given the others.
     """
-    if isinstance(loss, str) and loss == "auto":
-        return "squared"
-    if isinstance(loss, str) and loss == _JOINT:
-        return "logistic"
-    return check_loss(loss, "classification")
+    check_choice("loss", loss, ["auto", _JOINT, *loss_names("classification")])
+    return {"auto": "squared", _JOINT: "logistic"}.get(loss) or check_loss(loss, "classification")
 
 
 def check_two_classes(classes: NDArray) -> None:

@@ -102,7 +102,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Hold ``validation_fraction`` of the rows out, stop once sweeps no longer lower their loss, and keep the train
         with the lowest. ``max_sweeps="auto"`` is 20 then.
     validation_fraction : float, default=0.1
-        Part of the rows that are held out; equal rows stay together.
+        Part of the rows that are held out, one at least; equal rows stay together.
     n_iter_no_change : int, default=2
         How many sweeps must pass without a lower loss of the validation rows.
     sampling : {"auto"} or None, default="auto"
@@ -331,7 +331,6 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         (10, True)
         """
         loss = check_loss(self.loss, "regression", self.get_params(deep=False))
-        self._check_forgetting()
         y, weights = self._with_offset(loss, X, y, sample_weight, offset)
         first = not hasattr(self, "model_")
         if first:
@@ -368,7 +367,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.target_tags.positive_only = self.loss in loss_names("regression") and get_loss(self.loss).link == "log"
+        known = isinstance(self.loss, str) and self.loss in loss_names("regression")
+        tags.target_tags.positive_only = known and get_loss(self.loss).link == "log"
         return tags
 
     @property
@@ -414,7 +414,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         fraction = getattr(self, "calibration_fraction", None)  # searches for alpha have none
         if fraction is None:
             return rows, None
-        learned, apart = rows.set_apart(check_between("calibration_fraction", fraction, 0.0, 1.0))
+        learned, apart = rows.set_apart(float(fraction))
         for side, use in ((learned, "to learn from"), (apart, "for calibration")):
             try:
                 _ = side.summary
