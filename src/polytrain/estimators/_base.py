@@ -27,6 +27,7 @@ from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._lazy import map_blocks
 from polytrain.estimators._learning import Goal, Learning
 from polytrain.estimators._parameters import check_between, check_nonnegative, given_starts, make_wishes
+from polytrain.estimators._probabilities import expected_labels, recalibrated
 from polytrain.estimators._streaming import Stream, go_on
 from polytrain.explain import feature_importances
 from polytrain.learning.losses import get_loss
@@ -217,23 +218,30 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         plan = self.plan_
         if isinstance(self.alpha, str):  # it was chosen for the first rows; noise does not shrink with more of them
             plan = replace(plan, alpha=self.choice_.alpha * stream.first / (stream.seen + mass))
-        if self._calibrates:
-            stream.remember_scores(model.values(rows.X), rows.y)
+        labels = None
+        if model.calibrated and model.classes is not None:
+            labels = np.eye(len(model.classes))[rows.y]
+            stream.remember_scores(model.values(rows.X), labels * rows.weights[:, None])
+            if stream.X is None:  # these rows stand for those of the past, too, with labels that the model expects
+                past = stream.seen / (stream.seen + mass)
+                labels = past * expected_labels(model, rows.X, targets) + (1.0 - past) * labels
         seeds = rng.integers(np.iinfo(np.int32).max, size=len(targets)).tolist()
         with _remedy_for_overflow(model.n_features):
             results = go_on(model, plan, targets, rows, stream, seeds)
         model = model.with_trains([result.cores for result in results])
-        stream.remember(rows, forgetting, rng)
-        if self._calibrates:
-            model = self._recalibrated(model, stream, targets)
+        stream.remember(rows, forgetting, rng, labels)
+        if model.calibrated:
+            model = recalibrated(model, stream, targets)
         self.model_, self.plan_, self.stream_ = model, plan, stream
         self._remember_sweeps(results, model.size if model.classes is None else np.ones(len(results)))
 
     def _begin_stream(self, rows: RawRows, mass: float) -> None:
         """Take the first block into the memory."""
         rows = replace(rows, weights=rows.weights * (mass / rows.weights.sum())).filled()
+        model, rng = self.model_, np.random.default_rng([0, *self._entropy()])
+        labels = np.eye(len(model.classes))[rows.y] if model.calibrated and model.classes is not None else None
         self.stream_ = Stream(0.0, mass)
-        self.stream_.remember(rows, self._check_forgetting(), np.random.default_rng([0, *self._entropy()]))
+        self.stream_.remember(rows, self._check_forgetting(), rng, labels)
 
     def _entropy(self) -> tuple[int, ...]:
         return (int(self.random_state),) if isinstance(self.random_state, Integral) else ()
@@ -243,10 +251,6 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         if forgetting >= 1.0:
             raise ValueError(f"forgetting must be less than 1, got {self.forgetting!r}.")
         return forgetting
-
-    def _recalibrated(self, model: FittedModel, stream: Stream, targets: Sequence[Target]) -> FittedModel:
-        """The model with what becomes of its scores brought up to date."""
-        return model
 
     @property
     def _calibrates(self) -> bool:

@@ -19,11 +19,10 @@ from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_choice, check_loss
 from polytrain.estimators._probabilities import NeedsLogOdds, class_weights, fit_probabilities
-from polytrain.estimators._streaming import PartialFit, Stream
+from polytrain.estimators._streaming import PartialFit
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import ClassTarget, Rows
-from polytrain.rows.targets import Target
 from polytrain.rows.validation import Known
 from polytrain.tensor import TensorTrain
 
@@ -32,8 +31,6 @@ __all__ = ["TensorTrainClassifier", "check_two_classes", "learning_loss"]
 
 # The loss whose trains are learned together.
 _JOINT = "multinomial"
-# Rows of a stream that calibrate probabilities anew.
-_ENOUGH_SCORES = 200
 
 
 class TensorTrainClassifier(ClassifierMixin, TrainModel):
@@ -304,7 +301,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         The first block is learned from as by `fit`, which also settles everything that is left open: maps with their
         ranges, ranks and regularisation. Let it be typical, or call `fit` with typical rows first. For every later
         block the past is a quadratic around the last model, see the guide "Streams". Probabilities are calibrated
-        anew, by rows that were scored before they were learned from.
+        anew: how far scores lie apart by rows that were scored before they were learned from, where they lie by all
+        rows of the memory, with their weights.
 
         Parameters
         ----------
@@ -359,16 +357,15 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
                 raise ValueError(f"y has labels that are not in classes: {strange}; classes are {known.tolist()}.")
             weights = np.zeros(len(known))
             weights[np.searchsorted(known, summary.labels)] = summary.label_weights
+            for code in self._check_decision(known).code(len(known)):
+                if not weights[code != 0].any():
+                    raise ValueError(
+                        f"the first block has no rows of the classes {known[code != 0].tolist()}, which "
+                        f"decision={self.decision!r} compares. Begin with rows of one of them, or use "
+                        f"decision={OneVsRest.name!r}."
+                    )
             rows.__dict__["summary"] = replace(summary, labels=known, label_weights=weights)
             self._fit_rows(rows, loss, self.alpha, maps=maps)
-
-    def _recalibrated(self, model: FittedModel, stream: Stream, targets: Sequence[Target]) -> FittedModel:
-        """Calibrate by the scores of the last rows, once there are enough of them."""
-        if stream.scores is None or len(stream.scores) < _ENOUGH_SCORES:
-            return model
-        labels = np.eye(len(self.classes_))[stream.labels]
-        found = fit_probabilities(stream.scores, labels, len(labels), targets, model.decision)
-        return replace(model, size=found["size"], shift=found["shift"])
 
     @property
     def classes_(self) -> NDArray:
