@@ -134,7 +134,8 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         else:
             wishes = replace(wishes, maps=_checked_maps(maps, summary.n_features))
         with _remedy_for_overflow(summary.n_features):
-            choice = self._last_choice(rows, wishes) if self._is_warm else self._choose(wishes, rows, goal, seeds)
+            chosen = self._last_choice if self._is_warm else self._choose
+            choice = chosen(wishes, rows, goal, seeds)
             ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
             if calibrate:
                 ends |= self._calibrated(goal, choice)
@@ -285,8 +286,12 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
                     "one of the bases that know missing values, such as 'spline', or impute."
                 )
 
-    def _last_choice(self, rows: Rows, wishes: Wishes) -> Choice:
-        """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in."""
+    def _last_choice(self, wishes: Wishes, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
+        """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in.
+
+        Where scores become log-odds, it takes alpha and scores of left-out rows from a choice in these maps that knows
+        nothing of the last cores: these may have learned from the very rows.
+        """
         kept, before = self.model_.maps, self.plan_
         if rows.columns_of_any_type != self.model_.columns:
             raise ValueError(
@@ -306,7 +311,12 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
                 f"asks for {len(maps)} with {_named(maps)}. Keep features, degree, basis and scale, or set "
                 "warm_start=False."
             )
-        return Choice(kept, open_now.plan(kept.dims), basis=self.choice_.basis, bandwidth=self.choice_.bandwidth)
+        last = Choice(kept, open_now.plan(kept.dims), basis=self.choice_.basis, bandwidth=self.choice_.bandwidth)
+        if not self._calibrates:
+            return last
+        anew = self._choose(replace(open_now, alpha=wishes.alpha, max_sweeps="auto", maps=kept), rows, goal, seeds)
+        plan = replace(last.plan, alpha=anew.plan.alpha)
+        return replace(last, plan=plan, reasons=anew.reasons, tried=anew.tried, held_out=anew.held_out)
 
     @property
     def _is_warm(self) -> bool:

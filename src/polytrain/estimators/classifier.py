@@ -117,6 +117,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Weights of the classes; "balanced" makes all classes weigh the same in total.
     warm_start : bool, default=False
         Start from the trains of the last fit, in the maps that they were learned in, with their ranges and bandwidth.
+        Ranks stay, too, and alpha unless it is left open with ``loss="auto"``; probabilities are calibrated anew.
     forgetting : float, default=0.0
         Part of the weight of all earlier rows that `partial_fit` forgets with every block: 0 for none, 0.1 for blocks
         of which the last ten or so count.
@@ -401,8 +402,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
     def _calibrated(self, goal: Goal, choice: Choice) -> dict[str, Any]:
         """Turn scores into log-odds, or those of classes into logarithms of probabilities, by rows held out."""
-        if choice.held_out is None:  # a warm start: the trains have changed little
-            return {"size": self.model_.size, "shift": self.model_.shift, "calibrated": True}
+        if choice.held_out is None:
+            raise AssertionError("a choice that calibrates leaves rows out.")
         return fit_probabilities(*choice.held_out, goal.targets, goal.ends["decision"])
 
     def _check_decision(self, classes: NDArray) -> Decision:
