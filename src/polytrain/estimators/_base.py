@@ -116,7 +116,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
     ) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""
         rows, apart = self._set_apart(rows)
-        summary, calibrate = rows.summary, self._calibrates
+        summary = rows.summary
         goal, callbacks = self._goal(rows, loss), FitCallbacks(self)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
         wishes = make_wishes(
@@ -137,7 +137,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             chosen = self._last_choice if self._is_warm else self._choose
             choice = chosen(wishes, rows, goal, seeds)
             ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
-            if calibrate:
+            if choice.held_out is not None:
                 ends |= self._calibrated(goal, choice)
 
             def make(*trains: Sequence[NDArray]) -> FittedModel:
@@ -201,9 +201,9 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             check_no_conflict(self.get_params(deep=False), self._is_warm, stops_early)
         return groups
 
-    def _choose(self, wishes: Wishes, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
+    def _choose(self, wishes: Wishes, rows: Rows, goal: Goal, seeds: Sequence[int], calibrate: bool = False) -> Choice:
         with ChoiceProgress(int(self.verbose)) as progress:
-            choice = choose(wishes, rows, goal.targets, goal.guides, seeds, self.n_jobs, self._calibrates)
+            choice = choose(wishes, rows, goal.targets, goal.guides, seeds, self.n_jobs, calibrate or self._calibrates)
             progress.chosen(choice.reasons, Chosen.of(choice).table())
         return choice
 
@@ -293,6 +293,9 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         nothing of the last cores: these may have learned from the very rows.
         """
         kept, before = self.model_.maps, self.plan_
+        calibrate = self._calibrates
+        if wishes.joint and self.model_.calibrated:  # classes are learned by themselves, as the last fit has chosen
+            wishes, calibrate = replace(wishes, loss=before.loss, joint=False), True
         if rows.columns_of_any_type != self.model_.columns:
             raise ValueError(
                 "warm_start=True, but the columns of these rows have other types or levels than those of the last fit. "
@@ -312,9 +315,10 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
                 "warm_start=False."
             )
         last = Choice(kept, open_now.plan(kept.dims), basis=self.choice_.basis, bandwidth=self.choice_.bandwidth)
-        if not self._calibrates:
+        if not calibrate:
             return last
-        anew = self._choose(replace(open_now, alpha=wishes.alpha, max_sweeps="auto", maps=kept), rows, goal, seeds)
+        afresh = replace(open_now, alpha=wishes.alpha, max_sweeps="auto", maps=kept)
+        anew = self._choose(afresh, rows, goal, seeds, calibrate)
         plan = replace(last.plan, alpha=anew.plan.alpha)
         return replace(last, plan=plan, reasons=anew.reasons, tried=anew.tried, held_out=anew.held_out)
 

@@ -50,8 +50,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         "auto" learns with the squared loss, and turns scores into log-odds by a logistic regression on rows that were
         left out, so that there are probabilities. "squared" is the paper's TTLS, with scores as they are, "logistic"
         its TTLR. "multinomial" learns the trains of all classes together, so that a softmax of their scores fits the
-        labels: better probabilities of more than two classes, and slower. "squared_hinge" is that of support vector
-        machines; its scores say nothing about probabilities.
+        labels: better probabilities of more than two classes, and slower. With few rows and settings left open it
+        takes what "auto" learns where that has clearly better probabilities of rows that were left out.
+        "squared_hinge" is that of support vector machines; its scores say nothing about probabilities.
     basis : str or sequence of str, default="auto"
         Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
         values of the features: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may
