@@ -355,7 +355,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         known = np.unique(classes)
         with self._open(X, y, sample_weight, None) as rows:
             summary = rows.summary
-            strange = [label for label in summary.labels.tolist() if label not in known]
+            among = set(known.tolist())
+            strange = [label for label in summary.labels.tolist() if label not in among]
             if strange:
                 raise ValueError(
                     f"y has labels that are not in classes: {short_list(strange)}; classes are {short_list(known)}."
