@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.linalg import eigh
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, make_regression
 
 from polytrain import TensorTrain, TensorTrainRegressor
 from polytrain.learning import core_solvers
@@ -31,8 +31,8 @@ def _predicted(X, y, weights=None, at=None, **options):
 @pytest.mark.parametrize("alpha", [0.0, 1e-12])
 def test_few_rows_hardly_regularised_are_learned_in_the_space_of_the_rows(alpha, monkeypatch):
     """The largest core has 6144 unknowns: an eigendecomposition of its Hessian would take minutes and gigabytes."""
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(50, 10)), rng.integers(0, 3, 50)
+    X = make_regression(n_samples=50, n_features=10, n_informative=1, bias=5.0, noise=20, random_state=42)[0]
+    y = np.random.RandomState(42).randint(0, 3, 50)
     sizes = []
     monkeypatch.setattr(core_solvers, "eigh", lambda matrix, **options: (sizes.append(len(matrix)), eigh(matrix))[1])
     model = TensorTrainRegressor(alpha=alpha, random_state=0).fit(X, y)
