@@ -339,3 +339,12 @@ def test_tables_of_other_kinds_are_refused_with_the_remedy():
         for call in (model.predict, lambda rows: power_classifier(**QUICK).fit(rows, y)):
             with pytest.raises(ValueError, match=remedy):
                 call(table)
+
+
+def test_one_dimension_is_named_where_columns_are_of_any_type():
+    X, y = _data()
+    model = TensorTrainClassifier(categorical_features=[0], rank=1, alpha=0.1, random_state=0)
+    with pytest.raises(ValueError, match="Reshape your data"):
+        model.fit(np.round(X), y).predict(X[0])
+    with pytest.raises(ValueError, match="Complex data not supported: column 'x0' holds"):
+        model.fit(X + 1j, y)

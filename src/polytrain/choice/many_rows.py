@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from polytrain.choice.evidence import simplest, strongest
+from polytrain.choice.calibration import fit_softmax
+from polytrain.choice.evidence import Evidence, simplest, strongest
+from polytrain.choice.few_rows import choose_exactly
 from polytrain.choice.group_ladder import GroupLadder
 from polytrain.choice.ladder import LINEAR, Ladder, Rung
 from polytrain.choice.maps import MapTrial
 from polytrain.choice.result import Choice, HeldOut
-from polytrain.choice.task import Task
+from polytrain.choice.task import FEW_ROWS, Task
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import additive_part, joined_ranks, with_rank
+from polytrain.rows.joint import log_losses
 from polytrain.tensor import clip_ranks
 
 __all__ = ["choose_by_climbing"]
@@ -28,6 +32,8 @@ _LAST_ROUNDS = 4
 _ALPHA_STEP, _MOST_ALPHA_STEPS = sqrt(10.0), 8
 # Fewer held-out rows than these must speak clearly; but nothing is worth an error that grows by more than this factor.
 _WEAK_EVIDENCE, _NOT_MUCH = 500, 1.005
+# Standard errors by which classes learned by themselves must be better than classes learned together.
+_CLEARLY = 2.0
 # Smaller alphas drown in rounding.
 _LEAST_ALPHA = 1e-12
 
@@ -96,7 +102,41 @@ def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     rung = rungs[strongest([rung.evidence.error for rung in rungs])]
     if wishes.alpha == "auto" and not path.ladder.is_slow:
         rung = _walk_alpha(path, rung)
-    return _conclude(task, path, rung)
+    separate = _separately(task, finalists, rung.evidence) if _may_be_separate(task) else None
+    return _conclude(task, path, rung) if separate is None else separate
+
+
+def _may_be_separate(task: Task) -> bool:
+    """Whether classes that are to be learned together might be better learned by themselves, and quickly so."""
+    wishes = task.wishes
+    is_open = wishes.init == wishes.alpha == wishes.rank == wishes.max_sweeps == "auto" and not wishes.patience
+    return wishes.joint and len(task.targets) > 1 and task.n_rows <= FEW_ROWS and is_open
+
+
+def _separately(task: Task, finalists: Sequence[MapTrial], together: Evidence) -> Choice | None:
+    """The exact solution for the squared loss, calibrated, if left-out rows speak clearly for it.
+
+    It has learned from all rows but one, and what it is compared with from four fifths of them.
+    """
+    wishes = replace(task.wishes, loss="squared", joint=False)
+    own = Task(wishes, task.rows, task.targets, task.guides, task.seeds, task.n_jobs, True, task.tried)
+    choice = choose_exactly(own, finalists)
+    if choice.held_out is None:
+        raise AssertionError("a choice that calibrates leaves rows out.")
+    scores, labels, n_rows = choice.held_out
+    weights = labels * np.max([target.wanted(np.arange(labels.shape[1]))[1] for target in task.targets], axis=0)
+    weights /= weights.sum()
+    size, shift = fit_softmax(scores, n_rows * weights)
+    logs = [log_losses(size * scores + shift, np.full(len(scores), label)) for label in range(labels.shape[1])]
+    totals = weights.sum(axis=1)
+    # Different rows in the order of their hashes, as on the ladder.
+    separate = Evidence(np.sum(weights * np.transpose(logs), axis=1) / totals, totals)
+    if simplest([together, separate], _CLEARLY) == 0:
+        return None
+    why = (
+        f"classes learned by themselves, with the squared loss, had a log loss of {separate.error:.4g} on rows left out"
+    )
+    return replace(choice, reasons=(*choice.reasons, f"{why}, and classes learned together {together.error:.4g}"))
 
 
 def _first_rank(ladder: Ladder) -> int:

@@ -28,6 +28,7 @@ from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._lazy import map_blocks
 from polytrain.estimators._learning import Goal, Learning
 from polytrain.estimators._parameters import check_parameters, given_starts, make_wishes
+from polytrain.estimators._probabilities import expected_labels, recalibrated
 from polytrain.estimators._streaming import Stream, go_on
 from polytrain.explain import feature_importances
 from polytrain.learning.losses import get_loss
@@ -136,7 +137,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
     ) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""
         rows, apart = self._set_apart(rows)
-        summary, calibrate = rows.summary, self._calibrates
+        summary = rows.summary
         goal, callbacks = self._goal(rows, loss), FitCallbacks(self)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
         wishes = make_wishes(
@@ -154,10 +155,11 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         else:
             wishes = replace(wishes, maps=_checked_maps(maps, summary.n_features))
         with _remedy_for_overflow(summary.n_features):
-            choice = self._last_choice(rows, wishes) if self._is_warm else self._choose(wishes, rows, goal, seeds)
+            chosen = self._last_choice if self._is_warm else self._choose
+            choice = chosen(wishes, rows, goal, seeds)
             _warn_of_levels(rows, choice.maps)
             ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
-            if calibrate:
+            if choice.held_out is not None:
                 ends |= self._calibrated(goal, choice)
 
             def make(*trains: Sequence[NDArray]) -> FittedModel:
@@ -222,9 +224,9 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             check_no_conflict(self.get_params(deep=False), self._is_warm, stops_early)
         return groups
 
-    def _choose(self, wishes: Wishes, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
+    def _choose(self, wishes: Wishes, rows: Rows, goal: Goal, seeds: Sequence[int], calibrate: bool = False) -> Choice:
         with ChoiceProgress(int(self.verbose)) as progress:
-            choice = choose(wishes, rows, goal.targets, goal.guides, seeds, self.n_jobs, self._calibrates)
+            choice = choose(wishes, rows, goal.targets, goal.guides, seeds, self.n_jobs, calibrate or self._calibrates)
             progress.chosen(choice.reasons, Chosen.of(choice).table())
         return choice
 
@@ -240,30 +242,33 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         plan = self.plan_
         if isinstance(self.alpha, str):  # it was chosen for the first rows; noise does not shrink with more of them
             plan = replace(plan, alpha=self.choice_.alpha * stream.first / (stream.seen + mass))
-        if self._calibrates:
-            stream.remember_scores(model.values(rows.X), rows.y)
+        labels = None
+        if model.calibrated and model.classes is not None:
+            labels = np.eye(len(model.classes))[rows.y]
+            stream.remember_scores(model.values(rows.X), labels * rows.weights[:, None])
+            if stream.X is None:  # these rows stand for those of the past, too, with labels that the model expects
+                past = stream.seen / (stream.seen + mass)
+                labels = past * expected_labels(model, rows.X, targets) + (1.0 - past) * labels
         seeds = rng.integers(np.iinfo(np.int32).max, size=len(targets)).tolist()
         with _remedy_for_overflow(model.n_features):
             results = go_on(model, plan, targets, rows, stream, seeds)
         model = model.with_trains([result.cores for result in results])
-        stream.remember(rows, self.forgetting, rng)
-        if self._calibrates:
-            model = self._recalibrated(model, stream, targets)
+        stream.remember(rows, self.forgetting, rng, labels)
+        if model.calibrated:
+            model = recalibrated(model, stream, targets)
         self.model_, self.plan_, self.stream_ = model, plan, stream
         self._remember_sweeps(results, model.size if model.classes is None else np.ones(len(results)))
 
     def _begin_stream(self, rows: RawRows, mass: float) -> None:
         """Take the first block into the memory."""
         rows = replace(rows, weights=rows.weights * (mass / rows.weights.sum())).filled()
+        model, rng = self.model_, np.random.default_rng([0, *self._entropy()])
+        labels = np.eye(len(model.classes))[rows.y] if model.calibrated and model.classes is not None else None
         self.stream_ = Stream(0.0, mass)
-        self.stream_.remember(rows, self.forgetting, np.random.default_rng([0, *self._entropy()]))
+        self.stream_.remember(rows, self.forgetting, rng, labels)
 
     def _entropy(self) -> tuple[int, ...]:
         return (int(self.random_state),) if isinstance(self.random_state, Integral) else ()
-
-    def _recalibrated(self, model: FittedModel, stream: Stream, targets: Sequence[Target]) -> FittedModel:
-        """The model with what becomes of its scores brought up to date."""
-        return model
 
     @property
     def _calibrates(self) -> bool:
@@ -298,9 +303,16 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
                     "one of the bases that know missing values, such as 'spline', or impute."
                 )
 
-    def _last_choice(self, rows: Rows, wishes: Wishes) -> Choice:
-        """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in."""
+    def _last_choice(self, wishes: Wishes, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
+        """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in.
+
+        Where scores become log-odds, it takes alpha and scores of left-out rows from a choice in these maps that knows
+        nothing of the last cores: these may have learned from the very rows.
+        """
         kept, before = self.model_.maps, self.plan_
+        calibrate = self._calibrates
+        if wishes.joint and self.model_.calibrated:  # classes are learned by themselves, as the last fit has chosen
+            wishes, calibrate = replace(wishes, loss=before.loss, joint=False), True
         if rows.columns_of_any_type != self.model_.columns:
             raise ValueError(
                 "warm_start=True, but the columns of these rows have other types or levels than those of the last fit. "
@@ -319,7 +331,13 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
                 f"asks for {len(maps)} with {_named(maps)}. Keep features, degree, basis and scale, or set "
                 "warm_start=False."
             )
-        return Choice(kept, open_now.plan(kept.dims), basis=self.choice_.basis, bandwidth=self.choice_.bandwidth)
+        last = Choice(kept, open_now.plan(kept.dims), basis=self.choice_.basis, bandwidth=self.choice_.bandwidth)
+        if not calibrate:
+            return last
+        afresh = replace(open_now, alpha=wishes.alpha, max_sweeps="auto", maps=kept)
+        anew = self._choose(afresh, rows, goal, seeds, calibrate)
+        plan = replace(last.plan, alpha=anew.plan.alpha)
+        return replace(last, plan=plan, reasons=anew.reasons, tried=anew.tried, held_out=anew.held_out)
 
     @property
     def _is_warm(self) -> bool:

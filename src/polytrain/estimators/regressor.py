@@ -122,6 +122,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         ``random_state`` (an integer) goes on from what is there and ends with the same model.
     warm_start : bool, default=False
         Start from the trains of the last fit, in the maps that they were learned in, with their ranges and bandwidth.
+        Ranks and alpha stay, too, where they are left open.
     forgetting : float, default=0.0
         Part of the weight of all earlier rows that `partial_fit` forgets with every block: 0 for none, 0.1 for blocks
         of which the last ten or so count.

@@ -82,7 +82,8 @@ class Known(NamedTuple):
             raise ValueError(f"{names[0]} has {X.shape[1]} features, but the first rows had {self.n_features}.")
         if loss is None:
             check_classification_targets(y)
-            strange = [label for label in np.unique(y).tolist() if label not in self.labels]
+            known = set(self.labels.tolist())
+            strange = [label for label in np.unique(y).tolist() if label not in known]
             if strange:
                 raise ValueError(
                     f"{names[1]} has labels that are not known: {short_list(strange)}; the classes are "
