@@ -10,7 +10,7 @@ from polytrain.learning.losses import get_loss
 from polytrain.learning.moments import measure_moments
 from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
 from polytrain.tensor import clip_ranks
-from polytrain.uncertainty.laplace import doubts
+from polytrain.uncertainty import doubts
 
 CASES = [
     # seed, dims, rank, rows, basis

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polytrain.uncertainty.noise import fit_noise
+from polytrain.uncertainty import fit_noise
 
 
 def _errors(noise, stretch, n_rows=4000):

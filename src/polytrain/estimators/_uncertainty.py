@@ -16,9 +16,7 @@ from polytrain.models import FittedModel
 from polytrain.rows import Rows
 from polytrain.rows.rows import Scored
 from polytrain.rows.sketch import target_hashes
-from polytrain.uncertainty import TrainUncertainty, Uncertainty
-from polytrain.uncertainty.laplace import doubts
-from polytrain.uncertainty.train import blocks_of_values
+from polytrain.uncertainty import TrainUncertainty, Uncertainty, blocks_of_values, doubts
 
 __all__ = ["fit_uncertainty"]
 
