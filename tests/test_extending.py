@@ -330,7 +330,7 @@ class ThreadRows(PartitionedRows):
         self._partitions = partitions
 
     def _map_raw(self, function):
-        return self._runner.map(function, self._partitions, self._all_factors(len(self._partitions)))
+        return self._runner.map(function, self._partitions)
 
 
 @pytest.mark.parametrize("n_partitions", [1, 3])

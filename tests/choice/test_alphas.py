@@ -6,10 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import polytrain.choice.alphas as searching
-from polytrain.choice.alphas import find_alpha
-from polytrain.choice.evidence import strongest
-from polytrain.choice.map_maker import MapMaker
-from polytrain.choice.maps import ALPHAS
+from polytrain.choice.alphas import find_alpha, strongest
+from polytrain.choice.maps import ALPHAS, MapMaker
 from polytrain.learning.leave_one_out import LeftOut, leave_one_out
 from polytrain.maps import ColumnSummary
 

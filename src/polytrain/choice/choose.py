@@ -10,9 +10,9 @@ from polytrain.choice.few_rows import choose_exactly
 from polytrain.choice.many_rows import choose_by_climbing
 from polytrain.choice.maps import KINDS, MapTrial, best_of, compare_maps, not_clearly_worse, try_maps
 from polytrain.choice.result import Choice
-from polytrain.choice.task import FEW_ROWS, Task
-from polytrain.choice.wishes import Wishes
+from polytrain.choice.task import Task, Wishes
 from polytrain.learning.losses import get_loss
+from polytrain.learning.start import FEW_ROWS
 from polytrain.rows import Rows
 from polytrain.rows.targets import Target
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from polytrain.choice.alphas import Evidence, simplest, strongest
 from polytrain.choice.calibration import fit_softmax
-from polytrain.choice.evidence import Evidence, simplest, strongest
 from polytrain.choice.few_rows import choose_exactly
-from polytrain.choice.group_ladder import GroupLadder
-from polytrain.choice.ladder import LINEAR, Ladder, Rung
+from polytrain.choice.ladder import LINEAR, GroupLadder, Ladder, Rung
 from polytrain.choice.maps import MapTrial
 from polytrain.choice.result import Choice, HeldOut
-from polytrain.choice.task import FEW_ROWS, Task
+from polytrain.choice.task import Task
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import additive_part, joined_ranks, with_rank
+from polytrain.learning.start import FEW_ROWS
 from polytrain.rows.joint import log_losses
 from polytrain.tensor import clip_ranks
 

@@ -11,22 +11,22 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from polytrain.choice.map_maker import GivenMaps, MapMaker
-from polytrain.choice.maps import ALPHAS, LARGEST_BANDWIDTH, LEAST_BANDWIDTH, ChoiceRows, MapTrial
+from polytrain.choice.maps import ALPHAS, LARGEST_BANDWIDTH, LEAST_BANDWIDTH, ChoiceRows, GivenMaps, MapMaker, MapTrial
 from polytrain.choice.result import Choice, HeldOut, LeftOutScores, Tried
-from polytrain.choice.wishes import Wishes
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, joined_ranks, make_parts, with_rank
+from polytrain.learning.start import FEW_ROWS
 from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows import Rows
 from polytrain.rows.sketch import RowSketch
 from polytrain.rows.targets import Target
+from polytrain.tensor import clip_ranks
 
-__all__ = ["FEW_ROWS", "Task"]
+__all__ = ["Task", "Wishes"]
 
-#: Up to so many different rows the kernel problem is solved for all of them; of more, for a sample.
-FEW_ROWS, _SAMPLE_ROWS = 1300, 1000
+# With more than `FEW_ROWS` different rows, the kernel problem is solved for a sample of them.
+_SAMPLE_ROWS = 1000
 
 
 @dataclass
@@ -195,3 +195,74 @@ class Task:
         """Return the choice with all that was noted."""
         reasons, tried = tuple(self.reasons), tuple(self.tried)
         return Choice(maps, plan, starts, trial.kind, trial.bandwidth, reasons, tried, held_out, left_out, parts)
+
+
+# Where there is nothing to decide them by.
+_PLAIN_RANK, _PLAIN_SWEEPS = 8, 4
+# Where validation rows say when to stop.
+_SWEEPS_TO_STOP = 20
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user says, checked; "auto" leaves it open.
+
+    Attributes
+    ----------
+    bases, degrees : lists, one entry per column
+    scale : {"minmax"} or None
+    bandwidth, alpha : float, "auto", or None
+    rank : int, sequence of int, or "auto"
+    init : str
+    max_sweeps : int or "auto"
+    maps : MapList, optional
+        Given maps, whatever is said about bases.
+    groups : tuple of tuples of int, or None
+        Which columns may act together; None for all.
+    loss, solver, tol, sampling, patience, joint
+        As in `polytrain.learning.trainer.TrainPlan`.
+    """
+
+    bases: Sequence[str]
+    degrees: Sequence[int]
+    scale: str | None
+    bandwidth: Any
+    alpha: Any
+    rank: Any
+    init: str
+    max_sweeps: Any
+    loss: str
+    solver: str
+    tol: float
+    sampling: str | None
+    patience: int = 0
+    joint: bool = False
+    maps: MapList | None = None
+    groups: tuple[tuple[int, ...], ...] | None = None
+
+    @property
+    def n_sweeps(self) -> int:
+        """How many sweeps a fit usually takes; many, where validation rows say when to stop."""
+        return _SWEEPS_TO_STOP if self.patience else _PLAIN_SWEEPS
+
+    def plan(self, dims: tuple[int, ...], **settings: Any) -> TrainPlan:
+        """Return a plan with these settings; what is still open has a usual value."""
+        entries = {
+            "ranks": clip_ranks(dims, _PLAIN_RANK if self.rank == "auto" else self.rank),
+            "init": "linear" if self.init == "auto" else self.init,
+            "max_sweeps": self.n_sweeps if self.max_sweeps == "auto" else self.max_sweeps,
+            "alpha": self.alpha,
+            **settings,
+        }
+        usual: dict[str, Any] = {
+            "solver": self.solver,
+            "tol": self.tol,
+            "sampling": self.sampling,
+            "patience": self.patience,
+            "joint": self.joint,
+        }
+        return TrainPlan(self.loss, dims, **usual, **entries)
+
+    def linear_plan(self, dims: tuple[int, ...], alpha: float) -> TrainPlan:
+        """Return the plan of a linear model."""
+        return self.plan(dims, ranks=clip_ranks(dims, 2), alpha=alpha, init="linear", max_sweeps=0)
