@@ -1,4 +1,4 @@
-"""Noise, and how far doubts are trusted."""
+"""Noise, and how far leverages are trusted."""
 
 import numpy as np
 import pytest

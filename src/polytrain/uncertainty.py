@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from polytrain.learning.moments import CoreMoments
 from polytrain.maps import MapList
 
-__all__ = ["LeftOutErrors", "TrainUncertainty", "Uncertainty", "doubts", "fit_noise"]
+__all__ = ["LeftOutErrors", "TrainUncertainty", "Uncertainty", "fit_noise", "leverages"]
 
 
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 
-def doubts(
+def leverages(
     cores: Sequence[NDArray], moments: Sequence[CoreMoments], alpha: float, values: Sequence[NDArray]
 ) -> NDArray:
     """The sum over all cores of v' H^-1 v for some rows, (N,); times 2 / rows it is a leverage.
@@ -32,7 +32,7 @@ def doubts(
     cores : sequence of ndarray
         The train.
     moments : sequence of CoreMoments
-        Those of its rows. Without any there is no doubt.
+        Those of its rows. Without any there is no leverage.
     alpha : float
         Regularisation that the train was learned with.
     values : sequence of ndarray of shape (n_k, N)
@@ -44,7 +44,7 @@ def doubts(
     >>> from polytrain.learning.moments import CoreMoments
     >>> one = np.ones((1, 1)), np.ones(1)
     >>> moments = [CoreMoments(one[0], np.eye(2), one[0], one[1], np.array([1.0, 0.5]), one[1])]
-    >>> doubts([np.zeros((1, 2, 1))], moments, 0.0, [np.array([[1.0, 1.0], [0.0, 3.0]])])
+    >>> leverages([np.zeros((1, 2, 1))], moments, 0.0, [np.array([[1.0, 1.0], [0.0, 3.0]])])
     array([ 1., 19.])
     """
     found = np.zeros(values[0].shape[1])
@@ -57,13 +57,13 @@ def doubts(
         rights.append(core.reshape(a, n * b) @ spread)
     left = np.ones((1, len(found)))
     for core, at, functions, right in zip(cores, moments, values, reversed(rights), strict=True):
-        found += _doubt(at, alpha, left, functions, right)
+        found += _leverage(at, alpha, left, functions, right)
         a, n, b = core.shape
         left = core.reshape(a * n, b).T @ (left[:, None, :] * functions).reshape(a * n, -1)
     return found
 
 
-def _doubt(at: CoreMoments, alpha: float, left: NDArray, functions: NDArray, right: NDArray) -> NDArray:
+def _leverage(at: CoreMoments, alpha: float, left: NDArray, functions: NDArray, right: NDArray) -> NDArray:
     """The part of one core, (N,)."""
     spectrum = np.multiply.outer(at.left_sizes, np.multiply.outer(at.middle_sizes, at.right_sizes)) + alpha
     # Directions that no row has: keep the inverse bounded where alpha is zero.
@@ -75,7 +75,7 @@ def _doubt(at: CoreMoments, alpha: float, left: NDArray, functions: NDArray, rig
     return np.einsum("aN,aN->N", inner, before)
 
 
-# How much doubts may be stretched: by nothing unless rows that were left out speak clearly for another factor.
+# How much leverages may be stretched: by nothing unless rows that were left out speak clearly for another factor.
 _STRETCHES = (1.0, 1 / 16, 1 / 4, 4.0, 16.0, 64.0)
 # It is clear if the gain is larger than so many of its standard errors.
 _CLEARLY = 2.0
@@ -207,11 +207,11 @@ class TrainUncertainty:
     alpha : float
         Regularisation.
     reach : float
-        What doubts are multiplied by to be variances in units of the noise.
+        What leverages are multiplied by to be variances in units of the noise.
     noise : float
         Variance of the noise.
     left_out : LeftOutErrors
-        Errors on rows that were not learned from, divided by the root of 1 + doubt.
+        Errors on rows that were not learned from, divided by the root of 1 + leverage.
     """
 
     moments: tuple[CoreMoments, ...]
@@ -227,22 +227,22 @@ class TrainUncertainty:
         alpha: float,
         n_learned: int,
         errors: NDArray,
-        doubted: NDArray,
+        left_out_leverages: NDArray,
         weights: NDArray,
     ) -> TrainUncertainty:
         """Find noise and bounds from different rows that were not learned from.
 
-        ``n_learned`` different rows were; ``doubted`` are the doubts of the others, as `doubts` gives them.
+        ``n_learned`` different rows were; ``left_out_leverages`` are those of the others; see `leverages`.
         """
-        noise, stretch = fit_noise(errors, 2.0 / n_learned * doubted, weights)
+        noise, stretch = fit_noise(errors, 2.0 / n_learned * left_out_leverages, weights)
         reach = 2.0 * stretch / n_learned
-        left_out = LeftOutErrors.of(errors / np.sqrt(1.0 + reach * doubted), weights)
+        left_out = LeftOutErrors.of(errors / np.sqrt(1.0 + reach * left_out_leverages), weights)
         return cls(tuple(moments), alpha, reach, noise, left_out)
 
     def widths(self, cores: Sequence[NDArray], values: Sequence[NDArray]) -> NDArray:
-        """How much wider than noise the errors of some rows spread, (N,): the root of 1 + doubt."""
+        """How much wider than noise the errors of some rows spread, (N,): the root of 1 + leverage."""
         with np.errstate(over="ignore", invalid="ignore"):  # far from everything, there may be no end to it
-            return np.sqrt(1.0 + self.reach * doubts(cores, self.moments, self.alpha, values))
+            return np.sqrt(1.0 + self.reach * leverages(cores, self.moments, self.alpha, values))
 
 
 @dataclass(frozen=True, eq=False)

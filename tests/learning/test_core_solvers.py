@@ -248,7 +248,7 @@ def test_update_in_the_space_of_the_rows_is_the_exact_one(loss, alpha, where, mo
 def test_surroundings_are_the_factors_of_the_design_matrix():
     problem = make_problem(9, (3, 2, 4), (3, 4), 30, "logistic", "chebyshev")
     engine, cores = _stand_at(problem, (3, 4), 1)
-    left, values, right, curvature = engine.surroundings()
+    left, values, right, curvature = engine.local_factors()
     explicit = np.einsum("aj,ij,bj->jaib", left, values, right).reshape(30, -1)
     np.testing.assert_allclose(explicit, c_matrix(cores, 1, problem.columns, "chebyshev"), atol=1e-12)
     scores = explicit @ cores[1].ravel()

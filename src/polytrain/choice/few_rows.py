@@ -32,7 +32,7 @@ _LEAST_SWEPT = 1e-9
 
 def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     """Choose by leaving rows out, given trials of a few maps on all rows, the simplest first."""
-    wishes, rows = task.wishes, task.choice_rows
+    settings, rows = task.settings, task.choice_rows
     trial = _look_closer(task, finalists[simplest([trial.evidence for trial in finalists])])
     maps = task.maker(trial.kind, trial.bandwidth)
     values = function_values(maps, rows.X)
@@ -40,14 +40,14 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     additive = additive_kernel(values)
     plain = judge_kernel(trial.kind, trial.bandwidth, additive, task.alphas, rows, rival=trial.error)
     task.note_trial("linear", plain, len(rows.X), LINEAR)
-    if wishes.rank == "auto" and plain.error <= trial.error:
+    if settings.rank == "auto" and plain.error <= trial.error:
         task.reasons.append(
             f"the linear model in these functions has no larger error ({plain.error:.4g}) than the exact solution "
             f"with interactions ({trial.error:.4g}), so it is the model"
             if not task.is_additive
             else f"without interactions, the linear model in these functions is the model, error {plain.error:.4g}"
         )
-        plan = wishes.linear_plan(maps.dims, plain.alpha)
+        plan = settings.linear_plan(maps.dims, plain.alpha)
         trains = _linear_trains(task, values, additive, plain.alpha)
         left_out = _left_out_scores(task, plain)
         return task.conclude(trial, maps, plan, trains, _left_out(task, additive, plain), left_out)
@@ -55,12 +55,12 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     if not np.isfinite(kernel).all():
         raise FloatingPointError("the kernel of all columns is not finite")
     parts, ranks, trains, is_cut = _round(task, maps, values, kernel, trial.alpha)
-    sweeps, alpha = wishes.max_sweeps, trial.alpha
+    sweeps, alpha = settings.max_sweeps, trial.alpha
     if sweeps == "auto":  # what was cut off is partly found back by a sweep
         sweeps = _SWEEPS if is_cut else 0
-    if sweeps and wishes.alpha == "auto":
+    if sweeps and settings.alpha == "auto":
         alpha = max(alpha, _LEAST_SWEPT)
-    plan = wishes.plan(maps.dims, ranks=ranks, alpha=alpha, init="dual", max_sweeps=sweeps)
+    plan = settings.plan(maps.dims, ranks=ranks, alpha=alpha, init="dual", max_sweeps=sweeps)
     task.reasons.append(
         f"the exact solution on all {len(rows.X)} different rows, leave-one-out error {trial.error:.4g}, is "
         f"rounded to ranks up to {max(ranks)}"
@@ -86,12 +86,12 @@ def _round(
     task: Task, maps: MapList, values: Sequence[NDArray], kernel: NDArray, alpha: float
 ) -> tuple[tuple[Part, ...] | None, tuple[int, ...], Sequence[Sequence], bool]:
     """Round the exact solutions of all trains; return parts, ranks, cores, and whether more than a little was cut."""
-    is_open = task.wishes.rank == "auto"
+    is_open = task.settings.rank == "auto"
     if task.parts is not None:
-        most = _rank(task, maps) if is_open else task.wishes.rank
+        most = _rank(task, maps) if is_open else task.settings.rank
         grouped, sums, lost = round_groups(task, values, kernel, alpha, most, _TOLERANCE if is_open else 0.0)
         return grouped, joined_ranks(grouped, maps.dims), sums, lost > _LITTLE
-    ranks = clip_ranks(maps.dims, _rank(task, maps) if is_open else task.wishes.rank)
+    ranks = clip_ranks(maps.dims, _rank(task, maps) if is_open else task.settings.rank)
     solutions, parts = [], []
     for used, wanted, weights in task.each_target():
         inner = kernel if len(used) == len(kernel) else kernel[np.ix_(used, used)]

@@ -42,19 +42,19 @@ class _Path:
     """Rungs that were climbed with the maps of one trial, the linear model first."""
 
     def __init__(self, task: Task, trial: MapTrial) -> None:
-        wishes = task.wishes
+        settings = task.settings
         self._task, self.trial = task, trial
         self.maps = task.maker(trial.kind, trial.bandwidth)
         # The alpha of a trial is for the squared loss, on the rows of the sample.
         self.alpha = trial.alpha * task.share
-        if wishes.alpha == "auto":
+        if settings.alpha == "auto":
             noise = trial.error / float(np.mean(task.sizes)) ** 2
-            self.alpha *= get_loss(wishes.loss).alpha_share(noise, task.guides[0].steepness)
-        sweeps = _RUNG_SWEEPS if wishes.max_sweeps == "auto" else wishes.max_sweeps
-        plan = wishes.plan(self.maps.dims, alpha=self.alpha, init="linear", max_sweeps=sweeps)
+            self.alpha *= get_loss(settings.loss).alpha_share(noise, task.guides[0].steepness)
+        sweeps = _RUNG_SWEEPS if settings.max_sweeps == "auto" else settings.max_sweeps
+        plan = settings.plan(self.maps.dims, alpha=self.alpha, init="linear", max_sweeps=sweeps)
         sizes = task.sizes if task.guides is task.targets or not task.rows.classify else np.ones(len(task.targets))
-        settings = task.rows, task.n_rows, self.maps, plan, task.targets, sizes, task.seeds, task.n_jobs, sweeps
-        self.ladder = Ladder(*settings) if task.parts is None else GroupLadder(task.parts, *settings)
+        arguments = task.rows, task.n_rows, self.maps, plan, task.targets, sizes, task.seeds, task.n_jobs, sweeps
+        self.ladder = Ladder(*arguments) if task.parts is None else GroupLadder(task.parts, *arguments)
         self.rungs: list[Rung] = []
 
     def begin(self) -> None:
@@ -83,24 +83,24 @@ class _Path:
 
 def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     """Choose on held-out rows among a few maps, the simplest first."""
-    wishes = task.wishes
+    settings = task.settings
     paths = [_Path(task, trial) for trial in finalists]
     if paths[0].ladder.is_slow:
         paths = [paths[simplest([trial.evidence for trial in finalists])]]
     for path in paths:
         path.begin()
-        path.climb(_first_rank(path.ladder) if wishes.rank == "auto" else wishes.rank)
+        path.climb(_first_rank(path.ladder) if settings.rank == "auto" else settings.rank)
     # The finalists stand in the order of their simplicity.
     path = paths[simplest([path.rungs[-1].evidence for path in paths])]
     task.say_maps(path.trial, path.alpha)
-    if wishes.rank == "auto":
+    if settings.rank == "auto":
         _climb_on(path)
     rungs = path.rungs
     # The linear model has a rank and a start of its own: it is out where the user gives others.
-    if wishes.rank != "auto" or wishes.init in ("given", "random"):
+    if settings.rank != "auto" or settings.init in ("given", "random"):
         rungs = rungs[1:]
     rung = rungs[strongest([rung.evidence.error for rung in rungs])]
-    if wishes.alpha == "auto" and not path.ladder.is_slow:
+    if settings.alpha == "auto" and not path.ladder.is_slow:
         rung = _walk_alpha(path, rung)
     separate = _separately(task, finalists, rung.evidence) if _may_be_separate(task) else None
     return _conclude(task, path, rung) if separate is None else separate
@@ -108,9 +108,11 @@ def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
 
 def _may_be_separate(task: Task) -> bool:
     """Whether classes that are to be learned together might be better learned by themselves, and quickly so."""
-    wishes = task.wishes
-    is_open = wishes.init == wishes.alpha == wishes.rank == wishes.max_sweeps == "auto" and not wishes.patience
-    return wishes.joint and len(task.targets) > 1 and task.n_rows <= FEW_ROWS and is_open
+    settings = task.settings
+    is_open = (
+        settings.init == settings.alpha == settings.rank == settings.max_sweeps == "auto" and not settings.patience
+    )
+    return settings.joint and len(task.targets) > 1 and task.n_rows <= FEW_ROWS and is_open
 
 
 def _separately(task: Task, finalists: Sequence[MapTrial], together: Evidence) -> Choice | None:
@@ -118,8 +120,8 @@ def _separately(task: Task, finalists: Sequence[MapTrial], together: Evidence) -
 
     It has learned from all rows but one, and what it is compared with from four fifths of them.
     """
-    wishes = replace(task.wishes, loss="squared", joint=False)
-    own = Task(wishes, task.rows, task.targets, task.guides, task.seeds, task.n_jobs, True, task.tried)
+    settings = replace(task.settings, loss="squared", joint=False)
+    own = Task(settings, task.rows, task.targets, task.guides, task.seeds, task.n_jobs, True, task.tried)
     choice = choose_exactly(own, finalists)
     if choice.held_out is None:
         raise AssertionError("a choice that calibrates leaves rows out.")
@@ -188,7 +190,7 @@ def _walk_alpha(path: _Path, rung: Rung) -> Rung:
 
 def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
     """Learn from all rows with the settings of a rung, from where it has ended."""
-    wishes, maps = task.wishes, path.maps
+    settings, maps = task.settings, path.maps
     held_out = _held_out(task, path.ladder, rung)
     left_out = path.ladder.left_out_of(rung) if task.has_noise else None
     how = f"on rows that were held out, error {rung.evidence.error:.4g}"
@@ -201,19 +203,19 @@ def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
         )
         alone = None if task.parts is None else (additive_part(range(len(maps))),)
         return task.conclude(
-            path.trial, maps, wishes.linear_plan(maps.dims, rung.alpha), None, held_out, left_out, alone
+            path.trial, maps, settings.linear_plan(maps.dims, rung.alpha), None, held_out, left_out, alone
         )
     task.reasons.append(f"rank {rung.rank} and alpha {rung.alpha:.2g} were the best {how}")
     parts = None if task.parts is None else with_rank(task.parts, maps.dims, rung.rank)
     ranks = clip_ranks(maps.dims, rung.rank) if parts is None else joined_ranks(parts, maps.dims)
-    settings: dict[str, Any] = {"ranks": ranks, "alpha": rung.alpha}
+    changes: dict[str, Any] = {"ranks": ranks, "alpha": rung.alpha}
     starts = None
-    if wishes.init == "auto":
-        starts, settings["init"] = rung.trains[0], "given"
-        if wishes.max_sweeps == "auto":
+    if settings.init == "auto":
+        starts, changes["init"] = rung.trains[0], "given"
+        if settings.max_sweeps == "auto":
             usual = _LAST_SWEEPS if parts is None else _LAST_ROUNDS
-            settings["max_sweeps"] = wishes.n_sweeps if wishes.patience else usual
-    return task.conclude(path.trial, maps, wishes.plan(maps.dims, **settings), starts, held_out, left_out, parts)
+            changes["max_sweeps"] = settings.n_sweeps if settings.patience else usual
+    return task.conclude(path.trial, maps, settings.plan(maps.dims, **changes), starts, held_out, left_out, parts)
 
 
 def _held_out(task: Task, ladder: Ladder, rung: Rung) -> HeldOut | None:

@@ -22,12 +22,12 @@ from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.checks import COMPUTE_DTYPES, check_columns, validate_rows
-from polytrain.choice import Choice, Chosen, MapMaker, Wishes, choose
+from polytrain.choice import Choice, Chosen, MapMaker, Settings, choose
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._lazy import map_blocks
 from polytrain.estimators._learning import Goal, Learning
-from polytrain.estimators._parameters import check_parameters, given_starts, make_wishes
+from polytrain.estimators._parameters import check_parameters, given_starts, make_settings
 from polytrain.estimators._probabilities import expected_labels, recalibrated
 from polytrain.estimators._streaming import Stream, go_on
 from polytrain.explain import feature_importances
@@ -140,7 +140,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         summary = rows.summary
         goal, callbacks = self._goal(rows, loss), FitCallbacks(self)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
-        wishes = make_wishes(
+        settings = make_settings(
             self.get_params(deep=False),
             summary.n_features,
             loss,
@@ -149,14 +149,14 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             stops_early=validation is not None,
             joint=self._is_joint,
         )
-        wishes = replace(wishes, groups=self._groups(rows, validation is not None))
+        settings = replace(settings, groups=self._groups(rows, validation is not None))
         if maps is None:
-            self._check_missing(rows, wishes.bases)
+            self._check_missing(rows, settings.bases)
         else:
-            wishes = replace(wishes, maps=_checked_maps(maps, summary.n_features))
+            settings = replace(settings, maps=_checked_maps(maps, summary.n_features))
         with _remedy_for_overflow(summary.n_features):
             chosen = self._last_choice if self._is_warm else self._choose
-            choice = chosen(wishes, rows, goal, seeds)
+            choice = chosen(settings, rows, goal, seeds)
             _warn_of_levels(rows, choice.maps)
             ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
             if choice.held_out is not None:
@@ -171,8 +171,8 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
                 return callbacks.sweep_done(train, _rescaled(record, float(sizes[train]), degree), cores)
 
-            settings = self.n_jobs, int(self.verbose), watch, choice.parts
-            learning = Learning(rows, validation, choice.maps, goal, *settings)
+            arguments = self.n_jobs, int(self.verbose), watch, choice.parts
+            learning = Learning(rows, validation, choice.maps, goal, *arguments)
             results, plan = learning.run(choice.plan, self._jobs(choice, goal, seeds))
         model = replace(make(*(result.cores for result in results)), loss=plan.loss)
         self.model_ = self._with_uncertainty(model, choice, [result.moments for result in results], rows, apart)
@@ -200,8 +200,8 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
     def _open(self, X: Any, y: Any, sample_weight: Any, loss: str | None) -> AbstractContextManager[Rows]:
         """Check parameters, and open what is given to a fit; ``loss`` is that of a regression."""
         check_parameters(self.get_params(deep=False))
-        settings = {"max_memory": self.max_memory, "categorical_features": self.categorical_features}
-        return open_fit(self, X, y, sample_weight, loss=loss, **settings)
+        options = {"max_memory": self.max_memory, "categorical_features": self.categorical_features}
+        return open_fit(self, X, y, sample_weight, loss=loss, **options)
 
     def _split(
         self, rows: Rows, loss: str, X_val: Any = None, y_val: Any = None, sample_weight_val: Any = None
@@ -224,9 +224,13 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             check_no_conflict(self.get_params(deep=False), self._is_warm, stops_early)
         return groups
 
-    def _choose(self, wishes: Wishes, rows: Rows, goal: Goal, seeds: Sequence[int], calibrate: bool = False) -> Choice:
+    def _choose(
+        self, settings: Settings, rows: Rows, goal: Goal, seeds: Sequence[int], calibrate: bool = False
+    ) -> Choice:
         with ChoiceProgress(int(self.verbose)) as progress:
-            choice = choose(wishes, rows, goal.targets, goal.guides, seeds, self.n_jobs, calibrate or self._calibrates)
+            choice = choose(
+                settings, rows, goal.targets, goal.guides, seeds, self.n_jobs, calibrate or self._calibrates
+            )
             progress.chosen(choice.reasons, Chosen.of(choice).table())
         return choice
 
@@ -303,7 +307,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
                     "one of the bases that know missing values, such as 'spline', or impute."
                 )
 
-    def _last_choice(self, wishes: Wishes, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
+    def _last_choice(self, settings: Settings, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
         """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in.
 
         Where scores become log-odds, it takes alpha and scores of left-out rows from a choice in these maps that knows
@@ -311,20 +315,20 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         """
         kept, before = self.model_.maps, self.plan_
         calibrate = self._calibrates
-        if wishes.joint and self.model_.calibrated:  # classes are learned by themselves, as the last fit has chosen
-            wishes, calibrate = replace(wishes, loss=before.loss, joint=False), True
+        if settings.joint and self.model_.calibrated:  # classes are learned by themselves, as the last fit has chosen
+            settings, calibrate = replace(settings, loss=before.loss, joint=False), True
         if rows.columns_of_any_type != self.model_.columns:
             raise ValueError(
                 "warm_start=True, but the columns of these rows have other types or levels than those of the last fit. "
                 "Keep them, or set warm_start=False."
             )
-        open_now = replace(wishes, alpha=before.alpha if wishes.alpha == "auto" else wishes.alpha)
-        if wishes.rank == "auto":
+        open_now = replace(settings, alpha=before.alpha if settings.alpha == "auto" else settings.alpha)
+        if settings.rank == "auto":
             open_now = replace(open_now, rank=list(before.ranks[1:-1]) or 1)
-        bases = [m.basis if basis == "auto" else basis for m, basis in zip(kept, wishes.bases, strict=False)]
-        bases += list(wishes.bases[len(bases) :])
-        maker = MapMaker(bases, wishes.degrees, wishes.scale, rows.columns)
-        maps = maker(None, None if wishes.bandwidth == "auto" else wishes.bandwidth)
+        bases = [m.basis if basis == "auto" else basis for m, basis in zip(kept, settings.bases, strict=False)]
+        bases += list(settings.bases[len(bases) :])
+        maker = MapMaker(bases, settings.degrees, settings.scale, rows.columns)
+        maps = maker(None, None if settings.bandwidth == "auto" else settings.bandwidth)
         if _looks(kept) != _looks(maps):
             raise ValueError(
                 f"warm_start=True, but the last fit has {len(kept)} columns with the maps {_named(kept)} and this one "
@@ -334,7 +338,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         last = Choice(kept, open_now.plan(kept.dims), basis=self.choice_.basis, bandwidth=self.choice_.bandwidth)
         if not calibrate:
             return last
-        afresh = replace(open_now, alpha=wishes.alpha, max_sweeps="auto", maps=kept)
+        afresh = replace(open_now, alpha=settings.alpha, max_sweeps="auto", maps=kept)
         anew = self._choose(afresh, rows, goal, seeds, calibrate)
         plan = replace(last.plan, alpha=anew.plan.alpha)
         return replace(last, plan=plan, reasons=anew.reasons, tried=anew.tried, held_out=anew.held_out)

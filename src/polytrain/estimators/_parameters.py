@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.choice import Wishes
+from polytrain.choice import Settings
 from polytrain.learning.core_solvers import SOLVERS
 from polytrain.learning.losses import get_loss, loss_names
 from polytrain.maps import basis_names
@@ -26,7 +26,7 @@ __all__ = [
     "check_nonnegative",
     "check_parameters",
     "given_starts",
-    "make_wishes",
+    "make_settings",
     "shown",
 ]
 
@@ -155,7 +155,7 @@ def check_loss(loss: Any, task: str, parameters: dict[str, Any] | None = None) -
     return get_loss(loss).tuned(parameters or {}).spec
 
 
-def make_wishes(
+def make_settings(
     parameters: dict[str, Any],
     n_features: int,
     loss: str,
@@ -163,7 +163,7 @@ def make_wishes(
     is_category: NDArray | None = None,
     stops_early: bool = False,
     joint: bool = False,
-) -> Wishes:
+) -> Settings:
     """Check an estimator's parameters and say what is wanted, and what is left open."""
     degrees, bases = check_map_parameters(parameters, n_features, is_category)
     check_choice("solver", parameters["solver"], SOLVERS)
@@ -179,7 +179,7 @@ def make_wishes(
         raise ValueError(_WRONG_INIT.format(shown(parameters["init"])))
     sweeps, bandwidth = parameters["max_sweeps"], parameters["bandwidth"]
     patience = check_count("n_iter_no_change", parameters.get("n_iter_no_change", 1), 1)
-    return Wishes(
+    return Settings(
         bases=bases,
         degrees=degrees,
         scale=parameters["scale"],

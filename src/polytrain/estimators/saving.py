@@ -29,7 +29,7 @@ from polytrain.estimators._parameters import (
     check_loss,
     check_parameters,
     given_starts,
-    make_wishes,
+    make_settings,
 )
 from polytrain.estimators._probabilities import class_weights
 from polytrain.estimators._streaming import Stream
@@ -305,10 +305,10 @@ def _read_plan(document: Document) -> TrainPlan:
         "n_iter_no_change": max(1, plan.patience) if type(plan.patience) is int else plan.patience,
         **{name: getattr(plan, name) for name in ("solver", "max_sweeps", "tol", "sampling")},
     }
-    wishes = make_wishes(
+    settings = make_settings(
         parameters, len(plan.dims), plan.loss, plan.alpha, stops_early=bool(plan.patience), joint=plan.joint is True
     )
-    if wishes.plan(plan.dims) != plan:
+    if settings.plan(plan.dims) != plan:
         raise ValueError("the plan contradicts itself.")
     return plan
 
@@ -320,11 +320,11 @@ def _check_parameters(model: Any, n_trains: int) -> None:
     loss = learning_loss(model.loss) if is_classifier else check_loss(model.loss, "regression", parameters)
     columns = model.model_.columns
     is_category = None if columns is None else columns.is_category
-    wishes = make_wishes(parameters, model.model_.n_features, loss, model.alpha, is_category)
-    if wishes.init == "given":
+    settings = make_settings(parameters, model.model_.n_features, loss, model.alpha, is_category)
+    if settings.init == "given":
         # How many functions maps of other bases would have is known from the rows only.
-        known = not any(basis == "auto" or map_kind(basis).needs_values for basis in set(wishes.bases))
-        dims = tuple(degree + 1 for degree in wishes.degrees) if known else model.plan_.dims
+        known = not any(basis == "auto" or map_kind(basis).needs_values for basis in set(settings.bases))
+        dims = tuple(degree + 1 for degree in settings.degrees) if known else model.plan_.dims
         given_starts(model.init, n_trains, dims)
     names = getattr(model, "feature_names_in_", None)
     numbered = tuple(f"x{k}" for k in range(model.n_features_in_))

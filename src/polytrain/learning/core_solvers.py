@@ -67,7 +67,7 @@ class _Exact:
 
         def solve(gradient: NDArray) -> NDArray:
             step = -invert(gradient.ravel()).reshape(shape)
-            rows.aim(step)
+            rows.set_direction(step)
             return step
 
         return solve
@@ -108,7 +108,7 @@ class _RowSpace:
 
     @staticmethod
     def direction(rows: Engine, facts: Facts, shape: tuple[int, ...], alpha: float) -> Direction:
-        left, values, right, curvature = rows.surroundings()
+        left, values, right, curvature = rows.local_factors()
         root = np.sqrt(curvature)
         matrix = (left.T @ left) * (values.T @ values) * (right.T @ right)
         matrix *= root[:, None] * root
@@ -129,7 +129,7 @@ class _RowSpace:
             else:
                 dual = root * (vectors @ (factors * (vectors.T @ (root * image))))
                 step = ((spread * dual) @ right.T).reshape(shape)
-            rows.aim(step)
+            rows.set_direction(step)
             return step
 
         return solve
@@ -197,7 +197,7 @@ def _quadratic_update(rows: Any, core: NDArray, alpha: float, method: Any, refin
     direction = method.direction(rows, facts, core.shape, alpha)
     for again in (refine, False):
         moved = core + direction(facts.gradient + alpha * core)
-        after = _objective(rows.probe(1.0, moved), moved, alpha)
+        after = _objective(rows.try_step(1.0, moved), moved, alpha)
         if not after <= _objective(facts.loss, core, alpha) * (1.0 + _ROUNDING):  # so ill-conditioned that it is wrong
             break
         rows.advance(1.0, moved)
@@ -214,7 +214,7 @@ def _line_search(rows: CoreRows, core: NDArray, step: NDArray, slope: float, alp
     norm = float(np.vdot(core, core))
     length = 1.0
     for _ in range(_MAX_HALVINGS):
-        loss = rows.probe(length, core + length * step)
+        loss = rows.try_step(length, core + length * step)
         value = loss + 0.5 * alpha * (norm + 2.0 * length * inner + length**2 * square)
         if value <= objective + _ARMIJO * length * slope:
             return length
