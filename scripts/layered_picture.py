@@ -79,13 +79,13 @@ def width_of(node: Node) -> int:
     return COLUMN_GAP + (BOX_WIDTH if isinstance(node, str) else BEND_WIDTH)
 
 
-def spread(row: Sequence[Node], wishes: dict[Node, float]) -> dict[Node, float]:
-    """Centres that keep the order of the row, do not overlap, and are nearest to the wishes (least squares)."""
+def spread(row: Sequence[Node], settings: dict[Node, float]) -> dict[Node, float]:
+    """Centres that keep the order of the row, do not overlap, and are nearest to the settings (least squares)."""
     # Without the widths to its left, a node may be anywhere not left of the one before: an isotonic regression.
     offsets = list(accumulate((width_of(left) + width_of(right)) / 2 for left, right in pairwise([row[0], *row])))
     pools: list[list[float]] = []
     for node, offset in zip(row, offsets, strict=True):
-        pools.append([wishes[node] - offset])
+        pools.append([settings[node] - offset])
         while len(pools) > 1 and fmean(pools[-2]) >= fmean(pools[-1]):
             pools[-2:] = [pools[-2] + pools[-1]]
     shifts = [fmean(pool) for pool in pools for _ in pool]
@@ -108,12 +108,12 @@ def place(depths: dict[Node, int], links: Sequence[Link]) -> dict[Node, float]:
     for turn in range(N_PASSES):
         step = -1 if turn % 2 else 1
         for row in rows[::step][1:]:
-            wishes: dict[Node, float] = {}
+            settings: dict[Node, float] = {}
             for node in row:
                 ends = [end for link in links if node in link for end in link if depths[end] == depths[node] - step]
-                wishes[node] = fmean(centres[end] for end in ends or [node])
-            row.sort(key=wishes.__getitem__)
-            centres |= spread(row, wishes)
+                settings[node] = fmean(centres[end] for end in ends or [node])
+            row.sort(key=settings.__getitem__)
+            centres |= spread(row, settings)
         tried.append((count_crossings(links, depths, centres), turn, dict(centres)))
     left = min(tried)[2]
     start = min(left[node] - width_of(node) / 2 for node in left)

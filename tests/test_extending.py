@@ -261,7 +261,7 @@ def test_a_loss_is_one_class(monkeypatch, table, tmp_path):
         ValueError, match=r"loss='log-cosh' is defined for targets that are numbers below 1e6, got 10000000"
     ):
         clone(robust).fit(X, np.where(np.arange(400) == 3, 1e7, y))
-    with pytest.raises(ValueError, match=r"loss must be one of \['logistic', .*\], got 'log-cosh'"):
+    with pytest.raises(ValueError, match=r"loss must be one of \['auto', .*\], got 'log-cosh'"):
         power_classifier(loss="log-cosh").fit(X, y > 0)
 
 
@@ -330,7 +330,7 @@ class ThreadRows(PartitionedRows):
         self._partitions = partitions
 
     def _map_raw(self, function):
-        return self._runner.map(function, self._partitions, self._all_factors(len(self._partitions)))
+        return self._runner.map(function, self._partitions)
 
 
 @pytest.mark.parametrize("n_partitions", [1, 3])

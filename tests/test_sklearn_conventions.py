@@ -19,6 +19,8 @@ EVERY_KIND = [
     power_regressor(loss="huber", rank=3, max_sweeps=2),
 ]
 CLASSIFIERS = [
+    TensorTrainClassifier(early_stopping=True),
+    TensorTrainClassifier(init="random"),
     TensorTrainClassifier(loss="multinomial"),
     power_classifier(loss="squared_hinge", rank=3),
     TensorTrainClassifier(decision="one-vs-one"),
@@ -43,6 +45,8 @@ CLASSIFIERS = [
     power_classifier(loss="logistic", rank=3, interaction_cst="pairwise", max_sweeps=2),
 ]
 REGRESSORS = [
+    TensorTrainRegressor(early_stopping=True),
+    TensorTrainRegressor(init="random"),
     power_regressor(loss="quantile", rank=3, quantile=0.7),
     power_regressor(loss="absolute", rank=3),
     power_regressor(loss="poisson", rank=3),

@@ -33,6 +33,11 @@ def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
 
 def check_columns(model: BaseEstimator, X: Any, *, reset: bool = False) -> None:
     """Remember the number and the names of columns, or compare them with those of the fit; cells are not looked at."""
+    if (isinstance(X, np.ndarray) and X.ndim == 1) or (isinstance(X, list | tuple) and X and np.ndim(X[0]) == 0):
+        raise ValueError(
+            f"X must have two dimensions, got one of {len(X)} entries. Reshape your data with X.reshape(-1, 1) if it "
+            "is one column, or with X.reshape(1, -1) if it is one row."
+        )
     validate_data(model, X, reset=reset, skip_check_array=True)
 
 

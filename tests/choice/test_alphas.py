@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import polytrain.choice.alphas as searching
-from polytrain.choice.alphas import find_alpha
-from polytrain.choice.evidence import strongest
-from polytrain.choice.map_maker import MapMaker
-from polytrain.choice.maps import ALPHAS
+from polytrain.choice.alphas import find_alpha, strongest
+from polytrain.choice.maps import ALPHAS, MapMaker
 from polytrain.learning.leave_one_out import LeftOut, leave_one_out
 from polytrain.maps import ColumnSummary
 
@@ -42,13 +40,15 @@ def n_factors(monkeypatch):
     return counted
 
 
-def is_valley(errors, hill=1.001):
+def is_valley(errors, hill=1.0):
     ground = int(np.argmin(errors))
     sides = np.array(errors[ground:]), np.array(errors[ground::-1])
     return all((hill * side >= np.maximum.accumulate(side)).all() for side in sides)
 
 
 @settings(max_examples=60, deadline=None)
+@example(seed=239, n_rows=239, noise=5.0, width=3.0, weighted=False, near=None)  # a hill of a part in a thousand
+@example(seed=910, n_rows=219, noise=0.03, width=1.0, weighted=True, near=1e-4)
 @given(
     seed=st.integers(0, 999),
     n_rows=st.integers(20, 260),

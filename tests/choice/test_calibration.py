@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from polytrain import TensorTrainClassifier
-from polytrain.choice import fit_log_odds
+from polytrain.choice import fit_log_odds, fit_softmax
 from polytrain.choice.calibration import _LEAST_SPREAD, _PRIOR
 
 
@@ -145,6 +145,21 @@ def test_probabilities_of_many_classes_sum_to_one():
         model = TensorTrainClassifier(decision=decision, random_state=0).fit(X, y)
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-12)
         assert model.score(X, y) > 0.75
+
+
+def test_the_order_of_rows_does_not_change_the_probabilities_of_classes():
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        scores, labels, order = rng.normal(size=(30, 3)), rng.integers(0, 3, 30), rng.permutation(30)
+        weights = np.eye(3)[labels]
+        for found, again in zip(fit_softmax(scores, weights), fit_softmax(scores[order], weights[order]), strict=True):
+            np.testing.assert_allclose(found, again, rtol=0, atol=1e-12)
+
+
+def test_scores_that_say_nothing_give_the_shares_of_the_classes():
+    weights = np.eye(3)[[0, 0, 0, 1, 2]]
+    shift = fit_softmax(np.zeros((5, 3)), weights)[1]
+    assert shift[0] > shift[1] == pytest.approx(shift[2])
 
 
 @pytest.mark.slow

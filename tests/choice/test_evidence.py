@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polytrain.choice.evidence import Evidence, simplest, strongest
+from polytrain.choice.alphas import Evidence, simplest, strongest
 
 
 def evidence(*squares):

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from copy import deepcopy
 from functools import partial
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, load_wine
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -320,6 +322,57 @@ def test_warm_start_continues(wine, loss):
             firsts = [record["objective"] for record in model.history_ if record["sweep"] == 1]
             assert (np.array(firsts) <= np.array(ends[-2]) * (1 + 1e-10)).all()
     assert (np.array(ends[2]) < np.array(ends[0])).all()
+
+
+def _weak_labels(n_rows, n_classes):
+    """Rows that say a little about their labels."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 3))
+    scores = np.stack([np.zeros(n_rows), *(X[:, k] for k in range(n_classes - 1))], axis=1)
+    return X, np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+
+
+@pytest.mark.parametrize(("n_rows", "n_classes"), [(300, 2), (300, 3), pytest.param(2000, 2, marks=pytest.mark.slow)])
+def test_warm_starts_calibrate_anew(n_rows, n_classes):
+    X, y = _weak_labels(n_rows, n_classes)
+    weights = np.where(y == 0, 19.0, 1.0)
+    model = TensorTrainClassifier(warm_start=True, random_state=0).fit(X, y).fit(X, y, weights)
+    fresh = TensorTrainClassifier(random_state=0).fit(X, y, weights)
+    shares = [np.average(one.predict_proba(X), axis=0, weights=weights) for one in (model, fresh)]
+    np.testing.assert_allclose(shares[0], np.bincount(y, weights) / weights.sum(), atol=0.015)
+    np.testing.assert_allclose(*shares, atol=0.01)
+    balanced = model.set_params(class_weight="balanced").fit(X, y).predict_proba(X)
+    even = np.average(balanced, axis=0, weights=1 / np.bincount(y)[y])
+    np.testing.assert_allclose(even, 1 / n_classes, atol=0.02)
+
+
+@pytest.mark.parametrize("max_sweeps", ["auto", 0])
+def test_a_warm_start_with_the_same_rows_keeps_probabilities(wine, max_sweeps):
+    X, y = wine
+    model = TensorTrainClassifier(warm_start=True, random_state=0).fit(X[::2], y[::2])
+    before, alpha = log_loss(y[1::2], model.predict_proba(X[1::2])), model.choice_.alpha
+    model.set_params(max_sweeps=max_sweeps).fit(X[::2], y[::2])
+    assert model.choice_.alpha == alpha
+    assert log_loss(y[1::2], model.predict_proba(X[1::2])) < 1.1 * before
+
+
+def test_alpha_suits_the_rows_of_a_warm_start():
+    X, y = _weak_labels(400, 2)
+    clean = (X[:, 0] > 0).astype(int)
+    model = TensorTrainClassifier(warm_start=True, random_state=0, basis="spline", bandwidth=1.0)
+    alphas = [model.fit(X, labels).choice_.alpha for labels in (clean, y)]
+    assert alphas[0] < alphas[1] / 3
+    assert model.set_params(alpha=0.5).fit(X, y).choice_.alpha == 0.5
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_are_repetitions_for_warm_starts(n_classes):
+    X, y = _weak_labels(200, n_classes)
+    counts = np.random.default_rng(1).integers(0, 4, 200)
+    repeated = np.repeat(np.arange(200), counts)
+    model = TensorTrainClassifier(warm_start=True, random_state=0).fit(X, y)
+    weighted, other = deepcopy(model).fit(X, y, counts), model.fit(X[repeated], y[repeated])
+    np.testing.assert_allclose(weighted.predict_proba(X), other.predict_proba(X), atol=1e-6)
 
 
 def test_without_warm_start_fits_do_not_depend_on_each_other(iris):

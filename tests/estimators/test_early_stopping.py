@@ -86,6 +86,15 @@ def test_histories_with_both_curves_are_stored(tmp_path):
     assert polytrain.load(tmp_path / "model").history_ == model.history_
 
 
+@pytest.mark.parametrize("fraction", [0.001, 0.1, 0.999])
+@pytest.mark.parametrize("n_rows", [2, 3, 20])
+def test_few_rows_leave_some_on_both_sides(n_rows, fraction):
+    X, y = _rows(n_rows)
+    model = power_regressor(early_stopping=True, validation_fraction=fraction, random_state=0).fit(X, y)
+    assert 0 < model.history_[0]["n_rows"] < n_rows
+    assert np.isfinite(model.predict(X)).all()
+
+
 def test_mistakes_are_named():
     X, y = _rows(50)
     for fraction in (0, 1, -0.5, "x", True):
@@ -93,8 +102,8 @@ def test_mistakes_are_named():
             power_regressor(early_stopping=True, validation_fraction=fraction).fit(X, y)
     with pytest.raises(ValueError, match="n_iter_no_change must be a positive integer, got 0"):
         power_regressor(early_stopping=True, n_iter_no_change=0).fit(X, y)
-    with pytest.raises(ValueError, match="leaves no rows to learn from or none to validate with, of 2 rows"):
-        power_regressor(early_stopping=True, validation_fraction=0.001).fit(X[:2], y[:2])
+    with pytest.raises(ValueError, match=r"early_stopping=True needs rows .* which must differ, got n_samples=2"):
+        power_regressor(early_stopping=True).fit(X[[0, 0]], y[[0, 0]])
     with pytest.raises(ValueError, match="X_val needs its targets, y_val"):
         power_regressor().fit(X, y, X_val=X)
     with pytest.raises(ValueError, match="X_val has 3 features, but the first rows had 4"):

@@ -186,8 +186,6 @@ def test_parameters_of_losses_are_checked():
             TensorTrainRegressor(loss="huber", epsilon=epsilon).fit(X, y)
     with pytest.raises(ValueError, match="y is 0 in every row of positive weight"):
         power_regressor(loss="poisson", **QUICK).fit(X, np.zeros(len(X)))
-    # What a loss does not have is not looked at.
-    TensorTrainRegressor(loss="squared", quantile=7, **QUICK).fit(X, y)
 
 
 @pytest.mark.parametrize("loss", REGRESSIONS)

@@ -1,13 +1,16 @@
 """loss='multinomial', and the calibration of several classes by a softmax."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 import polytrain
 from polytrain import TensorTrainClassifier
+from polytrain.choice import many_rows
 from polytrain.choice.calibration import fit_softmax
 from polytrain.decisions import OneVsRest, Softmax, TwoClasses
 from power_models import power_classifier
@@ -97,3 +100,54 @@ def test_the_default_is_calibrated_by_a_softmax_where_there_are_several_classes(
     plain = TensorTrainClassifier(loss="squared", random_state=0).fit(X, y)
     assert type(plain.decision_) is OneVsRest
     assert isinstance(TensorTrainClassifier(random_state=0).fit(X, y > 0).decision_, TwoClasses)
+
+
+# ------------------------------------------------------------------------------------------- learned by themselves
+
+
+@pytest.mark.slow
+def test_the_digits_have_no_worse_probabilities_than_by_default():
+    X, y = load_digits(return_X_y=True)
+    joint, default = (
+        TensorTrainClassifier(loss=loss, random_state=0).fit(X[:1200], y[:1200]) for loss in ("multinomial", "auto")
+    )
+    losses = [log_loss(y[1200:], model.predict_proba(X[1200:])) for model in (joint, default)]
+    assert losses[0] <= 1.001 * losses[1]
+    assert "classes learned by themselves" in joint.choice_.reasons[-1]
+
+
+@pytest.fixture(scope="module")
+def separate():
+    """A model of few rows whose classes are learned by themselves, if that is better at all on rows left out."""
+    X, y = load_iris(return_X_y=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(many_rows, "_CLEARLY", 0.0)
+        return TensorTrainClassifier(loss="multinomial", basis="smooth", bandwidth=1.0, random_state=0).fit(X, y)
+
+
+def test_classes_learned_by_themselves_are_the_default(separate, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    default = TensorTrainClassifier(basis="smooth", bandwidth=1.0, random_state=0).fit(X, y)
+    assert not separate.plan_.joint
+    np.testing.assert_allclose(separate.predict_proba(X), default.predict_proba(X), atol=1e-9)
+    separate.save(tmp_path / "model")
+    np.testing.assert_array_equal(polytrain.load(tmp_path / "model").predict_proba(X), separate.predict_proba(X))
+
+
+def test_classes_learned_by_themselves_go_on_so(separate):
+    X, y = load_iris(return_X_y=True)
+    weights = np.where(y == 1, 9.0, 1.0)
+    shares = np.bincount(y, weights) / weights.sum()
+    warm = deepcopy(separate).set_params(warm_start=True).fit(X, y, weights)
+    stream = deepcopy(separate).partial_fit(X, y, sample_weight=20 * weights)
+    for model in (warm, stream):
+        assert not model.plan_.joint
+        np.testing.assert_allclose(np.average(model.predict_proba(X), axis=0, weights=weights), shares, atol=0.03)
+
+
+def test_given_settings_are_learned_together(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    monkeypatch.setattr(many_rows, "_separately", None)  # nobody may ask
+    settings = {"loss": "multinomial", "basis": "power", "random_state": 0}
+    for given in ({"rank": 2}, {"alpha": 1e-3}, {"max_sweeps": 1}, {"init": "linear"}):
+        assert TensorTrainClassifier(**settings, **given).fit(X[::2], y[::2]).plan_.joint

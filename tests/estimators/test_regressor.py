@@ -6,10 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.linalg import eigh
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, make_regression
 
 from polytrain import TensorTrain, TensorTrainRegressor
+from polytrain.learning import core_solvers
 from power_models import power_regressor
 
 QUICK = {"rank": 3, "max_sweeps": 3, "random_state": 0}
@@ -24,6 +26,18 @@ def diabetes():
 def _predicted(X, y, weights=None, at=None, **options):
     model = power_regressor(**{**QUICK, "tol": 0.0, **options}).fit(X, y, weights)
     return model.predict(X if at is None else at)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-12])
+def test_few_rows_hardly_regularised_are_learned_in_the_space_of_the_rows(alpha, monkeypatch):
+    """The largest core has 6144 unknowns: an eigendecomposition of its Hessian would take minutes and gigabytes."""
+    X = make_regression(n_samples=50, n_features=10, n_informative=1, bias=5.0, noise=20, random_state=42)[0]
+    y = np.random.RandomState(42).randint(0, 3, 50)
+    sizes = []
+    monkeypatch.setattr(core_solvers, "eigh", lambda matrix, **options: (sizes.append(len(matrix)), eigh(matrix))[1])
+    model = TensorTrainRegressor(alpha=alpha, random_state=0).fit(X, y)
+    assert max(sizes) == 50
+    assert model.score(X, y) > 0.999
 
 
 @pytest.mark.parametrize("basis", ["power", "chebyshev", "legendre"])

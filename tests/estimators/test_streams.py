@@ -114,6 +114,89 @@ def test_probabilities_follow_a_stream_whose_first_block_lacks_a_class():
     assert model.score(X, labels) > 0.88
 
 
+def _weak_labels(n_rows, n_classes=2, seed=0):
+    """Rows that say a little about their labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 3))
+    scores = np.stack([np.zeros(n_rows), *(X[:, k] for k in range(n_classes - 1))], axis=1)
+    return X, np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+
+
+def _stream_of(blocks, classes, **parameters):
+    model = TensorTrainClassifier(random_state=0, **parameters)
+    for block in blocks:
+        model.partial_fit(*block[:2], classes=classes, sample_weight=block[2] if len(block) > 2 else None)
+    return model
+
+
+@pytest.mark.parametrize("how", ["sample_weight", "class_weight"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_of_a_stream_follow_weights(n_classes, how):
+    X, y = _weak_labels(800, n_classes)
+    weights = np.where(y == 0, 9.0, 1.0)
+    blocks = [
+        (X[rows], y[rows], weights[rows] if how == "sample_weight" else None) for rows in np.split(np.arange(800), 4)
+    ]
+    settings = {} if how == "sample_weight" else {"class_weight": {0: 9.0}}
+    chances = _stream_of(blocks, np.arange(n_classes), **settings).predict_proba(X)
+    shares = np.bincount(y, weights) / weights.sum()
+    np.testing.assert_allclose(np.average(chances, axis=0, weights=weights), shares, atol=0.02)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_blocks_of_one_class_each_end_near_the_batch(n_classes):
+    X, y = _weak_labels(600, n_classes)
+    blocks = [(X[y == label], y[y == label]) for label in range(n_classes)]
+    model = _stream_of(blocks, np.arange(n_classes))
+    Z, labels = _weak_labels(2000, n_classes, seed=1)
+    batch = TensorTrainClassifier(random_state=0).fit(X, y)
+    chances = model.predict_proba(Z)
+    np.testing.assert_allclose(chances.mean(axis=0), np.bincount(y) / len(y), atol=0.05)
+    assert log_loss(labels, chances) < 1.05 * log_loss(labels, batch.predict_proba(Z))
+    assert model.score(Z, labels) > batch.score(Z, labels) - 0.03
+
+
+def test_a_block_of_one_class_counts_as_its_rows_after_a_fit():
+    X, y = _weak_labels(1000)
+    model = TensorTrainClassifier(random_state=0).fit(X, y)
+    Z, _ = _weak_labels(100, seed=1)
+    for _ in range(2):
+        model.partial_fit(Z, np.ones(100, dtype=int))
+    assert model.predict_proba(X)[:, 1].mean() == pytest.approx((y.sum() + 200) / 1200, abs=0.03)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_of_the_default_classifier_are_repetitions(n_classes):
+    X, y = _weak_labels(450, n_classes)
+    counts = np.random.default_rng(1).integers(0, 4, 450)
+    parts = np.split(np.arange(450), 3)
+    weighted = _stream_of([(X[rows], y[rows], counts[rows]) for rows in parts], np.arange(n_classes))
+    repeated = [np.repeat(rows, counts[rows]) for rows in parts]
+    other = _stream_of([(X[rows], y[rows]) for rows in repeated], np.arange(n_classes))
+    np.testing.assert_allclose(weighted.predict_proba(X), other.predict_proba(X), atol=1e-4)
+
+
+def test_pairs_of_classes_that_a_block_lacks_stay():
+    X, y = _weak_labels(300, 3)
+    model = power_classifier(**SETTINGS, decision="one-vs-one").fit(X, y)
+    before = model.model_.values(X)
+    after = model.partial_fit(X[y == 0], y[y == 0]).model_.values(X)
+    changes = np.abs(after - before).max(axis=1)
+    assert changes[2] == 0 < changes[:2].min()
+
+
+def test_forgotten_rows_do_not_calibrate():
+    X, y = _weak_labels(2000)
+    often = np.random.default_rng(1).random(2000) < np.where(y == 1, 0.1, 1.0)
+    rare, usual = np.flatnonzero(often)[:600], np.arange(1200, 1800)
+    blocks = [(X[rows], y[rows]) for rows in [*np.split(rare, 3), *np.split(usual, 6)]]
+    shares = [
+        _stream_of(blocks, [0, 1], forgetting=forgetting).predict_proba(X)[:, 1].mean() for forgetting in (0, 0.7)
+    ]
+    assert shares[0] == pytest.approx(np.concatenate([y[rare], y[usual]]).mean(), abs=0.03)
+    assert shares[1] == pytest.approx(y[usual].mean(), abs=0.03)
+
+
 @pytest.mark.parametrize("decision", ["one-vs-one", "binary-code"])
 def test_other_decisions_and_class_weights(decision):
     X, y = _rows(2000, noise=0.2)
@@ -203,6 +286,10 @@ def test_mistakes_are_named():
         model.partial_fit(X, labels, classes=[0, 1])
     with pytest.raises(ValueError, match=r"y has labels that are not known: \[7\]"):
         model.partial_fit(X, np.full(100, 7))
+    with pytest.raises(
+        ValueError, match=r"first block has no rows of the classes \[1, 2\], which decision='one-vs-one'"
+    ):
+        power_classifier(decision="one-vs-one").partial_fit(X, np.zeros(100), classes=[0, 1, 2])
     before = model.predict(X)
     with pytest.raises(ValueError, match="features"):
         model.partial_fit(X[:, :3], labels)

@@ -257,7 +257,7 @@ def test_too_few_rows_for_a_coverage(model):
 
 @pytest.mark.parametrize("fraction", [0, 1, "some", -1])
 def test_a_fraction_is_between_none_and_all(fraction):
-    with pytest.raises(ValueError, match="calibration_fraction must be a number between 0 and 1, got"):
+    with pytest.raises(ValueError, match="calibration_fraction must be None or a number between 0 and 1, got"):
         _fit(*_rows(20), calibration_fraction=fraction)
 
 

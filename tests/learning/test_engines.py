@@ -68,14 +68,14 @@ def _check_site(engine, problem, cores, k, tol):
     engine.product(2.0 * step)
     engine.walk(-1.0)
     moved = scores - 1.5 * explicit @ step.ravel()
-    close(engine.probe(1.0, core - 1.5 * step), problem.weights @ loss_values(problem.loss, problem.target, moved))
+    close(engine.try_step(1.0, core - 1.5 * step), problem.weights @ loss_values(problem.loss, problem.target, moved))
 
     # Along a step: probing must not move anything, advancing must equal scoring the moved core.
-    engine.aim(step)
+    engine.set_direction(step)
     for length in (1.0, 0.25):
         moved = scores + length * explicit @ step.ravel()
         close(
-            engine.probe(length, core + length * step),
+            engine.try_step(length, core + length * step),
             problem.weights @ loss_values(problem.loss, problem.target, moved),
         )
     close(engine.mean_loss(), problem.weights @ loss_values(problem.loss, problem.target, scores))
@@ -89,7 +89,7 @@ def _check_site(engine, problem, cores, k, tol):
     close(facts.gradient, (explicit.T @ weighted_slopes).reshape(core.shape))
     close(facts.gram, explicit.T @ (curvatures[:, None] * explicit))
     scores = scores - 0.75 * explicit @ step.ravel()
-    engine.probe(-0.75, core - 0.25 * step)
+    engine.try_step(-0.75, core - 0.25 * step)
     engine.advance(-0.75, core - 0.25 * step)  # where it probed last
     close(engine.mean_loss(), problem.weights @ loss_values(problem.loss, problem.target, scores))
     curvatures = problem.weights * loss_curvatures(problem.loss, problem.target, scores)
@@ -189,7 +189,7 @@ def test_answers_are_the_same_to_the_last_bit_on_any_number_of_processes():
             step = facts.gradient
             answers.append([*facts, engine.product(step)])
             engine.walk(0.1)
-            answers[-1].append(engine.probe(1.0, cores[1] + 0.1 * step))
+            answers[-1].append(engine.try_step(1.0, cores[1] + 0.1 * step))
     for others in answers[1:]:
         for one, other in zip(answers[0], others, strict=True):
             np.testing.assert_array_equal(one, other)
@@ -260,9 +260,9 @@ def test_linear_rows_match_the_explicit_linear_model(n_rows, loss, dtype):
     facts = rows.facts(Need(gradient=True, gram=True))
     np.testing.assert_allclose(facts.gradient, (explicit.T @ slopes).reshape(1, 4, 1), atol=1e-12)
     np.testing.assert_allclose(facts.gram, gram, atol=1e-12)
-    rows.aim(step)
+    rows.set_direction(step)
     moved = scores + 0.5 * explicit @ step.ravel()
     expected_loss = problem.weights @ loss_values(loss, problem.target, moved)
-    assert rows.probe(0.5, core + 0.5 * step) == pytest.approx(expected_loss, rel=1e-12)
+    assert rows.try_step(0.5, core + 0.5 * step) == pytest.approx(expected_loss, rel=1e-12)
     rows.advance(0.5, core + 0.5 * step)
     assert rows.mean_loss() == pytest.approx(expected_loss, rel=1e-12)

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.learning import helpers
-from polytrain.learning.helpers import Helper, Shared, hire, receive_shared, spread
+from polytrain.learning.helpers import Helper, Shared, borrow_helpers, receive_shared, spread
 from polytrain.learning.threads import one_blas_thread
 from processes import running
 
@@ -188,11 +188,11 @@ def _complain(_):
 def test_a_helper_that_was_killed_is_named_and_replaced():
     with pytest.raises(RuntimeError, match=r"ended unexpectedly.*smaller n_jobs"):
         list(spread(_kill_itself, (), [(1,), (2,)], n_jobs=2))
-    with hire(1) as [helper]:
+    with borrow_helpers(1) as [helper]:
         pass
     os.kill(helper.pid, signal.SIGKILL)  # one that waits: nobody notices
     assert list(spread(_divide, (1,), [(1,), (2,)], n_jobs=2)) == [1.0, 0.5]
-    with hire(1) as [helper]:
+    with borrow_helpers(1) as [helper]:
         os.kill(helper.pid, signal.SIGKILL)
         with pytest.raises(RuntimeError, match="ended unexpectedly"):
             [helper.send(("anything", ())) for _ in range(100_000)]
@@ -203,26 +203,26 @@ def _kill_itself(_):
 
 
 def test_helpers_are_kept_for_the_next_fit_and_ended_after_an_error():
-    with hire(1) as [first]:
+    with borrow_helpers(1) as [first]:
         pass
     with pytest.raises(KeyboardInterrupt):
         _interrupted(first)
     assert wait_until(lambda: not exists(first.pid))
-    with hire(1) as [third]:
+    with borrow_helpers(1) as [third]:
         assert third.pid != first.pid
 
 
 def _interrupted(expected):
-    with hire(1) as [helper]:
+    with borrow_helpers(1) as [helper]:
         assert helper is expected
         raise KeyboardInterrupt
 
 
 def test_a_helper_that_speaks_out_of_turn_is_not_used_again():
-    with hire(1) as [helper]:
+    with borrow_helpers(1) as [helper]:
         helper.begin(_speak_twice)
         assert helper.receive() == 1
-    with hire(1) as [other]:
+    with borrow_helpers(1) as [other]:
         assert other is not helper
 
 
@@ -237,7 +237,7 @@ def test_helpers_that_are_forgotten_or_not_needed_end():
     pid = helper.pid
     del helper
     assert wait_until(lambda: not exists(pid))
-    with hire(6) as many:
+    with borrow_helpers(6) as many:
         pids = [helper.pid for helper in many]
     del many
     assert len(pids) == 6
@@ -268,8 +268,8 @@ def test_fits_do_with_fewer_helpers_where_no_process_can_be_started(monkeypatch)
 
 def test_frozen_programs_have_no_helpers(monkeypatch):
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert not helpers.may_hire()
-    with hire(2) as found:
+    assert not helpers.may_borrow_helpers()
+    with borrow_helpers(2) as found:
         assert found == []
 
 
@@ -294,7 +294,7 @@ def test_a_full_disk_is_named_with_the_remedy(monkeypatch, tmp_path):
 def test_small_memory_sends_shared_arrays_to_a_disk(monkeypatch):
     monkeypatch.setattr(helpers.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 0}))
     big = np.arange(100_000.0)
-    with hire(1) as [helper], Shared(big) as shared:
+    with borrow_helpers(1) as [helper], Shared(big) as shared:
         helper.begin(_sum_of_shared)
         shared.send(helper)
         assert helper.receive() == big.sum()

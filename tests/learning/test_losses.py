@@ -42,6 +42,11 @@ def test_derivatives_match_central_differences(name):
 
 
 @pytest.mark.parametrize("name", SPECS)
+def test_what_becomes_a_part_of_alpha_is_a_float_that_files_can_hold(name):
+    assert type(get_loss(name).alpha_share(0.3, 1.0)) is float
+
+
+@pytest.mark.parametrize("name", SPECS)
 def test_a_spec_names_a_loss(name):
     loss = get_loss(name)
     assert get_loss(loss.spec) == loss or type(get_loss(loss.spec)) is type(loss)

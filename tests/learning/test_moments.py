@@ -10,7 +10,7 @@ from polytrain.learning.losses import get_loss
 from polytrain.learning.moments import measure_moments
 from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
 from polytrain.tensor import clip_ranks
-from polytrain.uncertainty.laplace import doubts
+from polytrain.uncertainty import leverages
 
 CASES = [
     # seed, dims, rank, rows, basis
@@ -74,7 +74,7 @@ def test_doubts_are_those_of_dense_tensors(seed, dims, rank, n_rows, basis):
     with problem.engine() as engine:
         moments = measure_moments(engine, cores, 0)
     asked = rng.uniform(-1, 1, (len(dims), 7))
-    found = doubts(cores, moments, 0.01, _values(problem.maps, asked))
+    found = leverages(cores, moments, 0.01, _values(problem.maps, asked))
     expected = _dense_doubts(dense_tensor(cores), problem, 0.01, asked, ranks)
     np.testing.assert_allclose(found, expected, rtol=1e-8)
 
@@ -96,7 +96,7 @@ def test_neither_gauge_nor_unused_directions_matter(seed, dims, rank, n_rows, ba
     found = []
     for train in (cores, other):
         with problem.engine() as engine:
-            found.append(doubts(train, measure_moments(engine, train, 0), 0.01, asked))
+            found.append(leverages(train, measure_moments(engine, train, 0), 0.01, asked))
     np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
 
 
@@ -105,10 +105,10 @@ def test_rows_in_partitions_have_the_same_moments():
     cores, _ = _cores(np.random.default_rng(0), (3, 2, 4), 2)
     asked = _values(problem.maps, np.random.default_rng(1).uniform(-1, 1, (3, 7)))
     with problem.engine() as engine:
-        expected = doubts(cores, measure_moments(engine, cores, 0), 0.01, asked)
+        expected = leverages(cores, measure_moments(engine, cores, 0), 0.01, asked)
     partitions = [problem.rows.block(rows) for rows in (slice(0, 7), slice(7, 40), slice(40, 60))]
     tasks = TaskEngine(AtOnce(), partitions, get_loss("squared"), problem.maps)
-    np.testing.assert_allclose(doubts(cores, measure_moments(tasks, cores, 0), 0.01, asked), expected, rtol=1e-9)
+    np.testing.assert_allclose(leverages(cores, measure_moments(tasks, cores, 0), 0.01, asked), expected, rtol=1e-9)
 
 
 def test_a_sample_of_many_rows_will_do(monkeypatch):
@@ -116,9 +116,9 @@ def test_a_sample_of_many_rows_will_do(monkeypatch):
     cores, _ = _cores(np.random.default_rng(0), (3, 3, 3), 2)
     asked = _values(problem.maps, np.random.default_rng(1).uniform(-1, 1, (3, 7)))
     with problem.engine() as engine:
-        expected = doubts(cores, measure_moments(engine, cores, 0), 0.01, asked)
+        expected = leverages(cores, measure_moments(engine, cores, 0), 0.01, asked)
         monkeypatch.setattr("polytrain.learning.moments._ENOUGH_ROWS", 2000)
-        found = doubts(cores, measure_moments(engine, cores, 0), 0.01, asked)
+        found = leverages(cores, measure_moments(engine, cores, 0), 0.01, asked)
     np.testing.assert_allclose(found, expected, rtol=0.2)
     assert np.abs(found - expected).max() > 0
 

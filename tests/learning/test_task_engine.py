@@ -61,13 +61,13 @@ def test_line_searches_do_not_chase_rounding_in_float32(where):
     plan = TrainPlan("logistic", problem.dims, clip_ranks(problem.dims, 4), 1e-3, "linear", "auto", 12, 0.0)
     engine = _task_engine(problem, (1000,)) if where == "tasks" else problem.engine()
     lengths = []
-    probe = engine.probe
+    probe = engine.try_step
 
     def watched(length, core):
         lengths.append(length)
         return probe(length, core)
 
-    engine.probe = watched
+    engine.try_step = watched
     learn_on(engine, plan, problem.maps, TrainJob(0))
     assert len(lengths) < 3 * 12 * 5  # a sweep has five updates
     assert min(lengths) > 1e-3
@@ -83,8 +83,8 @@ def test_what_was_probed_is_forgotten_when_scores_change():
         engine.score(moved)
         expected = engine.mean_loss()
         engine.score(here)
-        engine.aim(2.0 * (probed - here))
-        engine.probe(0.5, probed)
+        engine.set_direction(2.0 * (probed - here))
+        engine.try_step(0.5, probed)
         engine.score(end)  # from here on the ray leads elsewhere
         engine.advance(0.5, moved)
         assert engine.mean_loss() == pytest.approx(expected, rel=1e-12)

@@ -6,9 +6,9 @@
 
 from polytrain.choice.calibration import fit_log_odds, fit_softmax
 from polytrain.choice.choose import choose
-from polytrain.choice.map_maker import MapMaker
+from polytrain.choice.maps import MapMaker
 from polytrain.choice.result import Choice, Chosen, HeldOut, LeftOutScores, Tried
-from polytrain.choice.wishes import Wishes
+from polytrain.choice.task import Settings
 
 __all__ = [
     "Choice",
@@ -16,8 +16,8 @@ __all__ = [
     "HeldOut",
     "LeftOutScores",
     "MapMaker",
+    "Settings",
     "Tried",
-    "Wishes",
     "choose",
     "fit_log_odds",
     "fit_softmax",

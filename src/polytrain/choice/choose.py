@@ -10,9 +10,9 @@ from polytrain.choice.few_rows import choose_exactly
 from polytrain.choice.many_rows import choose_by_climbing
 from polytrain.choice.maps import KINDS, MapTrial, best_of, compare_maps, not_clearly_worse, try_maps
 from polytrain.choice.result import Choice
-from polytrain.choice.task import FEW_ROWS, Task
-from polytrain.choice.wishes import Wishes
+from polytrain.choice.task import Settings, Task
 from polytrain.learning.losses import get_loss
+from polytrain.learning.start import FEW_ROWS
 from polytrain.rows import Rows
 from polytrain.rows.targets import Target
 
@@ -27,7 +27,7 @@ _TELLS_RARE = "spline-distinct"
 
 
 def choose(
-    wishes: Wishes,
+    settings: Settings,
     rows: Rows,
     targets: Sequence[Target],
     guides: Sequence[Target],
@@ -39,7 +39,7 @@ def choose(
 
     Parameters
     ----------
-    wishes : Wishes
+    settings : Settings
     rows : Rows
     targets : sequence of Target
         One per train.
@@ -55,11 +55,11 @@ def choose(
     -------
     Choice
     """
-    task = Task(wishes, rows, targets, guides, seeds, n_jobs, calibrate)
+    task = Task(settings, rows, targets, guides, seeds, n_jobs, calibrate)
     if not task.is_open:
         maps = task.maker(None, task.bandwidth)
         return task.plain(maps)
-    is_exact = get_loss(wishes.loss).quadratic and task.n_rows <= FEW_ROWS and wishes.init in ("auto", "dual")
+    is_exact = get_loss(settings.loss).quadratic and task.n_rows <= FEW_ROWS and settings.init in ("auto", "dual")
     with np.errstate(over="ignore", invalid="ignore"):  # kernels are looked at before they are used
         finalists = _compare(task)
         return choose_exactly(task, finalists) if is_exact else choose_by_climbing(task, finalists)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from polytrain.choice.evidence import simplest, strongest
-from polytrain.choice.group_ladder import GroupLadder
-from polytrain.choice.ladder import LINEAR, Ladder, Rung
+from polytrain.choice.alphas import Evidence, simplest, strongest
+from polytrain.choice.calibration import fit_softmax
+from polytrain.choice.few_rows import choose_exactly
+from polytrain.choice.ladder import LINEAR, GroupLadder, Ladder, Rung
 from polytrain.choice.maps import MapTrial
 from polytrain.choice.result import Choice, HeldOut
 from polytrain.choice.task import Task
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import additive_part, joined_ranks, with_rank
+from polytrain.learning.start import FEW_ROWS
+from polytrain.rows.joint import log_losses
 from polytrain.tensor import clip_ranks
 
 __all__ = ["choose_by_climbing"]
@@ -28,6 +32,8 @@ _LAST_ROUNDS = 4
 _ALPHA_STEP, _MOST_ALPHA_STEPS = sqrt(10.0), 8
 # Fewer held-out rows than these must speak clearly; but nothing is worth an error that grows by more than this factor.
 _WEAK_EVIDENCE, _NOT_MUCH = 500, 1.005
+# Standard errors by which classes learned by themselves must be better than classes learned together.
+_CLEARLY = 2.0
 # Smaller alphas drown in rounding.
 _LEAST_ALPHA = 1e-12
 
@@ -36,19 +42,19 @@ class _Path:
     """Rungs that were climbed with the maps of one trial, the linear model first."""
 
     def __init__(self, task: Task, trial: MapTrial) -> None:
-        wishes = task.wishes
+        settings = task.settings
         self._task, self.trial = task, trial
         self.maps = task.maker(trial.kind, trial.bandwidth)
         # The alpha of a trial is for the squared loss, on the rows of the sample.
         self.alpha = trial.alpha * task.share
-        if wishes.alpha == "auto":
+        if settings.alpha == "auto":
             noise = trial.error / float(np.mean(task.sizes)) ** 2
-            self.alpha *= get_loss(wishes.loss).alpha_share(noise, task.guides[0].steepness)
-        sweeps = _RUNG_SWEEPS if wishes.max_sweeps == "auto" else wishes.max_sweeps
-        plan = wishes.plan(self.maps.dims, alpha=self.alpha, init="linear", max_sweeps=sweeps)
+            self.alpha *= get_loss(settings.loss).alpha_share(noise, task.guides[0].steepness)
+        sweeps = _RUNG_SWEEPS if settings.max_sweeps == "auto" else settings.max_sweeps
+        plan = settings.plan(self.maps.dims, alpha=self.alpha, init="linear", max_sweeps=sweeps)
         sizes = task.sizes if task.guides is task.targets or not task.rows.classify else np.ones(len(task.targets))
-        settings = task.rows, task.n_rows, self.maps, plan, task.targets, sizes, task.seeds, task.n_jobs, sweeps
-        self.ladder = Ladder(*settings) if task.parts is None else GroupLadder(task.parts, *settings)
+        arguments = task.rows, task.n_rows, self.maps, plan, task.targets, sizes, task.seeds, task.n_jobs, sweeps
+        self.ladder = Ladder(*arguments) if task.parts is None else GroupLadder(task.parts, *arguments)
         self.rungs: list[Rung] = []
 
     def begin(self) -> None:
@@ -77,26 +83,62 @@ class _Path:
 
 def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     """Choose on held-out rows among a few maps, the simplest first."""
-    wishes = task.wishes
+    settings = task.settings
     paths = [_Path(task, trial) for trial in finalists]
     if paths[0].ladder.is_slow:
         paths = [paths[simplest([trial.evidence for trial in finalists])]]
     for path in paths:
         path.begin()
-        path.climb(_first_rank(path.ladder) if wishes.rank == "auto" else wishes.rank)
+        path.climb(_first_rank(path.ladder) if settings.rank == "auto" else settings.rank)
     # The finalists stand in the order of their simplicity.
     path = paths[simplest([path.rungs[-1].evidence for path in paths])]
     task.say_maps(path.trial, path.alpha)
-    if wishes.rank == "auto":
+    if settings.rank == "auto":
         _climb_on(path)
     rungs = path.rungs
     # The linear model has a rank and a start of its own: it is out where the user gives others.
-    if wishes.rank != "auto" or wishes.init in ("given", "random"):
+    if settings.rank != "auto" or settings.init in ("given", "random"):
         rungs = rungs[1:]
     rung = rungs[strongest([rung.evidence.error for rung in rungs])]
-    if wishes.alpha == "auto" and not path.ladder.is_slow:
+    if settings.alpha == "auto" and not path.ladder.is_slow:
         rung = _walk_alpha(path, rung)
-    return _conclude(task, path, rung)
+    separate = _separately(task, finalists, rung.evidence) if _may_be_separate(task) else None
+    return _conclude(task, path, rung) if separate is None else separate
+
+
+def _may_be_separate(task: Task) -> bool:
+    """Whether classes that are to be learned together might be better learned by themselves, and quickly so."""
+    settings = task.settings
+    is_open = (
+        settings.init == settings.alpha == settings.rank == settings.max_sweeps == "auto" and not settings.patience
+    )
+    return settings.joint and len(task.targets) > 1 and task.n_rows <= FEW_ROWS and is_open
+
+
+def _separately(task: Task, finalists: Sequence[MapTrial], together: Evidence) -> Choice | None:
+    """The exact solution for the squared loss, calibrated, if left-out rows speak clearly for it.
+
+    It has learned from all rows but one, and what it is compared with from four fifths of them.
+    """
+    settings = replace(task.settings, loss="squared", joint=False)
+    own = Task(settings, task.rows, task.targets, task.guides, task.seeds, task.n_jobs, True, task.tried)
+    choice = choose_exactly(own, finalists)
+    if choice.held_out is None:
+        raise AssertionError("a choice that calibrates leaves rows out.")
+    scores, labels, n_rows = choice.held_out
+    weights = labels * np.max([target.wanted(np.arange(labels.shape[1]))[1] for target in task.targets], axis=0)
+    weights /= weights.sum()
+    size, shift = fit_softmax(scores, n_rows * weights)
+    logs = [log_losses(size * scores + shift, np.full(len(scores), label)) for label in range(labels.shape[1])]
+    totals = weights.sum(axis=1)
+    # Different rows in the order of their hashes, as on the ladder.
+    separate = Evidence(np.sum(weights * np.transpose(logs), axis=1) / totals, totals)
+    if simplest([together, separate], _CLEARLY) == 0:
+        return None
+    why = (
+        f"classes learned by themselves, with the squared loss, had a log loss of {separate.error:.4g} on rows left out"
+    )
+    return replace(choice, reasons=(*choice.reasons, f"{why}, and classes learned together {together.error:.4g}"))
 
 
 def _first_rank(ladder: Ladder) -> int:
@@ -108,14 +150,16 @@ def _first_rank(ladder: Ladder) -> int:
 def _climb_on(path: _Path) -> None:
     """Try higher ranks as long as the error falls; or lower ones, if the first was no better than the linear model."""
     linear, first = path.rungs
-    ranks = [rank for rank in path.ladder.ranks() if rank > first.rank]
-    if first.evidence.error > linear.evidence.error:
+    is_worse = first.evidence.error > linear.evidence.error
+    if is_worse:
         path.rungs.pop()
-        ranks = [rank for rank in path.ladder.ranks() if rank < first.rank]
-    for rank in ranks:
-        path.climb(rank)
-        if path.rungs[-1].evidence.error > path.rungs[-2].evidence.error:
-            break
+    for rank in path.ladder.ranks():
+        if (rank < first.rank) if is_worse else (rank > first.rank):
+            path.climb(rank)
+            if path.rungs[-1].evidence.error > path.rungs[-2].evidence.error:
+                break
+    if is_worse:  # where the linear model is out, it may be the best, or the only one
+        path.rungs.append(first)
 
 
 def _walk_alpha(path: _Path, rung: Rung) -> Rung:
@@ -146,7 +190,7 @@ def _walk_alpha(path: _Path, rung: Rung) -> Rung:
 
 def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
     """Learn from all rows with the settings of a rung, from where it has ended."""
-    wishes, maps = task.wishes, path.maps
+    settings, maps = task.settings, path.maps
     held_out = _held_out(task, path.ladder, rung)
     left_out = path.ladder.left_out_of(rung) if task.has_noise else None
     how = f"on rows that were held out, error {rung.evidence.error:.4g}"
@@ -159,19 +203,19 @@ def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
         )
         alone = None if task.parts is None else (additive_part(range(len(maps))),)
         return task.conclude(
-            path.trial, maps, wishes.linear_plan(maps.dims, rung.alpha), None, held_out, left_out, alone
+            path.trial, maps, settings.linear_plan(maps.dims, rung.alpha), None, held_out, left_out, alone
         )
     task.reasons.append(f"rank {rung.rank} and alpha {rung.alpha:.2g} were the best {how}")
     parts = None if task.parts is None else with_rank(task.parts, maps.dims, rung.rank)
     ranks = clip_ranks(maps.dims, rung.rank) if parts is None else joined_ranks(parts, maps.dims)
-    settings: dict[str, Any] = {"ranks": ranks, "alpha": rung.alpha}
+    changes: dict[str, Any] = {"ranks": ranks, "alpha": rung.alpha}
     starts = None
-    if wishes.init == "auto":
-        starts, settings["init"] = rung.trains[0], "given"
-        if wishes.max_sweeps == "auto":
+    if settings.init == "auto":
+        starts, changes["init"] = rung.trains[0], "given"
+        if settings.max_sweeps == "auto":
             usual = _LAST_SWEEPS if parts is None else _LAST_ROUNDS
-            settings["max_sweeps"] = wishes.n_sweeps if wishes.patience else usual
-    return task.conclude(path.trial, maps, wishes.plan(maps.dims, **settings), starts, held_out, left_out, parts)
+            changes["max_sweeps"] = settings.n_sweeps if settings.patience else usual
+    return task.conclude(path.trial, maps, settings.plan(maps.dims, **changes), starts, held_out, left_out, parts)
 
 
 def _held_out(task: Task, ladder: Ladder, rung: Rung) -> HeldOut | None:

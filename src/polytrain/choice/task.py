@@ -11,22 +11,22 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from polytrain.choice.map_maker import GivenMaps, MapMaker
-from polytrain.choice.maps import ALPHAS, LARGEST_BANDWIDTH, LEAST_BANDWIDTH, ChoiceRows, MapTrial
+from polytrain.choice.maps import ALPHAS, LARGEST_BANDWIDTH, LEAST_BANDWIDTH, ChoiceRows, GivenMaps, MapMaker, MapTrial
 from polytrain.choice.result import Choice, HeldOut, LeftOutScores, Tried
-from polytrain.choice.wishes import Wishes
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, joined_ranks, make_parts, with_rank
+from polytrain.learning.start import FEW_ROWS
 from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows import Rows
 from polytrain.rows.sketch import RowSketch
 from polytrain.rows.targets import Target
+from polytrain.tensor import clip_ranks
 
-__all__ = ["FEW_ROWS", "Task"]
+__all__ = ["Settings", "Task"]
 
-#: Up to so many different rows the kernel problem is solved for all of them; of more, for a sample.
-FEW_ROWS, _SAMPLE_ROWS = 1300, 1000
+# With more than `FEW_ROWS` different rows, the kernel problem is solved for a sample of them.
+_SAMPLE_ROWS = 1000
 
 
 @dataclass
@@ -35,13 +35,13 @@ class Task:
 
     Attributes
     ----------
-    wishes, rows, targets, guides, seeds, n_jobs, calibrate
+    settings, rows, targets, guides, seeds, n_jobs, calibrate
         See `polytrain.choice.choose`.
     tried, reasons
         The notebook.
     """
 
-    wishes: Wishes
+    settings: Settings
     rows: Rows
     targets: Sequence[Target]
     guides: Sequence[Target]
@@ -54,10 +54,10 @@ class Task:
     @cached_property
     def maker(self) -> MapMaker:
         """Makes maps."""
-        wishes = self.wishes
-        if wishes.maps is not None:
-            return GivenMaps(wishes.maps, self.parts)
-        return MapMaker(wishes.bases, wishes.degrees, wishes.scale, self._columns, self.parts)
+        settings = self.settings
+        if settings.maps is not None:
+            return GivenMaps(settings.maps, self.parts)
+        return MapMaker(settings.bases, settings.degrees, settings.scale, self._columns, self.parts)
 
     def _columns(self, with_values: bool) -> list[ColumnSummary]:
         """What is known about the columns; their values weigh what the guides let their rows weigh."""
@@ -69,13 +69,13 @@ class Task:
     @property
     def bandwidth(self) -> Any:
         """What the user says about it; None if no map has one."""
-        return self.wishes.bandwidth if self.maker.has_bandwidth else None
+        return self.settings.bandwidth if self.maker.has_bandwidth else None
 
     @cached_property
     def parts(self) -> tuple[Part, ...] | None:
         """What the model is a sum of, if not all columns may act together."""
-        groups = self.wishes.groups
-        return None if groups is None else make_parts(groups, len(self.wishes.bases))
+        groups = self.settings.groups
+        return None if groups is None else make_parts(groups, len(self.settings.bases))
 
     @property
     def is_additive(self) -> bool:
@@ -85,13 +85,13 @@ class Task:
     @property
     def is_open(self) -> bool:
         """Whether anything is left to choose, or to learn about left-out rows."""
-        free = self.maker.is_free or "auto" in (self.bandwidth, self.wishes.alpha)
-        return free or self.wishes.rank == "auto" or self.calibrate
+        free = self.maker.is_free or "auto" in (self.bandwidth, self.settings.alpha)
+        return free or self.settings.rank == "auto" or self.calibrate
 
     @property
     def has_noise(self) -> bool:
         """Whether scores of rows that were left out are wanted for the uncertainty of numbers."""
-        return not self.rows.classify and get_loss(self.wishes.loss).has_noise
+        return not self.rows.classify and get_loss(self.settings.loss).has_noise
 
     @property
     def n_threads(self) -> int:
@@ -119,7 +119,7 @@ class Task:
 
         An alpha is for all rows; for fewer it is larger, since noise does not shrink with them.
         """
-        return ALPHAS if self.wishes.alpha == "auto" else (self.wishes.alpha / self.share,)
+        return ALPHAS if self.settings.alpha == "auto" else (self.settings.alpha / self.share,)
 
     @cached_property
     def sizes(self) -> NDArray:
@@ -152,9 +152,9 @@ class Task:
     def plain(self, maps: MapList) -> Choice:
         """Return the choice where nothing is open."""
         if self.parts is None:
-            return Choice(maps, self.wishes.plan(maps.dims), bandwidth=self.bandwidth)
-        parts = with_rank(self.parts, maps.dims, self.wishes.rank)
-        plan = self.wishes.plan(maps.dims, ranks=joined_ranks(parts, maps.dims))
+            return Choice(maps, self.settings.plan(maps.dims), bandwidth=self.bandwidth)
+        parts = with_rank(self.parts, maps.dims, self.settings.rank)
+        plan = self.settings.plan(maps.dims, ranks=joined_ranks(parts, maps.dims))
         return Choice(maps, plan, bandwidth=self.bandwidth, parts=parts)
 
     # --- the notebook -------------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class Task:
             self.reasons.append(f"functions {trial.kind!r} with bandwidth {size:.3g} and alpha {alpha:.2g}")
         edges = {
             "bandwidth": (size, LEAST_BANDWIDTH, LARGEST_BANDWIDTH, self.bandwidth),
-            "alpha": (trial.alpha, ALPHAS[-1], ALPHAS[0], self.wishes.alpha),
+            "alpha": (trial.alpha, ALPHAS[-1], ALPHAS[0], self.settings.alpha),
         }
         for name, (value, least, largest, wish) in edges.items():
             if wish == "auto" and not least < value < largest:
@@ -195,3 +195,74 @@ class Task:
         """Return the choice with all that was noted."""
         reasons, tried = tuple(self.reasons), tuple(self.tried)
         return Choice(maps, plan, starts, trial.kind, trial.bandwidth, reasons, tried, held_out, left_out, parts)
+
+
+# Where there is nothing to decide them by.
+_PLAIN_RANK, _PLAIN_SWEEPS = 8, 4
+# Where validation rows say when to stop.
+_SWEEPS_TO_STOP = 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user says, checked; "auto" leaves it open.
+
+    Attributes
+    ----------
+    bases, degrees : lists, one entry per column
+    scale : {"minmax"} or None
+    bandwidth, alpha : float, "auto", or None
+    rank : int, sequence of int, or "auto"
+    init : str
+    max_sweeps : int or "auto"
+    maps : MapList, optional
+        Given maps, whatever is said about bases.
+    groups : tuple of tuples of int, or None
+        Which columns may act together; None for all.
+    loss, solver, tol, sampling, patience, joint
+        As in `polytrain.learning.trainer.TrainPlan`.
+    """
+
+    bases: Sequence[str]
+    degrees: Sequence[int]
+    scale: str | None
+    bandwidth: Any
+    alpha: Any
+    rank: Any
+    init: str
+    max_sweeps: Any
+    loss: str
+    solver: str
+    tol: float
+    sampling: str | None
+    patience: int = 0
+    joint: bool = False
+    maps: MapList | None = None
+    groups: tuple[tuple[int, ...], ...] | None = None
+
+    @property
+    def n_sweeps(self) -> int:
+        """How many sweeps a fit usually takes; many, where validation rows say when to stop."""
+        return _SWEEPS_TO_STOP if self.patience else _PLAIN_SWEEPS
+
+    def plan(self, dims: tuple[int, ...], **changes: Any) -> TrainPlan:
+        """Return a plan with these settings; what is still open has a usual value."""
+        entries = {
+            "ranks": clip_ranks(dims, _PLAIN_RANK if self.rank == "auto" else self.rank),
+            "init": "linear" if self.init == "auto" else self.init,
+            "max_sweeps": self.n_sweeps if self.max_sweeps == "auto" else self.max_sweeps,
+            "alpha": self.alpha,
+            **changes,
+        }
+        usual: dict[str, Any] = {
+            "solver": self.solver,
+            "tol": self.tol,
+            "sampling": self.sampling,
+            "patience": self.patience,
+            "joint": self.joint,
+        }
+        return TrainPlan(self.loss, dims, **usual, **entries)
+
+    def linear_plan(self, dims: tuple[int, ...], alpha: float) -> TrainPlan:
+        """Return the plan of a linear model."""
+        return self.plan(dims, ranks=clip_ranks(dims, 2), alpha=alpha, init="linear", max_sweeps=0)

@@ -260,7 +260,8 @@ def _check_types(name: str, items: list[Any], types: set[type]) -> None:
     if any(sort_of(kind) == "complex" for kind in types):
         value = next(item for item in items if sort_of(type(item)) == "complex")
         raise ValueError(
-            f"column {name!r} holds the complex number {show(value)}. Give its parts as two columns of real numbers."
+            f"Complex data not supported: column {name!r} holds {show(value)}. Give its parts as two columns of real "
+            "numbers."
         )
 
 

@@ -44,11 +44,11 @@ def chosen_columns(categorical_features: Any, names: tuple[str, ...], has_names:
         if categorical_features == "from_dtype":
             return None
         hint = f" For a single column write [{categorical_features!r}]." if categorical_features in names else ""
-        raise ValueError(f"categorical_features must not be {categorical_features!r}. {_REMEDY}{hint}")
+        raise ValueError(f"categorical_features must not be {categorical_features!r:.60}. {_REMEDY}{hint}")
     try:
         items = list(categorical_features)
     except TypeError:
-        raise ValueError(f"categorical_features must not be {categorical_features!r}. {_REMEDY}") from None
+        raise ValueError(f"categorical_features must not be {categorical_features!r:.60}. {_REMEDY}") from None
     if not items:
         return frozenset()
     if all(isinstance(item, (bool, np.bool_)) for item in items):

@@ -22,12 +22,13 @@ from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.checks import COMPUTE_DTYPES, check_columns, validate_rows
-from polytrain.choice import Choice, Chosen, MapMaker, Wishes, choose
+from polytrain.choice import Choice, Chosen, MapMaker, Settings, choose
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._lazy import map_blocks
 from polytrain.estimators._learning import Goal, Learning
-from polytrain.estimators._parameters import check_between, check_nonnegative, given_starts, make_wishes
+from polytrain.estimators._parameters import check_parameters, given_starts, make_settings
+from polytrain.estimators._probabilities import expected_labels, recalibrated
 from polytrain.estimators._streaming import Stream, go_on
 from polytrain.explain import feature_importances
 from polytrain.learning.losses import get_loss
@@ -136,10 +137,10 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
     ) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""
         rows, apart = self._set_apart(rows)
-        summary, calibrate = rows.summary, self._calibrates
+        summary = rows.summary
         goal, callbacks = self._goal(rows, loss), FitCallbacks(self)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
-        wishes = make_wishes(
+        settings = make_settings(
             self.get_params(deep=False),
             summary.n_features,
             loss,
@@ -148,16 +149,17 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             stops_early=validation is not None,
             joint=self._is_joint,
         )
-        wishes = replace(wishes, groups=self._groups(rows, validation is not None))
+        settings = replace(settings, groups=self._groups(rows, validation is not None))
         if maps is None:
-            self._check_missing(rows, wishes.bases)
+            self._check_missing(rows, settings.bases)
         else:
-            wishes = replace(wishes, maps=_checked_maps(maps, summary.n_features))
+            settings = replace(settings, maps=_checked_maps(maps, summary.n_features))
         with _remedy_for_overflow(summary.n_features):
-            choice = self._last_choice(rows, wishes) if self._is_warm else self._choose(wishes, rows, goal, seeds)
+            chosen = self._last_choice if self._is_warm else self._choose
+            choice = chosen(settings, rows, goal, seeds)
             _warn_of_levels(rows, choice.maps)
             ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
-            if calibrate:
+            if choice.held_out is not None:
                 ends |= self._calibrated(goal, choice)
 
             def make(*trains: Sequence[NDArray]) -> FittedModel:
@@ -169,8 +171,8 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
                 return callbacks.sweep_done(train, _rescaled(record, float(sizes[train]), degree), cores)
 
-            settings = self.n_jobs, int(self.verbose), watch, choice.parts
-            learning = Learning(rows, validation, choice.maps, goal, *settings)
+            arguments = self.n_jobs, int(self.verbose), watch, choice.parts
+            learning = Learning(rows, validation, choice.maps, goal, *arguments)
             results, plan = learning.run(choice.plan, self._jobs(choice, goal, seeds))
         model = replace(make(*(result.cores for result in results)), loss=plan.loss)
         self.model_ = self._with_uncertainty(model, choice, [result.moments for result in results], rows, apart)
@@ -196,9 +198,10 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
 
     def _open(self, X: Any, y: Any, sample_weight: Any, loss: str | None) -> AbstractContextManager[Rows]:
-        """Open what is given to a fit; ``loss`` is that of a regression."""
-        settings = {"max_memory": self.max_memory, "categorical_features": self.categorical_features}
-        return open_fit(self, X, y, sample_weight, loss=loss, **settings)
+        """Check parameters, and open what is given to a fit; ``loss`` is that of a regression."""
+        check_parameters(self.get_params(deep=False))
+        options = {"max_memory": self.max_memory, "categorical_features": self.categorical_features}
+        return open_fit(self, X, y, sample_weight, loss=loss, **options)
 
     def _split(
         self, rows: Rows, loss: str, X_val: Any = None, y_val: Any = None, sample_weight_val: Any = None
@@ -208,7 +211,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             return rows, given_validation(rows, X_val, y_val, sample_weight_val, None if rows.classify else loss)
         if not self.early_stopping:
             return rows, None
-        return hold_out(rows, check_between("validation_fraction", self.validation_fraction, 0.0, 1.0))
+        return hold_out(rows, float(self.validation_fraction))
 
     def _groups(self, rows: Rows, stops_early: bool) -> tuple[tuple[int, ...], ...] | None:
         """Which features may act together; None for all."""
@@ -221,9 +224,13 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             check_no_conflict(self.get_params(deep=False), self._is_warm, stops_early)
         return groups
 
-    def _choose(self, wishes: Wishes, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
+    def _choose(
+        self, settings: Settings, rows: Rows, goal: Goal, seeds: Sequence[int], calibrate: bool = False
+    ) -> Choice:
         with ChoiceProgress(int(self.verbose)) as progress:
-            choice = choose(wishes, rows, goal.targets, goal.guides, seeds, self.n_jobs, self._calibrates)
+            choice = choose(
+                settings, rows, goal.targets, goal.guides, seeds, self.n_jobs, calibrate or self._calibrates
+            )
             progress.chosen(choice.reasons, Chosen.of(choice).table())
         return choice
 
@@ -232,43 +239,40 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _learn_on(self, rows: RawRows, mass: float, targets: Sequence[Target]) -> None:
         """Learn from one more block of rows, whose weights sum to a mass; see `polytrain.estimators._streaming`."""
-        forgetting = self._check_forgetting()
+        check_parameters(self.get_params(deep=False))
         model, stream = self.model_, deepcopy(self.stream_)
         rows = replace(rows, weights=rows.weights * (mass / rows.weights.sum())).filled()
         rng = np.random.default_rng([stream.n_blocks, *self._entropy()])
         plan = self.plan_
         if isinstance(self.alpha, str):  # it was chosen for the first rows; noise does not shrink with more of them
             plan = replace(plan, alpha=self.choice_.alpha * stream.first / (stream.seen + mass))
-        if self._calibrates:
-            stream.remember_scores(model.values(rows.X), rows.y)
+        labels = None
+        if model.calibrated and model.classes is not None:
+            labels = np.eye(len(model.classes))[rows.y]
+            stream.remember_scores(model.values(rows.X), labels * rows.weights[:, None])
+            if stream.X is None:  # these rows stand for those of the past, too, with labels that the model expects
+                past = stream.seen / (stream.seen + mass)
+                labels = past * expected_labels(model, rows.X, targets) + (1.0 - past) * labels
         seeds = rng.integers(np.iinfo(np.int32).max, size=len(targets)).tolist()
         with _remedy_for_overflow(model.n_features):
             results = go_on(model, plan, targets, rows, stream, seeds)
         model = model.with_trains([result.cores for result in results])
-        stream.remember(rows, forgetting, rng)
-        if self._calibrates:
-            model = self._recalibrated(model, stream, targets)
+        stream.remember(rows, self.forgetting, rng, labels)
+        if model.calibrated:
+            model = recalibrated(model, stream, targets)
         self.model_, self.plan_, self.stream_ = model, plan, stream
         self._remember_sweeps(results, model.size if model.classes is None else np.ones(len(results)))
 
     def _begin_stream(self, rows: RawRows, mass: float) -> None:
         """Take the first block into the memory."""
         rows = replace(rows, weights=rows.weights * (mass / rows.weights.sum())).filled()
+        model, rng = self.model_, np.random.default_rng([0, *self._entropy()])
+        labels = np.eye(len(model.classes))[rows.y] if model.calibrated and model.classes is not None else None
         self.stream_ = Stream(0.0, mass)
-        self.stream_.remember(rows, self._check_forgetting(), np.random.default_rng([0, *self._entropy()]))
+        self.stream_.remember(rows, self.forgetting, rng, labels)
 
     def _entropy(self) -> tuple[int, ...]:
         return (int(self.random_state),) if isinstance(self.random_state, Integral) else ()
-
-    def _check_forgetting(self) -> float:
-        forgetting = check_nonnegative("forgetting", self.forgetting)
-        if forgetting >= 1.0:
-            raise ValueError(f"forgetting must be less than 1, got {self.forgetting!r}.")
-        return forgetting
-
-    def _recalibrated(self, model: FittedModel, stream: Stream, targets: Sequence[Target]) -> FittedModel:
-        """The model with what becomes of its scores brought up to date."""
-        return model
 
     @property
     def _calibrates(self) -> bool:
@@ -303,28 +307,41 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
                     "one of the bases that know missing values, such as 'spline', or impute."
                 )
 
-    def _last_choice(self, rows: Rows, wishes: Wishes) -> Choice:
-        """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in."""
+    def _last_choice(self, settings: Settings, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
+        """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in.
+
+        Where scores become log-odds, it takes alpha and scores of left-out rows from a choice in these maps that knows
+        nothing of the last cores: these may have learned from the very rows.
+        """
         kept, before = self.model_.maps, self.plan_
+        calibrate = self._calibrates
+        if settings.joint and self.model_.calibrated:  # classes are learned by themselves, as the last fit has chosen
+            settings, calibrate = replace(settings, loss=before.loss, joint=False), True
         if rows.columns_of_any_type != self.model_.columns:
             raise ValueError(
                 "warm_start=True, but the columns of these rows have other types or levels than those of the last fit. "
                 "Keep them, or set warm_start=False."
             )
-        open_now = replace(wishes, alpha=before.alpha if wishes.alpha == "auto" else wishes.alpha)
-        if wishes.rank == "auto":
+        open_now = replace(settings, alpha=before.alpha if settings.alpha == "auto" else settings.alpha)
+        if settings.rank == "auto":
             open_now = replace(open_now, rank=list(before.ranks[1:-1]) or 1)
-        bases = [m.basis if basis == "auto" else basis for m, basis in zip(kept, wishes.bases, strict=False)]
-        bases += list(wishes.bases[len(bases) :])
-        maker = MapMaker(bases, wishes.degrees, wishes.scale, rows.columns)
-        maps = maker(None, None if wishes.bandwidth == "auto" else wishes.bandwidth)
+        bases = [m.basis if basis == "auto" else basis for m, basis in zip(kept, settings.bases, strict=False)]
+        bases += list(settings.bases[len(bases) :])
+        maker = MapMaker(bases, settings.degrees, settings.scale, rows.columns)
+        maps = maker(None, None if settings.bandwidth == "auto" else settings.bandwidth)
         if _looks(kept) != _looks(maps):
             raise ValueError(
                 f"warm_start=True, but the last fit has {len(kept)} columns with the maps {_named(kept)} and this one "
                 f"asks for {len(maps)} with {_named(maps)}. Keep features, degree, basis and scale, or set "
                 "warm_start=False."
             )
-        return Choice(kept, open_now.plan(kept.dims), basis=self.choice_.basis, bandwidth=self.choice_.bandwidth)
+        last = Choice(kept, open_now.plan(kept.dims), basis=self.choice_.basis, bandwidth=self.choice_.bandwidth)
+        if not calibrate:
+            return last
+        afresh = replace(open_now, alpha=settings.alpha, max_sweeps="auto", maps=kept)
+        anew = self._choose(afresh, rows, goal, seeds, calibrate)
+        plan = replace(last.plan, alpha=anew.plan.alpha)
+        return replace(last, plan=plan, reasons=anew.reasons, tried=anew.tried, held_out=anew.held_out)
 
     @property
     def _is_warm(self) -> bool:
@@ -433,8 +450,8 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         is_list = isinstance(self.basis, Sequence | np.ndarray) and not isinstance(self.basis, str)
         known = basis_names()
         tags.input_tags.allow_nan = all(
-            basis == "auto" or (basis in known and map_kind(basis).takes_missing)
-            for basis in (self.basis if is_list else [self.basis])
+            isinstance(basis, str) and (basis == "auto" or (basis in known and map_kind(basis).takes_missing))
+            for basis in (self.basis if is_list and np.ndim(self.basis) else [self.basis])
         )
         tags.input_tags.categorical = True
         tags.input_tags.string = True

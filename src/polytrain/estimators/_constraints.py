@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from polytrain.estimators._parameters import shown
+
 __all__ = ["allowed_groups", "check_no_conflict"]
 
 _REMEDY = (
@@ -62,7 +64,7 @@ def allowed_groups(
 def _check_number(interaction_cst: Any, n_groups: int, n_columns: int) -> None:
     if n_groups > _MOST_GROUPS:
         raise ValueError(
-            f"interaction_cst={_shown(interaction_cst)} makes {n_groups} groups of {n_columns} columns, more than the "
+            f"interaction_cst={shown(interaction_cst)} makes {n_groups} groups of {n_columns} columns, more than the "
             f"{_MOST_GROUPS} that are learned in a sensible time. Name fewer groups, or leave out columns."
         )
 
@@ -76,7 +78,7 @@ def _column_groups(interaction_cst: Any, n_columns: int, names: Sequence[str] | 
             return [set(pair) for pair in combinations(range(n_columns), min(2, n_columns))]
         raise ValueError(f"interaction_cst must not be {interaction_cst!r}. {_REMEDY}")
     if not _is_collection(interaction_cst):
-        raise ValueError(f"interaction_cst must not be {_shown(interaction_cst)}. {_REMEDY}")
+        raise ValueError(f"interaction_cst must not be {shown(interaction_cst)}. {_REMEDY}")
     groups = list(interaction_cst)
     if not groups:
         raise ValueError(f"interaction_cst has no groups. {_REMEDY}")
@@ -86,7 +88,7 @@ def _column_groups(interaction_cst: Any, n_columns: int, names: Sequence[str] | 
 def _group(number: int, group: Any, n_columns: int, names: Sequence[str] | None) -> set[int]:
     where = f"interaction_cst[{number}]"
     if not _is_collection(group):
-        raise ValueError(f"{where} is {_shown(group)}, which is no group of columns. {_REMEDY}")
+        raise ValueError(f"{where} is {shown(group)}, which is no group of columns. {_REMEDY}")
     columns = [_column(where, entry, n_columns, names) for entry in group]
     if not columns:
         raise ValueError(f"{where} is empty. Name at least one column, or leave the group out.")
@@ -101,11 +103,11 @@ def _column(where: str, entry: Any, n_columns: int, names: Sequence[str] | None)
                 "numbers, or a frame with names."
             )
         if entry not in names:
-            shown = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-            raise ValueError(f"{where} has the column name {entry!r}, which X does not have. Its columns are {shown}.")
+            known = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+            raise ValueError(f"{where} has the column name {entry!r}, which X does not have. Its columns are {known}.")
         return list(names).index(entry)
     if isinstance(entry, bool | np.bool_) or not isinstance(entry, Integral):
-        raise ValueError(f"{where} has the entry {_shown(entry)}, which is no column. Give column numbers or names.")
+        raise ValueError(f"{where} has the entry {shown(entry)}, which is no column. Give column numbers or names.")
     if not 0 <= int(entry) < n_columns:
         raise ValueError(
             f"{where} has the column number {entry}, but X has {n_columns} columns. Give numbers from 0 to "
@@ -115,12 +117,7 @@ def _column(where: str, entry: Any, n_columns: int, names: Sequence[str] | None)
 
 
 def _is_collection(value: Any) -> bool:
-    return isinstance(value, Collection) and not isinstance(value, str | bytes | dict)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return isinstance(value, Collection) and not isinstance(value, str | bytes | dict) and getattr(value, "ndim", 1) > 0
 
 
 def check_no_conflict(parameters: dict[str, Any], is_warm: bool, stops_early: bool) -> None:
@@ -128,12 +125,12 @@ def check_no_conflict(parameters: dict[str, Any], is_warm: bool, stops_early: bo
     rank, init = parameters["rank"], parameters["init"]
     if isinstance(rank, Sequence | np.ndarray) and not isinstance(rank, str):
         raise ValueError(
-            f"rank gives one number per bond, got {_shown(rank)}, but with interaction_cst every group of columns has "
+            f"rank gives one number per bond, got {shown(rank)}, but with interaction_cst every group of columns has "
             "a train of its own. Give a single integer, the largest rank of all groups, or 'auto'."
         )
     if not isinstance(init, str) or init in ("random", "dual"):
         raise ValueError(
-            f"init must be 'auto' or 'linear' with interaction_cst, got {_shown(init)}: a given train may have "
+            f"init must be 'auto' or 'linear' with interaction_cst, got {shown(init)}: a given train may have "
             "interactions that are not allowed."
         )
     if parameters["loss"] == "multinomial":
@@ -153,6 +150,6 @@ def check_no_conflict(parameters: dict[str, Any], is_warm: bool, stops_early: bo
         )
     if parameters.get("checkpoint") is not None:
         raise ValueError(
-            f"checkpoint={_shown(parameters['checkpoint'])} cannot be combined with interaction_cst: groups are "
+            f"checkpoint={shown(parameters['checkpoint'])} cannot be combined with interaction_cst: groups are "
             "learned in turn, and only single trains are kept. Set checkpoint=None."
         )

@@ -73,8 +73,11 @@ class Stream:
     n_blocks : int
     X, y, weights : ndarray
         The memory: rows that stand for all, with targets or indices of labels.
-    scores, labels : ndarray of shape (k, n_trains) and (k,)
-        Scores of the last rows before they were learned from, and indices of their labels.
+    labels : ndarray of shape (k, n_classes), or None
+        Which part of every row of the memory has which label, for the calibration of probabilities. A row may stand
+        for rows of an earlier fit, too, whose labels are those that the model expects.
+    scores, scored : ndarray of shape (q, n_trains) and (q, n_classes), or None
+        Scores of the last rows before they were learned from, and the weights of these rows at their labels.
     """
 
     seen: float
@@ -83,27 +86,42 @@ class Stream:
     X: NDArray | None = None
     y: NDArray = field(default_factory=lambda: np.zeros(0))
     weights: NDArray = field(default_factory=lambda: np.zeros(0))
+    labels: NDArray | None = None
     scores: NDArray | None = None
-    labels: NDArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    scored: NDArray | None = None
 
-    def remember(self, rows: RawRows, forgetting: float, rng: np.random.Generator) -> None:
-        """Take the rows of a block into the memory, and forget a part of all."""
+    def remember(
+        self, rows: RawRows, forgetting: float, rng: np.random.Generator, labels: NDArray | None = None
+    ) -> None:
+        """Take the rows of a block into the memory, with the parts of their labels, and forget a part of all."""
         kept = self.X is not None
         X = np.concatenate([self.X, rows.X]) if self.X is not None else rows.X
         y = np.concatenate([self.y, rows.y]) if kept else rows.y
         weights = np.concatenate([self.weights, rows.weights]) if kept else rows.weights
+        if labels is not None and self.labels is not None:
+            labels = np.concatenate([self.labels, labels])
         if len(X) > _MEMORY_ROWS:
             chosen, weights = _resampled(weights, _MEMORY_ROWS, rng)
-            X, y = X[chosen], y[chosen]
+            X, y, labels = X[chosen], y[chosen], None if labels is None else labels[chosen]
         self.seen = (1.0 - forgetting) * (self.seen + float(rows.weights.sum()))
         self.X, self.y, self.weights = X, y, weights * (self.seen / float(weights.sum()))
+        self.labels = labels
+        if self.scored is not None:
+            self.scored = (1.0 - forgetting) * self.scored
         self.n_blocks += 1
 
     def remember_scores(self, scores: NDArray, labels: NDArray) -> None:
-        """Keep scores (n_trains, N) of rows that are not learned from yet."""
-        found = scores.T if self.scores is None else np.concatenate([self.scores, scores.T])
-        self.scores = found[-_SCORED_ROWS:]
-        self.labels = np.concatenate([self.labels, labels])[-_SCORED_ROWS:]
+        """Keep scores (n_trains, N) of rows that are not learned from yet, and their weights at their labels (N, m).
+
+        Scores of one class say nothing about how far scores of different classes lie apart: they are not kept.
+        """
+        if np.count_nonzero(labels.sum(axis=0)) < 2:
+            return
+        if self.scores is None or self.scored is None:
+            self.scores, self.scored = scores.T[-_SCORED_ROWS:], labels[-_SCORED_ROWS:]
+        else:
+            self.scores = np.concatenate([self.scores, scores.T])[-_SCORED_ROWS:]
+            self.scored = np.concatenate([self.scored, labels])[-_SCORED_ROWS:]
 
 
 def _resampled(weights: NDArray, count: int, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
@@ -170,7 +188,10 @@ def go_on(
             target = JointTarget(own, index, maps, list(trains), np.zeros(len(trains)))  # type: ignore[arg-type]
             score = before[index] - logsumexp(np.delete(before, index, axis=0), axis=0)
         problem = _joined(target.problem(new), _of_past(loss, target, past, score))
-        result = learn_train(own_plan, maps, problem.normalised(), TrainJob(seed, trains[index]))
+        if len(problem.weights):
+            result = learn_train(own_plan, maps, problem.normalised(), TrainJob(seed, trains[index]))
+        else:  # a pair of classes that no row is of
+            result = TrainResult(tuple(trains[index]), [], "max_sweeps")
         trains[index] = result.cores
         results.append(result)
     return results

@@ -16,9 +16,7 @@ from polytrain.models import FittedModel
 from polytrain.rows import Rows
 from polytrain.rows.rows import Scored
 from polytrain.rows.sketch import target_hashes
-from polytrain.uncertainty import TrainUncertainty, Uncertainty
-from polytrain.uncertainty.laplace import doubts
-from polytrain.uncertainty.train import blocks_of_values
+from polytrain.uncertainty import TrainUncertainty, Uncertainty, blocks_of_values, leverages
 
 __all__ = ["fit_uncertainty"]
 
@@ -27,10 +25,10 @@ Moments = Sequence[Sequence[CoreMoments]]
 
 
 class _Seen(NamedTuple):
-    """Different rows that were not learned from: errors and doubts (N, n_trains) of all trains, and weights (N,)."""
+    """Different rows that were not learned from: errors and leverages (N, n_trains) of all trains, and weights (N,)."""
 
     errors: NDArray
-    doubts: NDArray
+    leverages: NDArray
     weights: NDArray
 
 
@@ -70,12 +68,12 @@ def fit_uncertainty(
             seen = _see(model, moments, alpha, [apart], None)
         elif choice.left_out is not None:
             seen = _see(model, moments, alpha, choice.left_out.rows, choice.left_out)
-        if not len(seen.weights) or not (np.isfinite(seen.errors).all() and np.isfinite(seen.doubts).all()):
+        if not len(seen.weights) or not (np.isfinite(seen.errors).all() and np.isfinite(seen.leverages).all()):
             return model
         n_learned = rows.sketch.n_distinct
         trains = tuple(
-            TrainUncertainty.fit(measured, alpha, n_learned, errors, doubted, seen.weights)
-            for measured, errors, doubted in zip(moments, seen.errors.T, seen.doubts.T, strict=True)
+            TrainUncertainty.fit(measured, alpha, n_learned, errors, left_out_leverages, seen.weights)
+            for measured, errors, left_out_leverages in zip(moments, seen.errors.T, seen.leverages.T, strict=True)
         )
     return replace(model, uncertainty=Uncertainty(trains, guaranteed=apart is not None))
 
@@ -87,7 +85,7 @@ def _see(
     question = partial(_scores_and_doubts, model, moments, alpha)
     found = [place.scored(question) for place in places]
     seen = Scored(*(np.concatenate(pieces) for pieces in zip(*found, strict=True)))
-    scores, doubted = np.split(seen.scores, 2, axis=1)
+    scores, left_out_leverages = np.split(seen.scores, 2, axis=1)
     kept = np.ones(len(scores), dtype=bool)
     if left_out is not None:
         order = np.argsort(left_out.hashes)
@@ -100,16 +98,16 @@ def _see(
     # Rows that are alike are one row with all of their weight: repetition makes nobody surer.
     _, first, place = np.unique(target_hashes(seen.hashes, seen.y)[kept], return_index=True, return_inverse=True)
     weights = np.bincount(place, seen.weights[kept], minlength=len(first))
-    return _Seen(errors[kept][first], doubted[kept][first], weights)
+    return _Seen(errors[kept][first], left_out_leverages[kept][first], weights)
 
 
 def _scores_and_doubts(model: FittedModel, moments: Moments, alpha: float, X: NDArray) -> NDArray:
-    """What every train says about rows X (N, d), without shift and size, and how much it doubts that, (2 trains, N)."""
+    """Scores of every train for rows X (N, d), without shift and size, and then their leverages, (2 trains, N)."""
     n_trains = model.n_trains
     found = np.empty((2 * n_trains, len(X)))
     if len(X):
         found[:n_trains] = (model.scores(X) - model.shift[:, None]) / model.size[:, None]
     for rows, values in blocks_of_values(model.maps, X):
         for index, (cores, measured) in enumerate(zip(model.cores, moments, strict=True)):
-            found[n_trains + index, rows] = doubts(cores, measured, alpha, values)
+            found[n_trains + index, rows] = leverages(cores, measured, alpha, values)
     return found

@@ -19,11 +19,11 @@ from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_choice, check_loss
 from polytrain.estimators._probabilities import NeedsLogOdds, class_weights, fit_probabilities
-from polytrain.estimators._streaming import PartialFit, Stream
+from polytrain.estimators._streaming import PartialFit
+from polytrain.learning.losses import loss_names
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import ClassTarget, Rows
-from polytrain.rows.targets import Target
 from polytrain.rows.validation import Known
 from polytrain.tensor import TensorTrain
 from polytrain.texts import short_list
@@ -33,8 +33,6 @@ __all__ = ["TensorTrainClassifier", "check_two_classes", "learning_loss"]
 
 # The loss whose trains are learned together.
 _JOINT = "multinomial"
-# Rows of a stream that calibrate probabilities anew.
-_ENOUGH_SCORES = 200
 
 
 class TensorTrainClassifier(ClassifierMixin, TrainModel):
@@ -54,8 +52,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         "auto" learns with the squared loss, and turns scores into log-odds by a logistic regression on rows that were
         left out, so that there are probabilities. "squared" is the paper's TTLS, with scores as they are, "logistic"
         its TTLR. "multinomial" learns the trains of all classes together, so that a softmax of their scores fits the
-        labels: better probabilities of more than two classes, and slower. "squared_hinge" is that of support vector
-        machines; its scores say nothing about probabilities.
+        labels: better probabilities of more than two classes, and slower. With few rows and settings left open it
+        takes what "auto" learns where that has clearly better probabilities of rows that were left out.
+        "squared_hinge" is that of support vector machines; its scores say nothing about probabilities.
     basis : str or sequence of str, default="auto"
         Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
         values of the features: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may
@@ -103,7 +102,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Hold ``validation_fraction`` of the rows out, stop once sweeps no longer lower their loss, and keep the train
         with the lowest. ``max_sweeps="auto"`` is 20 then.
     validation_fraction : float, default=0.1
-        Part of the rows that are held out; equal rows stay together.
+        Part of the rows that are held out, one at least; equal rows stay together.
     n_iter_no_change : int, default=2
         How many sweeps must pass without a lower loss of the validation rows.
     sampling : {"auto"} or None, default="auto"
@@ -121,6 +120,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Weights of the classes; "balanced" makes all classes weigh the same in total.
     warm_start : bool, default=False
         Start from the trains of the last fit, in the maps that they were learned in, with their ranges and bandwidth.
+        Ranks stay, too, and alpha unless it is left open with ``loss="auto"``; probabilities are calibrated anew.
     forgetting : float, default=0.0
         Part of the weight of all earlier rows that `partial_fit` forgets with every block: 0 for none, 0.1 for blocks
         of which the last ten or so count.
@@ -304,7 +304,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         The first block is learned from as by `fit`, which also settles everything that is left open: maps with their
         ranges, ranks and regularisation. Let it be typical, or call `fit` with typical rows first. For every later
         block the past is a quadratic around the last model, see the guide "Streams". Probabilities are calibrated
-        anew, by rows that were scored before they were learned from.
+        anew: how far scores lie apart by rows that were scored before they were learned from, where they lie by all
+        rows of the memory, with their weights.
 
         Parameters
         ----------
@@ -325,7 +326,6 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             The fitted estimator.
         """
         loss = learning_loss(self.loss)
-        self._check_forgetting()
         first = not hasattr(self, "model_")
         if first:
             self._fit_first(X, y, classes, sample_weight, loss, maps)
@@ -354,23 +354,23 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         known = np.unique(classes)
         with self._open(X, y, sample_weight, None) as rows:
             summary = rows.summary
-            strange = [label for label in summary.labels.tolist() if label not in known]
+            among = set(known.tolist())
+            strange = [label for label in summary.labels.tolist() if label not in among]
             if strange:
                 raise ValueError(
                     f"y has labels that are not in classes: {short_list(strange)}; classes are {short_list(known)}."
                 )
             weights = np.zeros(len(known))
             weights[np.searchsorted(known, summary.labels)] = summary.label_weights
+            for code in self._check_decision(known).code(len(known)):
+                if not weights[code != 0].any():
+                    raise ValueError(
+                        f"the first block has no rows of the classes {known[code != 0].tolist()}, which "
+                        f"decision={self.decision!r} compares. Begin with rows of one of them, or use "
+                        f"decision={OneVsRest.name!r}."
+                    )
             rows.__dict__["summary"] = replace(summary, labels=known, label_weights=weights)
             self._fit_rows(rows, loss, self.alpha, maps=maps)
-
-    def _recalibrated(self, model: FittedModel, stream: Stream, targets: Sequence[Target]) -> FittedModel:
-        """Calibrate by the scores of the last rows, once there are enough of them."""
-        if stream.scores is None or len(stream.scores) < _ENOUGH_SCORES:
-            return model
-        labels = np.eye(len(self.classes_))[stream.labels]
-        found = fit_probabilities(stream.scores, labels, len(labels), targets, model.decision)
-        return replace(model, size=found["size"], shift=found["shift"])
 
     @property
     def classes_(self) -> NDArray:
@@ -402,12 +402,12 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
     @property
     def _calibrates(self) -> bool:
-        return self.loss == "auto"
+        return isinstance(self.loss, str) and self.loss == "auto"
 
     def _calibrated(self, goal: Goal, choice: Choice) -> dict[str, Any]:
         """Turn scores into log-odds, or those of classes into logarithms of probabilities, by rows held out."""
-        if choice.held_out is None:  # a warm start: the trains have changed little
-            return {"size": self.model_.size, "shift": self.model_.shift, "calibrated": True}
+        if choice.held_out is None:
+            raise AssertionError("a choice that calibrates leaves rows out.")
         return fit_probabilities(*choice.held_out, goal.targets, goal.ends["decision"])
 
     def _check_decision(self, classes: NDArray) -> Decision:
@@ -502,11 +502,8 @@ def learning_loss(loss: Any) -> str:
 
     "auto" is the squared loss, whose scores become log-odds then, and "multinomial" the logistic one, given the others.
     """
-    if isinstance(loss, str) and loss == "auto":
-        return "squared"
-    if isinstance(loss, str) and loss == _JOINT:
-        return "logistic"
-    return check_loss(loss, "classification")
+    check_choice("loss", loss, ["auto", _JOINT, *loss_names("classification")])
+    return {"auto": "squared", _JOINT: "logistic"}.get(loss) or check_loss(loss, "classification")
 
 
 def check_two_classes(classes: NDArray) -> None:

@@ -102,7 +102,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Hold ``validation_fraction`` of the rows out, stop once sweeps no longer lower their loss, and keep the train
         with the lowest. ``max_sweeps="auto"`` is 20 then.
     validation_fraction : float, default=0.1
-        Part of the rows that are held out; equal rows stay together.
+        Part of the rows that are held out, one at least; equal rows stay together.
     n_iter_no_change : int, default=2
         How many sweeps must pass without a lower loss of the validation rows.
     sampling : {"auto"} or None, default="auto"
@@ -122,6 +122,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         ``random_state`` (an integer) goes on from what is there and ends with the same model.
     warm_start : bool, default=False
         Start from the trains of the last fit, in the maps that they were learned in, with their ranges and bandwidth.
+        Ranks and alpha stay, too, where they are left open.
     forgetting : float, default=0.0
         Part of the weight of all earlier rows that `partial_fit` forgets with every block: 0 for none, 0.1 for blocks
         of which the last ten or so count.
@@ -331,7 +332,6 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         (10, True)
         """
         loss = check_loss(self.loss, "regression", self.get_params(deep=False))
-        self._check_forgetting()
         y, weights = self._with_offset(loss, X, y, sample_weight, offset)
         first = not hasattr(self, "model_")
         if first:
@@ -368,7 +368,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.target_tags.positive_only = self.loss in loss_names("regression") and get_loss(self.loss).link == "log"
+        known = isinstance(self.loss, str) and self.loss in loss_names("regression")
+        tags.target_tags.positive_only = known and get_loss(self.loss).link == "log"
         return tags
 
     @property
@@ -414,7 +415,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         fraction = getattr(self, "calibration_fraction", None)  # searches for alpha have none
         if fraction is None:
             return rows, None
-        learned, apart = rows.set_apart(check_between("calibration_fraction", fraction, 0.0, 1.0))
+        learned, apart = rows.set_apart(float(fraction))
         for side, use in ((learned, "to learn from"), (apart, "for calibration")):
             try:
                 _ = side.summary

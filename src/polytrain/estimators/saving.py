@@ -11,7 +11,7 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from typing import Any
 
@@ -24,13 +24,12 @@ from polytrain.columns.choice import chosen_columns
 from polytrain.decisions import decision_names
 from polytrain.estimators._constraints import allowed_groups
 from polytrain.estimators._parameters import (
-    check_between,
     check_choice,
     check_count,
     check_loss,
-    check_nonnegative,
+    check_parameters,
     given_starts,
-    make_wishes,
+    make_settings,
 )
 from polytrain.estimators._probabilities import class_weights
 from polytrain.estimators._streaming import Stream
@@ -297,8 +296,7 @@ def _read_plan(document: Document) -> TrainPlan:
         raise ValueError("the plan has no features.")
     parameters = {
         "rank": list(plan.ranks[1:-1]),
-        "init": plan.init if isinstance(plan.init, str) and plan.init != "given" else (),
-        "verbose": 0,
+        "init": plan.init if isinstance(plan.init, str) and plan.init != "given" else [()],
         "max_memory": None,
         "degree": 1,
         "basis": "power",
@@ -307,10 +305,10 @@ def _read_plan(document: Document) -> TrainPlan:
         "n_iter_no_change": max(1, plan.patience) if type(plan.patience) is int else plan.patience,
         **{name: getattr(plan, name) for name in ("solver", "max_sweeps", "tol", "sampling")},
     }
-    wishes = make_wishes(
+    settings = make_settings(
         parameters, len(plan.dims), plan.loss, plan.alpha, stops_early=bool(plan.patience), joint=plan.joint is True
     )
-    if wishes.plan(plan.dims) != plan:
+    if settings.plan(plan.dims) != plan:
         raise ValueError("the plan contradicts itself.")
     return plan
 
@@ -322,19 +320,17 @@ def _check_parameters(model: Any, n_trains: int) -> None:
     loss = learning_loss(model.loss) if is_classifier else check_loss(model.loss, "regression", parameters)
     columns = model.model_.columns
     is_category = None if columns is None else columns.is_category
-    wishes = make_wishes(parameters, model.model_.n_features, loss, model.alpha, is_category)
-    if wishes.init == "given":
+    settings = make_settings(parameters, model.model_.n_features, loss, model.alpha, is_category)
+    if settings.init == "given":
         # How many functions maps of other bases would have is known from the rows only.
-        known = not any(basis == "auto" or map_kind(basis).needs_values for basis in set(wishes.bases))
-        dims = tuple(degree + 1 for degree in wishes.degrees) if known else model.plan_.dims
+        known = not any(basis == "auto" or map_kind(basis).needs_values for basis in set(settings.bases))
+        dims = tuple(degree + 1 for degree in settings.degrees) if known else model.plan_.dims
         given_starts(model.init, n_trains, dims)
     names = getattr(model, "feature_names_in_", None)
     numbered = tuple(f"x{k}" for k in range(model.n_features_in_))
     chosen_columns(model.categorical_features, numbered if names is None else tuple(names), names is not None)
     allowed_groups(model.interaction_cst, model.n_features_in_, None if names is None else list(names))
-    for name, check in _OTHER_CHECKS.items():
-        if hasattr(model, name):
-            check(name, getattr(model, name))
+    check_parameters(parameters)
     if is_classifier:
         check_choice("decision", model.decision, decision_names())
         class_weights(model.class_weight, model.classes_, np.ones(len(model.classes_)))
@@ -346,57 +342,3 @@ def _disarm(model: Any) -> None:
         model.checkpoint = None  # where to write
     if model.n_jobs is not None and model.n_jobs > cpu_count():
         model.n_jobs = cpu_count()
-
-
-def _check_flag(name: str, value: Any) -> None:
-    if not isinstance(value, bool | int | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r:.60}.")
-
-
-def _check_n_jobs(name: str, value: Any) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value == 0):
-        raise ValueError(f"{name} must be None or an integer other than 0, got {value!r:.60}.")
-
-
-def _check_seed(name: str, value: Any) -> None:
-    if value is None or isinstance(value, np.random.RandomState):
-        return
-    if not isinstance(value, int | np.integer) or not 0 <= value < 1 << 32:
-        raise ValueError(f"{name} must be None, a RandomState or an integer from 0 to 2**32 - 1, got {value!r:.60}.")
-
-
-def _check_folder(name: str, value: Any) -> None:
-    if not isinstance(value, str | type(None)):
-        raise ValueError(f"{name} must be None or the name of a folder, got {value!r:.60}.")
-
-
-def _check_fraction(name: str, value: Any) -> None:
-    if value is not None:
-        check_between(name, value, 0.0, 1.0)
-
-
-def _check_share(name: str, value: Any) -> None:
-    if check_nonnegative(name, value) >= 1.0:
-        raise ValueError(f"{name} must be less than 1, got {value!r:.60}.")
-
-
-def _check_level(name: str, value: Any) -> None:
-    get_loss("quantile").tuned({name: value})
-
-
-def _check_epsilon(name: str, value: Any) -> None:
-    get_loss("huber").tuned({name: value})
-
-
-_OTHER_CHECKS: dict[str, Callable[[str, Any], None]] = {
-    "warm_start": _check_flag,
-    "n_jobs": _check_n_jobs,
-    "random_state": _check_seed,
-    "checkpoint": _check_folder,
-    "calibration_fraction": _check_fraction,
-    "validation_fraction": _check_fraction,
-    "early_stopping": _check_flag,
-    "forgetting": _check_share,
-    "quantile": _check_level,
-    "epsilon": _check_epsilon,
-}

@@ -5,7 +5,7 @@ that belongs to its rows (environments, scores, the loss and its derivatives), s
 disk or on other machines. What a block returns is float64 and shaped like a core; what it keeps has the compute dtype.
 
 The conversation is typed: a question is a method of ``RowBlock`` or ``TrainBlock`` that no subclass overrides, such as
-``RowBlock.probe``, passed as a function together with its arguments. Where the train stands is decided by the engine.
+``RowBlock.try_step``, passed as a function with its arguments. Where the train stands is decided by the engine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from polytrain.learning import kernels
 from polytrain.learning.contractions import Contraction, make_contraction, moment_between_knots, second_moment
 from polytrain.learning.kronecker import Descent
 from polytrain.learning.losses import Loss
-from polytrain.learning.problem import Facts, Need, ProblemRows, Surroundings
+from polytrain.learning.problem import Facts, LocalFactors, Need, ProblemRows
 from polytrain.maps import MapList
 
 __all__ = ["LinearBlock", "LossAt", "RowBlock", "Scratch", "TrainBlock"]
@@ -114,11 +114,11 @@ class RowBlock(ABC):
         """Lengthen the ray along the step that was multiplied last."""
         self._ray += length * self._image
 
-    def aim(self, step: NDArray) -> None:
+    def set_direction(self, step: NDArray) -> None:
         """Lay the ray along a step."""
         self._ray = self.forward(step)
 
-    def probe(self, length: float) -> float:
+    def try_step(self, length: float) -> float:
         """Return the loss along the ray."""
         self._trial = self.loss_at(self.here.scores + length * self._ray)
         return self._trial.value
@@ -268,10 +268,10 @@ class TrainBlock(RowBlock):
         """Sums over all rows, weighed by their slopes."""
         return self._contraction().sums(self.here.slope)
 
-    def surroundings(self) -> Surroundings:
+    def local_factors(self) -> LocalFactors:
         """Environments, function values and curvatures of all rows, in fresh memory where they share it."""
         left, right = self._bonds[self._site], self._bonds[self._site + 1]
-        return Surroundings(left, self._values().copy(), right, self.here.curvature)
+        return LocalFactors(left, self._values().copy(), right, self.here.curvature)
 
     def product(self, step: NDArray) -> NDArray:
         """Multiply with the Gram matrix, and remember the scores of the step."""

@@ -43,9 +43,12 @@ _LBFGS_ITERATIONS = 200
 # A relative rise of the objective that rounding explains.
 _ROUNDING = 1e-12
 _EPS = float(np.finfo(float).eps)
-# Cores of fewer unknowns are never solved in the space of the rows, nor with a smaller alpha, nor with more rows that
-# differ: the time grows with the cube of these.
-_MANY_UNKNOWNS, _LEAST_ALPHA, _MANY_ROWS = 512, 1e-9, 1500
+# Cores of fewer unknowns are never solved in the space of the rows, nor with more rows that differ: the time grows with
+# the cube of these.
+_MANY_UNKNOWNS, _MANY_ROWS = 512, 1500
+# Dividing by a smaller alpha loses too many digits; directions whose eigenvalue is less than a part of the largest are
+# left out then.
+_LEAST_ALPHA, _LEAST_EIGENVALUE = 1e-9, 1e-10
 # Products that a CG update takes as a rule, residual and preconditioner included.
 _USUAL_CG = 6
 
@@ -64,7 +67,7 @@ class _Exact:
 
         def solve(gradient: NDArray) -> NDArray:
             step = -invert(gradient.ravel()).reshape(shape)
-            rows.aim(step)
+            rows.set_direction(step)
             return step
 
         return solve
@@ -97,26 +100,36 @@ class _RowSpace:
 
         (B'B + alpha)^-1 = (1 - B' (B B' + alpha)^-1 B) / alpha.
 
-    B B' has the elementwise product of three small Gram matrices in it: neither C nor the Hessian is ever formed.
+    B B' has the elementwise product of three small Gram matrices in it: neither C nor the Hessian is ever formed. For
+    tiny alpha the step is that of least norm instead, B' V (L (L + alpha))^-1 V' B with B B' = V L V'.
     """
 
     needs = GRADIENT
 
     @staticmethod
     def direction(rows: Engine, facts: Facts, shape: tuple[int, ...], alpha: float) -> Direction:
-        left, values, right, curvature = rows.surroundings()
+        left, values, right, curvature = rows.local_factors()
         root = np.sqrt(curvature)
         matrix = (left.T @ left) * (values.T @ values) * (right.T @ right)
         matrix *= root[:, None] * root
-        matrix.flat[:: len(matrix) + 1] += alpha
-        invert = _factored(matrix)
+        if alpha >= _LEAST_ALPHA:
+            matrix.flat[:: len(matrix) + 1] += alpha
+            invert = _factored(matrix)
+        else:
+            eigenvalues, vectors = eigh(matrix, check_finite=False)
+            kept = eigenvalues > _LEAST_EIGENVALUE * eigenvalues[-1]
+            vectors, factors = vectors[:, kept], -1.0 / (eigenvalues[kept] * (eigenvalues[kept] + alpha))
         spread = (left[:, None, :] * values).reshape(shape[0] * shape[1], -1)
 
         def solve(gradient: NDArray) -> NDArray:
             image = np.einsum("pj,pj->j", gradient.reshape(len(spread), -1) @ right, spread)
-            dual = root * invert(root * image)
-            step = (((spread * dual) @ right.T).reshape(shape) - gradient) / alpha
-            rows.aim(step)
+            if alpha >= _LEAST_ALPHA:
+                dual = root * invert(root * image)
+                step = (((spread * dual) @ right.T).reshape(shape) - gradient) / alpha
+            else:
+                dual = root * (vectors @ (factors * (vectors.T @ (root * image))))
+                step = ((spread * dual) @ right.T).reshape(shape)
+            rows.set_direction(step)
             return step
 
         return solve
@@ -184,7 +197,7 @@ def _quadratic_update(rows: Any, core: NDArray, alpha: float, method: Any, refin
     direction = method.direction(rows, facts, core.shape, alpha)
     for again in (refine, False):
         moved = core + direction(facts.gradient + alpha * core)
-        after = _objective(rows.probe(1.0, moved), moved, alpha)
+        after = _objective(rows.try_step(1.0, moved), moved, alpha)
         if not after <= _objective(facts.loss, core, alpha) * (1.0 + _ROUNDING):  # so ill-conditioned that it is wrong
             break
         rows.advance(1.0, moved)
@@ -201,7 +214,7 @@ def _line_search(rows: CoreRows, core: NDArray, step: NDArray, slope: float, alp
     norm = float(np.vdot(core, core))
     length = 1.0
     for _ in range(_MAX_HALVINGS):
-        loss = rows.probe(length, core + length * step)
+        loss = rows.try_step(length, core + length * step)
         value = loss + 0.5 * alpha * (norm + 2.0 * length * inner + length**2 * square)
         if value <= objective + _ARMIJO * length * slope:
             return length
@@ -272,7 +285,7 @@ class CoreSolver:
         if self.name == "auto":
             exact = exact or _prefers_exact(core.shape, rows.n_products)
         method: Any = _Exact if exact else _ConjugateGradients
-        if self.name != "exact" and exact and _prefers_rows(core.size, rows.n_rows, alpha):
+        if self.name != "exact" and exact and _prefers_rows(core.size, rows.n_rows):
             exact, method = True, _RowSpace
         if self.quadratic:
             return _quadratic_update(rows, core, alpha, method, refine=exact)
@@ -293,12 +306,12 @@ def _suits_cg(shape: tuple[int, ...], n_distinct: int) -> bool:
     return a * n * b < n_distinct or n_distinct > _MANY_ROWS
 
 
-def _prefers_rows(n_unknowns: int, n_rows: int, alpha: float) -> bool:
+def _prefers_rows(n_unknowns: int, n_rows: int) -> bool:
     """Whether an exact update has fewer unknowns in the space of the rows, and is worth it.
 
-    It loses as many digits as alpha has zeros; with very few unknowns the other way costs next to nothing.
+    With very few unknowns the other way costs next to nothing.
     """
-    return n_unknowns >= _MANY_UNKNOWNS and n_rows < n_unknowns and alpha >= _LEAST_ALPHA
+    return n_unknowns >= _MANY_UNKNOWNS and n_rows < n_unknowns
 
 
 def _prefers_exact(shape: tuple[int, ...], n_products: int) -> bool:

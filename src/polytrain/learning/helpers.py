@@ -1,9 +1,9 @@
 """Processes of this machine that help with a fit. This module alone knows how they start, work and end.
 
-A helper belongs to the process that started it, and to one fit at a time: `hire` hands out those that wait and starts
-new ones, so no fit ever waits for another. A helper whose work ended in order waits a minute for more; any other is
-ended. Helpers leave within a second when their parent is gone, whatever they are doing, and Ctrl-C reaches the parent
-alone. What they all need lies in a file without a name, which is gone with the last process that has it open.
+A helper belongs to the process that started it, and to one fit at a time: `borrow_helpers` hands out those that wait
+and starts new ones, so no fit ever waits for another. A helper whose work ended in order waits a minute for more; any
+other is ended. Helpers leave within a second when their parent is gone, whatever they are doing, and Ctrl-C reaches the
+parent alone. What they all need lies in a file without a name, which is gone with the last process that has it open.
 """
 
 from __future__ import annotations
@@ -40,7 +40,16 @@ try:  # it takes what is defined in a script or a notebook along
 except ImportError:  # older versions of joblib come with one of their own
     from joblib.externals import cloudpickle
 
-__all__ = ["Answer", "Helper", "Shared", "are_ready", "hire", "may_hire", "receive_shared", "spread"]
+__all__ = [
+    "Answer",
+    "Helper",
+    "Shared",
+    "are_ready",
+    "borrow_helpers",
+    "may_borrow_helpers",
+    "receive_shared",
+    "spread",
+]
 
 _IDLE_SECONDS = 60
 # Time to answer: one that was started a moment ago may still import.
@@ -282,7 +291,7 @@ def _can_start() -> bool:
     return os.name == "posix" and bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
-def may_hire() -> bool:
+def may_borrow_helpers() -> bool:
     """Whether this process may have helpers: not within a worker, nor where another place for work was asked for."""
     backend, _ = get_active_backend()
     return isinstance(backend, BACKENDS["loky"]) and not backend.nesting_level and _can_start()
@@ -321,7 +330,7 @@ def are_ready(n_helpers: int) -> bool:
 
     If not, they are started for the next time. Whoever asks need not wait for them: it takes longer than small work.
     """
-    if not may_hire():
+    if not may_borrow_helpers():
         return False
     n_helpers = min(n_helpers, cpu_count())
     with _office.lock:
@@ -339,7 +348,7 @@ def are_ready(n_helpers: int) -> bool:
 
 
 @contextmanager
-def hire(n_helpers: int) -> Iterator[list[Helper]]:
+def borrow_helpers(n_helpers: int) -> Iterator[list[Helper]]:
     """Enter a context with up to so many helpers. An error that leaves it ends them.
 
     Each must be free again at the end: what `Helper.begin` called has returned, and its messages were received.
@@ -373,10 +382,10 @@ def spread(function: Callable, shared: tuple, calls: Sequence[tuple], n_jobs: in
         As for joblib, whose other places for work are respected, such as threads or a cluster.
     """
     n_processes = min(effective_n_jobs(n_jobs), len(calls))
-    if n_processes > 1 and not may_hire():
+    if n_processes > 1 and not may_borrow_helpers():
         yield from Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(*shared, *call) for call in calls)
         return
-    with hire(n_processes if n_processes > 1 else 0) as helpers:
+    with borrow_helpers(n_processes if n_processes > 1 else 0) as helpers:
         if helpers:
             yield from _spread(helpers, function, shared, calls)
         else:

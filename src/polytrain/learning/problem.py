@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from polytrain.learning.sampling import row_keys
 
-__all__ = ["FACTORS", "GRADIENT", "LOSS", "Facts", "Need", "ProblemRows", "Surroundings", "add_up"]
+__all__ = ["FACTORS", "GRADIENT", "LOSS", "Facts", "LocalFactors", "Need", "ProblemRows", "add_up"]
 
 
 class ProblemRows(NamedTuple):
@@ -119,7 +119,7 @@ class Facts(NamedTuple):
     right: NDArray | None = None
 
 
-class Surroundings(NamedTuple):
+class LocalFactors(NamedTuple):
     """All that the rows know about one core, for few rows: the row vectors of C are products of the first three.
 
     Attributes
@@ -136,7 +136,7 @@ class Surroundings(NamedTuple):
     curvature: NDArray
 
     @classmethod
-    def join(cls, found: Iterable[Surroundings]) -> Surroundings:
+    def join(cls, found: Iterable[LocalFactors]) -> LocalFactors:
         """Put the rows of several blocks side by side, in float64."""
         return cls(*(np.concatenate(parts, axis=-1).astype(np.float64) for parts in zip(*found, strict=True)))
 

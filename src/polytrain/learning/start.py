@@ -13,10 +13,10 @@ from polytrain.learning.engines.engine import Engine
 from polytrain.learning.gauge import fit_ranks
 from polytrain.maps import MapList
 
-__all__ = ["dual_start", "linear_cores", "linear_start", "random_start"]
+__all__ = ["FEW_ROWS", "dual_start", "linear_cores", "linear_start", "random_start"]
 
-# Different rows that the kernel problem is solved for: its cost grows with their cube.
-_DUAL_ROWS = 1300
+#: Different rows that the kernel problem is solved for: its cost grows with their cube.
+FEW_ROWS = 1300
 
 
 def linear_cores(bias: float, coefficients: Sequence[NDArray]) -> list[NDArray]:
@@ -73,7 +73,7 @@ def dual_start(
     that are alike are one row with all of their weight, which has the same solution.
     """
     n_distinct = min(engine.n_distinct, engine.n_rows)  # the former is no more than a bound where there are many
-    rows = engine.gather(min(1.0, _DUAL_ROWS / n_distinct), seed).merged()
+    rows = engine.gather(min(1.0, FEW_ROWS / n_distinct), seed).merged()
     fraction = min(1.0, rows.n_rows / n_distinct)
     values = [
         feature_map.values(column.astype(np.float64)) for feature_map, column in zip(maps, rows.columns, strict=True)

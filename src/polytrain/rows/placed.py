@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from polytrain.learning.engines import Engine, LocalEngine
 from polytrain.learning.engines.tasks import Runner, TaskEngine
-from polytrain.learning.helpers import are_ready, may_hire, spread
+from polytrain.learning.helpers import are_ready, may_borrow_helpers, spread
 from polytrain.learning.losses import get_loss
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_on, learn_train, shared_linear_gram
 from polytrain.maps import MapList
@@ -130,7 +130,7 @@ class PlacedArray(PlacedRows):
         n_processes = effective_n_jobs(n_jobs)
         gram = self._gram(plan, targets[0]) if _wants_gram(plan, targets, jobs) else None
         # With many more cores than trains, the rows of each train are shared by all of them in turn.
-        n_sharing = n_processes if n_processes >= 2 * len(jobs) and may_hire() else 1
+        n_sharing = n_processes if n_processes >= 2 * len(jobs) and may_borrow_helpers() else 1
         watched = None if validation is None else validation.block()
         shared, calls = (plan, self._maps, self._block, watched, gram), list(zip(targets, jobs, strict=True))
         if n_sharing > 1 or not self._has_helpers(plan, min(n_processes, len(jobs)), len(jobs)):

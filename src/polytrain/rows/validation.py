@@ -23,15 +23,24 @@ _N_PARTS = 1000
 
 
 def hold_out(rows: Rows, fraction: float) -> tuple[Rows, Rows]:
-    """Return the rows to learn from, and about this part of them to hold out; equal rows stay together."""
-    stop = min(max(1, round(fraction * _N_PARTS)), _N_PARTS - 1)
-    learned, held_out = (rows.part(0, stop, _N_PARTS, inside=inside) for inside in (False, True))
-    if not (learned.label_codes() >= 0).any() or not (held_out.label_codes() >= 0).any():
-        raise ValueError(
-            f"validation_fraction={fraction} leaves no rows to learn from or none to validate with, of "
-            f"{rows.summary.n_rows} rows. Give more rows, another fraction, or early_stopping=False."
-        )
-    return learned, held_out
+    """Return the rows to learn from, and about this part of them to hold out; equal rows stay together.
+
+    Where a side would be empty, the nearest part is taken that leaves both sides rows.
+    """
+    low, stop, high = 0, min(max(1, round(fraction * _N_PARTS)), _N_PARTS - 1), _N_PARTS
+    while low < stop < high:
+        learned, held_out = (rows.part(0, stop, _N_PARTS, inside=inside) for inside in (False, True))
+        if not (held_out.label_codes() >= 0).any():
+            low = stop
+        elif not (learned.label_codes() >= 0).any():
+            high = stop
+        else:
+            return learned, held_out
+        stop = (low + high) // 2
+    raise ValueError(
+        "early_stopping=True needs rows to learn from and other rows to validate with, which must differ, got "
+        f"n_samples={rows.summary.n_rows}. Give more rows, or set early_stopping=False."
+    )
 
 
 def given_validation(rows: Rows, X: Any, y: Any, sample_weight: Any, loss: str | None) -> Rows:
@@ -73,7 +82,8 @@ class Known(NamedTuple):
             raise ValueError(f"{names[0]} has {X.shape[1]} features, but the first rows had {self.n_features}.")
         if loss is None:
             check_classification_targets(y)
-            strange = [label for label in np.unique(y).tolist() if label not in self.labels]
+            known = set(self.labels.tolist())
+            strange = [label for label in np.unique(y).tolist() if label not in known]
             if strange:
                 raise ValueError(
                     f"{names[1]} has labels that are not known: {short_list(strange)}; the classes are "

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from polytrain.learning.kernels import gram_from_moments
 from polytrain.learning.kronecker import Descent
 from polytrain.learning.losses import Loss
-from polytrain.learning.problem import LOSS, Facts, Need, ProblemRows, Surroundings
+from polytrain.learning.problem import LOSS, Facts, LocalFactors, Need, ProblemRows
 from polytrain.maps import MapList
 
-__all__ = ["CoreRows", "Engine", "LinearRows", "Standpoint"]
+__all__ = ["CoreRows", "Engine", "LinearRows", "Position"]
 
 
 class CoreRows(ABC):
@@ -27,7 +27,7 @@ class CoreRows(ABC):
     n_rows: int
     # The loss at the present scores, if it is known; the length that was probed last, and the loss there.
     _loss_here: float | None = None
-    _probed: tuple[float, float] | None = None
+    _tried: tuple[float, float] | None = None
 
     # --- how the question reaches the rows ----------------------------------------------------------------------------
 
@@ -56,7 +56,7 @@ class CoreRows(ABC):
     def score(self, core: NDArray) -> None:
         """Make these the present scores: offset + C vec(core)."""
         self._score(core)
-        self._loss_here = self._probed = None
+        self._loss_here = self._tried = None
 
     def facts(self, need: Need) -> Facts:
         """Answer everything that a solver needs at the present scores in one round."""
@@ -70,24 +70,24 @@ class CoreRows(ABC):
         """Weighted mean of the loss at the present scores."""
         return self.facts(LOSS).loss if self._loss_here is None else self._loss_here
 
-    def aim(self, step: NDArray) -> None:
+    def set_direction(self, step: NDArray) -> None:
         """Lay the ray, a direction in which the scores may move, along this step: C vec(step)."""
         self._aim(step)
-        self._probed = None
+        self._tried = None
 
-    def probe(self, length: float, core: NDArray) -> float:
+    def try_step(self, length: float, core: NDArray) -> float:
         """Mean loss at ``length`` along the ray, where the scores are those of this core."""
         loss = self._probe(length, core)
-        self._probed = length, loss
+        self._tried = length, loss
         return loss
 
     def advance(self, length: float, core: NDArray) -> None:
         """Move the present scores by ``length`` along the ray, to those of this core."""
         # A line search ends where it probed last: then nothing need be computed again.
-        known = self._probed is not None and self._probed[0] == length
-        self._loss_here = self._probed[1] if known else self.probe(length, core)  # type: ignore[index]
+        known = self._tried is not None and self._tried[0] == length
+        self._loss_here = self._tried[1] if known else self.try_step(length, core)  # type: ignore[index]
         self._accept()
-        self._probed = None
+        self._tried = None
 
 
 class LinearRows(CoreRows):
@@ -115,7 +115,7 @@ class LinearRows(CoreRows):
         """Let go of what was kept for it; nothing by default."""
 
 
-class Standpoint(NamedTuple):
+class Position(NamedTuple):
     """The core that is being solved, and whether the next move goes right."""
 
     site: int
@@ -141,7 +141,7 @@ class Engine(CoreRows):
 
     def __init__(self, loss: Loss, maps: MapList) -> None:
         self._loss, self._maps, self._dims = loss, maps, maps.dims
-        self._at = Standpoint(0, True)
+        self._at = Position(0, True)
         self._ranks: list[int] = []
         # Second moments of the environments by bond: with constant curvature they live as long as the environments.
         self._moments: dict[int, NDArray] = {}
@@ -155,11 +155,11 @@ class Engine(CoreRows):
     # --- how the question reaches the rows ----------------------------------------------------------------------------
 
     @abstractmethod
-    def _stand(self, at: Standpoint) -> None:
+    def _stand(self, at: Position) -> None:
         """Stand at a core whose environments are there."""
 
     @abstractmethod
-    def _extend(self, core: NDArray, following: Standpoint) -> None:
+    def _extend(self, core: NDArray, following: Position) -> None:
         """Contract the near environment with the core stood at, and stand at the following one."""
 
     @abstractmethod
@@ -211,9 +211,9 @@ class Engine(CoreRows):
         """Absorb the (right-orthogonal) core stood at into the right environment and stand at the one before."""
         self._move(core, to_right=False)
 
-    def _turned(self, site: int, to_right: bool) -> Standpoint:
+    def _turned(self, site: int, to_right: bool) -> Position:
         """Stand at a core: at either end of the train the next move can only go back."""
-        return Standpoint(site, (to_right or site == 0) and site < len(self._dims) - 1)
+        return Position(site, (to_right or site == 0) and site < len(self._dims) - 1)
 
     def _stand_at(self, site: int, to_right: bool) -> None:
         self._at = self._turned(site, to_right)
@@ -222,7 +222,7 @@ class Engine(CoreRows):
     def _move(self, core: NDArray, to_right: bool) -> None:
         site = self._at.site
         if self._at.to_right != to_right:
-            self._at = Standpoint(site, to_right)
+            self._at = Position(site, to_right)
             self._stand(self._at)
         bond = site + 1 if to_right else site
         self._ranks[bond] = core.shape[2 if to_right else 0]
@@ -264,7 +264,7 @@ class Engine(CoreRows):
         """C' diag(weights * curvature) C vec(step), shaped like the core; the engine remembers C vec(step)."""
 
     @abstractmethod
-    def surroundings(self) -> Surroundings:
+    def local_factors(self) -> LocalFactors:
         """Bring what the rows know about the core stood at to the memory of this process; for few rows."""
 
     def _descend(self, descent: Descent) -> NDArray | None:
@@ -276,15 +276,15 @@ class Engine(CoreRows):
 
         None where rows are in several places: then it takes a question for every product.
         """
-        self._probed = None
+        self._tried = None
         return self._descend(descent)
 
     def clear_ray(self) -> None:
         """Lay the ray at zero."""
         self._clear_ray()
-        self._probed = None
+        self._tried = None
 
     def walk(self, length: float) -> None:
         """Add ``length`` times the C vec(step) of the last product to the ray: no second pass over the rows."""
         self._walk(length)
-        self._probed = None
+        self._tried = None

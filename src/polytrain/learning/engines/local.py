@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.learning.blocks import LinearBlock, RowBlock, Scratch, TrainBlock
-from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Standpoint
+from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Position
 from polytrain.learning.kronecker import Descent
 from polytrain.learning.losses import Loss
-from polytrain.learning.problem import Facts, Need, ProblemRows, Surroundings, add_up
+from polytrain.learning.problem import Facts, LocalFactors, Need, ProblemRows, add_up
 from polytrain.learning.sampling import DistinctRows, choose_rows
 from polytrain.maps import MapList
 
@@ -77,10 +77,10 @@ class _BlockRows(CoreRows):
         return add_up(self._ask(RowBlock.facts, need))
 
     def _aim(self, step: NDArray) -> None:
-        self._tell(RowBlock.aim, step)
+        self._tell(RowBlock.set_direction, step)
 
     def _probe(self, length: float, core: NDArray) -> float:
-        return add_up(self._ask(RowBlock.probe, length))
+        return add_up(self._ask(RowBlock.try_step, length))
 
     def _accept(self) -> None:
         self._tell(RowBlock.accept)
@@ -107,14 +107,14 @@ class BlockEngine(_BlockRows, Engine):
         self._distinct = DistinctRows.of(rows.keys, rows.target)
         self.n_distinct = self._distinct.n_rows
 
-    def _stand(self, at: Standpoint) -> None:
+    def _stand(self, at: Position) -> None:
         self._tell(TrainBlock.stand, *at)
 
-    def _extend(self, core: NDArray, following: Standpoint) -> None:
+    def _extend(self, core: NDArray, following: Position) -> None:
         self._tell(TrainBlock.move, core, *following)
 
-    def surroundings(self) -> Surroundings:
-        return Surroundings.join(self._ask(TrainBlock.surroundings))
+    def local_factors(self) -> LocalFactors:
+        return LocalFactors.join(self._ask(TrainBlock.local_factors))
 
     def product(self, step: NDArray) -> NDArray:
         return add_up(self._ask(TrainBlock.product, step))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from polytrain.learning.blocks import TrainBlock
 from polytrain.learning.engines.local import BlockEngine, BlockLinearRows, LocalEngine, P, Question, T, make_blocks
-from polytrain.learning.helpers import Answer, Helper, Shared, hire, receive_shared
+from polytrain.learning.helpers import Answer, Helper, Shared, borrow_helpers, receive_shared
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import ProblemRows
 from polytrain.maps import MapList
@@ -214,7 +214,7 @@ def shared_engine(rows: ProblemRows, loss: Loss, maps: MapList, n_processes: int
     n_processes : int
         Processes that share the work, this one included. They are fewer if no more are to be had.
     """
-    with hire(n_processes - 1) as helpers:
+    with borrow_helpers(n_processes - 1) as helpers:
         if not helpers:
             yield LocalEngine(rows, loss, maps)
             return

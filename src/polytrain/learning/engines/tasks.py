@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.learning.blocks import LinearBlock, LossAt, Scratch, TrainBlock
-from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Standpoint
+from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Position
 from polytrain.learning.engines.local import hash_rows, row_ranges
 from polytrain.learning.losses import Loss
-from polytrain.learning.problem import Facts, Need, ProblemRows, Surroundings, add_up
+from polytrain.learning.problem import Facts, LocalFactors, Need, ProblemRows, add_up
 from polytrain.learning.sampling import DistinctRows, choose_rows
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import FeatureMap, MapList
@@ -59,7 +59,7 @@ class _AtCore:
 
     loss: Loss
     feature_map: FeatureMap
-    at: Standpoint
+    at: Position
 
     def blocks(
         self, rows: ProblemRows, left: NDArray | None, right: NDArray | None, here: LossAt | None = None
@@ -136,8 +136,8 @@ def _facts(at: Any, rows: ProblemRows, left: Any, right: Any, here: LossAt, need
     return facts._replace(loss=here.value)
 
 
-def _surroundings(at: Any, rows: ProblemRows, left: Any, right: Any, here: LossAt) -> Surroundings:
-    return Surroundings.join(block.surroundings() for _, block in at.blocks(rows, left, right, here))
+def _surroundings(at: Any, rows: ProblemRows, left: Any, right: Any, here: LossAt) -> LocalFactors:
+    return LocalFactors.join(block.local_factors() for _, block in at.blocks(rows, left, right, here))
 
 
 def _distinct(at: None, rows: ProblemRows) -> DistinctRows:
@@ -267,18 +267,18 @@ class TaskEngine(_TaskRows, Engine):
     def linear(self, gram: NDArray | None = None) -> LinearRows:
         return _TaskLinearRows(self, gram)
 
-    def _stand(self, at: Standpoint) -> None:
+    def _stand(self, at: Position) -> None:
         """Tasks are told where they stand."""
 
-    def _extend(self, core: NDArray, following: Standpoint) -> None:
+    def _extend(self, core: NDArray, following: Position) -> None:
         site, to_right = self._at
         # Only the near environment is named: with the far one, which this replaces, tasks would hang on all before.
         sides = (self._bonds[site], self._nothing()) if to_right else (self._nothing(), self._bonds[site + 1])
         extended = self._runner.map(_Task(_extend, self._where(), core), self._partitions, *sides)
         self._bonds[site + 1 if to_right else site] = extended
 
-    def surroundings(self) -> Surroundings:
-        return Surroundings.join(self._runner.collect(self._map(_surroundings, own=[self._here])))
+    def local_factors(self) -> LocalFactors:
+        return LocalFactors.join(self._runner.collect(self._map(_surroundings, own=[self._here])))
 
     def product(self, step: NDArray) -> NDArray:
         return self._total(self._map(_product, step, own=[self._here]))

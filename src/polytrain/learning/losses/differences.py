@@ -104,8 +104,8 @@ class QuantileLoss(_OfDifferences):
     def tuned(self, settings: Mapping[str, Any]) -> Loss:
         """The level is the parameter ``quantile``."""
         level = settings["quantile"]
-        if isinstance(level, bool) or not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
-            raise ValueError(f"quantile must be a number between 0 and 1, without these, got {level!r}.")
+        if isinstance(level, bool) or not isinstance(level, Real) or not 0.0 < level < 1.0:  # type: ignore[operator]
+            raise ValueError(f"quantile must be a number between 0 and 1, without these, got {level!r:.60}.")
         return replace(self, level=float(level))
 
     def alpha_share(self, noise: float, steepness: float) -> float:
@@ -180,8 +180,8 @@ class HuberLoss(_OfDifferences):
     def tuned(self, settings: Mapping[str, Any]) -> Loss:
         """The parameter ``epsilon`` says where residuals begin to be large."""
         epsilon = settings["epsilon"]
-        if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not 0.0 < float(epsilon) < np.inf:
-            raise ValueError(f"epsilon must be a positive number, got {epsilon!r}.")
+        if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not 0.0 < epsilon < 1e30:  # type: ignore[operator]
+            raise ValueError(f"epsilon must be a positive number below 1e30, got {epsilon!r:.60}.")
         return replace(self, epsilon=float(epsilon))
 
     def refined(self, residuals: NDArray, weights: NDArray) -> Self:

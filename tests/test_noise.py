@@ -1,9 +1,9 @@
-"""Noise, and how far doubts are trusted."""
+"""Noise, and how far leverages are trusted."""
 
 import numpy as np
 import pytest
 
-from polytrain.uncertainty.noise import fit_noise
+from polytrain.uncertainty import fit_noise
 
 
 def _errors(noise, stretch, n_rows=4000):

@@ -1,0 +1,268 @@
+"""Every value of every parameter alone, beside defaults: models fit and survive all that happens to them.
+
+A parameter that an estimator gains must be listed here.
+"""
+
+import pickle
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone, is_classifier
+
+import polytrain
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.learning.core_solvers import SOLVERS
+from polytrain.learning.losses import loss_names
+from polytrain.maps import basis_names
+from polytrain.tensor import TensorTrain
+
+# A large table of numbers as categories has more levels than are told apart.
+pytestmark = pytest.mark.filterwarnings("ignore:column .* has .* levels")
+TABLES = {"tiny": (6, 2), "repeated": (16, 2), "noise": (40, 3), "small": (40, 3), "large": (1500, 5)}
+
+
+@dataclass(frozen=True)
+class Made:
+    """A value that depends on the number of columns and of trains, or on a folder."""
+
+    name: str
+    make: Any
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A value that matters only beside others that are no defaults."""
+
+    value: Any
+    others: dict = field(default_factory=dict)
+
+
+def _trains(n_columns, n_trains, folder):
+    return [TensorTrain([np.full((1, 3, 1), 0.1)] * n_columns)] * n_trains
+
+
+POWERS, TRAINS = {"basis": "power"}, Made("trains", _trains)
+LIST = Made("list", lambda d, n_trains, folder: [1, 3, *[2] * d][:d])
+ARRAY = Made("array", lambda d, n_trains, folder: np.array([1, 3, *[2] * d][:d]))
+BONDS = Made("bonds", lambda d, n_trains, folder: [1, 3, *[2] * d][: d - 1])
+BASES = Made("bases", lambda d, n_trains, folder: ["auto", "power", *["spline"] * d][:d])
+NAMES = Made("names", lambda d, n_trains, folder: np.array(["legendre", *["smooth"] * d][:d]))
+MASK = Made("mask", lambda d, n_trains, folder: [True, *[False] * (d - 1)])
+FOLDER = Made("folder", lambda d, n_trains, folder: str(folder))
+PATH = Made("path", lambda d, n_trains, folder: folder)
+
+#: Values of the parameters that both estimators have.
+SHARED = {
+    "basis": ["auto", *basis_names(), BASES, NAMES],
+    "rank": ["auto", 1, 2, 20, np.int64(3), BONDS],
+    "bandwidth": ["auto", None, 1e-6, 0.03, 1, 32.0, 1e5],
+    "degree": [1, 2, 9, LIST, *(Beside(value, POWERS) for value in (1, 7, 40, LIST, ARRAY))],
+    "scale": ["minmax", None, Beside(None, POWERS)],
+    "categorical_features": ["from_dtype", None, [], [0], MASK, np.array([1])],
+    "interaction_cst": [None, "no_interactions", "pairwise", [[0, 1]], [{0}, (1,)]],
+    "init": ["auto", "linear", "random", "dual", Beside(TRAINS, POWERS)],
+    "solver": list(SOLVERS),
+    "max_sweeps": ["auto", 0, 1, 30],
+    "tol": [0, 1e-12, 0.5, 1e300],
+    "sampling": ["auto", None],
+    "max_memory": [None, 1, 10**9, "2 GB", "1 kB"],
+    "warm_start": [False, True],
+    "random_state": [None, 0, 2**32 - 1, np.int64(3), np.random.RandomState(0)],
+    "n_jobs": [None, 1, 2, -1, -100],
+    "verbose": [0, 1, 2, True, 50],
+    "alpha": ["auto", 0, 1e-300, 1e-6, np.float32(0.01), 1, 1e6, 1e300],
+    "early_stopping": [False, True, np.True_],
+    "validation_fraction": [0.1, 0.9, *(Beside(value, {"early_stopping": True}) for value in (0.01, 0.5, 0.99))],
+    "n_iter_no_change": [1, 100, *(Beside(value, {"early_stopping": True}) for value in (1, 100))],
+    "checkpoint": [None, *(Beside(value, {"random_state": 0}) for value in (FOLDER, PATH))],
+    "forgetting": [0, 0.0, 0.1, 0.99],
+}
+OF_CLASSIFIERS = {
+    "loss": ["auto", "multinomial", *loss_names("classification")],
+    "decision": ["one-vs-rest", "one-vs-one", "binary-code"],
+    "class_weight": [None, "balanced", {0: 1, 1: 5.0}, {1: 1e-9}],
+}
+OF_REGRESSORS = {
+    "loss": list(loss_names("regression")),
+    "quantile": [0.5, *(Beside(value, {"loss": "quantile"}) for value in (1e-6, 0.1, 0.9))],
+    "epsilon": [1, *(Beside(value, {"loss": "huber"}) for value in (1e-6, 1, 1e6))],
+}
+VALUES = {
+    TensorTrainClassifier: SHARED | OF_CLASSIFIERS,
+    TensorTrainRegressor: SHARED | OF_REGRESSORS | {"calibration_fraction": [None, 0.1, 0.5, 0.9]},
+}
+HUGE = 10**400
+#: What is no value of nearly any parameter.
+NONSENSE = [
+    None,
+    True,
+    -1,
+    0,
+    1.5,
+    np.nan,
+    np.inf,
+    HUGE,
+    1j,
+    "nonsense",
+    "",
+    b"auto",
+    [],
+    {},
+    [None],
+    ["nonsense"],
+    [[]],
+    [-1],
+    [np.nan],
+    np.array("auto"),
+    np.array(["auto", "x"]),
+    np.ones((2, 2)),
+    pd.NA,
+    object,
+    len,
+]
+
+#: What of it is a value after all.
+FINE = {
+    "rank": [HUGE],
+    "alpha": [0, 1.5],
+    "bandwidth": [None, 1.5],
+    "scale": [None],
+    "categorical_features": [None, [], {}],
+    "interaction_cst": [None],
+    "max_sweeps": [0, HUGE],
+    "tol": [0, 1.5],
+    "epsilon": [1.5],
+    "early_stopping": [True, 0],
+    "n_iter_no_change": [HUGE],
+    "sampling": [None],
+    "max_memory": [None, HUGE],
+    "calibration_fraction": [None],
+    "checkpoint": [None, "nonsense"],
+    "class_weight": [None, {}],
+    "warm_start": [True, 0],
+    "forgetting": [0],
+    "random_state": [None, 0],
+    "n_jobs": [None, -1, HUGE],
+    "verbose": [True, 0, HUGE],
+}
+
+
+def _table(name, n_classes, loss="squared"):
+    """Rows, and classes or numbers that suit a loss."""
+    n_rows, n_columns = TABLES[name]
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, n_columns))
+    if name == "repeated":
+        X = np.array([[1.0, 3.0], [2.0, 1.0], [3.0, 3.0], [4.0, 1.0]]).repeat(4, axis=0)
+    target = X[:, 0] + X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=n_rows)
+    if name in ("repeated", "noise"):
+        target = rng.normal(size=n_rows)
+    if n_classes:
+        ranks = np.argsort(np.argsort(target))
+        return X, ranks * n_classes // n_rows
+    if loss in ("poisson", "gamma"):
+        return X, np.floor(np.exp(np.clip(target, -3, 3))) + (loss == "gamma")
+    return X, target
+
+
+def _settled(value, X, n_classes, folder):
+    n_trains = 1 if n_classes < 3 else n_classes
+    return value.make(X.shape[1], n_trains, folder) if isinstance(value, Made) else value
+
+
+def _outputs(model, X):
+    yield model.predict(X)
+    for method in ("decision_function", "predict_proba"):
+        if hasattr(model, method):
+            yield getattr(model, method)(X)
+
+
+def check_value(kind, name, value, table, n_classes, folder):
+    """Fit a model, and let it go through all that happens to models."""
+    others = {}
+    if isinstance(value, Beside):
+        value, others = value.value, value.others
+    X, y = _table(table, n_classes, value if name == "loss" else others.get("loss"))
+    value = _settled(value, X, n_classes, folder / "state")
+    model = clone(kind(**{"random_state": 0, **others, name: value}))
+    try:
+        model.fit(X, y)
+    except ValueError as error:  # nothing else may be refused
+        if name == "calibration_fraction" and f"{name}={value} leaves no row" in str(error) and table != "large":
+            return
+        raise
+    if name == "warm_start":
+        model.fit(X, y)
+    if name == "forgetting":
+        model.partial_fit(X, y)
+    outputs = list(_outputs(model, X))
+    assert all(np.isfinite(output).all() for output in outputs)
+    model.save(folder / "model")
+    for same in (pickle.loads(pickle.dumps(model)), polytrain.load(folder / "model")):
+        for output, expected in zip(_outputs(same, X), outputs, strict=True):
+            np.testing.assert_array_equal(output, expected)
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_all_parameters_are_listed(kind):
+    assert set(VALUES[kind]) == set(kind().get_params())
+
+
+def _cases(tables, skip=()):
+    for kind in VALUES:
+        for name in VALUES[kind]:
+            if name not in skip:
+                for number, value in enumerate(VALUES[kind][name]):
+                    for table, n_classes in tables if is_classifier(kind()) else [(tables[0][0], 0)]:
+                        words = kind.__name__, name, str(number), table, str(n_classes)
+                        yield pytest.param(kind, name, value, table, n_classes, id="-".join(words))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value", "table", "n_classes"),
+    list(_cases([("repeated", 2)], ["n_jobs"])),
+)
+def test_every_value_works(kind, name, value, table, n_classes, tmp_path):
+    check_value(kind, name, value, table, n_classes, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "name", "value", "table", "n_classes"),
+    [
+        *_cases([("tiny", 2), ("tiny", 3)]),
+        *_cases([("small", 2), ("small", 3)]),
+        *_cases([("noise", 2)]),
+        *_cases([("large", 2)]),
+    ],
+)
+def test_every_value_works_with_other_tables(kind, name, value, table, n_classes, tmp_path):
+    check_value(kind, name, value, table, n_classes, tmp_path)
+
+
+def _is_fine(name, value):
+    return any(type(value) is type(fine) and value == fine for fine in FINE.get(name, ()))
+
+
+def _parameters():
+    for kind in VALUES:
+        for name in VALUES[kind]:
+            yield pytest.param(kind, name, id=f"{kind.__name__}-{name}")
+
+
+@pytest.mark.parametrize(("kind", "name"), list(_parameters()))
+def test_nonsense_is_refused(kind, name):
+    X, y = _table("tiny", 2 if is_classifier(kind()) else 0)
+    for value in NONSENSE:
+        if _is_fine(name, value):
+            continue
+        with pytest.raises((ValueError, TypeError), match=name) as error:
+            kind(**{"random_state": 0, name: value}).fit(X, y)
+        message = str(error.value)
+        assert len(message) < 500
+        if isinstance(value, str) and name != "max_memory":
+            words = [word for word in VALUES[kind][name] if isinstance(word, str)]
+            assert all(repr(word) in message for word in words), message
