@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from polytrain.explain import PartialDependence, TopTerms, partial_dependence, sobol_indices, top_terms
 from polytrain.explain.view import read_model
-from polytrain.plotting._style import COLOURS, SHARES, SURFACE, begin_plot, line_style, shorten
+from polytrain.plotting._style import SHARES, SURFACE, begin_plot, draw_bars, line_style, shorten
 from polytrain.tensor.checks import check_positive_integer
 
 __all__ = ["InteractionDisplay", "PartialDependenceDisplay", "TermStrengthDisplay"]
@@ -89,26 +89,20 @@ class TermStrengthDisplay:
         """Draw into ``ax``, or into a new figure, and return the display."""
         terms = self.terms
         self.figure_, self.ax_ = begin_plot(ax, 7.2, 1.4 + 0.32 * len(terms))
-        negative = terms.coefficients < 0
-        positions = np.arange(len(terms))
-        for sign, mask, colour, hatch in (
-            ("positive", ~negative, COLOURS[0], ""),
-            ("negative", negative, COLOURS[1], "//"),
-        ):
-            if mask.any():
-                self.ax_.barh(positions[mask], terms.strengths[mask], color=colour, hatch=hatch, edgecolor="white",
-                              label=f"{sign} coefficient")  # fmt: skip
-        for position, strength, coefficient in zip(positions, terms.strengths, terms.coefficients, strict=True):
-            self.ax_.annotate(f"{coefficient:.3g}", (strength, position), xytext=(4, 0), textcoords="offset points",
-                              va="center", fontsize="small")  # fmt: skip
-        self.ax_.set_yticks(positions, ["constant" if name == "1" else name for name in shorten(terms.names, 60)])
-        self.ax_.invert_yaxis()
+        names = ["constant" if name == "1" else name for name in shorten(terms.names, 60)]
+        draw_bars(
+            self.ax_,
+            names,
+            terms.strengths,
+            marked=terms.coefficients < 0,
+            numbers=[f"{coefficient:.3g}" for coefficient in terms.coefficients],
+            legend=("positive coefficient", "negative coefficient"),
+        )
         self.ax_.margins(x=0.14)
         self.ax_.set_xlim(left=0)
         self.ax_.set_xlabel(f"strength: largest magnitude in the fitted range ({terms.units} features)")
         proof = "" if terms.exact else ", not proven to be the largest"
         self.ax_.set_title(f"Terms of {terms.train_name!r} with their coefficients{proof}", fontsize="medium")
-        self.ax_.legend(fontsize="small", loc="lower right")
         return self
 
 
@@ -341,7 +335,7 @@ class PartialDependenceDisplay:
         for name, axis in zip("xy", self.dependence.grid, strict=False):
             places.append(np.arange(len(axis)) if axis.dtype == object else axis)
             if axis.dtype == object:
-                names = shorten(["missing" if level is None else str(level) for level in axis])
+                names = shorten(["missing" if level is None else level for level in axis])
                 rotated = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if name == "x" else {}
                 getattr(self.ax_, f"set_{name}ticks")(places[-1], names, **rotated)
         return places

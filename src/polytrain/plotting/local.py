@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from polytrain.explain import LocalExplanations, explain_local
 from polytrain.explain.local import number_format
-from polytrain.plotting._style import COLOURS, begin_plot, shorten
+from polytrain.plotting._style import PAPER, begin_plot, draw_bars, shorten
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
 
@@ -117,30 +117,23 @@ class LocalExplanationDisplay:
         starts = ends - values
         shown = number_format([mean, total, *values])
         self.figure_, self.ax_ = begin_plot(ax, 7.2, 1.7 + 0.34 * len(values))
-        positions = np.arange(len(values))
-        for sign, mask, colour, hatch in (
-            ("raises", values >= 0, COLOURS[0], ""),
-            ("lowers", values < 0, COLOURS[1], "//"),
-        ):
-            if mask.any():
-                self.ax_.barh(positions[mask], values[mask], left=starts[mask], color=colour, hatch=hatch,
-                              edgecolor="white", height=0.72, label=f"{sign} it", zorder=2)  # fmt: skip
-        for position, (start, end, value) in enumerate(zip(starts, ends, values, strict=True)):
-            self._annotate_bar(position, max(start, end), shown(abs(value)), value < 0)
-        self.ax_.vlines(ends[1:], positions[1:] - 1, positions[1:], color="0.6", linewidth=0.8, zorder=1)
+        draw_bars(
+            self.ax_,
+            labels,
+            values,
+            marked=values < 0,
+            starts=starts,
+            numbers=[("\N{MINUS SIGN}" if value < 0 else "+") + shown(abs(value)) for value in values],
+            legend=("raises it", "lowers it"),
+        )
+        places = np.arange(len(values))
+        self.ax_.vlines(ends[1:], places[1:] - 1, places[1:], color=PAPER["muted"], linewidth=0.8, zorder=1)
         self._mark(mean, f"mean {shown(mean)}", above=False)
         self._mark(total, f"row {printable(found.row_names[row])}: {shown(total)}", above=True)
-        ticks = self.ax_.set_yticks(positions, labels)
-        for tick in ticks:
-            for text in (tick.label1, tick.label2):
-                text.set_parse_math(False)  # a dollar in a name is a dollar
-        self.ax_.invert_yaxis()
         self.ax_.set_ylim(len(values) - 0.2, -0.8)
         self.ax_.use_sticky_edges = False  # bars that begin at the left end need room, too
         self.ax_.margins(x=0.12)
         self.ax_.set_xlabel(found.score_label(score), parse_math=False)
-        self.ax_.spines[["top", "right"]].set_visible(False)
-        self.ax_.legend(fontsize="small", loc="best")
         return self
 
     def _bars(self, score: int) -> tuple[list[str], np.ndarray]:
@@ -149,8 +142,8 @@ class LocalExplanationDisplay:
         ranked = self.explanations.ranked(self.row, score)
         # A bar that stands for one column might as well have its name.
         kept = ranked if len(ranked) <= most + 1 else ranked[:most]
-        names = shorten([printable(name) for name, _, _ in kept], _LONGEST_NAME)
-        cells = shorten([printable(cell) for _, cell, _ in kept], _LONGEST_CELL)
+        names = shorten([name for name, _, _ in kept], _LONGEST_NAME)
+        cells = shorten([cell for _, cell, _ in kept], _LONGEST_CELL)
         labels = [f"{name} = {cell}" for name, cell in zip(names, cells, strict=True)]
         values = [value for *_, value in kept]
         if len(kept) < len(ranked):
@@ -158,15 +151,9 @@ class LocalExplanationDisplay:
             values.append(math.fsum(value for *_, value in ranked[len(kept) :]))
         return labels, np.array(values)
 
-    def _annotate_bar(self, position: float, end: float, number: str, is_negative: bool) -> None:
-        sign = "\N{MINUS SIGN}" if is_negative else "+"
-        self.ax_.annotate(f"{sign}{number}", (end, position), xytext=(4, 0), textcoords="offset points",
-                          va="center", fontsize="small", bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
-                          zorder=3)  # fmt: skip
-
     def _mark(self, place: float, text: str, above: bool) -> None:
         """A line across the picture with its number, above it or just inside its lower end."""
-        self.ax_.axvline(place, color="0.35", linewidth=1, linestyle="-" if above else "--", zorder=0)
+        self.ax_.axvline(place, color=PAPER["muted"], linewidth=1, linestyle="-" if above else "--", zorder=0)
         self.ax_.annotate(text, (place, 1.0 if above else 0.0), xycoords=self.ax_.get_xaxis_transform(),
                           xytext=(0 if above else 4, 3), textcoords="offset points", fontsize="small",
                           ha="center" if above else "left", va="bottom", parse_math=False)  # fmt: skip

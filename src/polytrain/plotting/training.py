@@ -9,13 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from polytrain.explain.view import read_model
-from polytrain.plotting._style import COLOURS, begin_plot, line_style
+from polytrain.plotting._style import COLOURS, begin_plot, draw_lines, line_style
 from polytrain.tensor import rank_bounds
 
 __all__ = ["ConvergenceDisplay", "RankDisplay"]
-
-# More lines than this cannot be told apart; they are drawn alike.
-_MAX_LINES = 10
 
 _QUANTITIES = ("objective", "loss")
 
@@ -94,22 +91,13 @@ class ConvergenceDisplay:
         self.figure_, self.ax_ = begin_plot(ax)
         from matplotlib.ticker import MaxNLocator
 
-        many = len(self.curves) > _MAX_LINES
-        for index, ((sweeps, values), name) in enumerate(zip(self.curves, self.train_names, strict=True)):
-            if many:
-                label = f"each of {len(self.curves)} trains" if index == 0 else None
-                self.ax_.plot(sweeps, values, "-", color=COLOURS[0], alpha=0.4, linewidth=1, label=label)
-            else:
-                self.ax_.plot(sweeps, values, markersize=5, label=name, **line_style(index))
+        draw_lines(self.ax_, self.curves, self.train_names, what="trains")
         everything = np.concatenate([np.asarray(values) for _, values in self.curves])
         if everything.min() > 0 and everything.max() > 10 * everything.min():
             self.ax_.set_yscale("log")
         self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True))
         self.ax_.set_xlabel("sweep")
         self.ax_.set_ylabel(self.quantity)
-        self.ax_.grid(True, which="major", color="0.9")
-        if len(self.curves) > 1:
-            self.ax_.legend(title=None if many else "train", fontsize="small", ncols=2 if len(self.curves) > 5 else 1)
         return self
 
 

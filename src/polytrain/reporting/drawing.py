@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import count
 
-from polytrain.palette import DASHES
 from polytrain.texts import page_text
 
 __all__ = ["N_COLOURS", "WIDTH", "Frame", "bounds", "curve", "dots", "legend", "picture", "shorten", "text", "ticks"]
@@ -27,6 +26,7 @@ _MOST_LETTERS, _UPWARDS = 14, 76
 # Letters of the page's font are about this wide, in the size of labels.
 _LETTER = 6.5
 _ids = count()
+DASHES = ((), (6, 3), (2, 3), (8, 3, 2, 3))
 
 Point = tuple[float, float]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from polytrain.palette import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
+from polytrain.plotting import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
 from polytrain.reporting.drawing import N_COLOURS
 from polytrain.texts import page_text
 
