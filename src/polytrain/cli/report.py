@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     except TableError:
         raise
-    except ValueError as error:
+    except (ValueError, ImportError) as error:
         raise CommandError(str(error)) from error
     page.save(arguments.out)
     shows_beside(arguments.out)(str(arguments.out))

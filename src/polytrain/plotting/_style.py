@@ -10,25 +10,6 @@ from numpy.typing import ArrayLike
 
 from polytrain.texts import printable
 
-__all__ = [
-    "COLOURS",
-    "DARK_COLOURS",
-    "DARK_PAPER",
-    "LINE_STYLES",
-    "MARKERS",
-    "PAPER",
-    "SHARES",
-    "SURFACE",
-    "begin_plot",
-    "begin_plots",
-    "clean_axes",
-    "draw_bars",
-    "draw_lines",
-    "line_style",
-    "make_panels",
-    "shorten",
-]
-
 #: Hues of Okabe and Ito's palette, which colour-blind readers tell apart, dark enough for thin lines on white; then
 #: black and grey.
 COLOURS = ("#0072B2", "#C04F00", "#00805E", "#A8497F", "#5A5FC7", "#8A6A00", "#000000", "#7F7F7F")
@@ -106,12 +87,19 @@ def line_style(index: int) -> dict[str, Any]:
     }
 
 
-def draw_lines(ax: Any, curves: Sequence[tuple[Any, Any]], names: Sequence[str], *, what: str = "lines") -> None:
-    """Draw curves (x, y) in the colours of their numbers, with a legend; more than ten of them all alike."""
+def draw_lines(
+    ax: Any,
+    curves: Sequence[tuple[Any, Any]],
+    names: Sequence[str],
+    *,
+    indices: Sequence[int] | None = None,
+    what: str = "lines",
+) -> None:
+    """Draw curves (x, y) in the styles ``indices``, with a legend; more than ten of them all alike."""
     many = len(curves) > _MAX_LINES
-    for index, ((x, y), name) in enumerate(zip(curves, names, strict=True)):
+    for index, (x, y), name in zip(indices or range(len(curves)), curves, names, strict=True):
         if many:
-            label = f"each of {len(curves)} {what}" if index == 0 else None
+            label = f"each of {len(curves)} {what}" if not ax.lines else None
             ax.plot(x, y, "-", color=COLOURS[0], alpha=0.4, linewidth=1, label=label)
         else:
             ax.plot(x, y, markersize=5, markevery=max(len(x) // 8, 1), label=shorten([name])[0], **line_style(index))
@@ -132,26 +120,10 @@ def draw_bars(
     numbers: Sequence[str] | None = None,
     legend: tuple[str, str] | None = None,
 ) -> None:
-    """Draw horizontal bars below each other.
+    """Draw horizontal bars from ``starts``, the first at the top, with ``errors`` as whiskers.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Where to draw.
-    labels : sequence of n str
-        Names of the bars, drawn as they are.
-    values : array-like of shape (n,)
-        Lengths; negative bars reach to the left.
-    marked : array-like of bool, default=False
-        Bars in the second colour, hatched.
-    starts : array-like, default=0
-        Where the bars begin.
-    errors : array-like of shape (n,), optional
-        Lengths of whiskers on both sides.
-    numbers : sequence of n str, optional
-        Text beside the right ends.
-    legend : (str, str), optional
-        Names of both colours.
+    Bars that are ``marked`` have the second colour and a hatch, ``numbers`` are texts at the right ends, and ``legend``
+    has the names of both colours.
     """
     lengths = np.asarray(values, dtype=float)
     places, second = np.arange(len(lengths)), np.broadcast_to(marked, lengths.shape)

@@ -316,14 +316,14 @@ def draw_pair_effect(ax: Any, pair: PairEffect) -> None:
     # Colours that begin transparent at 0 suit light and dark pages.
     below, above = (to_rgba(COLOURS[index]) for index in (1, 0))
     ends = [below, (*below[:3], 0.0), (*above[:3], 0.0), above]
-    signed = LinearSegmentedColormap.from_list("signed", list(zip((0, 0.5, 0.5, 1), ends, strict=True)))
+    signed = LinearSegmentedColormap.from_list("signed", list(zip((0, 0.5, 0.5, 1), ends, strict=True)), 33)
     largest = max(float(np.abs(pair.values).max()), 1e-300)
     places = [_map_places(grid) for grid in pair.grids]
     mesh = ax.pcolormesh(*places, pair.values.T, cmap=signed, shading="nearest", vmin=-largest, vmax=largest)
     for name, grid, place in zip("xy", pair.grids, places, strict=True):
         if grid.dtype == object:
             turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if name == "x" else {}
-            getattr(ax, f"set_{name}ticks")(place, shorten(grid, 14), parse_math=False, **turned)
+            getattr(ax, f"set_{name}ticks")(place, shorten(grid.tolist(), 14), parse_math=False, **turned)
     ax.set_xlabel(shorten([pair.names[0]])[0], fontsize="small", parse_math=False)
     ax.set_ylabel(shorten([pair.names[1]])[0], fontsize="small", parse_math=False)
     ax.set_title(f"together: {100 * pair.share:.1f} %", fontsize="small")

@@ -17,8 +17,8 @@ from polytrain.texts import printable
 
 __all__ = ["LocalExplanationDisplay"]
 
-# Letters of a column's name, and of a row's value.
-_LONGEST_NAME, _LONGEST_CELL = 28, 20
+# Letters of a column's name and of a row's value, for each inch of the figure.
+_NAME_LETTERS, _CELL_LETTERS = 3.8, 2.7
 
 
 class LocalExplanationDisplay:
@@ -110,16 +110,20 @@ class LocalExplanationDisplay:
         """Draw into ``ax``, or into a new figure, and return the display."""
         found, row = self.explanations, self.row
         score = int(np.argmax(found.scores[row])) if self.score is None else self.score
-        labels, values = self._bars(score)
+        ranked = self._ranked(score)
+        values = np.array([value for *_, value in ranked])
         mean, total = float(found.base[score]), float(found.scores[row, score])
         # The smallest first, from the mean upwards, so that the largest end at the score.
         ends = mean + np.cumsum(values[::-1])[::-1]
         starts = ends - values
         shown = number_format([mean, total, *values])
         self.figure_, self.ax_ = begin_plot(ax, 7.2, 1.7 + 0.34 * len(values))
+        width = self.figure_.get_figwidth()
+        names = shorten([name for name, *_ in ranked], int(_NAME_LETTERS * width))
+        cells = shorten([cell for _, cell, _ in ranked], int(_CELL_LETTERS * width))
         draw_bars(
             self.ax_,
-            labels,
+            [f"{name} = {cell}" if cell else name for name, cell in zip(names, cells, strict=True)],
             values,
             marked=values < 0,
             starts=starts,
@@ -136,20 +140,14 @@ class LocalExplanationDisplay:
         self.ax_.set_xlabel(found.score_label(score), parse_math=False)
         return self
 
-    def _bars(self, score: int) -> tuple[list[str], np.ndarray]:
-        """Labels and values of the bars, the largest first; what is left out is the last one."""
+    def _ranked(self, score: int) -> list[tuple[str, str, float]]:
+        """Names, cells and values of the bars, the largest first; columns that are left out share the last one."""
         most = check_positive_integer(self.max_columns, "max_columns")
         ranked = self.explanations.ranked(self.row, score)
-        # A bar that stands for one column might as well have its name.
-        kept = ranked if len(ranked) <= most + 1 else ranked[:most]
-        names = shorten([name for name, _, _ in kept], _LONGEST_NAME)
-        cells = shorten([cell for _, cell, _ in kept], _LONGEST_CELL)
-        labels = [f"{name} = {cell}" for name, cell in zip(names, cells, strict=True)]
-        values = [value for *_, value in kept]
-        if len(kept) < len(ranked):
-            labels.append(f"{len(ranked) - len(kept)} other columns")
-            values.append(math.fsum(value for *_, value in ranked[len(kept) :]))
-        return labels, np.array(values)
+        if len(ranked) <= most + 1:  # a bar for one column might as well have its name
+            return ranked
+        rest = math.fsum(value for *_, value in ranked[most:])
+        return [*ranked[:most], (f"{len(ranked) - most} other columns", "", rest)]
 
     def _mark(self, place: float, text: str, above: bool) -> None:
         """A line across the picture with its number, above it or just inside its lower end."""

@@ -95,7 +95,8 @@ class ConvergenceDisplay:
         everything = np.concatenate([np.asarray(values) for _, values in self.curves])
         if everything.min() > 0 and everything.max() > 10 * everything.min():
             self.ax_.set_yscale("log")
-        self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True))
+        self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        self.ax_.set_xlim(0.8, max(max(sweeps, default=1) for sweeps, _ in self.curves) + 0.2)
         self.ax_.set_xlabel("sweep")
         self.ax_.set_ylabel(self.quantity)
         return self
