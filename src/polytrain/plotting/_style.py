@@ -94,15 +94,17 @@ def draw_lines(
     *,
     indices: Sequence[int] | None = None,
     what: str = "lines",
+    joined: bool = True,
 ) -> None:
-    """Draw curves (x, y) in the styles ``indices``, with a legend; more than ten of them all alike."""
+    """Draw curves (x, y), or points, in the styles ``indices``, with a legend; more than ten of them all alike."""
     many = len(curves) > _MAX_LINES
     for index, (x, y), name in zip(indices or range(len(curves)), curves, names, strict=True):
         if many:
             label = f"each of {len(curves)} {what}" if not ax.lines else None
             ax.plot(x, y, "-", color=COLOURS[0], alpha=0.4, linewidth=1, label=label)
         else:
-            ax.plot(x, y, markersize=5, markevery=max(len(x) // 8, 1), label=shorten([name])[0], **line_style(index))
+            style = line_style(index) | ({"markevery": max(len(x) // 8, 1)} if joined else {"linestyle": "none"})
+            ax.plot(x, y, markersize=5, label=shorten([name])[0], **style)
     ax.grid(True, which="major", color=PAPER["rule"], linewidth=0.8)
     ax.set_axisbelow(True)
     if len(curves) > 1:
@@ -141,6 +143,7 @@ def draw_bars(
         for text in (tick.label1, tick.label2):
             text.set_parse_math(False)  # a dollar in a name is a dollar
     ax.set_ylim(len(lengths) - 0.4, -0.6)
+    ax.locator_params(axis="x", nbins=4)  # long names leave little room for numbers
     ax.spines[["top", "right"]].set_visible(False)
     if legend:
         ax.legend(fontsize="small", loc="best")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ _MOST_DENSITY_BARS = 40
 _DENSITY_HEIGHT = 0.22
 
 
+@dataclass(eq=False, repr=False)
 class ImportancesDisplay:
     """Importances of columns as bars, beside those by permutation where targets were given.
 
@@ -32,11 +34,6 @@ class ImportancesDisplay:
         What `polytrain.explain.feature_importances` has found.
     max_columns : int, default=15
         How many columns to show, the most important first.
-
-    Attributes
-    ----------
-    axes_, figure_
-        Where `plot` has drawn: one axes, or two with permutations.
 
     Examples
     --------
@@ -51,9 +48,8 @@ class ImportancesDisplay:
     2
     """
 
-    def __init__(self, importances: FeatureImportances, max_columns: int = 15) -> None:
-        self.importances = importances
-        self.max_columns = max_columns
+    importances: FeatureImportances
+    max_columns: int = 15
 
     @classmethod
     def from_estimator(
@@ -81,10 +77,6 @@ class ImportancesDisplay:
             How many columns to show, the most important first.
         axes : sequence of matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ImportancesDisplay
         """
         settings = {"scoring": scoring, "n_repeats": n_repeats, "random_state": random_state}
         found = feature_importances(estimator, X, y, feature_names=feature_names, **settings)
@@ -108,6 +100,7 @@ class ImportancesDisplay:
         return self
 
 
+@dataclass(eq=False, repr=False)
 class EffectsDisplay:
     """Effects of the most important columns, and of the strongest pairs, side by side.
 
@@ -123,11 +116,6 @@ class EffectsDisplay:
     n_pairs : int, default=2
         How many of the pairs to draw, the strongest first.
 
-    Attributes
-    ----------
-    axes_, figure_
-        Where `plot` has drawn: one axes per column and pair.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -141,10 +129,9 @@ class EffectsDisplay:
     5
     """
 
-    def __init__(self, effects: Effects, columns: Sequence[str] | None = None, n_pairs: int = 2) -> None:
-        self.effects = effects
-        self.columns = columns
-        self.n_pairs = n_pairs
+    effects: Effects
+    columns: Sequence[str] | None = None
+    n_pairs: int = 2
 
     @classmethod
     def from_estimator(
@@ -173,10 +160,6 @@ class EffectsDisplay:
             How many columns and pairs.
         axes : sequence of matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        EffectsDisplay
         """
         found = effects(estimator, X, output=output, top_pairs=n_pairs, feature_names=feature_names)
         if columns is None:

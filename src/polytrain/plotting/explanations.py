@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from polytrain.explain import PartialDependence, TopTerms, partial_dependence, sobol_indices, top_terms
 from polytrain.explain.view import read_model
-from polytrain.plotting._style import SHARES, SURFACE, begin_plot, draw_bars, line_style, shorten
+from polytrain.plotting._style import SHARES, SURFACE, begin_plot, draw_bars, draw_lines, shorten
 from polytrain.tensor.checks import check_positive_integer
 
 __all__ = ["InteractionDisplay", "PartialDependenceDisplay", "TermStrengthDisplay"]
@@ -21,6 +21,7 @@ __all__ = ["InteractionDisplay", "PartialDependenceDisplay", "TermStrengthDispla
 _MAX_ANNOTATED = 12
 
 
+@dataclass(eq=False, repr=False)
 class TermStrengthDisplay:
     """The largest terms of a polynomial as bars.
 
@@ -28,11 +29,6 @@ class TermStrengthDisplay:
     ----------
     terms : TopTerms
         What `polytrain.explain.top_terms` has found.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Where `plot` has drawn.
 
     Examples
     --------
@@ -47,8 +43,7 @@ class TermStrengthDisplay:
     (5, True)
     """
 
-    def __init__(self, terms: TopTerms) -> None:
-        self.terms = terms
+    terms: TopTerms
 
     @classmethod
     def from_estimator(
@@ -74,10 +69,6 @@ class TermStrengthDisplay:
             Whether the constant term is among them. It is often the largest and dwarfs the others.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        TermStrengthDisplay
         """
         k = check_positive_integer(k, "k")
         terms = top_terms(estimator, k + (not constant), train=train, units=units, feature_names=feature_names)
@@ -106,6 +97,7 @@ class TermStrengthDisplay:
         return self
 
 
+@dataclass(eq=False, repr=False)
 class InteractionDisplay:
     """Main effects and interactions of pairs as a heat map.
 
@@ -117,11 +109,6 @@ class InteractionDisplay:
         Names of the features.
     title : str, default=""
         What the shares belong to.
-
-    Attributes
-    ----------
-    ax_, figure_, im_
-        Where `plot` has drawn, and the image.
 
     Examples
     --------
@@ -136,10 +123,9 @@ class InteractionDisplay:
     (4, 4)
     """
 
-    def __init__(self, shares: NDArray, feature_names: Sequence[str], title: str = "") -> None:
-        self.shares = shares
-        self.feature_names = feature_names
-        self.title = title
+    shares: NDArray
+    feature_names: Sequence[str]
+    title: str = ""
 
     @classmethod
     def from_estimator(
@@ -168,10 +154,6 @@ class InteractionDisplay:
             By default those of the training data, or x1, x2, ...
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        InteractionDisplay
         """
         max_features = check_positive_integer(max_features, "max_features")
         indices = sobol_indices(estimator, X, feature_names=feature_names)
@@ -217,6 +199,7 @@ class InteractionDisplay:
         return self
 
 
+@dataclass(eq=False, repr=False)
 class PartialDependenceDisplay:
     """Mean score as a function of one feature (lines) or two (filled contours).
 
@@ -228,11 +211,6 @@ class PartialDependenceDisplay:
         Which train to draw; for one feature all of them by default, for two the first.
     ticks : sequence of ndarray, optional
         Values to mark at the axes, such as the deciles of the data.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Where `plot` has drawn.
 
     Examples
     --------
@@ -247,12 +225,9 @@ class PartialDependenceDisplay:
     (3, 60, 60)
     """
 
-    def __init__(
-        self, dependence: PartialDependence, train: int | None = None, ticks: Sequence[NDArray] | None = None
-    ) -> None:
-        self.dependence = dependence
-        self.train = train
-        self.ticks = ticks
+    dependence: PartialDependence
+    train: int | None = None
+    ticks: Sequence[NDArray] | None = None
 
     @classmethod
     def from_estimator(
@@ -278,10 +253,6 @@ class PartialDependenceDisplay:
             Which train to draw; for one feature all of them by default, for two the first.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        PartialDependenceDisplay
         """
         dependence = partial_dependence(estimator, features, X, grid_size=grid_size, feature_names=feature_names)
         view = read_model(estimator)
@@ -314,15 +285,10 @@ class PartialDependenceDisplay:
     def _plot_lines(self) -> None:
         shown = range(len(self.dependence.train_names)) if self.train is None else [self.train]
         (grid,) = self._begin_axes()
-        every = 1 if self._has_levels else max(len(grid) // 8, 1)
-        for index in shown:
-            style = line_style(index) | ({"linestyle": "none"} if self._has_levels else {})
-            self.ax_.plot(grid, self.dependence.values[index], markevery=every, markersize=5,
-                          label=self.dependence.train_names[index], **style)  # fmt: skip
+        curves = [(grid, self.dependence.values[index]) for index in shown]
+        names = [self.dependence.train_names[index] for index in shown]
+        draw_lines(self.ax_, curves, names, indices=shown, what="scores", joined=not self._has_levels)
         self.ax_.set_ylabel(_score_label(self.dependence.train_names))
-        self.ax_.grid(True, color="0.9")
-        if len(self.dependence.train_names) > 1:
-            self.ax_.legend(fontsize="small", ncols=2 if len(shown) > 6 else 1)
 
     @property
     def _has_levels(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ __all__ = ["LocalExplanationDisplay"]
 _NAME_LETTERS, _CELL_LETTERS = 3.8, 2.7
 
 
+@dataclass(eq=False, repr=False)
 class LocalExplanationDisplay:
     """Why a row has its score: one bar per column, from the mean below to the score at the top.
 
@@ -35,11 +37,6 @@ class LocalExplanationDisplay:
     max_columns : int, default=10
         Columns with a bar of their own; the others share one.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where `plot` has drawn.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -53,13 +50,10 @@ class LocalExplanationDisplay:
     'pre-softmax score of 2'
     """
 
-    def __init__(
-        self, explanations: LocalExplanations, row: int = 0, score: int | None = None, max_columns: int = 10
-    ) -> None:
-        self.explanations = explanations
-        self.row = row
-        self.score = score
-        self.max_columns = max_columns
+    explanations: LocalExplanations
+    row: int = 0
+    score: int | None = None
+    max_columns: int = 10
 
     @classmethod
     def from_estimator(
@@ -89,10 +83,6 @@ class LocalExplanationDisplay:
             Columns with a bar of their own; the others share one.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        LocalExplanationDisplay
         """
         rows: Any = X if hasattr(X, "__len__") else np.asarray(X)
         if not -len(rows) <= row < len(rows):

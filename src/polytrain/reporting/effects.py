@@ -90,7 +90,10 @@ def effect_section(rows: ScoredRows, found: ColumnEffects) -> dict[str, Any]:
     more: dict[str, Any] = {}
     if rest:
         lines = [(names[k], percent(found.importances[k])) for k in rest]
-        more = {"table": table("Further columns", ("column", "importance"), lines), "summary": f"{len(rest)} further"}
+        more = {
+            "table": table("Further columns", ("column", "importance"), lines),
+            "summary": f"{len(rest)} further columns",
+        }
     pictures = [
         _bars("Importances", {names[k]: (found.importances[k], percent(found.importances[k])) for k in shown}, **more),
         _shuffled(rows, shown),
@@ -146,11 +149,7 @@ def _effect(rows: ScoredRows, found: ColumnEffects, column: int, unit: str) -> d
         told += f". Missing in {count}"
     n_bars = min(len(first.grid), 12) + (first.missing is not None)
     height = 0.8 + 0.3 * n_bars if first.kind == "category" else 2.8
-    return picture(name, f"Effect on {unit} {told}", draw, height=height + _legend(effects), about=about)
-
-
-def _legend(effects: dict[int, Any]) -> float:
-    return 0.22 * -(-len(effects) // 2) if len(effects) > 1 else 0.0
+    return picture(name, f"Effect on {unit} {told}", draw, height=height, about=about)
 
 
 def _told(effect: MainEffect, score: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from polytrain.plotting import COLOURS, MARKERS, PAPER, draw_lines, shorten
@@ -20,8 +21,6 @@ from polytrain.tables.metrics import METRICS, class_areas
 __all__ = ["Comparison", "bootstrap_rmse", "calibration_section", "compare", "error_section", "wilson"]
 
 _N_BOOTSTRAP = 400
-# Two-sided, 95 %.
-_Z = 1.959964
 # Points of a calibration curve with fewer rows are noise.
 _LEAST_ROWS = 10
 _MOST_POINTS, _CURVE_POINTS, _N_WORST = 1000, 80, 8
@@ -47,18 +46,9 @@ class Comparison(NamedTuple):
 
 
 def wilson(n_wrong: int, n: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share.
-
-    Examples
-    --------
-    >>> from polytrain.reporting.errors import wilson
-    >>> [round(end, 3) for end in wilson(10, 100)]
-    [0.055, 0.174]
-    """
-    share, square = n_wrong / n, _Z * _Z
-    centre = (share + square / (2 * n)) / (1 + square / n)
-    half = _Z * math.sqrt(share * (1 - share) / n + square / (4 * n * n)) / (1 + square / n)
-    return max(centre - half, 0.0), min(centre + half, 1.0)
+    """Return Wilson's 95 % interval of a share."""
+    interval = binomtest(n_wrong, n).proportion_ci(0.95, method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 def bootstrap_rmse(residuals: NDArray) -> tuple[float, float]:
@@ -93,9 +83,8 @@ def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> l
         found.append(Comparison(name, error, *interval, how))
 
     if train is not None:
-        levels = [k for k, group in enumerate(rows.view.groups) if rows.view.levels(k) is not None]
-        features = [rows.view.groups[k].start for k in levels]
-        linear = linear_answers(*train, rows.X, y, features, n_classes)
+        categories = [group.start for k, group in enumerate(rows.view.groups) if rows.view.levels(k) is not None]
+        linear = linear_answers(*train, rows.X, y, categories, n_classes)
         name = "ridge regression" if labels is None else "logistic regression"
         if linear is not None:
             add(f"linear model ({name})", linear.predicted, f"fitted on {len(train[1])} training rows")
@@ -184,27 +173,22 @@ def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     about = "mean over the classes" if several else f"for {lines[0][0]}"
     share = float((rows.answers.y == 1).mean())
     head = ("class", "area under ROC", "average precision", "share of the rows")
-    more = {"table": table("Each class against all others", head, lines)} if several else {}
+    more: dict[str, Any] = {"table": table("Each class against all others", head, lines)} if several else {}
     means = np.mean(list(areas.values()), axis=0)
     first = picture(
         f"ROC: area {means[0]:.3f}", "Area under the curve: " + "; ".join(f"{line[0]} {line[1]}" for line in lines),
         _draw_curves(roc, [f"{name[:16]}: {area}" for name, area, *_ in lines],
                      ("false positive rate", "true positive rate"), ([0, 1], [0, 1])),
-        about=about, height=_height(roc), **more,
+        about=about, **more,
     )  # fmt: skip
     second = picture(
         f"Precision-recall: average {means[1]:.3f}",
         "Average precision: " + "; ".join(f"{name} {mean}, {part} of the rows" for name, _, mean, part in lines),
         _draw_curves(recall, [f"{name[:16]}: {mean}" for name, _, mean, _ in lines], ("recall", "precision"),
                      ([], []) if several else ([0, 1], [share, share])),
-        about=about, height=_height(recall),
+        about=about,
     )  # fmt: skip
     return [first, second]
-
-
-def _height(curves: dict[int, Any]) -> float:
-    """Height of a picture with a legend of these curves in two columns."""
-    return 3.2 + (0.22 * -(-len(curves) // 2) if 1 < len(curves) <= 10 else 0.0)
 
 
 def _confusion(errors: ClassificationErrors) -> dict[str, Any]:

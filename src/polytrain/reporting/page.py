@@ -57,20 +57,8 @@ def build_page(
 ) -> str:
     """Return the HTML of a report.
 
-    Parameters
-    ----------
-    rows : ScoredRows
-        The model and its predictions.
-    title : str
-        Heading of the page.
-    data_name : str
-        Name of the rows.
-    train : (X, y), optional
-        Features and targets of the training rows, for a linear model to compare with.
-    file_bytes : int, optional
-        Size of the model file.
-    seconds : float, default=0.0
-        Time that reading and scoring took; 0 if it is not known.
+    ``train`` has features and targets of the training rows, for a linear model to compare with, ``file_bytes`` is the
+    size of the model file, and ``seconds`` the time that reading and scoring took; 0 if it is not known.
     """
     comparisons, effects = compare(rows, train), ColumnEffects(rows)
     important = list(effects.importances)

@@ -6,6 +6,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 from xml.etree import ElementTree
 
@@ -67,6 +68,7 @@ def picture(
         if (legend := ax.get_legend()) is not None:  # below the picture, where it hides nothing
             legend.remove()
             names = [text.get_text() for text in legend.get_texts()]
+            figure.set_figheight(height + 0.22 * -(-len(names) // 2))
             handles: Any = legend.legend_handles
             figure.legend(handles, names, loc="outside lower left", ncols=2, fontsize="small")
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -86,6 +88,7 @@ def _inline(root: ElementTree.Element, description: str) -> Any:
         element.tail = None
         if element.tag != "text":
             element.text = None
+        rounded = partial(_rounded, digits=2 if element.get("id", "").startswith("m") else 1)  # marks are small
         for name, value in list(element.attrib.items()):
             del element.attrib[name]
             if name == "id" and element.tag == "g":
@@ -93,7 +96,7 @@ def _inline(root: ElementTree.Element, description: str) -> Any:
             elif name in ("style", "fill", "stroke"):
                 value = _page_style(value)
             elif name in ("d", "x", "y", "transform", "width", "height"):
-                value = re.sub(r"-?\d+\.\d+", lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), value)
+                value = re.sub(r"-?\d+\.\d+", rounded, value)
                 value = "" if value.startswith("rotate(-0 ") else " ".join(value.split())
             if value:
                 element.set(name.rpartition("}")[2], value)
@@ -104,6 +107,10 @@ def _inline(root: ElementTree.Element, description: str) -> Any:
                 del mark.attrib["style"]
     root.attrib = {"role": "img", "aria-label": printable(description), "viewBox": root.attrib["viewBox"]}
     return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _rounded(found: re.Match[str], digits: int) -> str:
+    return f"{round(float(found[0]), digits):g}"
 
 
 def _page_style(style: str) -> str:

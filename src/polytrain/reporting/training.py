@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from polytrain.plotting import PAPER, ConvergenceDisplay, line_style
+from polytrain.plotting import PAPER, ConvergenceDisplay, draw_lines
 from polytrain.reporting.pictures import number, percent, picture, table
 from polytrain.reporting.scored import ScoredRows
 from polytrain.tables.facts import model_facts
@@ -37,17 +37,17 @@ def _trials(trials: Any) -> dict[str, Any]:
     errors = np.array([trial.error for trial in trials], dtype=float)
     steps = np.array([_STEPS.get(trial.step, trial.step) for trial in trials])
     kinds = list(dict.fromkeys(steps.tolist()))
-    best = int(np.nanargmin(np.where(np.isfinite(errors), errors, np.nan)))
+    finite = errors[np.isfinite(errors)]
+    best = int(np.flatnonzero(errors == finite.min())[0])
+    # Errors far above the others would press them together.
+    shown = errors <= max(np.quantile(finite, 0.9), 3 * np.median(finite) - 2 * finite.min())
+    hidden = len(finite) - int(shown.sum())
 
     def draw(ax: Any) -> None:
-        for index, step in enumerate(kinds):
-            where = np.flatnonzero((steps == step) & np.isfinite(errors))
-            ax.plot(where + 1, errors[where], label=step, **(line_style(index) | {"linestyle": "none"}))
+        places = [np.flatnonzero((steps == step) & shown) for step in kinds]
+        draw_lines(ax, [(where + 1, errors[where]) for where in places], kinds, joined=False)
         ax.plot(best + 1, errors[best], "o", markersize=13, markerfacecolor="none", color=PAPER["ink"])
         ax.set(xlabel="trial", ylabel="mean loss on held-out rows")
-        if errors.min() > 0:
-            ax.set_yscale("log")
-        ax.legend()
 
     lines = [
         (t.step, t.basis, number(t.bandwidth), number(t.alpha), str(t.rank or "any"), number(t.n_rows), number(t.error))
@@ -57,7 +57,7 @@ def _trials(trials: Any) -> dict[str, Any]:
     counts = ", ".join(f"{(steps == step).sum()} for the {step}" for step in kinds)
     return picture(
         "Trials", f"Mean loss on held-out rows; the smallest, of trial {best + 1}, is {errors[best]:.4g}. {counts}",
-        draw, height=3.6, about="each point is a model, the best is ringed",
+        draw, about="each point is a model, the best is ringed" + (f"; {hidden} far above left out" if hidden else ""),
         table=table("Mean loss on held-out rows", head, lines, (2, 3, 4, 5, 6)), summary="All trials",
     )  # fmt: skip
 
@@ -72,7 +72,6 @@ def _convergence(rows: ScoredRows) -> dict[str, Any]:
         "Convergence",
         "Objective after the last sweep: " + "; ".join(f"{name} {value:.4g}" for name, value in last.items()),
         lambda ax: ConvergenceDisplay.from_estimator(estimator, ax=ax),
-        height=3.2 + (0.22 * -(-len(names) // 2) if 1 < len(names) <= 10 else 0.0),
         about="mean loss with its regularisation", note=note,
     )  # fmt: skip
 
@@ -125,7 +124,6 @@ def _cost(rows: ScoredRows, file_bytes: int | None, seconds: float) -> list[tupl
     digits = sum(np.log10(n) for n in dims)
     lines = [] if file_bytes is None else [("model file", f"{number(file_bytes)} bytes")]
     lines += [
-        ("stored coefficients", number(rows.fitted.n_parameters)),
         ("coefficients of the full tensor", f"10^{digits:.0f}" if digits > 9 else number(int(np.prod(dims)))),
         ("multiplications per row", f"about {number(int(n_products))}"),
         ("reading and scoring", f"{number(int(rows.errors.n / seconds))} rows per second" if seconds > 0 else "-"),
