@@ -13,6 +13,7 @@ from polytrain.explain import MainEffect, PairEffect
 from polytrain.explain.effects import view_effects
 from polytrain.explain.local import Player, explain_players
 from polytrain.explain.measure import make_measure
+from polytrain.explain.sites import make_column_measure
 from polytrain.plotting import LocalExplanationDisplay, draw_bars, draw_main_effect, draw_pair_effect, shorten
 from polytrain.reporting.pictures import number, percent, picture, table
 from polytrain.reporting.scored import ScoredRows
@@ -47,7 +48,9 @@ class ColumnEffects:
     def __init__(self, rows: ScoredRows) -> None:
         X = rows.X[:: -(-len(rows.X) // _MOST_ROWS)]
         sizes = {"top_pairs": _MOST_PAIRS, "grid_size": _GRID, "pair_grid_size": _PAIR_GRID}
-        self.effects = [view_effects(rows.view, X, output=k, **sizes) for k in range(len(rows.view.trains))]
+        measure = make_column_measure(rows.view, X, None)
+        outputs = range(len(rows.view.trains))
+        self.effects = [view_effects(rows.view, X, output=k, measure=measure, **sizes) for k in outputs]
         self._is_sample = len(X) < rows.errors.n
         total = np.mean([[effect.total for effect in one.main] for one in self.effects], axis=0)
         total = total / (total.sum() or 1.0)

@@ -77,7 +77,7 @@ def build_page(
         {**paper, **{f"series{k}": colour for k, colour in enumerate(colours)}}
         for paper, colours in ((PAPER, COLOURS), (DARK_PAPER, DARK_COLOURS))
     ]
-    return _template().render(
+    page: str = _template().render(
         title=title,
         version=__version__,
         schemes=schemes,
@@ -94,3 +94,4 @@ def build_page(
         training=training_section(rows),
         settings=settings_section(rows, data_name, file_bytes, seconds),
     )
+    return page.lstrip()
