@@ -170,3 +170,14 @@ def test_classes_keep_their_colours():
         shown.setdefault(title, [(marks[k - 1][0], label) for k, (_, label) in enumerate(marks) if label])
     assert all(colour == label for legend in shown.values() for colour, label in legend)
     assert [len(shown[title]) for title in ("ROC:", "Precision-recall:", "x1", "Convergence")] == [6, 6, 4, 6]
+
+
+def test_rows_are_scored_once(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(157, 2))
+    model = TensorTrainRegressor(basis="power", rank=1, alpha=1e-3, random_state=0).fit(X, X[:, 0])
+    counts, scores = [], type(model.model_).scores
+    monkeypatch.setattr(
+        type(model.model_), "scores", lambda self, X, *more: (counts.append(len(X)), scores(self, X, *more))[1]
+    )
+    polytrain.report(model, X, X[:, 0])
+    assert counts.count(157) == 1 + 2  # once as they are, and once with each column shuffled

@@ -123,14 +123,6 @@ def test_cells_as_text():
     ]  # fmt: skip
 
 
-def test_rows_are_scored_once(classes, monkeypatch):
-    model, X, y = classes
-    rows = scored(model, X, y, (1,))
-    monkeypatch.setattr(type(rows.fitted), "scores", lambda *_: pytest.fail("scored again"))
-    assert len(compare(rows)) == 2
-    assert rows.margins.shape == (300,)
-
-
 def test_importances_and_shares(classes):
     model, X, y = classes
     effects = ColumnEffects(scored(model, X, y, (1,)))
