@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from polytrain import TensorTrainClassifier
-from polytrain.palette import COLOURS
+from polytrain.plotting import COLOURS
 
 # %%
 # Four rules, of which the true borders are known: a line that bends, rings, a product of both

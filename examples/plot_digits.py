@@ -20,8 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from polytrain import TensorTrainClassifier
-from polytrain.palette import COLOURS
-from polytrain.plotting import clean_axes
+from polytrain.plotting import COLOURS, clean_axes
 from polytrain_paper.misread import MisreadDigitsDisplay
 
 X, y = load_digits(return_X_y=True)

@@ -128,7 +128,7 @@ def test_simple_models_on_the_same_folds(tmp_path, capsys):
     assert facts["holdout_linear_rmse"] < facts["holdout_constant_rmse"]
     run(capsys, "report", tmp_path / "m", tmp_path / "rows.npz", "--out", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert f"{facts['cv_linear_rmse']:.5g} of a linear model, {facts['cv_constant_rmse']:.5g} of a constant" in page
+    assert f"{facts['cv_linear_rmse']:.5g} for a linear model, {facts['cv_constant_rmse']:.5g} for a constant" in page
     assert "linear model (ridge regression)" not in page
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from polytrain.palette import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
+from polytrain.plotting import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "draw_landing.py"

@@ -100,6 +100,7 @@ def test_convergence_of_many_trains_has_one_legend_entry():
     display = ConvergenceDisplay(curves, [str(k) for k in range(12)]).plot()
     assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["each of 12 trains"]
     assert display.ax_.get_yscale() == "log"
+    assert not [label for label in display.ax_.get_yticklabels(which="both") if "$" in label.get_text()]
 
 
 def test_convergence_without_a_sweep(regressor):

@@ -12,14 +12,7 @@ from sklearn.datasets import load_digits, load_iris
 
 from polytrain.cli import main
 
-SECTIONS = [
-    "How good is it?",
-    "Does it know how sure it is?",
-    "What matters?",
-    "Three rows",
-    "What was tried",
-    "Settings",
-]
+SECTIONS = ["Errors", "Calibration", "Effects of columns", "Three rows", "Training", "Settings"]
 NASTY = '<script>alert("1")</script>&'
 
 
@@ -76,7 +69,7 @@ def pages(tmp_path_factory):
 class Reader(HTMLParser):
     """Collects tags and checks that they nest."""
 
-    VOID = ("meta", "link", "rect", "path", "circle")
+    VOID = ("meta", "link")
 
     def __init__(self):
         super().__init__()
@@ -113,12 +106,9 @@ def test_sections_and_text_alternatives(pages, name):
     assert ("The worst rows" in text) == ("Residuals" in text) == (name == "number")
     pictures = [attributes for tag, attributes in reader.seen if tag == "svg"]
     assert len(pictures) >= 8
-    ids = {attributes.get("id") for _, attributes in reader.seen}
     for picture in pictures:
         assert picture["role"] == "img"
-        assert set(picture["aria-labelledby"].split()) <= ids
-    assert len(re.findall("<title id=", pages[name].read_text())) == len(pictures)
-    assert len(re.findall("<desc id=[^>]*>[^<]{20,}</desc>", pages[name].read_text())) == len(pictures)
+        assert len(picture["aria-label"]) > 30
 
 
 @pytest.mark.parametrize("name", ["two", "ten", "squared", "number", "default"])
@@ -127,10 +117,10 @@ def test_the_page_needs_nothing_else(pages, name):
     tags = {tag for tag, _ in reader.seen}
     assert not tags & {"script", "img", "iframe", "object", "embed", "i", "audio", "video", "base", "form"}
     for tag, attributes in reader.seen:
-        assert attributes.get("href", "data:,").startswith(("data:", "#part")), tag
+        assert attributes.get("href", "data:,").startswith(("data:", "#")), tag
         assert not any(key.startswith("on") or key == "src" for key in attributes), tag
     text = pages[name].read_text()
-    assert "url(" not in text
+    assert not re.search(r"url\((?!#)", text)
     assert "@import" not in text
     assert "http:" not in text
     assert "https:" not in text
@@ -140,9 +130,8 @@ def test_names_from_the_table_are_text(pages):
     reader = read(pages["two"])
     text = "".join(reader.text)
     assert NASTY in text
-    assert f"Effect of {NASTY}" in text
     assert f"always {NASTY}" in text
-    assert f"{NASTY} (" in text  # a level with its rows
+    assert f"{NASTY[:17]}… (" in text  # a level with its rows
 
 
 def test_figures_are_those_of_evaluate(pages, capsys):
@@ -172,7 +161,7 @@ def test_columns_and_choice(pages):
     ]
     (kind,) = [line for line in told if line[:2] == ["kind", "category"]]
     assert unescape(kind[2]) == f"{NASTY}, plain"
-    assert "How the settings were chosen" in text
+    assert "All trials" in text
 
 
 def test_squared_loss_says_that_it_has_no_probabilities(pages):
@@ -214,10 +203,10 @@ return Math.min(...[...document.querySelectorAll('p, td, th, caption, summary, t
 """
 
 
-# Pictures without a title or a description that a screen reader finds, and headings that skip a level.
+# Pictures without a description that a screen reader finds, and headings that skip a level.
 NAMELESS = """
 const lacking = [...document.querySelectorAll('svg')].filter(svg => svg.getAttribute('role') !== 'img' ||
-  !svg.getAttribute('aria-labelledby').split(' ').every(id => document.getElementById(id).textContent.length > 2));
+  svg.getAttribute('aria-label').length < 30);
 const levels = [...document.querySelectorAll('h1, h2, h3')].map(h => +h.tagName[1]);
 return [...lacking.map(svg => svg.outerHTML.slice(0, 100)),
   ...levels.filter((level, k) => level > (k ? levels[k - 1] : 0) + 1)];

@@ -16,8 +16,8 @@ __all__ = ["add_parser"]
 
 DESCRIPTION = """\
 Write one HTML page about a model and its errors on a table with a target: the error beside that of simple models,
-curves, calibration, what matters and how, three rows explained, what was tried, and settings. The page needs no network
-and no script."""
+curves, calibration, effects of columns, three rows explained, training and settings. The page needs no network
+and no script; making it needs the extra "report" (matplotlib and Jinja)."""
 
 EXAMPLES = """\
   polytrain report adult.polytrain adult-test.csv --out adult.html
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     except TableError:
         raise
-    except ValueError as error:
+    except (ValueError, ImportError) as error:
         raise CommandError(str(error)) from error
     page.save(arguments.out)
     shows_beside(arguments.out)(str(arguments.out))

@@ -24,7 +24,7 @@ from polytrain.explain.axes import ColumnAxis, column_axis
 from polytrain.explain.measure import row_weights
 from polytrain.explain.pairs import search_pairs
 from polytrain.explain.sensitivity import INDEPENDENCE, table_lines, train_variance, variance_shares
-from polytrain.explain.sites import Sites, column_cores, make_column_measure, open_sites
+from polytrain.explain.sites import ColumnMeasure, Sites, column_cores, make_column_measure, open_sites
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.tensor.decompose import orthogonalize_cores
@@ -376,12 +376,13 @@ def view_effects(
     grid_size: int = 100,
     pair_grid_size: int = 30,
     sample_weight: ArrayLike | None = None,
+    measure: ColumnMeasure | None = None,
 ) -> Effects:
-    """See `effects`."""
+    """See `effects`. ``measure`` is the distribution in the rows of X, if it is known from another output."""
     index = view.output_index(output)
     n_pairs = 0 if top_pairs == 0 else check_positive_integer(top_pairs, "top_pairs")
     sizes = check_positive_integer(grid_size, "grid_size"), check_positive_integer(pair_grid_size, "pair_grid_size")
-    measure = make_column_measure(view, X, sample_weight)
+    measure = measure or make_column_measure(view, X, sample_weight)
     rows = weights = n_rows = None
     if X is not None:
         rows = view.rows(X)

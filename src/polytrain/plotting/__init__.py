@@ -4,7 +4,19 @@ Every display has ``from_estimator``, which computes and draws, and ``plot``, wh
 display; ``ax_`` and ``figure_`` say where it is drawn. Needs matplotlib, the extra ``plot``.
 """
 
-from polytrain.plotting._style import COLOURS, MARKERS, clean_axes, make_panels
+from polytrain.plotting._style import (
+    COLOURS,
+    DARK_COLOURS,
+    DARK_PAPER,
+    MARKERS,
+    PAPER,
+    clean_axes,
+    draw_bars,
+    draw_lines,
+    line_style,
+    make_panels,
+    shorten,
+)
 from polytrain.plotting.effects import EffectsDisplay, ImportancesDisplay, draw_main_effect, draw_pair_effect
 from polytrain.plotting.explanations import InteractionDisplay, PartialDependenceDisplay, TermStrengthDisplay
 from polytrain.plotting.local import LocalExplanationDisplay
@@ -12,7 +24,10 @@ from polytrain.plotting.training import ConvergenceDisplay, RankDisplay
 
 __all__ = [
     "COLOURS",
+    "DARK_COLOURS",
+    "DARK_PAPER",
     "MARKERS",
+    "PAPER",
     "ConvergenceDisplay",
     "EffectsDisplay",
     "ImportancesDisplay",
@@ -22,7 +37,11 @@ __all__ = [
     "RankDisplay",
     "TermStrengthDisplay",
     "clean_axes",
+    "draw_bars",
+    "draw_lines",
     "draw_main_effect",
     "draw_pair_effect",
+    "line_style",
     "make_panels",
+    "shorten",
 ]

@@ -1,27 +1,28 @@
-"""Colours, markers and axes that all pictures share. matplotlib is imported when something is drawn."""
+"""Colours, lines, bars and axes that all pictures share. matplotlib is imported when something is drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from polytrain.palette import COLOURS
+import numpy as np
+from numpy.typing import ArrayLike
 
-__all__ = [
-    "COLOURS",
-    "LINE_STYLES",
-    "MARKERS",
-    "SHARES",
-    "SURFACE",
-    "begin_plot",
-    "clean_axes",
-    "line_style",
-    "make_panels",
-    "shorten",
-]
+from polytrain.texts import printable
+
+#: Hues of Okabe and Ito's palette, which colour-blind readers tell apart, dark enough for thin lines on white; then
+#: black and grey.
+COLOURS = ("#0072B2", "#C04F00", "#00805E", "#A8497F", "#5A5FC7", "#8A6A00", "#000000", "#7F7F7F")
+#: The same hues for a dark background.
+DARK_COLOURS = ("#56B4E9", "#F0A04B", "#3FC79A", "#E08FC0", "#A3A8FF", "#E0C04A", "#FFFFFF", "#A0A0A0")
+#: Background, text, axes, grid lines and boxes, on light and on dark pages.
+PAPER = {"paper": "#fff", "ink": "#1c1e21", "muted": "#5b6168", "rule": "#d5d9de", "panel": "#f4f6f8"}
+DARK_PAPER = {"paper": "#14171a", "ink": "#e8eaed", "muted": "#a3abb3", "rule": "#3a4047", "panel": "#1f2429"}
 
 MARKERS = "osD^vPX*"
 LINE_STYLES = ("-", "--", "-.", ":")
+# More lines than this cannot be told apart; they are drawn alike.
+_MAX_LINES = 10
 
 #: Colour maps with even steps in brightness, readable without colour: for surfaces, and for shares that begin at 0.
 SURFACE = "cividis"
@@ -30,13 +31,28 @@ SHARES = "Blues"
 
 def begin_plot(ax: Any, width: float = 6.4, height: float = 4.4) -> tuple[Any, Any]:
     """Return the figure and the axes to draw in; a new figure if ``ax`` is None."""
-    if ax is not None:
-        return ax.figure, ax
+    figure, (first,) = begin_plots(None if ax is None else [ax], 1, width, height)
+    return figure, first
+
+
+def begin_plots(axes: Any, count: int, width: float = 3.4, height: float = 3.1) -> tuple[Any, list[Any]]:
+    """Return the figure and ``count`` axes of this size; a new figure with four side by side if ``axes`` is None."""
+    if axes is not None:
+        given = list(np.ravel(np.asarray(axes, dtype=object)))
+        if len(given) < count:
+            raise ValueError(f"axes must be at least {count}, one per picture, got {len(given)}.")
+        return given[0].figure, given[:count]
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("pictures need matplotlib; install it with pip install 'polytrain[plot]'.") from error
-    return plt.subplots(figsize=(width, height), layout="constrained")
+    across = min(count, 4)
+    down = -(-count // across)
+    size = width * across, height * down
+    figure, grid = plt.subplots(down, across, figsize=size, layout="constrained", squeeze=False)
+    for ax in grid.ravel()[count:]:
+        ax.set_visible(False)
+    return figure, list(grid.ravel()[:count])
 
 
 def make_panels(
@@ -57,7 +73,7 @@ def make_panels(
 
 
 def clean_axes(ax: Any, title: str = "") -> None:
-    """Take away what says nothing: the upper and the right border; set the title in the size of the text."""
+    """Remove the upper and the right border; set the title in the size of the text."""
     ax.set_title(title, fontsize="medium")
     ax.spines[["top", "right"]].set_visible(False)
 
@@ -71,6 +87,69 @@ def line_style(index: int) -> dict[str, Any]:
     }
 
 
-def shorten(names: Sequence[str], length: int = 24) -> list[str]:
-    """Cut long names, so that they do not push the picture aside."""
-    return [name if len(name) <= length else name[: length - 1] + "…" for name in names]
+def draw_lines(
+    ax: Any,
+    curves: Sequence[tuple[Any, Any]],
+    names: Sequence[str],
+    *,
+    indices: Sequence[int] | None = None,
+    what: str = "lines",
+    joined: bool = True,
+) -> None:
+    """Draw curves (x, y), or points, in the styles ``indices``, with a legend; more than ten of them all alike."""
+    many = len(curves) > _MAX_LINES
+    for index, (x, y), name in zip(indices or range(len(curves)), curves, names, strict=True):
+        if many:
+            label = f"each of {len(curves)} {what}" if not ax.lines else None
+            ax.plot(x, y, "-", color=COLOURS[0], alpha=0.4, linewidth=1, label=label)
+        else:
+            style = line_style(index) | ({"markevery": max(len(x) // 8, 1)} if joined else {"linestyle": "none"})
+            ax.plot(x, y, markersize=5, label=shorten([name])[0], **style)
+    ax.grid(True, which="major", color=PAPER["rule"], linewidth=0.8)
+    ax.set_axisbelow(True)
+    if len(curves) > 1:
+        ax.legend(fontsize="small", ncols=2 if 5 < len(curves) <= _MAX_LINES else 1)
+
+
+def draw_bars(
+    ax: Any,
+    labels: Sequence[str],
+    values: ArrayLike,
+    *,
+    marked: ArrayLike = False,
+    starts: ArrayLike = 0.0,
+    errors: Any = None,
+    numbers: Sequence[str] | None = None,
+    legend: tuple[str, str] | None = None,
+) -> None:
+    """Draw horizontal bars from ``starts``, the first at the top, with ``errors`` as whiskers.
+
+    Bars that are ``marked`` have the second colour and a hatch, ``numbers`` are texts at the right ends, and ``legend``
+    has the names of both colours.
+    """
+    lengths = np.asarray(values, dtype=float)
+    places, second = np.arange(len(lengths)), np.broadcast_to(marked, lengths.shape)
+    left = np.broadcast_to(np.asarray(starts, dtype=float), lengths.shape)
+    for index, mask in enumerate((~second, second)):
+        if mask.any():
+            ax.barh(places[mask], lengths[mask], left=left[mask], xerr=None if errors is None else errors[mask],
+                    color=COLOURS[index], hatch=("", "//")[index], edgecolor="white", ecolor=PAPER["muted"],
+                    height=0.75, label=legend[index] if legend else None, zorder=2)  # fmt: skip
+    for place, text in enumerate(numbers or ()):
+        end = max(left[place], left[place] + lengths[place])
+        ax.annotate(text, (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small",
+                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5}, zorder=3)  # fmt: skip
+    for tick in ax.set_yticks(places, labels):
+        for text in (tick.label1, tick.label2):
+            text.set_parse_math(False)  # a dollar in a name is a dollar
+    ax.set_ylim(len(lengths) - 0.4, -0.6)
+    ax.locator_params(axis="x", nbins=4)  # long names leave little room for numbers
+    ax.spines[["top", "right"]].set_visible(False)
+    if legend:
+        ax.legend(fontsize="small", loc="best")
+
+
+def shorten(names: Sequence[object], length: int = 24) -> list[str]:
+    """Cut long names, and write out characters that change a line, so that they do not spoil the picture."""
+    texts = [printable(name) for name in names]
+    return [text if len(text) <= length else text[: length - 1] + "…" for text in texts]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from polytrain.explain import Effects, FeatureImportances, MainEffect, PairEffect, effects, feature_importances
 from polytrain.explain.sensitivity import INDEPENDENCE
-from polytrain.plotting._style import COLOURS, shorten
+from polytrain.plotting._style import COLOURS, PAPER, begin_plots, draw_bars, line_style, shorten
 from polytrain.tensor.checks import check_positive_integer
 
 __all__ = ["EffectsDisplay", "ImportancesDisplay", "draw_main_effect", "draw_pair_effect"]
@@ -21,10 +22,9 @@ _MOST_BARS = 12
 _MOST_DENSITY_BARS = 40
 # Part of the height that the distribution of a number takes below its curve.
 _DENSITY_HEIGHT = 0.22
-# Steps of a map, from brown over white to violet: colour-blind readers tell them apart, and 0 is white.
-_SIGNED = "PuOr_r"
 
 
+@dataclass(eq=False, repr=False)
 class ImportancesDisplay:
     """Importances of columns as bars, beside those by permutation where targets were given.
 
@@ -34,11 +34,6 @@ class ImportancesDisplay:
         What `polytrain.explain.feature_importances` has found.
     max_columns : int, default=15
         How many columns to show, the most important first.
-
-    Attributes
-    ----------
-    axes_, figure_
-        Where `plot` has drawn: one axes, or two with permutations.
 
     Examples
     --------
@@ -53,9 +48,8 @@ class ImportancesDisplay:
     2
     """
 
-    def __init__(self, importances: FeatureImportances, max_columns: int = 15) -> None:
-        self.importances = importances
-        self.max_columns = max_columns
+    importances: FeatureImportances
+    max_columns: int = 15
 
     @classmethod
     def from_estimator(
@@ -83,10 +77,6 @@ class ImportancesDisplay:
             How many columns to show, the most important first.
         axes : sequence of matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ImportancesDisplay
         """
         settings = {"scoring": scoring, "n_repeats": n_repeats, "random_state": random_state}
         found = feature_importances(estimator, X, y, feature_names=feature_names, **settings)
@@ -100,20 +90,17 @@ class ImportancesDisplay:
         parts: list[tuple[NDArray, NDArray | None, str]] = [(found.importances, None, label)]
         if found.permutation is not None:
             parts.append((found.permutation, found.permutation_std, "loss of score if permuted"))
-        self.figure_, self.axes_ = _begin_plots(axes, len(parts))
-        places = np.arange(len(order))
+        self.figure_, self.axes_ = begin_plots(axes, len(parts))
         for index, (ax, (values, errors, label)) in enumerate(zip(self.axes_, parts, strict=True)):
+            names = [found.feature_names[k] if index == 0 else "" for k in order]
             deviations = None if errors is None else errors[order]
-            ax.barh(places, values[order], xerr=deviations, color=COLOURS[index], hatch=("", "//")[index],
-                    edgecolor="white", ecolor="0.3", height=0.75)  # fmt: skip
-            ax.set_yticks(places, shorten([found.feature_names[k] for k in order]) if index == 0 else [])
-            ax.invert_yaxis()
+            draw_bars(ax, shorten(names), values[order], marked=index == 1, errors=deviations)
             ax.set_xlabel(label, fontsize="small")
             ax.tick_params(labelsize="small")
-            ax.spines[["top", "right"]].set_visible(False)
         return self
 
 
+@dataclass(eq=False, repr=False)
 class EffectsDisplay:
     """Effects of the most important columns, and of the strongest pairs, side by side.
 
@@ -129,11 +116,6 @@ class EffectsDisplay:
     n_pairs : int, default=2
         How many of the pairs to draw, the strongest first.
 
-    Attributes
-    ----------
-    axes_, figure_
-        Where `plot` has drawn: one axes per column and pair.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -147,10 +129,9 @@ class EffectsDisplay:
     5
     """
 
-    def __init__(self, effects: Effects, columns: Sequence[str] | None = None, n_pairs: int = 2) -> None:
-        self.effects = effects
-        self.columns = columns
-        self.n_pairs = n_pairs
+    effects: Effects
+    columns: Sequence[str] | None = None
+    n_pairs: int = 2
 
     @classmethod
     def from_estimator(
@@ -179,10 +160,6 @@ class EffectsDisplay:
             How many columns and pairs.
         axes : sequence of matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        EffectsDisplay
         """
         found = effects(estimator, X, output=output, top_pairs=n_pairs, feature_names=feature_names)
         if columns is None:
@@ -196,77 +173,70 @@ class EffectsDisplay:
         names = [effect.name for effect in found.ranked()[:6]] if self.columns is None else self.columns
         shown = [found[name] for name in names]
         pairs = found.pairs[: self.n_pairs]
-        self.figure_, self.axes_ = _begin_plots(axes, len(shown) + len(pairs))
+        self.figure_, self.axes_ = begin_plots(axes, len(shown) + len(pairs))
         for ax, effect in zip(self.axes_, shown, strict=False):
             draw_main_effect(ax, effect)
         for ax, pair in zip(self.axes_[len(shown) :], pairs, strict=False):
             draw_pair_effect(ax, pair)
         self.axes_[0].set_ylabel(f"effect on {found.output!r}" if found.output != "prediction" else "effect")
         if axes is None:
-            self.figure_.supxlabel(f"shares of the variance; {INDEPENDENCE}", fontsize="small", color="0.3")
+            self.figure_.supxlabel(f"shares of the variance; {INDEPENDENCE}", fontsize="small", color=PAPER["muted"])
         return self
 
 
-def _begin_plots(axes: Any, count: int) -> tuple[Any, list[Any]]:
-    """Figure and as many axes as there are pictures."""
-    if axes is not None:
-        given = list(np.ravel(np.asarray(axes, dtype=object)))
-        if len(given) < count:
-            raise ValueError(f"axes must be at least {count}, one per picture, got {len(given)}.")
-        return given[0].figure, given[:count]
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib; install it with pip install 'polytrain[plot]'.") from error
-    across = min(count, 4)
-    down = -(-count // across)
-    figure, grid = plt.subplots(down, across, figsize=(3.4 * across, 3.1 * down), layout="constrained", squeeze=False)
-    for ax in grid.ravel()[count:]:
-        ax.set_visible(False)
-    return figure, list(grid.ravel()[:count])
-
-
-def draw_main_effect(ax: Any, effect: MainEffect) -> None:
+def draw_main_effect(ax: Any, effect: MainEffect | Mapping[int, MainEffect], names: Sequence[str] = ()) -> None:
     """Draw the main effect of a column: a curve, or bars.
 
     Parameters
     ----------
     ax : matplotlib Axes
         Where to draw.
-    effect : MainEffect
-        One of ``effects(...).main``.
+    effect : MainEffect, or dict of int to MainEffect
+        One of ``effects(...).main``; or those of a column on several scores, by the numbers of the scores. A score has
+        the same colour in all pictures.
+    names : sequence of str, optional
+        Names of the scores.
     """
-    shares = f"{100 * effect.share:.1f} % alone, {100 * effect.total:.1f} % in all"
-    ax.set_title(f"{shorten([effect.name])[0]}: {shares}", fontsize="small")
-    (_draw_bars if effect.kind == "category" else _draw_curve)(ax, effect)
+    several = {0: effect} if isinstance(effect, MainEffect) else effect
+    first = next(iter(several.values()))
+    if isinstance(effect, MainEffect):
+        shares = f"{100 * first.share:.1f} % alone, {100 * first.total:.1f} % in all"
+        ax.set_title(f"{shorten([first.name])[0]}: {shares}", fontsize="small", parse_math=False)
+    (_draw_levels if first.kind == "category" else _draw_curves)(ax, several, names)
     ax.tick_params(labelsize="small")
     ax.spines[["top", "right"]].set_visible(False)
+    if len(several) > 1:
+        ax.legend(fontsize="small")
 
 
-def _draw_curve(ax: Any, effect: MainEffect) -> None:
-    grid, values = effect.grid, effect.values
+def _draw_curves(ax: Any, several: Mapping[int, MainEffect], names: Sequence[str]) -> None:
+    effect = next(iter(several.values()))
+    grid = effect.grid
     places = grid.astype("datetime64[s]").astype(float) if effect.kind == "date" else grid
     ends = _bar_ends(places)
     heights, _ = np.histogram(places, bins=ends, weights=effect.parts)
     if effect.kind == "date":
         ends = ends.astype("datetime64[s]")
     below = ax.inset_axes((0, 0, 1, _DENSITY_HEIGHT), sharex=ax)
-    below.stairs(heights, ends, fill=True, color="0.85")
+    below.stairs(heights, ends, fill=True, color=PAPER["rule"])
     below.axis("off")
     below.set_ylim(0, max(heights.max(), 1e-12))
-    ax.axhline(0.0, color="0.7", linewidth=0.8)
-    if len(grid) <= 10:
-        ax.plot(grid, values, color=COLOURS[0], marker="o", markersize=4, linewidth=1.2)
-    else:
-        ax.plot(grid, values, color=COLOURS[0], linewidth=2)
-    low, high = values.min(), values.max()
+    ax.axhline(0.0, color=PAPER["muted"], linewidth=0.8)
+    look = {"markersize": 4, "linewidth": 1.2} if len(grid) <= 10 else {"marker": "", "linewidth": 2}
+    for index, one in several.items():
+        ax.plot(grid, one.values, label=shorten([names[index]])[0] if names else None, **(line_style(index) | look))
+    low = min(one.values.min() for one in several.values())
+    high = max(one.values.max() for one in several.values())
+    for index, one in several.items():
+        if one.missing is not None:
+            low, high = min(low, one.missing), max(high, one.missing)
+            colour = COLOURS[1] if len(several) == 1 else line_style(index)["color"]
+            ax.plot([1.0], [one.missing], marker="D", color=colour, clip_on=False,
+                    transform=ax.get_yaxis_transform())  # fmt: skip
     if effect.missing is not None:
-        low, high = min(low, effect.missing), max(high, effect.missing)
-        ax.plot([1.0], [effect.missing], marker="D", color=COLOURS[1], clip_on=False,
-                transform=ax.get_yaxis_transform())  # fmt: skip
         ax.annotate(f"missing ({_amount(effect.missing_part, effect.missing_count)})", (1.0, effect.missing),
                     xycoords=ax.get_yaxis_transform(), xytext=(-7, 0), textcoords="offset points", ha="right",
-                    va="center", fontsize="x-small", color=COLOURS[1])  # fmt: skip
+                    va="center", fontsize="small", color=COLOURS[1] if len(several) == 1 else None)  # fmt: skip
     height = max(high - low, 1e-12)
     # Room below the curve for the distribution.
     ax.set_ylim(low - height * (_DENSITY_HEIGHT + 0.05) / (0.95 - _DENSITY_HEIGHT), high + 0.08 * height)
@@ -287,30 +257,35 @@ def _bar_ends(places: NDArray) -> NDArray:
     return np.linspace(places[0], places[-1] if len(places) > 1 else places[0] + 1.0, _MOST_DENSITY_BARS + 1)
 
 
-def _draw_bars(ax: Any, effect: MainEffect) -> None:
+def _draw_levels(ax: Any, several: Mapping[int, MainEffect], names: Sequence[str]) -> None:
+    """Draw a bar per level, or, for several scores, a mark for each of them."""
+    effect = next(iter(several.values()))
     common = np.sort(np.argsort(-effect.parts, kind="stable")[:_MOST_BARS])
     order = common[np.argsort(-effect.values[common], kind="stable")].tolist()
     counts = [None] * len(effect.grid) if effect.counts is None else effect.counts.tolist()
-    names = shorten([str(effect.grid[k]) for k in order], 18)
-    bars = [
-        (f"{name} ({_amount(effect.parts[k], counts[k])})", effect.values[k], COLOURS[0], "")
-        for name, k in zip(names, order, strict=True)
+    labels = [
+        f"{name} ({_amount(effect.parts[k], counts[k])})"
+        for name, k in zip(shorten([effect.grid[k] for k in order], 18), order, strict=True)
     ]
-    if effect.missing is not None:
-        label = f"missing ({_amount(effect.missing_part, effect.missing_count)})"
-        bars.append((label, effect.missing, COLOURS[1], "//"))
-    places = np.arange(len(bars))
-    for place, (_, value, colour, hatch) in zip(places, bars, strict=True):
-        ax.barh(place, value, color=colour, hatch=hatch, edgecolor="white", height=0.75)
-    ax.axvline(0.0, color="0.7", linewidth=0.8)
-    ax.set_yticks(places, [label for label, *_ in bars])
-    ax.invert_yaxis()
+    gap = effect.missing is not None
+    if gap:
+        labels.append(f"missing ({_amount(effect.missing_part, effect.missing_count)})")
+    values = {k: np.array([*one.values[order], *[one.missing] * gap], dtype=float) for k, one in several.items()}
+    if len(several) == 1:
+        draw_bars(ax, labels, next(iter(values.values())), marked=np.arange(len(labels)) == (len(order) if gap else -1))
+    else:
+        draw_bars(ax, labels, np.zeros(len(labels)))
+        for index, some in values.items():
+            style = line_style(index) | {"linestyle": "none"}
+            ax.plot(some, np.arange(len(labels)), markersize=6, label=shorten([names[index]])[0], **style)
+        ax.grid(True, axis="y", color=PAPER["rule"], linewidth=0.8)
+    ax.axvline(0.0, color=PAPER["muted"], linewidth=0.8)
     left_out = len(effect.grid) - len(order)
     ax.set_xlabel("effect" + (f"; {left_out} rarer levels left out" if left_out else ""), fontsize="small")
 
 
 def draw_pair_effect(ax: Any, pair: PairEffect) -> None:
-    """Draw the effect of a pair as a map.
+    """Draw the effect of a pair as a map: one colour above 0, another below, the stronger the larger it is.
 
     Parameters
     ----------
@@ -319,17 +294,23 @@ def draw_pair_effect(ax: Any, pair: PairEffect) -> None:
     pair : PairEffect
         One of ``effects(...).pairs``.
     """
+    from matplotlib.colors import LinearSegmentedColormap, to_rgba
+
+    # Colours that begin transparent at 0 suit light and dark pages.
+    below, above = (to_rgba(COLOURS[index]) for index in (1, 0))
+    ends = [below, (*below[:3], 0.0), (*above[:3], 0.0), above]
+    signed = LinearSegmentedColormap.from_list("signed", list(zip((0, 0.5, 0.5, 1), ends, strict=True)), 33)
     largest = max(float(np.abs(pair.values).max()), 1e-300)
     places = [_map_places(grid) for grid in pair.grids]
-    mesh = ax.pcolormesh(*places, pair.values.T, cmap=_SIGNED, shading="nearest", vmin=-largest, vmax=largest)
+    mesh = ax.pcolormesh(*places, pair.values.T, cmap=signed, shading="nearest", vmin=-largest, vmax=largest)
     for name, grid, place in zip("xy", pair.grids, places, strict=True):
         if grid.dtype == object:
             turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if name == "x" else {}
-            getattr(ax, f"set_{name}ticks")(place, shorten([str(level) for level in grid], 14), **turned)
-    ax.set_xlabel(shorten([pair.names[0]])[0], fontsize="small")
-    ax.set_ylabel(shorten([pair.names[1]])[0], fontsize="small")
+            getattr(ax, f"set_{name}ticks")(place, shorten(grid.tolist(), 14), parse_math=False, **turned)
+    ax.set_xlabel(shorten([pair.names[0]])[0], fontsize="small", parse_math=False)
+    ax.set_ylabel(shorten([pair.names[1]])[0], fontsize="small", parse_math=False)
     ax.set_title(f"together: {100 * pair.share:.1f} %", fontsize="small")
-    ax.tick_params(labelsize="x-small")
+    ax.tick_params(labelsize="small")
     ax.figure.colorbar(mesh, ax=ax)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from polytrain.explain import PartialDependence, TopTerms, partial_dependence, sobol_indices, top_terms
 from polytrain.explain.view import read_model
-from polytrain.plotting._style import COLOURS, SHARES, SURFACE, begin_plot, line_style, shorten
+from polytrain.plotting._style import SHARES, SURFACE, begin_plot, draw_bars, draw_lines, shorten
 from polytrain.tensor.checks import check_positive_integer
 
 __all__ = ["InteractionDisplay", "PartialDependenceDisplay", "TermStrengthDisplay"]
@@ -21,6 +21,7 @@ __all__ = ["InteractionDisplay", "PartialDependenceDisplay", "TermStrengthDispla
 _MAX_ANNOTATED = 12
 
 
+@dataclass(eq=False, repr=False)
 class TermStrengthDisplay:
     """The largest terms of a polynomial as bars.
 
@@ -28,11 +29,6 @@ class TermStrengthDisplay:
     ----------
     terms : TopTerms
         What `polytrain.explain.top_terms` has found.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Where `plot` has drawn.
 
     Examples
     --------
@@ -47,8 +43,7 @@ class TermStrengthDisplay:
     (5, True)
     """
 
-    def __init__(self, terms: TopTerms) -> None:
-        self.terms = terms
+    terms: TopTerms
 
     @classmethod
     def from_estimator(
@@ -74,10 +69,6 @@ class TermStrengthDisplay:
             Whether the constant term is among them. It is often the largest and dwarfs the others.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        TermStrengthDisplay
         """
         k = check_positive_integer(k, "k")
         terms = top_terms(estimator, k + (not constant), train=train, units=units, feature_names=feature_names)
@@ -89,29 +80,24 @@ class TermStrengthDisplay:
         """Draw into ``ax``, or into a new figure, and return the display."""
         terms = self.terms
         self.figure_, self.ax_ = begin_plot(ax, 7.2, 1.4 + 0.32 * len(terms))
-        negative = terms.coefficients < 0
-        positions = np.arange(len(terms))
-        for sign, mask, colour, hatch in (
-            ("positive", ~negative, COLOURS[0], ""),
-            ("negative", negative, COLOURS[1], "//"),
-        ):
-            if mask.any():
-                self.ax_.barh(positions[mask], terms.strengths[mask], color=colour, hatch=hatch, edgecolor="white",
-                              label=f"{sign} coefficient")  # fmt: skip
-        for position, strength, coefficient in zip(positions, terms.strengths, terms.coefficients, strict=True):
-            self.ax_.annotate(f"{coefficient:.3g}", (strength, position), xytext=(4, 0), textcoords="offset points",
-                              va="center", fontsize="small")  # fmt: skip
-        self.ax_.set_yticks(positions, ["constant" if name == "1" else name for name in shorten(terms.names, 60)])
-        self.ax_.invert_yaxis()
+        names = ["constant" if name == "1" else name for name in shorten(terms.names, 60)]
+        draw_bars(
+            self.ax_,
+            names,
+            terms.strengths,
+            marked=terms.coefficients < 0,
+            numbers=[f"{coefficient:.3g}" for coefficient in terms.coefficients],
+            legend=("positive coefficient", "negative coefficient"),
+        )
         self.ax_.margins(x=0.14)
         self.ax_.set_xlim(left=0)
         self.ax_.set_xlabel(f"strength: largest magnitude in the fitted range ({terms.units} features)")
         proof = "" if terms.exact else ", not proven to be the largest"
         self.ax_.set_title(f"Terms of {terms.train_name!r} with their coefficients{proof}", fontsize="medium")
-        self.ax_.legend(fontsize="small", loc="lower right")
         return self
 
 
+@dataclass(eq=False, repr=False)
 class InteractionDisplay:
     """Main effects and interactions of pairs as a heat map.
 
@@ -123,11 +109,6 @@ class InteractionDisplay:
         Names of the features.
     title : str, default=""
         What the shares belong to.
-
-    Attributes
-    ----------
-    ax_, figure_, im_
-        Where `plot` has drawn, and the image.
 
     Examples
     --------
@@ -142,10 +123,9 @@ class InteractionDisplay:
     (4, 4)
     """
 
-    def __init__(self, shares: NDArray, feature_names: Sequence[str], title: str = "") -> None:
-        self.shares = shares
-        self.feature_names = feature_names
-        self.title = title
+    shares: NDArray
+    feature_names: Sequence[str]
+    title: str = ""
 
     @classmethod
     def from_estimator(
@@ -174,10 +154,6 @@ class InteractionDisplay:
             By default those of the training data, or x1, x2, ...
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        InteractionDisplay
         """
         max_features = check_positive_integer(max_features, "max_features")
         indices = sobol_indices(estimator, X, feature_names=feature_names)
@@ -223,6 +199,7 @@ class InteractionDisplay:
         return self
 
 
+@dataclass(eq=False, repr=False)
 class PartialDependenceDisplay:
     """Mean score as a function of one feature (lines) or two (filled contours).
 
@@ -234,11 +211,6 @@ class PartialDependenceDisplay:
         Which train to draw; for one feature all of them by default, for two the first.
     ticks : sequence of ndarray, optional
         Values to mark at the axes, such as the deciles of the data.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Where `plot` has drawn.
 
     Examples
     --------
@@ -253,12 +225,9 @@ class PartialDependenceDisplay:
     (3, 60, 60)
     """
 
-    def __init__(
-        self, dependence: PartialDependence, train: int | None = None, ticks: Sequence[NDArray] | None = None
-    ) -> None:
-        self.dependence = dependence
-        self.train = train
-        self.ticks = ticks
+    dependence: PartialDependence
+    train: int | None = None
+    ticks: Sequence[NDArray] | None = None
 
     @classmethod
     def from_estimator(
@@ -284,10 +253,6 @@ class PartialDependenceDisplay:
             Which train to draw; for one feature all of them by default, for two the first.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        PartialDependenceDisplay
         """
         dependence = partial_dependence(estimator, features, X, grid_size=grid_size, feature_names=feature_names)
         view = read_model(estimator)
@@ -320,15 +285,10 @@ class PartialDependenceDisplay:
     def _plot_lines(self) -> None:
         shown = range(len(self.dependence.train_names)) if self.train is None else [self.train]
         (grid,) = self._begin_axes()
-        every = 1 if self._has_levels else max(len(grid) // 8, 1)
-        for index in shown:
-            style = line_style(index) | ({"linestyle": "none"} if self._has_levels else {})
-            self.ax_.plot(grid, self.dependence.values[index], markevery=every, markersize=5,
-                          label=self.dependence.train_names[index], **style)  # fmt: skip
+        curves = [(grid, self.dependence.values[index]) for index in shown]
+        names = [self.dependence.train_names[index] for index in shown]
+        draw_lines(self.ax_, curves, names, indices=shown, what="scores", joined=not self._has_levels)
         self.ax_.set_ylabel(_score_label(self.dependence.train_names))
-        self.ax_.grid(True, color="0.9")
-        if len(self.dependence.train_names) > 1:
-            self.ax_.legend(fontsize="small", ncols=2 if len(shown) > 6 else 1)
 
     @property
     def _has_levels(self) -> bool:
@@ -341,7 +301,7 @@ class PartialDependenceDisplay:
         for name, axis in zip("xy", self.dependence.grid, strict=False):
             places.append(np.arange(len(axis)) if axis.dtype == object else axis)
             if axis.dtype == object:
-                names = shorten(["missing" if level is None else str(level) for level in axis])
+                names = shorten(["missing" if level is None else level for level in axis])
                 rotated = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if name == "x" else {}
                 getattr(self.ax_, f"set_{name}ticks")(places[-1], names, **rotated)
         return places

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,17 @@ from sklearn.base import BaseEstimator
 
 from polytrain.explain import LocalExplanations, explain_local
 from polytrain.explain.local import number_format
-from polytrain.plotting._style import COLOURS, begin_plot, shorten
+from polytrain.plotting._style import PAPER, begin_plot, draw_bars, shorten
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
 
 __all__ = ["LocalExplanationDisplay"]
 
-# Letters of a column's name, and of a row's value.
-_LONGEST_NAME, _LONGEST_CELL = 28, 20
+# Letters of a column's name and of a row's value, for each inch of the figure.
+_NAME_LETTERS, _CELL_LETTERS = 3.8, 2.7
 
 
+@dataclass(eq=False, repr=False)
 class LocalExplanationDisplay:
     """Why a row has its score: one bar per column, from the mean below to the score at the top.
 
@@ -35,11 +37,6 @@ class LocalExplanationDisplay:
     max_columns : int, default=10
         Columns with a bar of their own; the others share one.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where `plot` has drawn.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -53,13 +50,10 @@ class LocalExplanationDisplay:
     'pre-softmax score of 2'
     """
 
-    def __init__(
-        self, explanations: LocalExplanations, row: int = 0, score: int | None = None, max_columns: int = 10
-    ) -> None:
-        self.explanations = explanations
-        self.row = row
-        self.score = score
-        self.max_columns = max_columns
+    explanations: LocalExplanations
+    row: int = 0
+    score: int | None = None
+    max_columns: int = 10
 
     @classmethod
     def from_estimator(
@@ -89,10 +83,6 @@ class LocalExplanationDisplay:
             Columns with a bar of their own; the others share one.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        LocalExplanationDisplay
         """
         rows: Any = X if hasattr(X, "__len__") else np.asarray(X)
         if not -len(rows) <= row < len(rows):
@@ -110,63 +100,48 @@ class LocalExplanationDisplay:
         """Draw into ``ax``, or into a new figure, and return the display."""
         found, row = self.explanations, self.row
         score = int(np.argmax(found.scores[row])) if self.score is None else self.score
-        labels, values = self._bars(score)
+        ranked = self._ranked(score)
+        values = np.array([value for *_, value in ranked])
         mean, total = float(found.base[score]), float(found.scores[row, score])
         # The smallest first, from the mean upwards, so that the largest end at the score.
         ends = mean + np.cumsum(values[::-1])[::-1]
         starts = ends - values
         shown = number_format([mean, total, *values])
         self.figure_, self.ax_ = begin_plot(ax, 7.2, 1.7 + 0.34 * len(values))
-        positions = np.arange(len(values))
-        for sign, mask, colour, hatch in (
-            ("raises", values >= 0, COLOURS[0], ""),
-            ("lowers", values < 0, COLOURS[1], "//"),
-        ):
-            if mask.any():
-                self.ax_.barh(positions[mask], values[mask], left=starts[mask], color=colour, hatch=hatch,
-                              edgecolor="white", height=0.72, label=f"{sign} it", zorder=2)  # fmt: skip
-        for position, (start, end, value) in enumerate(zip(starts, ends, values, strict=True)):
-            self._annotate_bar(position, max(start, end), shown(abs(value)), value < 0)
-        self.ax_.vlines(ends[1:], positions[1:] - 1, positions[1:], color="0.6", linewidth=0.8, zorder=1)
+        width = self.figure_.get_figwidth()
+        names = shorten([name for name, *_ in ranked], int(_NAME_LETTERS * width))
+        cells = shorten([cell for _, cell, _ in ranked], int(_CELL_LETTERS * width))
+        draw_bars(
+            self.ax_,
+            [f"{name} = {cell}" if cell else name for name, cell in zip(names, cells, strict=True)],
+            values,
+            marked=values < 0,
+            starts=starts,
+            numbers=[("\N{MINUS SIGN}" if value < 0 else "+") + shown(abs(value)) for value in values],
+            legend=("raises it", "lowers it"),
+        )
+        places = np.arange(len(values))
+        self.ax_.vlines(ends[1:], places[1:] - 1, places[1:], color=PAPER["muted"], linewidth=0.8, zorder=1)
         self._mark(mean, f"mean {shown(mean)}", above=False)
         self._mark(total, f"row {printable(found.row_names[row])}: {shown(total)}", above=True)
-        ticks = self.ax_.set_yticks(positions, labels)
-        for tick in ticks:
-            for text in (tick.label1, tick.label2):
-                text.set_parse_math(False)  # a dollar in a name is a dollar
-        self.ax_.invert_yaxis()
         self.ax_.set_ylim(len(values) - 0.2, -0.8)
         self.ax_.use_sticky_edges = False  # bars that begin at the left end need room, too
         self.ax_.margins(x=0.12)
         self.ax_.set_xlabel(found.score_label(score), parse_math=False)
-        self.ax_.spines[["top", "right"]].set_visible(False)
-        self.ax_.legend(fontsize="small", loc="best")
         return self
 
-    def _bars(self, score: int) -> tuple[list[str], np.ndarray]:
-        """Labels and values of the bars, the largest first; what is left out is the last one."""
+    def _ranked(self, score: int) -> list[tuple[str, str, float]]:
+        """Names, cells and values of the bars, the largest first; columns that are left out share the last one."""
         most = check_positive_integer(self.max_columns, "max_columns")
         ranked = self.explanations.ranked(self.row, score)
-        # A bar that stands for one column might as well have its name.
-        kept = ranked if len(ranked) <= most + 1 else ranked[:most]
-        names = shorten([printable(name) for name, _, _ in kept], _LONGEST_NAME)
-        cells = shorten([printable(cell) for _, cell, _ in kept], _LONGEST_CELL)
-        labels = [f"{name} = {cell}" for name, cell in zip(names, cells, strict=True)]
-        values = [value for *_, value in kept]
-        if len(kept) < len(ranked):
-            labels.append(f"{len(ranked) - len(kept)} other columns")
-            values.append(math.fsum(value for *_, value in ranked[len(kept) :]))
-        return labels, np.array(values)
-
-    def _annotate_bar(self, position: float, end: float, number: str, is_negative: bool) -> None:
-        sign = "\N{MINUS SIGN}" if is_negative else "+"
-        self.ax_.annotate(f"{sign}{number}", (end, position), xytext=(4, 0), textcoords="offset points",
-                          va="center", fontsize="small", bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
-                          zorder=3)  # fmt: skip
+        if len(ranked) <= most + 1:  # a bar for one column might as well have its name
+            return ranked
+        rest = math.fsum(value for *_, value in ranked[most:])
+        return [*ranked[:most], (f"{len(ranked) - most} other columns", "", rest)]
 
     def _mark(self, place: float, text: str, above: bool) -> None:
         """A line across the picture with its number, above it or just inside its lower end."""
-        self.ax_.axvline(place, color="0.35", linewidth=1, linestyle="-" if above else "--", zorder=0)
+        self.ax_.axvline(place, color=PAPER["muted"], linewidth=1, linestyle="-" if above else "--", zorder=0)
         self.ax_.annotate(text, (place, 1.0 if above else 0.0), xycoords=self.ax_.get_xaxis_transform(),
                           xytext=(0 if above else 4, 3), textcoords="offset points", fontsize="small",
                           ha="center" if above else "left", va="bottom", parse_math=False)  # fmt: skip

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from polytrain.explain.view import read_model
-from polytrain.plotting._style import COLOURS, begin_plot, line_style
+from polytrain.plotting._style import COLOURS, begin_plot, draw_lines, line_style
 from polytrain.tensor import rank_bounds
 
 __all__ = ["ConvergenceDisplay", "RankDisplay"]
 
-# More lines than this cannot be told apart; they are drawn alike.
-_MAX_LINES = 10
-
 _QUANTITIES = ("objective", "loss")
 
 
+@dataclass(eq=False, repr=False)
 class ConvergenceDisplay:
     """Objective or loss of every train, sweep by sweep.
 
@@ -31,11 +30,6 @@ class ConvergenceDisplay:
         Names of the trains.
     quantity : str, default="objective"
         What the values are; the label of the axis.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Where `plot` has drawn.
 
     Examples
     --------
@@ -50,12 +44,9 @@ class ConvergenceDisplay:
     (3, 'sweep')
     """
 
-    def __init__(
-        self, curves: Sequence[tuple[Any, Any]], train_names: Sequence[str], quantity: str = "objective"
-    ) -> None:
-        self.curves = curves
-        self.train_names = train_names
-        self.quantity = quantity
+    curves: Sequence[tuple[Any, Any]]
+    train_names: Sequence[str]
+    quantity: str = "objective"
 
     @classmethod
     def from_estimator(
@@ -71,10 +62,6 @@ class ConvergenceDisplay:
             The objective with its regularisation, or the loss alone.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ConvergenceDisplay
         """
         view = read_model(estimator)
         if quantity not in _QUANTITIES:
@@ -92,27 +79,22 @@ class ConvergenceDisplay:
     def plot(self, ax: Any = None) -> ConvergenceDisplay:
         """Draw into ``ax``, or into a new figure, and return the display."""
         self.figure_, self.ax_ = begin_plot(ax)
-        from matplotlib.ticker import MaxNLocator
+        from matplotlib.ticker import MaxNLocator, NullFormatter
 
-        many = len(self.curves) > _MAX_LINES
-        for index, ((sweeps, values), name) in enumerate(zip(self.curves, self.train_names, strict=True)):
-            if many:
-                label = f"each of {len(self.curves)} trains" if index == 0 else None
-                self.ax_.plot(sweeps, values, "-", color=COLOURS[0], alpha=0.4, linewidth=1, label=label)
-            else:
-                self.ax_.plot(sweeps, values, markersize=5, label=name, **line_style(index))
+        draw_lines(self.ax_, self.curves, self.train_names, what="trains")
         everything = np.concatenate([np.asarray(values) for _, values in self.curves])
         if everything.min() > 0 and everything.max() > 10 * everything.min():
             self.ax_.set_yscale("log")
-        self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True))
+            self.ax_.yaxis.set_major_formatter("{x:g}")
+            self.ax_.yaxis.set_minor_formatter(NullFormatter())
+        self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        self.ax_.set_xlim(0.8, max(max(sweeps, default=1) for sweeps, _ in self.curves) + 0.2)
         self.ax_.set_xlabel("sweep")
         self.ax_.set_ylabel(self.quantity)
-        self.ax_.grid(True, which="major", color="0.9")
-        if len(self.curves) > 1:
-            self.ax_.legend(title=None if many else "train", fontsize="small", ncols=2 if len(self.curves) > 5 else 1)
         return self
 
 
+@dataclass(eq=False, repr=False)
 class RankDisplay:
     """Ranks along the train, beside those that it needs.
 
@@ -127,11 +109,6 @@ class RankDisplay:
     tol : float
         Relative error of the coefficients for ``needed``.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where `plot` has drawn.
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -145,11 +122,10 @@ class RankDisplay:
     [2, 2, 2]
     """
 
-    def __init__(self, ranks: Any, needed: Any, bounds: Any, tol: float) -> None:
-        self.ranks = ranks
-        self.needed = needed
-        self.bounds = bounds
-        self.tol = tol
+    ranks: Any
+    needed: Any
+    bounds: Any
+    tol: float
 
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator, *, tol: float = 0.01, ax: Any = None) -> RankDisplay:
@@ -163,10 +139,6 @@ class RankDisplay:
             Error of the coefficients, relative to their norm, to which each train is rounded for the ranks it needs.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        RankDisplay
         """
         view = read_model(estimator)
         if view.n_features < 2:

@@ -10,15 +10,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from polytrain import palette
-from polytrain.plotting import make_panels
+from polytrain import plotting
 from polytrain_paper.experiments.paper_tables import LOSS_NAMES, ModelSize
 
 __all__ = ["have_matplotlib", "plot_ablation", "plot_convergence", "plot_errors", "widest_slice"]
 
 Row = Mapping[str, Any]
 
-COLOURS = {"squared": palette.COLOURS[0], "logistic": palette.COLOURS[1]}
+COLOURS = {"squared": plotting.COLOURS[0], "logistic": plotting.COLOURS[1]}
 MARKERS = {"squared": "o", "logistic": "s"}
 AXES = {"d": "number of features d", "degree": "degree in each feature", "rank": "largest rank"}
 # The circles are larger than the squares drawn over them, so that equal figures show both.
@@ -55,7 +54,7 @@ def widest_slice(rows: Sequence[Row], axis: str) -> tuple[dict[str, int], list[R
 
 def plot_errors(path: Path, rows: Sequence[Row], title: str) -> None:
     """Test and training error against d, degree and rank, beside the published ones."""
-    figure, axes = make_panels(2, 3, 10.5, 6.4, sharey="row", sharex="col")
+    figure, axes = plotting.make_panels(2, 3, 10.5, 6.4, sharey="row", sharex="col")
     for column, (axis, label) in enumerate(AXES.items()):
         shared, members = widest_slice(rows, axis)
         for line, part in enumerate(("test", "train")):
@@ -91,7 +90,7 @@ def _draw_series(
 def plot_convergence(path: Path, curves: Sequence[Row], title: str) -> None:
     """Objective after every core update, one panel per loss, from both starts."""
     losses = list(dict.fromkeys(curve["loss"] for curve in curves))
-    figure, axes = make_panels(1, len(losses), 4.7 * len(losses) + 0.8, 4.4, sharey=True)
+    figure, axes = plotting.make_panels(1, len(losses), 4.7 * len(losses) + 0.8, 4.4, sharey=True)
     for ax, loss in zip(axes[0], losses, strict=True):
         for curve in (curve for curve in curves if curve["loss"] == loss):
             per_sweep = curve["d"] - 1
@@ -113,7 +112,7 @@ def plot_ablation(path: Path, rows: Sequence[Row], title: str) -> None:
     """Test error of every size, from both starts, one panel per loss."""
     losses = list(dict.fromkeys(row["loss"] for row in rows))
     sizes = list(dict.fromkeys(ModelSize(row["d"], row["degree"], row["rank"]) for row in rows))
-    figure, axes = make_panels(
+    figure, axes = plotting.make_panels(
         1, len(losses), 4.6 * len(losses) + 1.4, 0.5 * len(sizes) + 2.2, sharey=True, sharex=True
     )
     for ax, loss in zip(axes[0], losses, strict=True):

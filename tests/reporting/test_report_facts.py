@@ -1,4 +1,4 @@
-"""Intervals, and the simple models that a report compares with."""
+"""Intervals, the simple models that a report compares with, and the effects that it draws."""
 
 from dataclasses import replace
 
@@ -9,8 +9,10 @@ from sklearn.linear_model import LogisticRegression
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.explain.view import read_model
-from polytrain.reporting.evidence import ScoredRows, bootstrap_rmse, cell_text, compare, wilson
-from polytrain.reporting.subject import Subject
+from polytrain.reporting.effects import ColumnEffects, effect_section
+from polytrain.reporting.errors import bootstrap_rmse, compare, wilson
+from polytrain.reporting.scored import ScoredRows
+from polytrain.tables.evaluation import make_errors
 
 
 @pytest.mark.parametrize(("n_wrong", "n"), [(0, 7), (3, 10), (10, 10), (150, 16281)])
@@ -33,7 +35,9 @@ def test_bootstrap_holds_the_truth_about_as_often_as_it_says():
 def scored(estimator, X, y, categories=()):
     view = read_model(estimator, [str(k) for k in range(X.shape[1])]).on_features()
     levels = tuple(tuple("abc") if k in categories else None for k in range(X.shape[1]))
-    return ScoredRows(Subject(replace(view, level_names=levels)), X, y, np.arange(1, len(X) + 1))
+    errors = make_errors(view.model.model_)
+    errors.add(X, y)
+    return ScoredRows(replace(view, level_names=levels), errors, X, np.arange(len(X)))
 
 
 @pytest.fixture
@@ -48,7 +52,8 @@ def classes():
 
 def test_linear_model_and_constant(classes):
     model, X, y = classes
-    linear, constant = compare(scored(model, X, y, (1,)), (X, y))
+    own, linear, constant = compare(scored(model, X, y, (1,)), (X, y))
+    assert own.error == pytest.approx(np.mean(model.predict(X) != y))
     assert linear.error < 0.15 < constant.error
     assert linear.low < linear.error < linear.high
     assert constant.error == pytest.approx(min(y.mean(), 1 - y.mean()))
@@ -58,13 +63,13 @@ def test_linear_model_and_constant(classes):
 def test_no_linear_model_without_training_rows(classes):
     """One that learned from the given rows would have seen other rows than the model, and fewer."""
     model, X, y = classes
-    (constant,) = compare(scored(model, X, y, (1,)))
-    assert constant.how == "the best constant in hindsight"
+    _, constant = compare(scored(model, X, y, (1,)))
+    assert constant.how == "the best constant here"
 
 
 def test_linear_model_of_training_rows(classes):
     model, X, y = classes
-    linear, _ = compare(scored(model, X[200:], y[200:], (1,)), (X[:200], y[:200]))
+    _, linear, _ = compare(scored(model, X[200:], y[200:], (1,)), (X[:200], y[:200]))
 
     def design(rows):
         gone = np.isnan(rows[:, 2])
@@ -75,14 +80,14 @@ def test_linear_model_of_training_rows(classes):
 
     expected = LogisticRegression(max_iter=200).fit(design(X[:200]), y[:200]).predict(design(X[200:]))
     assert linear.error == pytest.approx(np.mean(expected != y[200:]))
-    assert linear.how == "learned from 200 training rows"
+    assert linear.how == "fitted on 200 training rows"
 
 
 def test_numbers_are_compared_by_their_errors():
     X = np.random.default_rng(0).normal(size=(80, 2))
     y = X[:, 0] + 3.0
     model = TensorTrainRegressor(rank=2, alpha=1e-3, random_state=0).fit(X, y)
-    linear, constant = compare(scored(model, X, y), (X, y))
+    _, linear, constant = compare(scored(model, X, y), (X, y))
     assert linear.error < 1e-2 < constant.error
     assert constant.error == pytest.approx(y.std())
 
@@ -91,26 +96,53 @@ def test_numbers_are_compared_by_their_errors():
 def test_the_size_of_columns_does_not_matter(size):
     X = np.random.default_rng(0).uniform(1, 2, size=(60, 2))
     model = TensorTrainRegressor(rank=1, alpha=1e-3, random_state=0).fit(X, X[:, 0])
-    plain, _ = compare(scored(model, X, X[:, 0]), (X, X[:, 0]))
-    linear, _ = compare(scored(model, X * size, X[:, 0]), (X * size, X[:, 0]))
+    _, plain, _ = compare(scored(model, X, X[:, 0]), (X, X[:, 0]))
+    _, linear, _ = compare(scored(model, X * size, X[:, 0]), (X * size, X[:, 0]))
     assert linear.error == pytest.approx(plain.error, rel=1e-6)
 
 
 def test_few_rows_of_one_class_have_no_linear_model(classes):
     model, X, _ = classes
     one_class = np.ones(3, dtype=int)
-    (constant,) = compare(scored(model, X[:3], one_class, (1,)), (X[:3], one_class))
+    _, constant = compare(scored(model, X[:3], one_class, (1,)), (X[:3], one_class))
     assert constant.error == 0.0
 
 
 def test_shuffling_what_matters_costs_more(classes):
     model, X, y = classes
-    first, _, third = scored(model, X, y, (1,)).shuffled(["0", "1", "2"])
+    first, _, third = scored(model, X, y, (1,)).shuffled([0, 1, 2])
     assert first > 0.2 > abs(third)
 
 
 def test_cells_as_text():
-    assert [cell_text(value, None) for value in (3.0, 458609.0, 0.1234567, np.nan, np.inf)] == [
-        "3", "458609", "0.12346", "missing", "inf",
+    X = np.array([[3.0, 1.0], [458609.0, -1.0], [0.1234567, np.nan], [np.nan, 0.0], [-0.5, 2.0]])
+    model = TensorTrainRegressor(rank=1, alpha=1e-3, random_state=0).fit(X, np.arange(5.0))
+    rows = scored(model, X, np.arange(5.0), (1,))
+    assert [rows.cells(j) for j in range(5)] == [
+        ("3", "b"), ("458609", "another"), ("0.12346", "missing"), ("missing", "a"), ("-0.5", "c"),
     ]  # fmt: skip
-    assert [cell_text(value, ("a", "b")) for value in (1.0, -1.0, np.nan)] == ["b", "another", "missing"]
+
+
+def test_importances_and_shares(classes):
+    model, X, y = classes
+    effects = ColumnEffects(scored(model, X, y, (1,)))
+    assert sum(effects.importances.values()) == pytest.approx(1.0)
+    assert list(effects.importances.values()) == sorted(effects.importances.values(), reverse=True)
+    assert effects.effects[0].pairs[0].share == max(pair.share for _, pair in effects.pairs())
+
+
+def test_curves_leave_out_the_outermost_values():
+    X = np.append(np.random.default_rng(0).uniform(size=400), 3.0)[:, None]
+    model = TensorTrainRegressor(basis="power", rank=1, alpha=1e-3, random_state=0).fit(X, X[:, 0])
+    effect = ColumnEffects(scored(model, X, X[:, 0])).main(0)[0]
+    assert effect.grid.max() < 1.1
+    assert len(effect.grid) == len(effect.values) == len(effect.parts)
+
+
+def test_constant_columns_and_models_have_pictures():
+    X = np.column_stack([np.linspace(0, 1, 30), np.full(30, 2.0)])
+    model = TensorTrainRegressor(basis="power", rank=1, alpha=1e-3, random_state=0).fit(X, np.ones(30))
+    rows = scored(model, X, np.ones(30))
+    section = effect_section(rows, ColumnEffects(rows))
+    assert section["pairs"] == []
+    assert section["pictures"][0]["title"] == "Importances"

@@ -1,0 +1,138 @@
+"""Figures of matplotlib as SVG inside of a page, which sets their colours and reads out what they show."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+from xml.etree import ElementTree
+
+from polytrain.plotting import COLOURS, PAPER
+from polytrain.texts import printable
+
+__all__ = ["number", "percent", "picture", "table"]
+
+# Inches: 360 units of the SVG, about the width of a phone, so that text keeps its size there.
+_WIDTH = 5.0
+# Colours that the style of the page sets, for light and dark screens.
+_VARIABLES = {"#ffffff": "var(--paper)"}
+_VARIABLES |= {colour: f"var(--{name})" for name, colour in PAPER.items()}
+_VARIABLES |= {colour.lower(): f"var(--series{k})" for k, colour in enumerate(COLOURS)}
+_SETTINGS: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "text.parse_math": False,  # a dollar in a name is a dollar
+    "font.size": 12.5,
+    **dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize"), 10.5),
+    "axes.linewidth": 0.8,
+    "legend.frameon": False,
+    "text.color": PAPER["ink"],
+    **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), PAPER["muted"]),
+}
+
+
+def picture(
+    title: str, description: str, draw: Callable[[Any], object], *, height: float = 3.2, about: str = "", **more: Any
+) -> dict[str, Any]:
+    """Return a figure for the page.
+
+    Parameters
+    ----------
+    title : str
+        Heading of the figure.
+    description : str
+        What the picture shows, with its numbers, for readers who do not see it.
+    draw : callable
+        Draws into the axes that it gets.
+    height : float, default=3.2
+        Inches.
+    about : str, default=""
+        Words beside the heading.
+    **more
+        ``note``, a paragraph below the picture, and ``table``, shown on demand below ``summary``.
+    """
+    from matplotlib import rc_context, rcdefaults, rcParams
+    from matplotlib.figure import Figure
+
+    stream = io.BytesIO()
+    with rc_context(), warnings.catch_warnings():
+        rcdefaults()
+        rcParams.update(_SETTINGS | {"svg.hashsalt": title})
+        # The browser has other fonts than those that text is measured with.
+        warnings.filterwarnings("ignore", "Glyph .* missing|constrained_layout not applied")
+        figure = Figure((_WIDTH, height), layout="constrained")
+        ax = figure.subplots()
+        draw(ax)
+        if (legend := ax.get_legend()) is not None:  # below the picture, where it hides nothing
+            legend.remove()
+            names = [text.get_text() for text in legend.get_texts()]
+            figure.set_figheight(height + 0.22 * -(-len(names) // 2))
+            handles: Any = legend.legend_handles
+            figure.legend(handles, names, loc="outside lower left", ncols=2, fontsize="small")
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(stream, format="svg", transparent=True, metadata=nothing)
+    svg = _inline(ElementTree.fromstring(stream.getvalue()), f"{title}. {description}")
+    return {"title": title, "svg": svg, "about": about, "tall": height > 4.2, **more}
+
+
+def _inline(root: ElementTree.Element, description: str) -> Any:
+    """Return SVG for a page: without namespaces, unused names, fonts and digits that nobody sees."""
+    from markupsafe import Markup
+
+    for element in list(root.iter()):
+        for child in [child for child in element if child.tag.endswith("}style")]:
+            element.remove(child)  # it would hold for the whole page
+        element.tag = element.tag.rpartition("}")[2]
+        element.tail = None
+        if element.tag != "text":
+            element.text = None
+        rounded = partial(_rounded, digits=2 if element.get("id", "").startswith("m") else 1)  # marks are small
+        for name, value in list(element.attrib.items()):
+            del element.attrib[name]
+            if name == "id" and element.tag == "g":
+                name, value = "class", "map" if value.startswith("QuadMesh") else ""
+            elif name in ("style", "fill", "stroke"):
+                value = _page_style(value)
+            elif name in ("d", "x", "y", "transform", "width", "height"):
+                value = re.sub(r"-?\d+\.\d+", rounded, value)
+                value = "" if value.startswith("rotate(-0 ") else " ".join(value.split())
+            if value:
+                element.set(name.rpartition("}")[2], value)
+    for group in root.iter("g"):  # the marks of a line look alike
+        if len(group) > 1 and {(mark.tag, mark.get("style")) for mark in group} == {("use", group[0].get("style"))}:
+            group.set("style", group[0].attrib["style"])
+            for mark in group:
+                del mark.attrib["style"]
+    root.attrib = {"role": "img", "aria-label": printable(description), "viewBox": root.attrib["viewBox"]}
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _rounded(found: re.Match[str], digits: int) -> str:
+    return f"{round(float(found[0]), digits):g}"
+
+
+def _page_style(style: str) -> str:
+    parts = [part for part in style.split("; ") if not part.startswith(("font-family", "stroke-linejoin"))]
+    return re.sub("#[0-9a-f]{6}", lambda found: _VARIABLES.get(found[0], found[0]), ";".join(parts).replace(": ", ":"))
+
+
+def table(
+    caption: str, head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] | None = None
+) -> dict[str, Any]:
+    """Return a table for the page; columns ``numbers``, by default all but the first, are aligned right."""
+    aligned = range(1, len(head)) if numbers is None else numbers
+    return {"caption": caption, "head": head, "rows": rows, "numbers": aligned}
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent."""
+    return f"{100 * share:.2f} %"
+
+
+def number(value: Any) -> str:
+    """Return an integer with thin spaces between thousands, or five digits of another number."""
+    if value is None or value != value:
+        return "-"
+    return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else f"{value:.5g}"
