@@ -5,6 +5,7 @@ import io
 import os
 import sys
 import threading
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -201,13 +202,40 @@ def test_a_pipe_is_read_once(tmp_path):
     [
         (b"PK\x03\x04...", "cannot be read from a pipe"),
         (b"PAR1....", "input holds a parquet file"),
-        (b"", "is empty"),
+        (b"", "standard input is empty"),
+        (b"a,b\n" + b"1,2\n" * 200 + b"3\n", "standard input, line 202: 1 cells, but 2 in the first row"),
     ],
 )
-def test_standard_input_is_text(monkeypatch, content, message):
+def test_mistakes_in_standard_input_are_those_of_files(monkeypatch, content, message):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(content))))
     with pytest.raises(TableError, match=message):
         read("-")
+
+
+def test_short_rows_of_a_pipe_are_found_while_it_is_still_written(tmp_path):
+    """Rows with an empty last cell are looked at once more, in what has been read so far."""
+    pipe = tmp_path / "a.csv"
+    os.mkfifo(pipe)
+    rows = ["a,b\n", *(f"{k},{'x' * 100}\n" for k in range(30_000)), "1,\n", *["2,y\n"] * 30_000, "3\n"]
+    writer = threading.Thread(target=pipe.write_text, args=("".join(rows),))
+    writer.start()
+    seen = []
+    with open_table_file(pipe) as table, pytest.raises(TableError, match="line 60003: 1 cells, but 2 in the first"):
+        seen.extend(map(len, table.blocks(1000)))
+    writer.join()
+    assert sum(seen) >= 59_000
+
+
+def test_objects_that_share_no_key_are_refused(tmp_path):
+    """A table of 5000 x 5000 cells of which one in 5000 is there."""
+    content = "".join(f'{{"k{k}": {k}}}\n' for k in range(5000)).encode()
+    tracemalloc.start()
+    try:
+        with pytest.raises(TableError, match="its 5000 objects have 5000 different keys"):
+            read(write(tmp_path / "a.jsonl", content))
+        assert tracemalloc.get_traced_memory()[1] < 30e6
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(
@@ -216,7 +244,8 @@ def test_standard_input_is_text(monkeypatch, content, message):
         ("a.csv", b"a,b\n1,2\n3\n", r"line 3: 1 cells, but 2 in the first row.*\(delimiter=\.\.\.\)"),
         ("a.csv", b"a,b\n" + b"1,2\n" * 200 + b"3\n", "line 202: 1 cells, but 2 in the first row"),
         ("a.csv", b"a,b\n" + b"1,2\n" * 200 + b"3,4,5\n", "line 202: 3 cells, but 2 in the first row"),
-        ("a.csv", b"a,b\n" + b"1,2\n" * 200 + b'3,"4\n1,2\n', "a quote is opened and not closed"),
+        ("a.csv", b"a,b\n" + b"1,2\n" * 200 + b'3,"4\n1,2\n', "line 202: a quote is opened here and not"),
+        ("a.csv", b'a,b\n1,"x\ny"\n' + b"1,2\n" * 200 + b'"3,4\n1,2\n', "line 204: a quote is opened here and not"),
         ("a.csv", b"a,b,c\n1,2\n", "line 2: 2 cells, but 3 in the first row"),
         ("a.parquet", b"\0\1", "is a binary file"),
         ("a.npy", b"\x93NUMPY\x01\x00", "cannot be read"),

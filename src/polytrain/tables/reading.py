@@ -15,10 +15,12 @@ import math
 import os
 import re
 import sys
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -37,6 +39,8 @@ _SNIFF_BYTES, _MAX_SNIFF_BYTES = 1 << 20, 1 << 23
 # Files that unpack to more than both of these are refused: a factor, and bytes.
 _MAX_PACKING, _MAX_UNPACKED_BYTES = 100, 1 << 30
 _MAX_LINE_BYTES = 1 << 23
+# Cells that JSON objects with few of many keys may become.
+_MAX_SPARSE_CELLS = 1 << 24
 # Columns of a file without names, before they are named by position.
 _NO_NAME = "\0"
 _ANEW = "It is damaged or cut short; fetch or write it again"
@@ -181,9 +185,13 @@ def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOpt
         kind = packed if packed in ("npz", "excel") else _kind_of(stream.start, label)
         if kind == "text":
             stream.has_lines = True
-            is_file = str(path) != "-" and os.path.isfile(path)  # a pipe cannot be read again
-            reopen = (lambda opened: _open_bytes(path, label, opened)[0]) if is_file else None
-            text, names, kept, notes = open_text(stream, label, options, reopen)
+            again = path
+            if str(path) == "-" or not os.path.isfile(path):  # a pipe is not read again, but a copy of what came
+                handle, again = tempfile.mkstemp()
+                opened.callback(os.unlink, again)
+                stream.copy_to(opened.enter_context(open(handle, "wb", buffering=0)))
+            reopen = partial(_open_bytes, again, label)
+            text, names, kept, notes = open_text(stream, label, options, lambda opened: reopen(opened)[0])
             table = TableFile(label, names, len(kept), notes, text.delimiter, kept, text.frames, text.line_of)
         else:
             if kind != "json" and (str(path) == "-" or packed not in (None, "npz", "excel")):
@@ -205,7 +213,8 @@ class _Bytes(io.RawIOBase):
     def __init__(self, stream: Any, label: str, most: float = math.inf) -> None:
         self._stream, self._label, self._most = stream, label, most
         self.start, self.is_whole, self.has_lines = b"", False, False
-        self._n_read = self._n_of_line = 0
+        self._copy: Any = None
+        self.n_read = self._n_of_line = 0
         while len(self.start) < _SNIFF_BYTES or (self.start.count(b"\n") < 3 and len(self.start) < _MAX_SNIFF_BYTES):
             more = self._more(_SNIFF_BYTES)
             self.start += more
@@ -217,11 +226,18 @@ class _Bytes(io.RawIOBase):
     def _more(self, n_bytes: int) -> bytes:
         with reading(self._label, _ANEW):
             part = self._stream.read(n_bytes)
-        self._n_read += len(part)
-        if self._n_read > self._most:
+        self.n_read += len(part)
+        if self.n_read > self._most:
             remedy = "Unpack it yourself if you trust it"
             raise TableError(f"{self._label} unpacks to more than {self._most:.0f} bytes. {remedy}.")
+        if self._copy is not None:
+            self._copy.write(part)
         return part
+
+    def copy_to(self, file: Any) -> None:
+        """Write what has been read, and all that will be, into a file."""
+        file.write(self.start)
+        self._copy = file
 
     def readable(self) -> bool:
         return True
@@ -406,4 +422,11 @@ def _read_objects(stream: _Bytes, label: str, encoding: str) -> list[dict[str, A
     for row, item in enumerate(found):
         if not isinstance(item, dict) or any(isinstance(value, list | dict) for value in item.values()):
             raise TableError(f"{label}, row {row}: {item!r:.60} is not a JSON object of plain values. {_JSON_REMEDY}.")
+    n_keys = len(set().union(*found))
+    check_width(n_keys, label)
+    if len(found) * n_keys > max(_MAX_SPARSE_CELLS, 4 * stream.n_read):
+        raise TableError(
+            f"{label}: its {len(found)} objects have {n_keys} different keys, of which each object has few; nearly all "
+            "cells of such a table are missing. Give the objects the same keys."
+        )
     return found

@@ -31,7 +31,7 @@ _BOMS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # after
 class TextFile:
     """The rows of a text file: ``width`` cells each, after ``n_skipped`` lines.
 
-    ``stream`` is read once; ``reopen`` opens the file again to find the lines of rows, and is None for a pipe.
+    ``stream`` is read once; ``reopen`` opens the file again to find the lines of rows.
     """
 
     stream: Any
@@ -40,7 +40,7 @@ class TextFile:
     delimiter: str
     n_skipped: int
     width: int
-    reopen: Callable[[ExitStack], Any] | None
+    reopen: Callable[[ExitStack], Any]
 
     def frames(self, n_rows: int | None) -> Iterator[Any]:
         """Yield frames of text, of at most ``n_rows`` rows each."""
@@ -70,7 +70,7 @@ class TextFile:
             raise self._explain(error) from None
 
     def line_of(self, row: int) -> int | None:
-        """Return the line on which a row ends, None in a pipe."""
+        """Return the line on which a row ends."""
         return next((line for line, _ in itertools.islice(self._rows_again(), row, None)), None)
 
     def wrong_width(self, line: int, row: list[str]) -> TableError:
@@ -84,11 +84,10 @@ class TextFile:
 
     def _rows_again(self) -> Iterator[tuple[int, list[str]]]:
         """Read the rows once more, slowly, with their lines."""
-        if self.reopen is not None:
-            with ExitStack() as opened:
-                source = io.BufferedReader(self.reopen(opened))
-                text = io.TextIOWrapper(source, self.encoding, errors="replace", newline="")
-                yield from read_rows(text, self.delimiter, self.n_skipped)
+        with ExitStack() as opened:
+            source = io.BufferedReader(self.reopen(opened))
+            text = io.TextIOWrapper(source, self.encoding, errors="replace", newline="")
+            yield from read_rows(text, self.delimiter, self.n_skipped)
 
     def _explain(self, error: Exception) -> TableError:
         """Name the line of what pandas stumbled over."""
@@ -101,16 +100,20 @@ class TextFile:
                 Option("encoding", "cp1252"),
                 ", or fix the line.",
             )
+        if "EOF inside string" in str(error):
+            lines = [self.n_skipped, *(line for line, _ in self._rows_again())]
+            return TableError(
+                f"{self.label}, line {lines[-2] + 1}: a quote is opened here and not closed before the end of the file."
+                " Close it."
+            )
         for line, row in self._rows_again():
             if len(row) != self.width:
                 return self.wrong_width(line, row)
-        if "EOF inside string" in str(error):
-            return TableError(f"{self.label}: a quote is opened and not closed before the end of the file. Close it.")
         what = " ".join(str(error).split()).rstrip(".")
         return TableError(f"{self.label} cannot be read: {what:.200}. Fix the line, or check that this is a table.")
 
     def _undecodable_line(self) -> int | None:
-        if self.reopen is None or "16" in self.encoding or "32" in self.encoding:
+        if "16" in self.encoding or "32" in self.encoding:
             return None
         with ExitStack() as opened:
             for number, line in enumerate(io.BufferedReader(self.reopen(opened)), start=1):
@@ -122,7 +125,7 @@ class TextFile:
 
 
 def open_text(
-    stream: Any, label: str, options: Any, reopen: Callable[[ExitStack], Any] | None
+    stream: Any, label: str, options: Any, reopen: Callable[[ExitStack], Any]
 ) -> tuple[TextFile, list[str] | None, list[int], list[str]]:
     """Find out how a text file is laid out; return its rows, names or None, the columns that are kept, and notes.
 
