@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
+from sklearn.metrics import ConfusionMatrixDisplay, log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -21,7 +21,6 @@ from sklearn.svm import SVC
 
 from polytrain import TensorTrainClassifier
 from polytrain.plotting import COLOURS, clean_axes
-from polytrain_paper.misread import MisreadDigitsDisplay
 
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(
@@ -72,9 +71,11 @@ clean_axes(ax)
 plt.show()
 
 # %%
-# The digits that polytrain takes for others, and what it takes them for:
+# Which digits polytrain takes for which others:
 
-MisreadDigitsDisplay.from_estimator(models["polytrain"], X_test, y_test)
+ConfusionMatrixDisplay.from_estimator(
+    models["polytrain"], X_test, y_test, cmap="Blues", colorbar=False
+)
 plt.show()
 
 # sphinx_gallery_thumbnail_number = 2
