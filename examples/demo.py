@@ -24,7 +24,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-import polytrain
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 
 N_FLATS, N_FOLDS = 1200, 5
@@ -128,13 +127,9 @@ def print_table(lines: list[Line]) -> None:
 def draw(
     model: TensorTrainRegressor, flats: pd.DataFrame, rent: pd.Series, errors: dict[str, float]
 ) -> Path:
-    """Write errors and effects as a picture, or a report where there is no matplotlib."""
-    try:
-        import matplotlib
-    except ImportError:
-        path = Path("demo.html")
-        polytrain.report(model, flats, rent, path, title="Rents of simulated flats")
-        return path
+    """Write errors and effects as a picture."""
+    import matplotlib
+
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 

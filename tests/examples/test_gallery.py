@@ -86,17 +86,3 @@ def test_demo_compares_and_writes_a_picture(tmp_path):
     for word in ("simulated", "HistGradientBoosting", "functions '", "demo.png", "TTLR"):
         assert word in done.stdout
     assert (tmp_path / "demo.png").stat().st_size > 10_000
-
-
-@pytest.mark.slow
-def test_demo_writes_a_page_where_there_is_no_matplotlib(tmp_path):
-    script = tmp_path / "without_matplotlib.py"
-    script.write_text(
-        f"import sys\nsys.modules['matplotlib'] = None\nsys.path.insert(0, {str(EXAMPLES)!r})\n"
-        "import demo\ndemo.N_FLATS = 150\ndemo.show_table()\n",
-        encoding="utf-8",
-    )
-    done = run(script, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "demo.html" in done.stdout
-    assert "Rents of simulated flats" in (tmp_path / "demo.html").read_text(encoding="utf-8")

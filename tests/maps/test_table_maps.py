@@ -500,3 +500,11 @@ def test_functions_of_levels_do_not_depend_on_the_unit_of_weights(n_levels):
             found = fit_map(MapSettings("category"), summary)
             np.testing.assert_allclose(found.table, expected.table, atol=1e-12)
             np.testing.assert_allclose(found.missing, expected.missing, atol=1e-12)
+
+
+def test_files_with_points_that_hardly_differ_are_refused():
+    """A position between two of them would overflow."""
+    entries, arrays = TableMap.pack([fit_map(MapSettings("spline"), summary_of([0.0, 1.0, 2.0]))])
+    arrays["points"] = np.array([0.0, 5e-324, 1e-320])
+    with pytest.raises(ValueError, match="points of the table maps are too close"):
+        TableMap.unpack(entries, arrays, 1)

@@ -175,7 +175,10 @@ class TableMap(TabulatedMap):
             or not set(numbers.tolist()) <= set(range(len(named)))
         ):
             raise ValueError("the bases of the table maps are not plausible.")
-        return [cls(*m, basis=named[k]) for k, m in zip(numbers.tolist(), unpack_tables(arrays, count), strict=True)]
+        found = unpack_tables(arrays, count)
+        if any((np.diff(points / 2) <= _TINY / 2).any() for points, *_ in found):  # positions between them overflow
+            raise ValueError("the points of the table maps are too close to each other.")
+        return [cls(*m, basis=named[k]) for k, m in zip(numbers.tolist(), found, strict=True)]
 
     @classmethod
     def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
