@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from polytrain.learning import sampling
 from polytrain.learning.blocks import LinearBlock
+from polytrain.learning.targets import PlacedBlock
 from polytrain.rows import ClassTarget, NumberTarget, Summary
 from polytrain.rows import rows as rows_module
 from polytrain.rows.rows import ArrayRows
 from polytrain.rows.sketch import target_hashes
 from polytrain.rows.summary import RawRows, summarise
-from polytrain.rows.targets import PlacedBlock
 from power_models import power_classifier, power_regressor
 
 

@@ -27,10 +27,10 @@ from scipy.special import logsumexp
 from polytrain.learning.losses import Loss, get_loss
 from polytrain.learning.problem import ProblemRows
 from polytrain.learning.sampling import row_keys
+from polytrain.learning.targets import JointTarget, PlacedBlock, Target
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_train
 from polytrain.models import FittedModel
 from polytrain.rows.summary import RawRows
-from polytrain.rows.targets import JointTarget, PlacedBlock, Target
 
 __all__ = ["PartialFit", "Stream", "go_on"]
 
