@@ -159,10 +159,6 @@ class Ladder:
         steps = 1 if get_loss(self._plan.loss).quadratic else _NEWTON_STEPS
         return work * steps * self._n_sweeps * len(self._targets) * self.n_folds
 
-    def add(self, rank: int) -> None:
-        """Add a rung: the linear model, or trains of this rank that start from the last rung."""
-        self.rungs.append(self.learn(rank, self.alpha, self.rungs[-1] if self.rungs else None))
-
     def learn(self, rank: int, alpha: float, below: Rung | None = None, step: str = "rank") -> Rung:
         """Learn trains of a rank from those of another rung, or the linear model if there is none, and judge them."""
         dims, parts = self.maps.dims, self._parts

@@ -44,8 +44,9 @@ def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     if ladders[0].is_slow:
         ladders = [ladders[simplest([trial.evidence for trial in finalists])]]
     for ladder in ladders:
-        ladder.add(LINEAR)
-        ladder.add(_first_rank(ladder) if settings.rank == "auto" else settings.rank)
+        linear = ladder.learn(LINEAR, ladder.alpha)
+        rank = _first_rank(ladder) if settings.rank == "auto" else settings.rank
+        ladder.rungs = [linear, ladder.learn(rank, ladder.alpha, linear)]
     # The finalists stand in the order of their simplicity.
     ladder = ladders[simplest([ladder.rungs[-1].evidence for ladder in ladders])]
     task.say_maps(ladder.trial, ladder.alpha)
@@ -111,7 +112,7 @@ def _climb_on(ladder: Ladder) -> None:
         ladder.rungs.pop()
     for rank in ladder.ranks():
         if (rank < first.rank) if is_worse else (rank > first.rank):
-            ladder.add(rank)
+            ladder.rungs.append(ladder.learn(rank, ladder.alpha, ladder.rungs[-1]))
             if ladder.rungs[-1].evidence.error > ladder.rungs[-2].evidence.error:
                 break
     if is_worse:  # where the linear model is out, it may be the best, or the only one

@@ -86,7 +86,8 @@ def train(
         Parts, with their ranks, that every train is the sum of.
     """
     if parts is not None:
-        return _Backfitting(rows, maps, parts, plan, targets, jobs, n_jobs).learn([job.start for job in jobs], report)
+        starts: list[Any] = [job.start for job in jobs]
+        return _Backfitting(rows, maps, parts, plan, targets, jobs, n_jobs).learn(starts, report)
     if plan.joint and len(targets) > 1:
         each = partial(train, rows, maps, n_jobs=n_jobs, validation=validation)
         return _train_jointly(each, maps, replace(plan, joint=False), targets, jobs, report)

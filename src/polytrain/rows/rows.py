@@ -176,6 +176,12 @@ class Rows(ABC):
             return column_summaries(self.summary, None)
         return column_summaries(self.summary, self.sketch if weights is None else replace(self.sketch, weights=weights))
 
+    def with_labels(self, labels: NDArray, weights: NDArray) -> Rows:
+        """Return the same rows with other known labels, some of which may have no rows, and their total weights."""
+        other = copy(self)
+        other._summary, other._sketch = replace(self.summary, labels=labels, label_weights=weights), None
+        return other
+
     def part(self, start: int, stop: int, n_parts: int, inside: bool = True) -> Rows:
         """Return some of several parts of the rows, or all others, with the summary of all.
 
