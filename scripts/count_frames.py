@@ -18,6 +18,8 @@ import polytrain
 from polytrain import TensorTrainRegressor
 
 PACKAGE = str(Path(polytrain.__file__).parent)
+#: Functions of polytrain.native that call compiled code with all rows.
+KERNELS = {"product", "conjugate_gradients", "dense_moments"}
 
 
 def _stack(frame: FrameType | None) -> list[str]:
@@ -37,10 +39,12 @@ def count_frames(n_rows: int = 5000) -> dict[str, list[str]]:
         if event != "call" or not frame.f_code.co_filename.startswith(PACKAGE):
             return
         is_sweep = frame.f_code.co_name == "sweep_train"
-        if not is_sweep and not frame.f_code.co_filename.startswith(f"{PACKAGE}/native"):
+        if not is_sweep and frame.f_code.co_name not in KERNELS:
             return
         stack = _stack(frame)
         is_choice = "choose.choose" in stack
+        if not is_sweep and not stack[-1].startswith("__init__."):  # of polytrain.native
+            return
         kinds = ["sweep of the choice" if is_choice else "sweep"] if is_sweep else [] if is_choice else ["kernel"]
         for kind in kinds:
             if len(stack) > len(deepest[kind]) and any(name.endswith(".sweep_train") for name in stack):
