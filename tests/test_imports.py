@@ -1,7 +1,9 @@
 """The parts of the package import each other in one direction only, by their public names."""
 
+import ast
 import importlib.util
 import sys
+from collections import defaultdict
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -163,3 +165,52 @@ def test_guests_are_found(imports, make_package, tmp_path, text):
 def test_picture_of_polytrain_is_of_today(imports, capsys):
     code = imports.main(["--check"])
     assert code == 0, "\n" + capsys.readouterr().err
+
+
+def _private_names(tree):
+    """Private names that a module defines: functions, classes, attributes of self or cls, and fields."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_own(node):
+            yield node.attr
+
+
+def _is_own(attribute):
+    return isinstance(attribute.value, ast.Name) and attribute.value.id in ("self", "cls")
+
+
+def _foreign_accesses(root):
+    """Accesses to a private attribute that only another part of the package defines."""
+    files = sorted(root.rglob("*.py"))
+    trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in files}
+    part = {file: file.relative_to(root).parts[0] for file in files}
+    defined = defaultdict(set)
+    for file, tree in trees.items():
+        for name in _private_names(tree):
+            if name.startswith("_") and not name.startswith("__"):
+                defined[name].add(part[file])
+    for file, tree in trees.items():
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Attribute)
+                and not _is_own(node)
+                and part[file] not in defined.get(node.attr, [part[file]])
+            ):
+                yield f"{file.relative_to(root)}:{node.lineno} {ast.unparse(node)}"
+
+
+def test_no_part_reaches_into_private_attributes_of_another(imports):
+    assert list(_foreign_accesses(imports.PACKAGE)) == []
+
+
+def test_foreign_accesses_are_found(tmp_path):
+    for name, text in {
+        "lower": "class Stone:\n    def __init__(self):\n        self._weight = self._own = 1\n",
+        "upper": "def f(stone):\n    stone._other()\n    return stone._weight\n\nclass T:\n    def f(self):\n        self._own\n",
+    }.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(text)
+    assert list(_foreign_accesses(tmp_path)) == ["upper/__init__.py:3 stone._weight"]

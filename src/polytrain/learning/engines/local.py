@@ -149,6 +149,10 @@ class _LocalRows(_BlockRows):
 
     _tell = _ask  # type: ignore[assignment]
 
+    def _score(self, core: NDArray) -> None:
+        for block in self._blocks:
+            block.score(core)
+
     def _answer(self, need: Need) -> Facts:
         answers = list(map(methodcaller("facts", need), self._blocks))
         return add_up(answers)
