@@ -209,7 +209,7 @@ def test_no_part_reaches_into_private_attributes_of_another(imports):
 def test_foreign_accesses_are_found(tmp_path):
     for name, text in {
         "lower": "class Stone:\n    def __init__(self):\n        self._weight = self._own = 1\n",
-        "upper": "def f(stone):\n    stone._other()\n    return stone._weight\n\nclass T:\n    def f(self):\n        self._own\n",
+        "upper": "def f(stone):\n    stone._other()\n    return stone._weight\nclass T:\n    def f(self): self._own\n",
     }.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(text)
