@@ -137,7 +137,7 @@ def _explain(model: TableModel, X: Any, train: int, arguments: argparse.Namespac
     }
     if arguments.units is not None:
         largest = top_terms(
-            model.view.model,
+            model.estimator,
             arguments.terms,
             train=train,
             units=arguments.units,

@@ -21,10 +21,9 @@ from sklearn.base import BaseEstimator
 
 from polytrain.checks import check_mass
 from polytrain.explain.axes import ColumnAxis, column_axis
-from polytrain.explain.measure import row_weights
-from polytrain.explain.pairs import search_pairs
+from polytrain.explain.search import search_pairs
 from polytrain.explain.sensitivity import INDEPENDENCE, table_lines, train_variance, variance_shares
-from polytrain.explain.sites import ColumnMeasure, Sites, column_cores, make_column_measure, open_sites
+from polytrain.explain.sites import ColumnMeasure, Sites, column_cores, make_measure, open_sites, row_weights
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.tensor.decompose import orthogonalize_cores
@@ -252,15 +251,14 @@ class Effects:
         """
         view, sites = self._view, self._sites
         rows = view.rows(X)
-        coordinates = view.maps.place(rows)
-        functions = [feature_map.values(x) for feature_map, x in zip(view.maps, coordinates, strict=True)]
+        functions = view.functions(rows)
         columns = [functions[group.start : group.stop] for group in view.groups]
         main = np.column_stack([sites.main(column, values) for column, values in enumerate(columns)])
         pairs = np.zeros((len(rows), len(self._index)))
         for k, (i, j) in enumerate(self._index):
             left = sites.left(i, columns[i]) @ sites.between(i, j)
             pairs[:, k] = sites.scaled(np.sum(left * sites.right(j, columns[j]), axis=1))
-        scores = view.model.model_.scores(rows)[self._train]
+        scores = view.fitted.scores(rows)[self._train]
         rest = scores - (self.mean + main.sum(axis=1) + pairs.sum(axis=1))
         names = (*view.column_names, *(" * ".join(pair.names) for pair in self.pairs))
         return RowEffects(self.mean, main, pairs, rest, scores, names)
@@ -382,7 +380,7 @@ def view_effects(
     index = view.output_index(output)
     n_pairs = 0 if top_pairs == 0 else check_positive_integer(top_pairs, "top_pairs")
     sizes = check_positive_integer(grid_size, "grid_size"), check_positive_integer(pair_grid_size, "pair_grid_size")
-    measure = measure or make_column_measure(view, X, sample_weight)
+    measure = measure or make_measure(view, X, sample_weight)
     rows = weights = n_rows = None
     if X is not None:
         rows = view.rows(X)
@@ -413,7 +411,7 @@ def view_effects(
     main_share = float(first.sum())
     rest = max(1.0 - main_share - pair_share, 0.0) if variance > 0 else 0.0
     return Effects(
-        mean=sites.mean + float(view.shift[index]),
+        mean=sites.mean + float(view.fitted.shift[index]),
         deviation=deviation,
         main=main,
         pairs=pairs,

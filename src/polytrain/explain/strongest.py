@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from polytrain.columns.names import unique_names
 from polytrain.explain.search import entries_at, largest_entries
 from polytrain.explain.sensitivity import variance_shares
-from polytrain.explain.sites import ColumnMeasure, column_cores, make_column_measure, site_matrices
+from polytrain.explain.sites import ColumnMeasure, column_cores, make_measure, site_matrices
 from polytrain.explain.view import ModelView
 from polytrain.maps import FeatureMap, TableMap
 from polytrain.tensor import TensorTrain
@@ -76,7 +76,7 @@ def strongest_terms(view: ModelView, X: NDArray | None = None, k: int = 10, trai
     -------
     StrongestTerms
     """
-    measure = make_column_measure(view, X, None)
+    measure = make_measure(view, X, None)
     cores, names = _named_cores(view, view.trains[train], measure)
     index, exact = largest_entries(cores, k + 1, _MAX_NODES)  # one of them may be the constant
     index = index[index.any(axis=1)][:k]

@@ -39,7 +39,7 @@ def to_onnx(model: Any, *, dtype: str = "float32", opset: int = 17) -> Any:
 
     Parameters
     ----------
-    model : TensorTrainClassifier, TensorTrainRegressor, one of those with CV at their end, or Pipeline
+    model : TensorTrainClassifier, TensorTrainRegressor, FittedModel or Pipeline
         The fitted model. A pipeline is converted by skl2onnx, which must know its other steps.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input rows and of the numbers that come out. The arithmetic of the model is float64 in any case.
@@ -76,12 +76,13 @@ def to_onnx(model: Any, *, dtype: str = "float32", opset: int = 17) -> Any:
     if dtype not in _DTYPES:
         raise ValueError(f"dtype must be one of {list(_DTYPES)}, got {dtype!r}.")
     _check_opset(opset)
-    check_is_fitted(model)
+    if not isinstance(model, FittedModel):
+        check_is_fitted(model)
     _need("onnx")
-    fitted = getattr(model, "model_", None)
+    fitted = getattr(model, "model_", model)
     if not isinstance(fitted, FittedModel):
         return _convert_pipeline(model, dtype, opset)
-    return _convert_model(fitted, type(model).__name__, np.dtype(dtype), opset)
+    return _convert_model(fitted, np.dtype(dtype), opset)
 
 
 def _check_opset(opset: Any) -> None:
@@ -100,7 +101,7 @@ def _numbered() -> Callable[[str], str]:
     return unique
 
 
-def _convert_model(model: FittedModel, title: str, dtype: np.dtype, opset: int) -> Any:
+def _convert_model(model: FittedModel, dtype: np.dtype, opset: int) -> Any:
     from onnx import checker, helper
 
     from polytrain.export.onnx_graph import GraphBuilder, label_array, onnx_type
@@ -123,7 +124,7 @@ def _convert_model(model: FittedModel, title: str, dtype: np.dtype, opset: int) 
         ]
     operators = [helper.make_opsetid("", opset)]
     result = helper.make_model(
-        helper.make_graph(graph.nodes, title, inputs, outputs, graph.initializers),
+        helper.make_graph(graph.nodes, model.estimator_name, inputs, outputs, graph.initializers),
         opset_imports=operators,
         # The oldest version of the container that may hold these operators: old runtimes refuse newer ones.
         ir_version=helper.find_min_ir_version_for(operators),

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from polytrain.checks import COMPUTE_DTYPES, check_columns, validate_rows
 from polytrain.columns import Columns
 from polytrain.decisions import Decision, Softmax
 from polytrain.learning.losses import get_loss
@@ -118,6 +120,11 @@ class FittedModel:
             self.classes.setflags(write=False)
 
     @property
+    def estimator_name(self) -> str:
+        """Name of the estimator class that has such a model."""
+        return "TensorTrainRegressor" if self.classes is None else "TensorTrainClassifier"
+
+    @property
     def n_features(self) -> int:
         """Number of features: one per map."""
         return len(self.maps)
@@ -177,8 +184,34 @@ class FittedModel:
         """Whether some map knows missing values."""
         return any(feature_map.takes_missing for feature_map in self.maps)
 
-    def check_missing(self, X: NDArray) -> None:
-        """Refuse NaN in columns whose maps do not know it."""
+    def encode(self, X: Any, estimator: Any) -> NDArray:
+        """Check rows as ``estimator.predict`` takes them and return their features.
+
+        This is the only way from raw rows to the checked rows that all other methods take.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (N, n_columns)
+            Raw rows.
+        estimator : TensorTrainClassifier or TensorTrainRegressor
+            The estimator of this model: its ``n_features_in_`` and ``feature_names_in_`` are compared with X.
+
+        Returns
+        -------
+        ndarray of shape (N, n_features), float64 or float32
+            NaN is only in columns whose maps take missing values.
+        """
+        if self.columns is not None:
+            check_columns(estimator, X)
+            rows = check_array(self.columns.encode(X), dtype=COMPUTE_DTYPES, ensure_all_finite="allow-nan")
+        else:
+            finite = "allow-nan" if self.takes_missing else True
+            rows = validate_rows(estimator, X, reset=False, ensure_all_finite=finite)
+        self._check_missing(rows)
+        return rows
+
+    def _check_missing(self, X: NDArray) -> None:
+        """Refuse NaN in columns whose maps do not take missing values."""
         unknown = [k for k, feature_map in enumerate(self.maps) if not feature_map.takes_missing]
         if not unknown or not self.takes_missing:  # without a map that knows NaN, all were checked for it already
             return

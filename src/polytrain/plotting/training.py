@@ -67,7 +67,7 @@ class ConvergenceDisplay:
         if quantity not in _QUANTITIES:
             raise ValueError(f"quantity must be one of {list(_QUANTITIES)}, got {quantity!r}.")
         points: list[list[tuple[int, float]]] = [[] for _ in view.trains]
-        for record in view.model.history_:
+        for record in view.estimator.history_:
             points[record["train"]].append((record["sweep"], record[quantity]))
         curves = [(np.array([sweep for sweep, _ in line]), np.array([value for _, value in line])) for line in points]
         if not any(len(sweeps) for sweeps, _ in curves):

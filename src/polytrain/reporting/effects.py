@@ -11,9 +11,8 @@ import numpy as np
 
 from polytrain.explain import MainEffect, PairEffect
 from polytrain.explain.effects import view_effects
-from polytrain.explain.local import Player, explain_players
-from polytrain.explain.measure import make_measure
-from polytrain.explain.sites import make_column_measure
+from polytrain.explain.local import explain_rows
+from polytrain.explain.sites import make_measure
 from polytrain.plotting import LocalExplanationDisplay, draw_bars, draw_main_effect, draw_pair_effect, shorten
 from polytrain.reporting.pictures import number, percent, picture, table
 from polytrain.reporting.scored import ScoredRows
@@ -48,7 +47,7 @@ class ColumnEffects:
     def __init__(self, rows: ScoredRows) -> None:
         X = rows.X[:: -(-len(rows.X) // _MOST_ROWS)]
         sizes = {"top_pairs": _MOST_PAIRS, "grid_size": _GRID, "pair_grid_size": _PAIR_GRID}
-        measure = make_column_measure(rows.view, X, None)
+        measure = make_measure(rows.view, X)
         outputs = range(len(rows.view.trains))
         self.effects = [view_effects(rows.view, X, output=k, measure=measure, **sizes) for k in outputs]
         self._is_sample = len(X) < rows.errors.n
@@ -216,12 +215,10 @@ def row_section(rows: ScoredRows) -> dict[str, Any]:
     titles = "Most certain" if is_classifier else "Smallest error", worst, "Typical row"
     chosen = [int(surest), int(order[0]), int(order[len(order) // 2])]
     view = rows.view
-    found = explain_players(
+    found = explain_rows(
         view,
-        [Player(name, slice(k.start, k.stop)) for name, k in zip(view.column_names, view.groups, strict=True)],
         rows.X[chosen],
-        make_measure(view, rows.X[:: -(-len(rows.X) // _MOST_ROWS)], None),
-        joint=True,
+        make_measure(view, rows.X[:: -(-len(rows.X) // _MOST_ROWS)]),
         scores=range(len(view.trains)),
         cells=tuple(rows.cells(j) for j in chosen),
         row_names=tuple(int(rows.places[j]) for j in chosen),

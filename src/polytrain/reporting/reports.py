@@ -152,7 +152,7 @@ def _names_after(before: Any, estimator: Any, fitted: FittedModel) -> list[str] 
 def _rows(view: ModelView, before: Any, X: Any, y: ArrayLike) -> tuple[NDArray, NDArray]:
     """Features (N, d) and targets (N,), for classifiers as indexes of classes."""
     rows = view.rows(X if before is None else before.transform(X))
-    classes = view.model.model_.classes
+    classes = view.fitted.classes
     if classes is None:
         targets = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
     else:

@@ -52,7 +52,7 @@ class ScoredRows:
     @property
     def fitted(self) -> FittedModel:
         """The fitted model."""
-        return self.view.model.model_
+        return self.view.fitted
 
     @property
     def labels(self) -> list[str] | None:
