@@ -12,8 +12,7 @@ from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.columns import CategoryColumn, Columns, NumberColumn
 from polytrain.explain.view import read_model
 from polytrain.reporting.effects import ColumnEffects, effect_section
-from polytrain.reporting.errors import bootstrap_rmse, compare, wilson
-from polytrain.reporting.scored import ScoredRows
+from polytrain.reporting.errors import ScoredRows, bootstrap_rmse, compare, wilson
 from polytrain.tables.evaluation import make_errors
 
 

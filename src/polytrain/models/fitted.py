@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -265,13 +265,20 @@ class FittedModel:
             return self._predicted((self.size * noise)[:, None] * known.widths(self.cores, self.maps, X))
 
     def intervals(self, X: NDArray, n_threads: int = 1, *, coverage: float) -> NDArray:
-        """Intervals that hold this part of the targets of rows like these: (N, 2), or (N, outputs, 2)."""
-        known = self._uncertainty
-        bounds = np.array([train.left_out.bound(coverage) for train in known.trains])
+        """Intervals that contain this share of the targets of similar rows: (N, 2), or (N, outputs, 2)."""
+        (reach,) = self.half_widths(X, [coverage])
         with np.errstate(over="ignore", invalid="ignore"):
-            reach = self._predicted((self.size * bounds)[:, None] * known.widths(self.cores, self.maps, X))
             centre = self.predict(X, n_threads)
             return np.stack([centre - reach, centre + reach], axis=-1)
+
+    def half_widths(self, X: NDArray, coverages: Sequence[float]) -> Iterator[NDArray]:
+        """Yield half of the widths of intervals for checked rows, shaped like predictions, for each coverage."""
+        uncertainty = self._uncertainty
+        widths = uncertainty.widths(self.cores, self.maps, X)
+        for coverage in coverages:
+            bounds = np.array([train.left_out.bound(coverage) for train in uncertainty.trains])
+            with np.errstate(over="ignore", invalid="ignore"):
+                yield self._predicted((self.size * bounds)[:, None] * widths)
 
     @property
     def _uncertainty(self) -> Uncertainty:

@@ -14,8 +14,8 @@ from polytrain.explain.effects import view_effects
 from polytrain.explain.local import explain_rows
 from polytrain.explain.sites import make_measure
 from polytrain.plotting import LocalExplanationDisplay, draw_bars, draw_main_effect, draw_pair_effect, shorten
+from polytrain.reporting.errors import ScoredRows
 from polytrain.reporting.pictures import number, percent, picture, table
-from polytrain.reporting.scored import ScoredRows
 
 __all__ = ["ColumnEffects", "effect_section", "row_section"]
 
