@@ -9,8 +9,7 @@ import pytest
 
 from polytrain import TensorTrainRegressor
 from polytrain.columns import CategoryColumn, Columns, NumberColumn
-from polytrain.explain.effects import view_effects
-from polytrain.explain.sensitivity import view_indices
+from polytrain.explain import effects, sobol_indices
 from polytrain.explain.strongest import strongest_terms
 from polytrain.explain.view import read_model
 
@@ -39,7 +38,7 @@ def coded():
 @pytest.mark.parametrize("with_rows", [True, False])
 def test_effects_of_coded_categories(coded, with_rows):
     model, X = coded
-    job = view_effects(model, X if with_rows else None)["job"]
+    job = effects(model, X if with_rows else None)["job"]
     assert job.grid.tolist() == ["a", "b", "c"]
     assert job.missing_part == pytest.approx(np.isnan(X[:, 1]).mean())
     means = [model.fitted.predict(np.column_stack([X[:, 0], np.full(400, code)])).mean() for code in (0, 1, 2, np.nan)]
@@ -63,7 +62,7 @@ def test_categories_and_missing_cells(coded, with_rows):
     """Without rows, columns are distributed as in training: the maps know how."""
     model, X = coded
     size, job, both = effects_on_grid(model, X)
-    found = view_indices(model, X if with_rows else None)
+    found = sobol_indices(model, X if with_rows else None)
     whole = size + job + both
     np.testing.assert_allclose(found.total[0], [(size + both) / whole, (job + both) / whole], rtol=1e-6)
     assert found.second[0, 0, 1] == pytest.approx(both / whole, rel=1e-6)

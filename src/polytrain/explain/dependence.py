@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from polytrain.columns import DateColumn
 from polytrain.columns.cells import Cells
-from polytrain.explain.axes import column_axis
+from polytrain.explain.axes import column_axis, value_text
 from polytrain.explain.sites import make_measure, row_weights, site_matrices
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
@@ -68,7 +68,10 @@ class PartialDependence:
             for place in (values.argmin(), values.argmax()):
                 at = np.unravel_index(place, values.shape)
                 ends.append(
-                    (values[at], ", ".join(printable(_text(axis[k])) for axis, k in zip(self.grid, at, strict=True)))
+                    (
+                        values[at],
+                        ", ".join(printable(value_text(axis[k])) for axis, k in zip(self.grid, at, strict=True)),
+                    )
                 )
             (low, where), (high, there) = ends
             lines.append(f"  {printable(name)}: from {low:.4g} at {where} to {high:.4g} at {there}")
@@ -164,10 +167,6 @@ def partial_dependence(
     )
 
 
-def _text(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
 def _date_column(view: ModelView, features: object) -> int | None:
     """The column of several features that is named, if it is the only one."""
     if isinstance(features, Sequence | np.ndarray) and not isinstance(features, str) and len(features) == 1:
@@ -191,8 +190,7 @@ def _date_dependence(
     if grid is not None and isinstance(date, DateColumn):
         dates = np.asarray(grid, dtype="datetime64")
         features = date.encode(Cells.of_array(date.name, dates))
-    maps = [view.maps[k] for k in group]
-    functions = [m.values(m.place(numbers)) for m, numbers in zip(maps, features, strict=True)]
+    functions = view.column_functions(column, features)
     around = [np.zeros((train.cores[group[0]].shape[0], train.cores[group[-1]].shape[2])) for train in view.trains]
     for values, weights in blocks:
         for total, train in zip(around, view.trains, strict=True):

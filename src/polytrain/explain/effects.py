@@ -11,8 +11,9 @@ sum of theirs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from polytrain.checks import check_mass
-from polytrain.explain.axes import ColumnAxis, column_axis
+from polytrain.explain.axes import ColumnAxis, column_axis, value_text
 from polytrain.explain.search import search_pairs
 from polytrain.explain.sensitivity import INDEPENDENCE, table_lines, train_variance, variance_shares
 from polytrain.explain.sites import ColumnMeasure, Sites, column_cores, make_measure, open_sites, row_weights
@@ -29,7 +30,7 @@ from polytrain.tensor.checks import check_positive_integer
 from polytrain.tensor.decompose import orthogonalize_cores
 from polytrain.texts import printable
 
-__all__ = ["Effects", "MainEffect", "PairEffect", "RowEffects", "effects", "view_effects"]
+__all__ = ["Effects", "MainEffect", "PairEffect", "RowEffects", "all_effects", "effects"]
 
 # Pairs with less than this share of the variance are rounding.
 _LEAST_SHARE = 1e-20
@@ -100,7 +101,7 @@ class MainEffect:
         shown = range(len(self.grid))
         if self.kind != "category" and len(self.grid) > _MOST_LINES:
             shown = np.unique(np.linspace(0, len(self.grid) - 1, _MOST_LINES).astype(int)).tolist()
-        rows = [(_text(self.grid[k]), self.values[k], self.parts[k]) for k in shown]
+        rows = [(value_text(self.grid[k], 5), self.values[k], self.parts[k]) for k in shown]
         if self.missing is not None:
             rows.append(("(missing)", self.missing, self.missing_part))
         return "\n".join(lines + table_lines(("value", "effect", "part"), rows))
@@ -140,7 +141,7 @@ class PairEffect:
     def __str__(self) -> str:
         largest = np.unravel_index(np.abs(self.values).argmax(), self.values.shape)
         place = ", ".join(
-            f"{printable(name)} = {printable(_text(grid[k]))}"
+            f"{printable(name)} = {printable(value_text(grid[k], 5))}"
             for name, grid, k in zip(self.names, self.grids, largest, strict=True)
         )
         return (
@@ -354,92 +355,84 @@ def effects(
     >>> bool(np.allclose(total, model.predict(X)))
     True
     """
-    return view_effects(
-        read_model(model, feature_names),
-        X,
-        output=output,
-        top_pairs=top_pairs,
-        grid_size=grid_size,
-        pair_grid_size=pair_grid_size,
-        sample_weight=sample_weight,
-    )
+    view, sizes = read_model(model, feature_names), (top_pairs, grid_size, pair_grid_size)
+    return all_effects(view, X, [view.output_index(output)], *sizes, sample_weight)[0]
 
 
-def view_effects(
+def all_effects(
     view: ModelView,
-    X: ArrayLike | None = None,
-    *,
-    output: int | str = 0,
-    top_pairs: int = 10,
-    grid_size: int = 100,
-    pair_grid_size: int = 30,
+    X: ArrayLike | None,
+    outputs: Sequence[int],
+    top_pairs: int,
+    grid_size: int,
+    pair_grid_size: int,
     sample_weight: ArrayLike | None = None,
-    measure: ColumnMeasure | None = None,
-) -> Effects:
-    """See `effects`. ``measure`` is the distribution in the rows of X, if it is known from another output."""
-    index = view.output_index(output)
+) -> list[Effects]:
+    """Effects on several scores, which share the distributions of the columns; see `effects`."""
     n_pairs = 0 if top_pairs == 0 else check_positive_integer(top_pairs, "top_pairs")
-    sizes = check_positive_integer(grid_size, "grid_size"), check_positive_integer(pair_grid_size, "pair_grid_size")
-    measure = measure or make_measure(view, X, sample_weight)
+    size, pair_size = (check_positive_integer(n, name) for n, name in
+                       ((grid_size, "grid_size"), (pair_grid_size, "pair_grid_size")))  # fmt: skip
     rows = weights = n_rows = None
     if X is not None:
         rows = view.rows(X)
         weights = row_weights(sample_weight, len(rows))
         n_rows = check_mass(sample_weight, len(rows))
-    train = view.trains[index]
+    measure = make_measure(view, X, sample_weight)
+    axes = [column_axis(view, column, size, rows, weights) for column in range(view.n_columns)]
+    small_axis = cache(lambda column: column_axis(view, column, pair_size, rows, weights))
+    return [_effects(view, measure, output, n_pairs, axes, small_axis, n_rows) for output in outputs]
+
+
+def _effects(
+    view: ModelView,
+    measure: ColumnMeasure,
+    output: int,
+    n_pairs: int,
+    axes: Sequence[ColumnAxis],
+    small_axis: Callable[[int], ColumnAxis],
+    n_rows: float | None,
+) -> Effects:
+    """Effects on one score; ``small_axis`` returns the values of a column for pairs."""
+    train = view.trains[output]
     cores = column_cores(train, measure)
     _, deviation, first, _, total = variance_shares(cores, pairs=False)
     gauge, _ = orthogonalize_cores(cores, 0)
     found = search_pairs(gauge, n_pairs)
     variance = train_variance(gauge)
     scale = 1.0 / variance if variance > 0 else 0.0
-    shares = found.variances * scale
-    kept = [pair for pair, share in zip(found.pairs, shares.tolist(), strict=True) if share > _LEAST_SHARE]
-    pair_share = found.whole * scale
-
+    shares = {pair: float(v * scale) for pair, v in zip(found.pairs, found.variances, strict=True)}
+    shares = {pair: share for pair, share in shares.items() if share > _LEAST_SHARE}
     sites = open_sites(train, measure)
-    axes = [column_axis(view, column, sizes[0], rows, weights) for column in range(view.n_columns)]
-    main = tuple(
-        _main_effect(view, sites, column, axis, n_rows, float(first[column]), float(total[column]))
-        for column, axis in enumerate(axes)
-    )
-    small = {column: column_axis(view, column, sizes[1], rows, weights) for pair in kept for column in pair}
-    pairs = tuple(
-        _pair_effect(view, sites, pair, (small[pair[0]], small[pair[1]]), share)
-        for pair, share in zip(kept, shares.tolist(), strict=False)
-    )
-    main_share = float(first.sum())
-    rest = max(1.0 - main_share - pair_share, 0.0) if variance > 0 else 0.0
+    main_share, pair_share = float(first.sum()), found.whole * scale
     return Effects(
-        mean=sites.mean + float(view.fitted.shift[index]),
+        mean=sites.mean + float(view.fitted.shift[output]),
         deviation=deviation,
-        main=main,
-        pairs=pairs,
+        main=tuple(
+            _main_effect(view, sites, column, axis, n_rows, float(first[column]), float(total[column]))
+            for column, axis in enumerate(axes)
+        ),
+        pairs=tuple(
+            _pair_effect(view, sites, (i, j), (small_axis(i), small_axis(j)), s) for (i, j), s in shares.items()
+        ),
         main_share=main_share,
         pair_share=pair_share,
-        rest_share=rest,
-        output=view.train_names[index],
+        rest_share=max(1.0 - main_share - pair_share, 0.0) if variance > 0 else 0.0,
+        output=view.train_names[output],
         n_rows=n_rows,
         _view=view,
         _sites=sites,
-        _index=tuple(kept),
-        _train=index,
+        _index=tuple(shares),
+        _train=output,
     )
-
-
-def _functions(view: ModelView, column: int, features: Sequence[NDArray]) -> list[NDArray]:
-    """Functions (n_k, Q) of the features of a column at their numbers (Q,)."""
-    maps = [view.maps[k] for k in view.groups[column]]
-    return [m.values(m.place(np.asarray(x, dtype=np.float64))) for m, x in zip(maps, features, strict=True)]
 
 
 def _main_effect(
     view: ModelView, sites: Sites, column: int, axis: ColumnAxis, n_rows: float | None, share: float, total: float
 ) -> MainEffect:
-    values = sites.main(column, _functions(view, column, axis.features))
+    values = sites.main(column, view.column_functions(column, axis.features))
     missing = None
     if axis.missing is not None:
-        missing = float(sites.main(column, _functions(view, column, [np.array([x]) for x in axis.missing]))[0])
+        missing = float(sites.main(column, view.column_functions(column, [np.array([x]) for x in axis.missing]))[0])
     return MainEffect(
         name=view.column_names[column],
         kind=axis.kind,
@@ -464,11 +457,7 @@ def _pair_effect(
     view: ModelView, sites: Sites, pair: tuple[int, int], axes: tuple[ColumnAxis, ColumnAxis], share: float
 ) -> PairEffect:
     i, j = pair
-    left = sites.left(i, _functions(view, i, axes[0].features)) @ sites.between(i, j)
-    values = sites.scaled(left @ sites.right(j, _functions(view, j, axes[1].features)).T)
+    left = sites.left(i, view.column_functions(i, axes[0].features)) @ sites.between(i, j)
+    values = sites.scaled(left @ sites.right(j, view.column_functions(j, axes[1].features)).T)
     names = view.column_names[i], view.column_names[j]
     return PairEffect(names, (axes[0].kind, axes[1].kind), (axes[0].grid, axes[1].grid), values, share)
-
-
-def _text(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.inspection import permutation_importance
 
 from polytrain.explain.sites import column_cores, make_measure, suffix_products
-from polytrain.explain.view import ModelView, read_model
+from polytrain.explain.view import read_model
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 from polytrain.texts import printable
 
@@ -32,7 +32,6 @@ __all__ = [
     "table_lines",
     "train_variance",
     "variance_shares",
-    "view_indices",
 ]
 
 #: What is said wherever shares of a variance are printed.
@@ -219,11 +218,7 @@ def sobol_indices(
     >>> indices.second[0, 1, 2].round(2)
     np.float64(0.25)
     """
-    return view_indices(read_model(model, feature_names), X, sample_weight)
-
-
-def view_indices(view: ModelView, X: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> SobolIndices:
-    """See `sobol_indices`."""
+    view = read_model(model, feature_names)
     measure = make_measure(view, X, sample_weight)
     shares = [variance_shares(column_cores(train, measure)) for train in view.trains]
     mean, deviation, first, second, total = (np.array(part) for part in zip(*shares, strict=True))

@@ -110,13 +110,20 @@ class ModelView:
         """Return the same view for rows that are already features (N, d)."""
         return replace(self, prepare=None, taken=None, is_encoded=True)
 
+    def column_functions(self, column: int, features: Sequence[NDArray]) -> list[NDArray]:
+        """Values (n_k, Q) of the functions of a column's features at their numbers (Q,)."""
+        maps = [self.maps[k] for k in self.groups[column]]
+        return [m.values(m.place(np.asarray(x, dtype=np.float64))) for m, x in zip(maps, features, strict=True)]
+
     def functions(self, rows: NDArray) -> list[NDArray]:
         """Values (n_k, N) of the functions of every feature at features (N, d)."""
         return [m.values(x) for m, x in zip(self.maps, self.maps.place(rows), strict=True)]
 
 
-def read_model(model: BaseEstimator, feature_names: Sequence[str] | None = None) -> ModelView:
+def read_model(model: BaseEstimator | ModelView, feature_names: Sequence[str] | None = None) -> ModelView:
     """Read a fitted estimator, or a pipeline that ends in one; ``feature_names`` replaces the names it has learned."""
+    if isinstance(model, ModelView):
+        return model
     estimator, prepare, taken, column_names = _last_step(model)
     fitted = fitted_model(estimator, "an explanation")
     columns = fitted.columns
