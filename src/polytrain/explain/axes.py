@@ -63,7 +63,7 @@ def column_axis(
 
 
 def _gap(first: FeatureMap, n_features: int, part: float) -> tuple[list[float] | None, float]:
-    """What a missing value is, if the column has any, and the part of the rows with it."""
+    """Numbers of a missing value, or None if the column has none, and the share of rows with it."""
     return ([np.nan] * n_features, part) if part > 0 or first.has_missing else (None, 0.0)
 
 

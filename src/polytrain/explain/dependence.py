@@ -41,7 +41,7 @@ class PartialDependence:
     coefficients : ndarray of shape (n_trains, n_k) or (n_trains, n_j, n_k)
         The same as a polynomial in the estimator's basis and scaled features, without the intercept. Empty for a date.
     train_names : tuple of n_trains str
-        What a high value of each polynomial speaks for.
+        What a high value of each polynomial stands for.
     """
 
     features: tuple[int, ...]

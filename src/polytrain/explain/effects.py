@@ -2,11 +2,10 @@
 
 The method
 ----------
-Columns being independent, every score is in one way only a sum of functions of sets of columns, each with mean 0 over
-each of its columns (functional ANOVA). The function of one column is the mean of the score over all others, minus the
-mean; that of a pair is the mean over all others, minus the functions of both and the mean. Means of a train are
-products of the means of its cores, so all of this is exact. The functions are not correlated, and the variance is the
-sum of theirs.
+If columns are independent, every score is a unique sum of functions of sets of columns, each with mean 0 over each of
+its columns (functional ANOVA). The function of one column is the mean of the score over all others, minus the mean;
+that of a pair is the mean over all others, minus the functions of both and the mean. Means of a train are products of
+the means of its cores, so all of this is exact. The functions are uncorrelated: the variance is the sum of theirs.
 """
 
 from __future__ import annotations
@@ -34,13 +33,12 @@ __all__ = ["Effects", "MainEffect", "PairEffect", "RowEffects", "all_effects", "
 
 # Pairs with less than this share of the variance are rounding.
 _LEAST_SHARE = 1e-20
-# Lines that are printed of every list.
-_MOST_LINES = 15
+_MOST_LINES = 15  # that are printed of every list
 
 
 @dataclass(frozen=True, eq=False)
 class MainEffect:
-    """What one column adds to a score on its own.
+    """The effect of one column on a score, averaged over all others.
 
     Attributes
     ----------
@@ -109,7 +107,7 @@ class MainEffect:
 
 @dataclass(frozen=True, eq=False)
 class PairEffect:
-    """What two columns add to a score together, beyond both main effects.
+    """The joint effect of two columns on a score, beyond both main effects.
 
     Attributes
     ----------
@@ -140,14 +138,10 @@ class PairEffect:
 
     def __str__(self) -> str:
         largest = np.unravel_index(np.abs(self.values).argmax(), self.values.shape)
-        place = ", ".join(
-            f"{printable(name)} = {printable(value_text(grid[k], 5))}"
-            for name, grid, k in zip(self.names, self.grids, largest, strict=True)
-        )
-        return (
-            f"{printable(' * '.join(self.names))}: {100 * self.share:.2f} % of the variance, "
-            f"{self.values[largest]:+.4g} at {place}"
-        )
+        values = [printable(value_text(grid[k], 5)) for grid, k in zip(self.grids, largest, strict=True)]
+        place = ", ".join(f"{printable(name)} = {value}" for name, value in zip(self.names, values, strict=True))
+        share = f"{printable(' * '.join(self.names))}: {100 * self.share:.2f} % of the variance"
+        return f"{share}, {self.values[largest]:+.4g} at {place}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +204,7 @@ class Effects:
         Shares of the variance: of all main effects, of all pairs (those that are not in ``pairs`` included), and of
         interactions of three and more columns.
     output : str
-        What a high score speaks for: a class, or "prediction".
+        What a high score stands for: a class, or "prediction".
     n_rows : float or None
         Rows that the distributions are taken from, or their weight; None if they are those of the training.
     """
@@ -273,14 +267,9 @@ class Effects:
         return pd.DataFrame(lines, columns=["term", "order", "share", "total"])
 
     def __str__(self) -> str:
-        shares = ", ".join(
-            f"{name} {100 * share:.1f} %"
-            for name, share in (
-                ("single columns", self.main_share),
-                ("pairs", self.pair_share),
-                ("three and more", self.rest_share),
-            )
-        )
+        names = "single columns", "pairs", "three and more"
+        values = self.main_share, self.pair_share, self.rest_share
+        shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in zip(names, values, strict=True))
         whose = "of the training" if self.n_rows is None else f"of {self.n_rows:g} rows"
         lines = [
             f"effects on {self.output!r}: mean {self.mean:.5g}, standard deviation {self.deviation:.5g}",
@@ -320,7 +309,7 @@ def effects(
     X : array-like of shape (N, d), optional
         Rows that give the distribution of every column; see `sobol_indices`. Without it, it is that of the training.
     output : int or str, default=0
-        Which score: its number, or the class that it speaks for.
+        Which score: its number, or the class that it stands for.
     top_pairs : int, default=10
         How many pairs, those with the largest shares of the variance among all; they are found without forming all.
     grid_size, pair_grid_size : int, default=100 and 30
@@ -355,8 +344,8 @@ def effects(
     >>> bool(np.allclose(total, model.predict(X)))
     True
     """
-    view, sizes = read_model(model, feature_names), (top_pairs, grid_size, pair_grid_size)
-    return all_effects(view, X, [view.output_index(output)], *sizes, sample_weight)[0]
+    view = read_model(model, feature_names)
+    return all_effects(view, X, [view.output_index(output)], top_pairs, grid_size, pair_grid_size, sample_weight)[0]
 
 
 def all_effects(
@@ -370,8 +359,8 @@ def all_effects(
 ) -> list[Effects]:
     """Effects on several scores, which share the distributions of the columns; see `effects`."""
     n_pairs = 0 if top_pairs == 0 else check_positive_integer(top_pairs, "top_pairs")
-    size, pair_size = (check_positive_integer(n, name) for n, name in
-                       ((grid_size, "grid_size"), (pair_grid_size, "pair_grid_size")))  # fmt: skip
+    size = check_positive_integer(grid_size, "grid_size")
+    pair_size = check_positive_integer(pair_grid_size, "pair_grid_size")
     rows = weights = n_rows = None
     if X is not None:
         rows = view.rows(X)
@@ -400,8 +389,8 @@ def _effects(
     found = search_pairs(gauge, n_pairs)
     variance = train_variance(gauge)
     scale = 1.0 / variance if variance > 0 else 0.0
-    shares = {pair: float(v * scale) for pair, v in zip(found.pairs, found.variances, strict=True)}
-    shares = {pair: share for pair, share in shares.items() if share > _LEAST_SHARE}
+    pair_shares = zip(found.pairs, (found.variances * scale).tolist(), strict=True)
+    shares = {pair: share for pair, share in pair_shares if share > _LEAST_SHARE}
     sites = open_sites(train, measure)
     main_share, pair_share = float(first.sum()), found.whole * scale
     return Effects(
@@ -430,27 +419,20 @@ def _main_effect(
     view: ModelView, sites: Sites, column: int, axis: ColumnAxis, n_rows: float | None, share: float, total: float
 ) -> MainEffect:
     values = sites.main(column, view.column_functions(column, axis.features))
-    missing = None
-    if axis.missing is not None:
-        missing = float(sites.main(column, view.column_functions(column, [np.array([x]) for x in axis.missing]))[0])
+    missing = None if axis.missing is None else [np.array([x]) for x in axis.missing]
     return MainEffect(
         name=view.column_names[column],
         kind=axis.kind,
         grid=axis.grid,
         values=values,
         parts=axis.parts,
-        counts=None if n_rows is None else _counts(axis.parts, n_rows),
-        missing=missing,
+        counts=None if n_rows is None else np.round(axis.parts * n_rows, 6),  # whole rows are whole numbers
+        missing=None if missing is None else float(sites.main(column, view.column_functions(column, missing))[0]),
         missing_part=axis.missing_part,
-        missing_count=None if n_rows is None else float(_counts(np.array(axis.missing_part), n_rows)),
+        missing_count=None if n_rows is None else round(axis.missing_part * n_rows, 6),
         share=share,
         total=total,
     )
-
-
-def _counts(parts: NDArray, n_rows: float) -> NDArray:
-    """Rows that make these parts, or their weights, without what rounding has left beside whole rows."""
-    return np.round(parts * n_rows, 6)
 
 
 def _pair_effect(
@@ -459,5 +441,10 @@ def _pair_effect(
     i, j = pair
     left = sites.left(i, view.column_functions(i, axes[0].features)) @ sites.between(i, j)
     values = sites.scaled(left @ sites.right(j, view.column_functions(j, axes[1].features)).T)
-    names = view.column_names[i], view.column_names[j]
-    return PairEffect(names, (axes[0].kind, axes[1].kind), (axes[0].grid, axes[1].grid), values, share)
+    return PairEffect(
+        names=(view.column_names[i], view.column_names[j]),
+        kinds=(axes[0].kind, axes[1].kind),
+        grids=(axes[0].grid, axes[1].grid),
+        values=values,
+        share=share,
+    )

@@ -38,7 +38,7 @@ _NUMBER_SCALES = {"log": "log of the prediction"}
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LocalExplanations:
-    """What each column brings to the scores of some rows.
+    """Contributions of the columns to the scores of some rows.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class LocalExplanations:
     row_names : tuple of N
         Labels of the rows: the index of a frame of pandas, or numbers from 0.
     score_names : tuple of n_scores str
-        What a high score speaks for.
+        What a high score stands for.
     scale : str
         What scores are: "log-odds", "pre-softmax score" or "score" of a class, "prediction", or "log of the
         prediction".
@@ -98,7 +98,7 @@ class LocalExplanations:
         return [divmod(line, n_scores) for line in range(min(self.scores.size, _MOST_LINES))]
 
     def score_label(self, score: int = 0) -> str:
-        """What a score is, in words."""
+        """Return a description of a score."""
         is_only_number = self.scale.endswith("prediction") and self.score_names == ("prediction",)
         return self.scale if is_only_number else f"{self.scale} of {printable(self.score_names[score])}"
 

@@ -34,7 +34,7 @@ __all__ = [
     "variance_shares",
 ]
 
-#: What is said wherever shares of a variance are printed.
+#: Note beside all printed shares of a variance.
 INDEPENDENCE = "columns taken as independent, each with its own distribution"
 
 # Columns that are printed.
@@ -62,7 +62,7 @@ class SobolIndices:
     feature_names : tuple of d str
         Names of the columns.
     train_names : tuple of n_trains str
-        What a high value of each score speaks for.
+        What a high value of each score stands for.
     deviation : ndarray of shape (n_trains,)
         Standard deviation of the score, which is finite where its variance may not be.
     """

@@ -210,7 +210,7 @@ class Sites:
         return scale_exponent(np.asarray(values, dtype=np.float64), self.exponent)
 
     def left(self, column: int, functions: Sequence[NDArray]) -> NDArray:
-        """What is before a column, times its deviation from its mean: functions (n_k, Q) each -> (Q, right rank)."""
+        """Product of the means before a column and its deviation: functions (n_k, Q) each -> (Q, right rank)."""
         group = self.measure.groups[column]
         if len(group) == 1:
             return (functions[0] - self.measure.means[group[0]][:, None]).T @ np.tensordot(

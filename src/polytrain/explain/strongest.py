@@ -36,7 +36,7 @@ class StrongestTerms:
     ----------
     names : tuple of str
         Products of functions of columns. A power stands for what it adds to the lower powers of the feature, and f2(x)
-        for what the second function of a map that is no polynomial adds to the first. "x is missing" tells missing
+        for what the second function of a map that is not a polynomial adds to the first. "x is missing" tells missing
         numbers from others, and "x=a" one level from those before it.
     effects : ndarray of shape (K,)
         Standard deviation of each term over the rows. Of polynomials it has the sign of the slope: positive if it grows
@@ -47,7 +47,7 @@ class StrongestTerms:
     exact : bool
         Whether these are proven to be the strongest.
     train_name : str
-        What a high value of the polynomial speaks for: a class, or "prediction".
+        What a high value of the polynomial stands for: a class, or "prediction".
     """
 
     names: tuple[str, ...]

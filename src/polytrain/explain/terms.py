@@ -52,7 +52,7 @@ class TopTerms:
     variable_names : tuple of d str
         Names of the variables, in which the offset of centred features is written out.
     train_name : str
-        What a high value of the polynomial speaks for: a class, or "prediction".
+        What a high value of the polynomial stands for: a class, or "prediction".
     """
 
     exponents: NDArray
@@ -322,7 +322,7 @@ def _all_powers(view: ModelView) -> list[AffinePowers]:
         if feature_map.powers is None:
             raise ValueError(
                 f"terms are products of powers, but the column {name!r} has a map of the kind {feature_map.kind!r}, "
-                "which is no polynomial. Use sobol_indices or partial_dependence, or fit with basis='power'."
+                "which is not a polynomial. Use sobol_indices or partial_dependence, or fit with basis='power'."
             )
         forms.append(feature_map.powers)
     return forms

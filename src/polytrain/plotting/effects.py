@@ -31,7 +31,7 @@ class ImportancesDisplay:
     Parameters
     ----------
     importances : FeatureImportances
-        What `polytrain.explain.feature_importances` has found.
+        Result of `polytrain.explain.feature_importances`.
     max_columns : int, default=15
         How many columns to show, the most important first.
 
@@ -110,7 +110,7 @@ class EffectsDisplay:
     Parameters
     ----------
     effects : Effects
-        What `polytrain.explain.effects` has found.
+        Result of `polytrain.explain.effects`.
     columns : sequence of str, optional
         The columns to draw; by default the six with the largest total share.
     n_pairs : int, default=2

@@ -28,7 +28,7 @@ class TermStrengthDisplay:
     Parameters
     ----------
     terms : TopTerms
-        What `polytrain.explain.top_terms` has found.
+        Result of `polytrain.explain.top_terms`.
 
     Examples
     --------
@@ -206,7 +206,7 @@ class PartialDependenceDisplay:
     Parameters
     ----------
     dependence : PartialDependence
-        What `polytrain.explain.partial_dependence` has computed.
+        Result of `polytrain.explain.partial_dependence`.
     train : int, optional
         Which train to draw; for one feature all of them by default, for two the first.
     ticks : sequence of ndarray, optional

@@ -229,7 +229,7 @@ def row_section(rows: ScoredRows) -> dict[str, Any]:
 
 
 def _score_of(rows: ScoredRows, j: int) -> int:
-    """The score that speaks for the predicted class of a row, or that tells it from the second most likely one."""
+    """The score that stands for the predicted class of a row, or that tells it from the second most likely one."""
     fitted, decided = rows.fitted, rows.answers.decided
     if fitted.n_trains == 1 or fitted.decision is None or decided is None:
         return 0

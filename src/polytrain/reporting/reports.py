@@ -168,7 +168,7 @@ def _rows(view: ModelView, before: Any, X: Any, y: ArrayLike) -> tuple[NDArray, 
         unknown = next((label for label in labels if label not in known), None)
         if unknown is not None:
             raise ValueError(
-                f"y holds {unknown!r:.60}, which is none of the model's classes {list(known)!s:.100}. Leave such "
+                f"y holds {unknown!r:.60}, which is not one of the model's classes {list(known)!s:.100}. Leave such "
                 "rows out."
             )
         targets = np.array([known[label] for label in labels], dtype=np.intp)

@@ -1,4 +1,4 @@
-"""What the fit tried and chose, how its sweeps went, and all settings."""
+"""The trials and choices of the fit, its sweeps, and all settings."""
 
 from __future__ import annotations
 
