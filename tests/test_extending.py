@@ -175,7 +175,7 @@ def test_a_map_goes_through_files_explanations_and_exports(cosine, table, tmp_pa
         rows = X.copy()
         rows[:, 1] = value
         assert mean == pytest.approx(model.predict(rows).mean(), abs=1e-9)
-    with pytest.raises(ValueError, match="has a map of the kind 'cosine', which is no polynomial"):
+    with pytest.raises(ValueError, match="has a map of the kind 'cosine', which is not a polynomial"):
         top_terms(model)
 
     onnxruntime = pytest.importorskip("onnxruntime")

@@ -110,5 +110,5 @@ def test_rows_are_checked_as_in_predictions():
 
 @pytest.mark.parametrize("explain", [top_terms, to_sympy])
 def test_terms_need_powers(explain):
-    with pytest.raises(ValueError, match=r"no polynomial.*fit with basis='power'"):
+    with pytest.raises(ValueError, match=r"not a polynomial.*fit with basis='power'"):
         explain(default_case("three-classes").model)

@@ -128,9 +128,9 @@ def test_which_score():
         found = explain_local(model, rows[:4], output=output)
         np.testing.assert_array_equal(found.values[:, :, 0], everything.values[:, :, 2])
         assert found.score_names == ("2",)
-    with pytest.raises(ValueError, match="there is no score '7'; there are 0, 1, 2"):
+    with pytest.raises(ValueError, match="there is no output '7'; the outputs are 0, 1, 2"):
         explain_local(model, rows[:4], output="7")
-    with pytest.raises(ValueError, match="train must be an integer between 0 and 2"):
+    with pytest.raises(ValueError, match="output must be an integer between 0 and 2"):
         explain_local(model, rows[:4], output=3)
 
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from polytrain.explain.pairs import search_pairs
+from polytrain.explain.search import search_pairs
 
 
 def random_cores(dims, rank, seed, damp=1.0):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from polytrain.explain import shapley
-from polytrain.explain.shapley import present_matrices, rows_at_once, shapley_values
+from polytrain.explain.shapley import rows_at_once, shapley_values
+from polytrain.explain.sites import site_matrices
 
 
 def brute_force(present, absent):
@@ -86,9 +87,9 @@ def test_products_of_several_cores():
     cores = [rng.normal(size=shape) for shape in ((2, 3, 4), (4, 2, 3))]
     values = [rng.normal(size=(3, 5)), rng.normal(size=(2, 5))]
     expected = np.einsum("aib,bjc,in,jn->nac", *cores, *values)
-    np.testing.assert_allclose(present_matrices(cores, values), expected)
+    np.testing.assert_allclose(site_matrices(cores, values), expected)
     with pytest.raises(ValueError, match="at least one core"):
-        present_matrices([], [])
+        site_matrices([], [])
 
 
 @pytest.mark.parametrize("d", [2, 33, 400])

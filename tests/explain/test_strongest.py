@@ -9,8 +9,7 @@ import pytest
 
 from polytrain import TensorTrainRegressor
 from polytrain.columns import CategoryColumn, Columns, NumberColumn
-from polytrain.explain.effects import view_effects
-from polytrain.explain.sensitivity import view_indices
+from polytrain.explain import effects, sobol_indices
 from polytrain.explain.strongest import strongest_terms
 from polytrain.explain.view import read_model
 
@@ -39,10 +38,10 @@ def coded():
 @pytest.mark.parametrize("with_rows", [True, False])
 def test_effects_of_coded_categories(coded, with_rows):
     model, X = coded
-    job = view_effects(model, X if with_rows else None)["job"]
+    job = effects(model, X if with_rows else None)["job"]
     assert job.grid.tolist() == ["a", "b", "c"]
     assert job.missing_part == pytest.approx(np.isnan(X[:, 1]).mean())
-    means = [model.model.predict(np.column_stack([X[:, 0], np.full(400, code)])).mean() for code in (0, 1, 2, np.nan)]
+    means = [model.fitted.predict(np.column_stack([X[:, 0], np.full(400, code)])).mean() for code in (0, 1, 2, np.nan)]
     mean = np.append(job.parts, job.missing_part) @ means
     np.testing.assert_allclose(np.append(job.values, job.missing), means - mean, atol=1e-9)
 
@@ -52,7 +51,7 @@ def effects_on_grid(model, X):
     values, weights = zip(*(np.unique(column, return_counts=True) for column in X.T), strict=True)
     size, job = (w / w.sum() for w in weights)
     grid = np.array(list(itertools.product(*values)))
-    table = model.model.predict(grid).reshape(len(size), len(job))
+    table = model.fitted.predict(grid).reshape(len(size), len(job))
     table -= size @ table @ job
     first, second = table @ job, size @ table
     return size @ first**2, job @ second**2, size @ np.square(table - first[:, None] - second) @ job
@@ -63,7 +62,7 @@ def test_categories_and_missing_cells(coded, with_rows):
     """Without rows, columns are distributed as in training: the maps know how."""
     model, X = coded
     size, job, both = effects_on_grid(model, X)
-    found = view_indices(model, X if with_rows else None)
+    found = sobol_indices(model, X if with_rows else None)
     whole = size + job + both
     np.testing.assert_allclose(found.total[0], [(size + both) / whole, (job + both) / whole], rtol=1e-6)
     assert found.second[0, 0, 1] == pytest.approx(both / whole, rel=1e-6)
@@ -83,7 +82,7 @@ def test_terms_of_missing_numbers(coded):
     model, X = coded
     terms = strongest_terms(model, X, 40)
     effect = terms.effects[terms.names.index("size is missing")]
-    means = [model.model.predict(np.column_stack([np.full(len(X), x), X[:, 1]])).mean() for x in X[:, 0]]
+    means = [model.fitted.predict(np.column_stack([np.full(len(X), x), X[:, 1]])).mean() for x in X[:, 0]]
     gone = np.isnan(X[:, 0])
     part = gone.mean()
     gap = np.array(means)[gone][0] - np.mean(means)
@@ -104,7 +103,7 @@ def test_a_column_named_like_a_term(coded):
 def test_terms_of_huge_scores(coded):
     """Their variance exceeds the largest float; shares of it do not."""
     model, X = coded
-    huge, fitted = copy(model.model), model.model.model_
+    huge, fitted = copy(model.estimator), model.fitted
     huge.model_ = replace(fitted, size=1e200 * fitted.size, shift=1e200 * fitted.shift)
-    terms = strongest_terms(view_of(huge, *model.columns.columns), X, 3)
+    terms = strongest_terms(view_of(huge, *model.fitted.columns.columns), X, 3)
     assert terms.shares == pytest.approx(strongest_terms(model, X, 3).shares, rel=1e-3)

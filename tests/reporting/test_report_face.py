@@ -128,7 +128,7 @@ def test_pairs_of_classes_are_told_apart():
 def test_mistakes():
     X = np.random.default_rng(0).normal(size=(40, 2))
     model = TensorTrainClassifier(rank=1, alpha=1e-3, random_state=0).fit(X, X[:, 0] > 0)
-    with pytest.raises(ValueError, match="y holds 'maybe', which is none of the model's classes"):
+    with pytest.raises(ValueError, match="y holds 'maybe', which is not one of the model's classes"):
         polytrain.report(model, X, ["maybe"] * 40)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         polytrain.report(model, X, [True] * 39)

@@ -1,5 +1,6 @@
 """Intervals, the simple models that a report compares with, and the effects that it draws."""
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -8,10 +9,10 @@ from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.columns import CategoryColumn, Columns, NumberColumn
 from polytrain.explain.view import read_model
 from polytrain.reporting.effects import ColumnEffects, effect_section
-from polytrain.reporting.errors import bootstrap_rmse, compare, wilson
-from polytrain.reporting.scored import ScoredRows
+from polytrain.reporting.errors import ScoredRows, bootstrap_rmse, compare, wilson
 from polytrain.tables.evaluation import make_errors
 
 
@@ -33,11 +34,15 @@ def test_bootstrap_holds_the_truth_about_as_often_as_it_says():
 
 
 def scored(estimator, X, y, categories=()):
-    view = read_model(estimator, [str(k) for k in range(X.shape[1])]).on_features()
-    levels = tuple(tuple("abc") if k in categories else None for k in range(X.shape[1]))
-    errors = make_errors(view.model.model_)
+    columns = [
+        CategoryColumn(str(k), ("a", "b", "c")) if k in categories else NumberColumn(str(k)) for k in range(X.shape[1])
+    ]
+    known = copy(estimator)
+    known.model_ = replace(estimator.model_, columns=Columns(tuple(columns)), feature_names=None)
+    view = read_model(known).on_features()
+    errors = make_errors(view.fitted)
     errors.add(X, y)
-    return ScoredRows(replace(view, level_names=levels), errors, X, np.arange(len(X)))
+    return ScoredRows(view, errors, X, np.arange(len(X)))
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ import numpy as np
 from polytrain.cli.common import CommandError, add_command, say, show, show_json
 from polytrain.cli.explain_rows import add_row_arguments, check_row_arguments, run_rows
 from polytrain.cli.table_arguments import add_model, add_table, open_model_table
-from polytrain.explain import top_terms
-from polytrain.explain.sensitivity import view_indices
+from polytrain.explain import sobol_indices, top_terms
 from polytrain.explain.strongest import strongest_terms
 from polytrain.tables import TableModel, load_table_model
 from polytrain.tables.row_sample import RowSample
@@ -118,7 +117,7 @@ def _check_polynomial(model: TableModel) -> None:
 
 
 def _explain(model: TableModel, X: Any, train: int, arguments: argparse.Namespace) -> dict[str, Any]:
-    indices = view_indices(model.view, X)
+    indices = sobol_indices(model.view, X)
     names, total, second = indices.feature_names, indices.total.mean(axis=0), indices.second.mean(axis=0)
     shares = zip(names, (total / (total.sum() or 1.0)).tolist(), strict=True)
     pairs = [(names[i], names[j], float(second[i, j])) for i, j in zip(*np.triu_indices(len(names), 1), strict=True)]
@@ -137,7 +136,7 @@ def _explain(model: TableModel, X: Any, train: int, arguments: argparse.Namespac
     }
     if arguments.units is not None:
         largest = top_terms(
-            model.view.model,
+            model.estimator,
             arguments.terms,
             train=train,
             units=arguments.units,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.out, arguments.model)
     try:
         if arguments.to == "c":
-            source = to_c(model.view.model, arguments.name, dtype=arguments.dtype or "float64")
+            source = to_c(replace(model.fitted, columns=None), arguments.name, dtype=arguments.dtype or "float64")
             content = (_comment(model) + source).encode()
         else:
             content = _onnx(model, arguments.dtype or "float32")
@@ -111,7 +112,7 @@ def _in_comment(line: str) -> str:
 
 
 def _onnx(model: TableModel, dtype: str) -> bytes:
-    graph = to_onnx(model.view.model, dtype=dtype)
+    graph = to_onnx(replace(model.fitted, columns=None), dtype=dtype)
     names = list(model.view.feature_names)
     found = ((name, model.view.category(k)) for k, name in enumerate(names))
     categories = {name: [text_of(level) for level in category.levels] for name, category in found if category}

@@ -18,10 +18,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_array, check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from polytrain.checks import COMPUTE_DTYPES, check_columns, validate_rows
+from polytrain.checks import check_columns
 from polytrain.choice import Choice, Chosen, MapMaker, Settings, choose
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._constraints import allowed_groups, check_no_conflict
@@ -425,18 +425,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             check_columns(self, X._meta if is_dask_frame(X) else X)
             like = question(self.model_, np.zeros((1, self.model_.n_features)), 1)
             return map_blocks(partial(self._ask, question), X, like)
-        return question(self.model_, self._checked(X), effective_n_jobs(self.n_jobs))
-
-    def _checked(self, X: Any) -> NDArray:
-        """Rows as numbers, (N, d), with NaN only in columns whose maps know what is missing."""
-        model = self.model_
-        if model.columns is not None:
-            check_columns(self, X)
-            rows = check_array(model.columns.encode(X), dtype=COMPUTE_DTYPES, ensure_all_finite="allow-nan")
-        else:
-            rows = validate_rows(self, X, reset=False, ensure_all_finite="allow-nan" if model.takes_missing else True)
-        model.check_missing(rows)
-        return rows
+        return question(self.model_, self.model_.encode(X, self), effective_n_jobs(self.n_jobs))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -4,8 +4,7 @@ from polytrain.explain.dependence import PartialDependence, partial_dependence
 from polytrain.explain.effects import Effects, MainEffect, PairEffect, RowEffects, effects
 from polytrain.explain.local import LocalExplanations, explain_local
 from polytrain.explain.sensitivity import FeatureImportances, SobolIndices, feature_importances, sobol_indices
-from polytrain.explain.symbolic import to_sympy
-from polytrain.explain.terms import TopTerms, top_terms
+from polytrain.explain.terms import TopTerms, to_sympy, top_terms
 
 __all__ = [
     "Effects",

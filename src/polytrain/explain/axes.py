@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from polytrain.explain.view import ModelView
 from polytrain.maps import CategoryMap, FeatureMap
 from polytrain.maps.tabulated import TabulatedMap
 
-__all__ = ["OTHER_LEVELS", "ColumnAxis", "column_axis"]
+__all__ = ["OTHER_LEVELS", "ColumnAxis", "column_axis", "value_text"]
 
 #: What levels are called that the model does not know from each other.
 OTHER_LEVELS = "other levels"
@@ -34,6 +35,11 @@ class ColumnAxis:
     parts: NDArray
     missing: list[float] | None = None
     missing_part: float = 0.0
+
+
+def value_text(value: Any, digits: int = 4) -> str:
+    """A number with a few digits, or the name of a level or date."""
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def column_axis(
@@ -57,7 +63,7 @@ def column_axis(
 
 
 def _gap(first: FeatureMap, n_features: int, part: float) -> tuple[list[float] | None, float]:
-    """What a missing value is, if the column has any, and the part of the rows with it."""
+    """Numbers of a missing value, or None if the column has none, and the share of rows with it."""
     return ([np.nan] * n_features, part) if part > 0 or first.has_missing else (None, 0.0)
 
 

@@ -12,9 +12,8 @@ from sklearn.base import BaseEstimator
 
 from polytrain.columns import DateColumn
 from polytrain.columns.cells import Cells
-from polytrain.explain.axes import column_axis
-from polytrain.explain.measure import basis_means, make_measure, row_weights
-from polytrain.explain.sites import site_matrices
+from polytrain.explain.axes import column_axis, value_text
+from polytrain.explain.sites import make_measure, row_weights, site_matrices
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
@@ -42,7 +41,7 @@ class PartialDependence:
     coefficients : ndarray of shape (n_trains, n_k) or (n_trains, n_j, n_k)
         The same as a polynomial in the estimator's basis and scaled features, without the intercept. Empty for a date.
     train_names : tuple of n_trains str
-        What a high value of each polynomial speaks for.
+        What a high value of each polynomial stands for.
     """
 
     features: tuple[int, ...]
@@ -69,7 +68,10 @@ class PartialDependence:
             for place in (values.argmin(), values.argmax()):
                 at = np.unravel_index(place, values.shape)
                 ends.append(
-                    (values[at], ", ".join(printable(_text(axis[k])) for axis, k in zip(self.grid, at, strict=True)))
+                    (
+                        values[at],
+                        ", ".join(printable(value_text(axis[k])) for axis, k in zip(self.grid, at, strict=True)),
+                    )
                 )
             (low, where), (high, there) = ends
             lines.append(f"  {printable(name)}: from {low:.4g} at {where} to {high:.4g} at {there}")
@@ -137,9 +139,8 @@ def partial_dependence(
     rows: NDArray | None = None
     blocks: Iterable[tuple[list[NDArray], NDArray]]
     if X is None:
-        mean_values = basis_means(view, make_measure(view, X, sample_weight))
         # The score is linear in the basis values of each feature: independent features are one row of mean values.
-        blocks = [([mean[:, None] for mean in mean_values], np.ones(1))]
+        blocks = [([mean[:, None] for mean in make_measure(view, None, sample_weight).means], np.ones(1))]
     else:
         rows = view.rows(X)
         blocks = _row_blocks(view, rows, row_weights(sample_weight, len(rows)))
@@ -162,12 +163,8 @@ def partial_dependence(
         means = np.tensordot(means, feature_map.values(feature_map.place(numbers)), axes=(1, 0))
     names = tuple(view.feature_names[k] for k in chosen)
     return PartialDependence(
-        chosen, names, axes, means + view.shift.reshape(-1, *(1,) * len(axes)), coefficients, view.train_names
+        chosen, names, axes, means + view.fitted.shift.reshape(-1, *(1,) * len(axes)), coefficients, view.train_names
     )
-
-
-def _text(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _date_column(view: ModelView, features: object) -> int | None:
@@ -193,8 +190,7 @@ def _date_dependence(
     if grid is not None and isinstance(date, DateColumn):
         dates = np.asarray(grid, dtype="datetime64")
         features = date.encode(Cells.of_array(date.name, dates))
-    maps = [view.maps[k] for k in group]
-    functions = [m.values(m.place(numbers)) for m, numbers in zip(maps, features, strict=True)]
+    functions = view.column_functions(column, features)
     around = [np.zeros((train.cores[group[0]].shape[0], train.cores[group[-1]].shape[2])) for train in view.trains]
     for values, weights in blocks:
         for total, train in zip(around, view.trains, strict=True):
@@ -209,7 +205,7 @@ def _date_dependence(
         for train, total in zip(view.trains, around, strict=True)
     ]
     names, empty = (view.column_names[column],), np.zeros((len(means), 0))
-    values = np.array(means) + view.shift[:, None]
+    values = np.array(means) + view.fitted.shift[:, None]
     return PartialDependence(tuple(group), names, (dates,), values, empty, view.train_names)
 
 
@@ -226,9 +222,7 @@ def _row_blocks(view: ModelView, rows: NDArray, weights: NDArray) -> Iterator[tu
     """Yield the function values (n_k, rows) of every feature and the weights (rows,), block after block."""
     for start in range(0, len(weights), _BLOCK_ROWS):
         some = slice(start, start + _BLOCK_ROWS)
-        columns = view.maps.place(rows[some])
-        values = [feature_map.values(column) for feature_map, column in zip(view.maps, columns, strict=True)]
-        yield values, weights[some]
+        yield view.functions(rows[some]), weights[some]
 
 
 def _check_grid(

@@ -2,17 +2,17 @@
 
 The method
 ----------
-Columns being independent, every score is in one way only a sum of functions of sets of columns, each with mean 0 over
-each of its columns (functional ANOVA). The function of one column is the mean of the score over all others, minus the
-mean; that of a pair is the mean over all others, minus the functions of both and the mean. Means of a train are
-products of the means of its cores, so all of this is exact. The functions are not correlated, and the variance is the
-sum of theirs.
+If columns are independent, every score is a unique sum of functions of sets of columns, each with mean 0 over each of
+its columns (functional ANOVA). The function of one column is the mean of the score over all others, minus the mean;
+that of a pair is the mean over all others, minus the functions of both and the mean. Means of a train are products of
+the means of its cores, so all of this is exact. The functions are uncorrelated: the variance is the sum of theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,27 +20,25 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from polytrain.checks import check_mass
-from polytrain.explain.axes import ColumnAxis, column_axis
-from polytrain.explain.measure import row_weights
-from polytrain.explain.pairs import search_pairs
+from polytrain.explain.axes import ColumnAxis, column_axis, value_text
+from polytrain.explain.search import search_pairs
 from polytrain.explain.sensitivity import INDEPENDENCE, table_lines, train_variance, variance_shares
-from polytrain.explain.sites import ColumnMeasure, Sites, column_cores, make_column_measure, open_sites
+from polytrain.explain.sites import ColumnMeasure, Sites, column_cores, make_measure, open_sites, row_weights
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.tensor.decompose import orthogonalize_cores
 from polytrain.texts import printable
 
-__all__ = ["Effects", "MainEffect", "PairEffect", "RowEffects", "effects", "view_effects"]
+__all__ = ["Effects", "MainEffect", "PairEffect", "RowEffects", "all_effects", "effects"]
 
 # Pairs with less than this share of the variance are rounding.
 _LEAST_SHARE = 1e-20
-# Lines that are printed of every list.
-_MOST_LINES = 15
+_MOST_LINES = 15  # that are printed of every list
 
 
 @dataclass(frozen=True, eq=False)
 class MainEffect:
-    """What one column adds to a score on its own.
+    """The effect of one column on a score, averaged over all others.
 
     Attributes
     ----------
@@ -101,7 +99,7 @@ class MainEffect:
         shown = range(len(self.grid))
         if self.kind != "category" and len(self.grid) > _MOST_LINES:
             shown = np.unique(np.linspace(0, len(self.grid) - 1, _MOST_LINES).astype(int)).tolist()
-        rows = [(_text(self.grid[k]), self.values[k], self.parts[k]) for k in shown]
+        rows = [(value_text(self.grid[k], 5), self.values[k], self.parts[k]) for k in shown]
         if self.missing is not None:
             rows.append(("(missing)", self.missing, self.missing_part))
         return "\n".join(lines + table_lines(("value", "effect", "part"), rows))
@@ -109,7 +107,7 @@ class MainEffect:
 
 @dataclass(frozen=True, eq=False)
 class PairEffect:
-    """What two columns add to a score together, beyond both main effects.
+    """The joint effect of two columns on a score, beyond both main effects.
 
     Attributes
     ----------
@@ -140,14 +138,10 @@ class PairEffect:
 
     def __str__(self) -> str:
         largest = np.unravel_index(np.abs(self.values).argmax(), self.values.shape)
-        place = ", ".join(
-            f"{printable(name)} = {printable(_text(grid[k]))}"
-            for name, grid, k in zip(self.names, self.grids, largest, strict=True)
-        )
-        return (
-            f"{printable(' * '.join(self.names))}: {100 * self.share:.2f} % of the variance, "
-            f"{self.values[largest]:+.4g} at {place}"
-        )
+        values = [printable(value_text(grid[k], 5)) for grid, k in zip(self.grids, largest, strict=True)]
+        place = ", ".join(f"{printable(name)} = {value}" for name, value in zip(self.names, values, strict=True))
+        share = f"{printable(' * '.join(self.names))}: {100 * self.share:.2f} % of the variance"
+        return f"{share}, {self.values[largest]:+.4g} at {place}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +204,7 @@ class Effects:
         Shares of the variance: of all main effects, of all pairs (those that are not in ``pairs`` included), and of
         interactions of three and more columns.
     output : str
-        What a high score speaks for: a class, or "prediction".
+        What a high score stands for: a class, or "prediction".
     n_rows : float or None
         Rows that the distributions are taken from, or their weight; None if they are those of the training.
     """
@@ -252,15 +246,14 @@ class Effects:
         """
         view, sites = self._view, self._sites
         rows = view.rows(X)
-        coordinates = view.maps.place(rows)
-        functions = [feature_map.values(x) for feature_map, x in zip(view.maps, coordinates, strict=True)]
+        functions = view.functions(rows)
         columns = [functions[group.start : group.stop] for group in view.groups]
         main = np.column_stack([sites.main(column, values) for column, values in enumerate(columns)])
         pairs = np.zeros((len(rows), len(self._index)))
         for k, (i, j) in enumerate(self._index):
             left = sites.left(i, columns[i]) @ sites.between(i, j)
             pairs[:, k] = sites.scaled(np.sum(left * sites.right(j, columns[j]), axis=1))
-        scores = view.model.model_.scores(rows)[self._train]
+        scores = view.fitted.scores(rows)[self._train]
         rest = scores - (self.mean + main.sum(axis=1) + pairs.sum(axis=1))
         names = (*view.column_names, *(" * ".join(pair.names) for pair in self.pairs))
         return RowEffects(self.mean, main, pairs, rest, scores, names)
@@ -274,14 +267,9 @@ class Effects:
         return pd.DataFrame(lines, columns=["term", "order", "share", "total"])
 
     def __str__(self) -> str:
-        shares = ", ".join(
-            f"{name} {100 * share:.1f} %"
-            for name, share in (
-                ("single columns", self.main_share),
-                ("pairs", self.pair_share),
-                ("three and more", self.rest_share),
-            )
-        )
+        names = "single columns", "pairs", "three and more"
+        values = self.main_share, self.pair_share, self.rest_share
+        shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in zip(names, values, strict=True))
         whose = "of the training" if self.n_rows is None else f"of {self.n_rows:g} rows"
         lines = [
             f"effects on {self.output!r}: mean {self.mean:.5g}, standard deviation {self.deviation:.5g}",
@@ -321,7 +309,7 @@ def effects(
     X : array-like of shape (N, d), optional
         Rows that give the distribution of every column; see `sobol_indices`. Without it, it is that of the training.
     output : int or str, default=0
-        Which score: its number, or the class that it speaks for.
+        Which score: its number, or the class that it stands for.
     top_pairs : int, default=10
         How many pairs, those with the largest shares of the variance among all; they are found without forming all.
     grid_size, pair_grid_size : int, default=100 and 30
@@ -356,121 +344,107 @@ def effects(
     >>> bool(np.allclose(total, model.predict(X)))
     True
     """
-    return view_effects(
-        read_model(model, feature_names),
-        X,
-        output=output,
-        top_pairs=top_pairs,
-        grid_size=grid_size,
-        pair_grid_size=pair_grid_size,
-        sample_weight=sample_weight,
-    )
+    view = read_model(model, feature_names)
+    return all_effects(view, X, [view.output_index(output)], top_pairs, grid_size, pair_grid_size, sample_weight)[0]
 
 
-def view_effects(
+def all_effects(
     view: ModelView,
-    X: ArrayLike | None = None,
-    *,
-    output: int | str = 0,
-    top_pairs: int = 10,
-    grid_size: int = 100,
-    pair_grid_size: int = 30,
+    X: ArrayLike | None,
+    outputs: Sequence[int],
+    top_pairs: int,
+    grid_size: int,
+    pair_grid_size: int,
     sample_weight: ArrayLike | None = None,
-    measure: ColumnMeasure | None = None,
-) -> Effects:
-    """See `effects`. ``measure`` is the distribution in the rows of X, if it is known from another output."""
-    index = view.output_index(output)
+) -> list[Effects]:
+    """Effects on several scores, which share the distributions of the columns; see `effects`."""
     n_pairs = 0 if top_pairs == 0 else check_positive_integer(top_pairs, "top_pairs")
-    sizes = check_positive_integer(grid_size, "grid_size"), check_positive_integer(pair_grid_size, "pair_grid_size")
-    measure = measure or make_column_measure(view, X, sample_weight)
+    size = check_positive_integer(grid_size, "grid_size")
+    pair_size = check_positive_integer(pair_grid_size, "pair_grid_size")
     rows = weights = n_rows = None
     if X is not None:
         rows = view.rows(X)
         weights = row_weights(sample_weight, len(rows))
         n_rows = check_mass(sample_weight, len(rows))
-    train = view.trains[index]
+    measure = make_measure(view, X, sample_weight)
+    axes = [column_axis(view, column, size, rows, weights) for column in range(view.n_columns)]
+    small_axis = cache(lambda column: column_axis(view, column, pair_size, rows, weights))
+    return [_effects(view, measure, output, n_pairs, axes, small_axis, n_rows) for output in outputs]
+
+
+def _effects(
+    view: ModelView,
+    measure: ColumnMeasure,
+    output: int,
+    n_pairs: int,
+    axes: Sequence[ColumnAxis],
+    small_axis: Callable[[int], ColumnAxis],
+    n_rows: float | None,
+) -> Effects:
+    """Effects on one score; ``small_axis`` returns the values of a column for pairs."""
+    train = view.trains[output]
     cores = column_cores(train, measure)
     _, deviation, first, _, total = variance_shares(cores, pairs=False)
     gauge, _ = orthogonalize_cores(cores, 0)
     found = search_pairs(gauge, n_pairs)
     variance = train_variance(gauge)
     scale = 1.0 / variance if variance > 0 else 0.0
-    shares = found.variances * scale
-    kept = [pair for pair, share in zip(found.pairs, shares.tolist(), strict=True) if share > _LEAST_SHARE]
-    pair_share = found.whole * scale
-
+    pair_shares = zip(found.pairs, (found.variances * scale).tolist(), strict=True)
+    shares = {pair: share for pair, share in pair_shares if share > _LEAST_SHARE}
     sites = open_sites(train, measure)
-    axes = [column_axis(view, column, sizes[0], rows, weights) for column in range(view.n_columns)]
-    main = tuple(
-        _main_effect(view, sites, column, axis, n_rows, float(first[column]), float(total[column]))
-        for column, axis in enumerate(axes)
-    )
-    small = {column: column_axis(view, column, sizes[1], rows, weights) for pair in kept for column in pair}
-    pairs = tuple(
-        _pair_effect(view, sites, pair, (small[pair[0]], small[pair[1]]), share)
-        for pair, share in zip(kept, shares.tolist(), strict=False)
-    )
-    main_share = float(first.sum())
-    rest = max(1.0 - main_share - pair_share, 0.0) if variance > 0 else 0.0
+    main_share, pair_share = float(first.sum()), found.whole * scale
     return Effects(
-        mean=sites.mean + float(view.shift[index]),
+        mean=sites.mean + float(view.fitted.shift[output]),
         deviation=deviation,
-        main=main,
-        pairs=pairs,
+        main=tuple(
+            _main_effect(view, sites, column, axis, n_rows, float(first[column]), float(total[column]))
+            for column, axis in enumerate(axes)
+        ),
+        pairs=tuple(
+            _pair_effect(view, sites, (i, j), (small_axis(i), small_axis(j)), s) for (i, j), s in shares.items()
+        ),
         main_share=main_share,
         pair_share=pair_share,
-        rest_share=rest,
-        output=view.train_names[index],
+        rest_share=max(1.0 - main_share - pair_share, 0.0) if variance > 0 else 0.0,
+        output=view.train_names[output],
         n_rows=n_rows,
         _view=view,
         _sites=sites,
-        _index=tuple(kept),
-        _train=index,
+        _index=tuple(shares),
+        _train=output,
     )
-
-
-def _functions(view: ModelView, column: int, features: Sequence[NDArray]) -> list[NDArray]:
-    """Functions (n_k, Q) of the features of a column at their numbers (Q,)."""
-    maps = [view.maps[k] for k in view.groups[column]]
-    return [m.values(m.place(np.asarray(x, dtype=np.float64))) for m, x in zip(maps, features, strict=True)]
 
 
 def _main_effect(
     view: ModelView, sites: Sites, column: int, axis: ColumnAxis, n_rows: float | None, share: float, total: float
 ) -> MainEffect:
-    values = sites.main(column, _functions(view, column, axis.features))
-    missing = None
-    if axis.missing is not None:
-        missing = float(sites.main(column, _functions(view, column, [np.array([x]) for x in axis.missing]))[0])
+    values = sites.main(column, view.column_functions(column, axis.features))
+    missing = None if axis.missing is None else [np.array([x]) for x in axis.missing]
     return MainEffect(
         name=view.column_names[column],
         kind=axis.kind,
         grid=axis.grid,
         values=values,
         parts=axis.parts,
-        counts=None if n_rows is None else _counts(axis.parts, n_rows),
-        missing=missing,
+        counts=None if n_rows is None else np.round(axis.parts * n_rows, 6),  # whole rows are whole numbers
+        missing=None if missing is None else float(sites.main(column, view.column_functions(column, missing))[0]),
         missing_part=axis.missing_part,
-        missing_count=None if n_rows is None else float(_counts(np.array(axis.missing_part), n_rows)),
+        missing_count=None if n_rows is None else round(axis.missing_part * n_rows, 6),
         share=share,
         total=total,
     )
-
-
-def _counts(parts: NDArray, n_rows: float) -> NDArray:
-    """Rows that make these parts, or their weights, without what rounding has left beside whole rows."""
-    return np.round(parts * n_rows, 6)
 
 
 def _pair_effect(
     view: ModelView, sites: Sites, pair: tuple[int, int], axes: tuple[ColumnAxis, ColumnAxis], share: float
 ) -> PairEffect:
     i, j = pair
-    left = sites.left(i, _functions(view, i, axes[0].features)) @ sites.between(i, j)
-    values = sites.scaled(left @ sites.right(j, _functions(view, j, axes[1].features)).T)
-    names = view.column_names[i], view.column_names[j]
-    return PairEffect(names, (axes[0].kind, axes[1].kind), (axes[0].grid, axes[1].grid), values, share)
-
-
-def _text(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+    left = sites.left(i, view.column_functions(i, axes[0].features)) @ sites.between(i, j)
+    values = sites.scaled(left @ sites.right(j, view.column_functions(j, axes[1].features)).T)
+    return PairEffect(
+        names=(view.column_names[i], view.column_names[j]),
+        kinds=(axes[0].kind, axes[1].kind),
+        grids=(axes[0].grid, axes[1].grid),
+        values=values,
+        share=share,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -12,37 +12,33 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from polytrain.explain.cell_texts import cell_texts, row_labels
-from polytrain.explain.measure import FeatureMeasure, basis_means, make_measure
-from polytrain.explain.pipelines import last_step
-from polytrain.explain.shapley import present_matrices, rows_at_once, shapley_values
+from polytrain.columns.cells import Cells
+from polytrain.columns.scalars import is_missing, sort_of, text_of
+from polytrain.columns.table import open_table
+from polytrain.explain.shapley import rows_at_once, shapley_values
+from polytrain.explain.sites import ColumnMeasure, make_measure, site_matrices
 from polytrain.explain.view import ModelView, read_model
-from polytrain.models import FittedModel, fitted_model
-from polytrain.texts import listed, printable
+from polytrain.models import FittedModel
+from polytrain.texts import printable
 
-__all__ = ["LocalExplanations", "Player", "explain_local", "explain_players"]
+__all__ = ["MISSING", "LocalExplanations", "explain_local", "explain_rows", "number_format"]
 
 # Lines and columns that are printed.
 _MOST_LINES, _MOST_COLUMNS = 10, 6
-# Background rows whose matrices are averaged at once.
-_BLOCK_ROWS = 1024
+# Whole numbers below this are written with all of their digits.
+_LARGEST_WHOLE = 1e15
+
+#: What stands for a missing value.
+MISSING = "missing"
 
 #: What scores are: of classifiers, and of regressors, by their link.
 _CLASS_SCALES = {"logit": "log-odds", "softmax": "pre-softmax score"}
 _NUMBER_SCALES = {"log": "log of the prediction"}
 
 
-@dataclass(frozen=True)
-class Player:
-    """A column and the place of its features, which enter and leave together."""
-
-    name: str
-    features: slice
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class LocalExplanations:
-    """What each column brings to the scores of some rows.
+    """Contributions of the columns to the scores of some rows.
 
     Attributes
     ----------
@@ -59,7 +55,7 @@ class LocalExplanations:
     row_names : tuple of N
         Labels of the rows: the index of a frame of pandas, or numbers from 0.
     score_names : tuple of n_scores str
-        What a high score speaks for.
+        What a high score stands for.
     scale : str
         What scores are: "log-odds", "pre-softmax score" or "score" of a class, "prediction", or "log of the
         prediction".
@@ -102,7 +98,7 @@ class LocalExplanations:
         return [divmod(line, n_scores) for line in range(min(self.scores.size, _MOST_LINES))]
 
     def score_label(self, score: int = 0) -> str:
-        """What a score is, in words."""
+        """Return a description of a score."""
         is_only_number = self.scale.endswith("prediction") and self.score_names == ("prediction",)
         return self.scale if is_only_number else f"{self.scale} of {printable(self.score_names[score])}"
 
@@ -201,62 +197,47 @@ def explain_local(
     >>> [name for name, _, _ in found.ranked(1)[:2]]
     ['petal width (cm)', 'petal length (cm)']
     """
-    step = last_step(model)
-    view = read_model(step.model)
-    prepared = step.prepare(X)
-    rows = view.rows(prepared)
-    measures = make_measure(view, None if X_background is None else step.prepare(X_background), None)
-    return explain_players(
-        view,
-        _column_players(view, step.names),
-        rows,
-        measures,
-        joint=X_background is not None,
-        scores=_chosen_scores(view, output),
-        cells=cell_texts(X, step.columns),
-        row_names=row_labels(X, len(rows)),
-    )
+    view = read_model(model)
+    scores = list(range(len(view.trains))) if output is None else [view.output_index(output)]
+    rows, measure = view.rows(X), make_measure(view, X_background)
+    cells, row_names = cell_texts(X, view.taken), row_labels(X, len(rows))
+    return explain_rows(view, rows, measure, scores=scores, cells=cells, row_names=row_names)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused at the end
-def explain_players(
+def explain_rows(
     view: ModelView,
-    players: Sequence[Player],
     rows: NDArray,
-    measures: Sequence[FeatureMeasure],
+    measure: ColumnMeasure,
     *,
-    joint: bool,
     scores: Sequence[int],
     cells: tuple[tuple[str, ...], ...],
     row_names: tuple[Any, ...],
 ) -> LocalExplanations:
-    """Explain checked rows (N, d) by players, whose features make up all d in order.
-
-    ``joint`` says whether the measures are rows, so that the features of a player can be drawn together.
-    """
-    fitted = fitted_model(view.model)
-    means = basis_means(view, measures)
+    """Explain scores of checked rows (N, d); columns that are absent are averaged over the measure."""
     trains = [view.trains[score].cores for score in scores]
-    absent = [[_mean_matrix(view, cores, player, means, measures, joint) for player in players] for cores in trains]
-    shift = view.shift[list(scores)]
-    base = np.array([reduce(np.matmul, part)[0, 0] for part in absent]) + shift
-    values = np.empty((len(rows), len(players), len(trains)))
-    block = min(rows_at_once([matrix.shape for matrix in part]) for part in absent)
-    for some, functions in _blocks(view, rows, block):
-        for place, (cores, part) in enumerate(zip(trains, absent, strict=True)):
-            present = [present_matrices(cores[p.features], functions[p.features]) for p in players]
-            values[some, :, place] = shapley_values(present, part)
-    totals = fitted.scores(rows)[list(scores)].T
+    groups = [slice(group.start, group.stop) for group in view.groups]
+    absent = [[measure.site_mean(k, cores[group]) for k, group in enumerate(groups)] for cores in trains]
+    base = np.array([reduce(np.matmul, means)[0, 0] for means in absent]) + view.fitted.shift[list(scores)]
+    values = np.empty((len(rows), len(groups), len(trains)))
+    size = min(rows_at_once([matrix.shape for matrix in means]) for means in absent)
+    for start in range(0, len(rows), size):
+        block = slice(start, start + size)
+        functions = view.functions(rows[block])
+        for k, (cores, means) in enumerate(zip(trains, absent, strict=True)):
+            present = [site_matrices(cores[group], functions[group]) for group in groups]
+            values[block, :, k] = shapley_values(present, means)
+    totals = view.fitted.scores(rows)[list(scores)].T
     _check_finite(values, totals, row_names)
     return LocalExplanations(
         values=values,
         base=base,
         scores=totals,
-        column_names=tuple(player.name for player in players),
+        column_names=view.column_names,
         cells=cells,
         row_names=row_names,
         score_names=tuple(view.train_names[score] for score in scores),
-        scale=_scale(fitted),
+        scale=_scale(view.fitted),
     )
 
 
@@ -267,56 +248,6 @@ def number_format(numbers: Sequence[float]) -> Callable[[float], str]:
         return lambda number: f"{number:.3g}"
     decimals = max(2 - math.floor(math.log10(largest)), 0)
     return lambda number: f"{round(number, decimals) + 0.0:.{decimals}f}"  # never -0.00
-
-
-def _column_players(view: ModelView, names: tuple[str, ...] | None) -> list[Player]:
-    """One player per column of the table."""
-    if view.columns is None:
-        return [Player(name, slice(k, k + 1)) for k, name in enumerate(names or view.feature_names)]
-    sizes = [len(column.feature_names) for column in view.columns.columns]
-    own = tuple(column.name for column in view.columns.columns)
-    ends = np.cumsum(sizes).tolist()
-    return [Player(name, slice(end - size, end)) for name, size, end in zip(names or own, sizes, ends, strict=True)]
-
-
-def _chosen_scores(view: ModelView, output: int | str | None) -> list[int]:
-    if output is None:
-        return list(range(len(view.trains)))
-    if isinstance(output, str):
-        if output not in view.train_names:
-            raise ValueError(f"there is no score {output!r}; there are {listed(view.train_names)}.")
-        return [view.train_names.index(output)]
-    return [view.train_index(output)]
-
-
-def _mean_matrix(
-    view: ModelView,
-    cores: Sequence[NDArray],
-    player: Player,
-    means: Sequence[NDArray],
-    measures: Sequence[FeatureMeasure],
-    joint: bool,
-) -> NDArray:
-    """Matrix of a player that is absent."""
-    own, maps = cores[player.features], view.maps[player.features]
-    if not joint or len(own) == 1:
-        return present_matrices(own, [mean[:, None] for mean in means[player.features]])[0]
-    points = [one for one, _ in measures[player.features]]
-    weights = measures[player.features][0][1]
-    total = np.zeros((own[0].shape[0], own[-1].shape[2]))
-    for start in range(0, len(weights), _BLOCK_ROWS):
-        some = slice(start, start + _BLOCK_ROWS)
-        functions = [one.values(place[some]) for one, place in zip(maps, points, strict=True)]
-        total += np.tensordot(weights[some], present_matrices(own, functions), axes=1)
-    return total
-
-
-def _blocks(view: ModelView, rows: NDArray, size: int) -> Iterator[tuple[slice, list[NDArray]]]:
-    """Places of some rows, and the functions (n_k, rows) of every feature there."""
-    coordinates = view.maps.place(rows)
-    for start in range(0, len(rows), size):
-        some = slice(start, start + size)
-        yield some, [one.values(place[some]) for one, place in zip(view.maps, coordinates, strict=True)]
 
 
 def _check_finite(values: NDArray, scores: NDArray, row_names: Sequence[Any]) -> None:
@@ -332,3 +263,29 @@ def _scale(fitted: FittedModel) -> str:
     if fitted.classes is None:
         return _NUMBER_SCALES.get(fitted.link, "prediction")
     return _CLASS_SCALES.get(fitted.link, "score")
+
+
+def cell_texts(X: Any, columns: Iterable[int] | None = None) -> tuple[tuple[str, ...], ...]:
+    """Cells of a frame or an array as text: one tuple per row, for some of the columns or all."""
+    table = open_table(X)
+    chosen = range(len(table.names)) if columns is None else columns
+    return tuple(zip(*(_column_texts(table.read(k)) for k in chosen), strict=True))
+
+
+def _column_texts(cells: Cells) -> list[str]:
+    texts = [_cell_text(value) for value in cells.values]
+    return texts if cells.codes is None else [texts[code] if code >= 0 else MISSING for code in cells.codes]
+
+
+def _cell_text(value: Any) -> str:
+    if is_missing(value):
+        return MISSING
+    if sort_of(type(value)) != "number" or isinstance(value, (bool, np.bool_)):
+        return text_of(value)
+    number = float(value)
+    return str(int(number)) if abs(number) < _LARGEST_WHOLE and number == int(number) else f"{number:.6g}"
+
+
+def row_labels(X: Any, count: int) -> tuple[Any, ...]:
+    """Return the index of a pandas frame, or numbers from 0."""
+    return tuple(X.index) if hasattr(X, "iloc") else tuple(range(count))

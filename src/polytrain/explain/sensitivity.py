@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.inspection import permutation_importance
 
-from polytrain.explain.sites import column_cores, make_column_measure, suffix_products
-from polytrain.explain.view import ModelView, read_model
+from polytrain.explain.sites import column_cores, make_measure, suffix_products
+from polytrain.explain.view import read_model
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 from polytrain.texts import printable
 
@@ -32,10 +32,9 @@ __all__ = [
     "table_lines",
     "train_variance",
     "variance_shares",
-    "view_indices",
 ]
 
-#: What is said wherever shares of a variance are printed.
+#: Note beside all printed shares of a variance.
 INDEPENDENCE = "columns taken as independent, each with its own distribution"
 
 # Columns that are printed.
@@ -63,7 +62,7 @@ class SobolIndices:
     feature_names : tuple of d str
         Names of the columns.
     train_names : tuple of n_trains str
-        What a high value of each score speaks for.
+        What a high value of each score stands for.
     deviation : ndarray of shape (n_trains,)
         Standard deviation of the score, which is finite where its variance may not be.
     """
@@ -219,18 +218,14 @@ def sobol_indices(
     >>> indices.second[0, 1, 2].round(2)
     np.float64(0.25)
     """
-    return view_indices(read_model(model, feature_names), X, sample_weight)
-
-
-def view_indices(view: ModelView, X: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> SobolIndices:
-    """See `sobol_indices`."""
-    measure = make_column_measure(view, X, sample_weight)
+    view = read_model(model, feature_names)
+    measure = make_measure(view, X, sample_weight)
     shares = [variance_shares(column_cores(train, measure)) for train in view.trains]
     mean, deviation, first, second, total = (np.array(part) for part in zip(*shares, strict=True))
     with np.errstate(over="ignore"):
         variance = np.square(deviation)
     names = view.column_names, view.train_names
-    return SobolIndices(mean + view.shift, variance, first, second, total, *names, deviation)
+    return SobolIndices(mean + view.fitted.shift, variance, first, second, total, *names, deviation)
 
 
 def feature_importances(
@@ -283,7 +278,7 @@ def feature_importances(
     view = read_model(model, feature_names)
     if y is not None and X is None:
         raise ValueError("y are the targets of the rows of X; pass X as well, or leave y out.")
-    measure = make_column_measure(view, X, sample_weight)
+    measure = make_measure(view, X, sample_weight)
     total = np.array([variance_shares(column_cores(train, measure), pairs=False)[-1] for train in view.trains])
     mean = total.mean(axis=0)
     whole = mean.sum()

@@ -21,25 +21,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["present_matrices", "rows_at_once", "shapley_values"]
+__all__ = ["rows_at_once", "shapley_values"]
 
 # Numbers that are held at once: few enough to stay near the processor.
 _BLOCK_NUMBERS = 1 << 20
-
-
-def present_matrices(cores: Sequence[NDArray], values: Sequence[NDArray]) -> NDArray:
-    """Matrices of one player at some rows.
-
-    Shapes: cores (a, n, b) each, values (n, N) each -> (N, first a, last b).
-    """
-    product: NDArray | None = None
-    for core, functions in zip(cores, values, strict=True):
-        left, n, right = core.shape
-        matrices = (functions.T @ core.transpose(1, 0, 2).reshape(n, left * right)).reshape(-1, left, right)
-        product = matrices if product is None else product @ matrices
-    if product is None:
-        raise ValueError("a player has at least one core.")
-    return product
 
 
 def rows_at_once(shapes: Sequence[tuple[int, int]]) -> int:

@@ -1,23 +1,23 @@
-"""Columns of a table as sites of a train: their means and their deviations from them, under independent columns.
+"""Distributions of columns, and columns as sites of a train: their means and deviations from them.
 
-A site is a column. It has one core where the column is one feature, and several that follow each other where it became
-more, as dates do. ``G(x)`` is the product of its cores at a value x of the column, a matrix; the score is the product
-of these matrices over the columns. Columns being independent, all that is asked needs of a column is the mean of
-``G(x)`` and the covariance of its entries.
+A site is a column. It has one core where the column is one feature, and several adjacent ones where it became more, as
+dates do. ``G(x)`` is the product of its cores at a value x of the column; the score is the product of these matrices
+over the columns. With independent columns, only the mean of ``G(x)`` and the covariance of its entries matter.
 
-The features of one column depend on each other: of given rows, their combinations are counted as they occur. Without
-rows only the distribution of every single feature is known, and the features of a column are independent, too.
+The features of one column depend on each other: with given rows, their combinations are counted as they occur. Without
+rows only the distribution of every single feature is known, and the features of a column are taken as independent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from polytrain.explain.measure import FeatureMeasure, make_measure, orthonormal_matrices
+from polytrain.checks import check_weights
 from polytrain.explain.view import ModelView
 from polytrain.maps import MapList
 from polytrain.tensor import TensorTrain
@@ -27,8 +27,9 @@ __all__ = [
     "ColumnMeasure",
     "Sites",
     "column_cores",
-    "make_column_measure",
+    "make_measure",
     "open_sites",
+    "row_weights",
     "site_matrices",
     "suffix_products",
 ]
@@ -39,13 +40,38 @@ _BLOCK = 2048
 
 @dataclass(frozen=True)
 class ColumnMeasure:
-    """Distribution of every column: points and weights of its features, which belong together where ``joint``."""
+    """Distribution of every column: coordinates (Q,) and weights (Q,), which sum to 1, of each of its features.
+
+    ``joint`` says whether the features of a column share their rows.
+    """
 
     maps: MapList
     groups: tuple[range, ...]
-    features: list[FeatureMeasure]
-    matrices: list[NDArray]
+    features: list[tuple[NDArray, NDArray]]
     joint: bool
+
+    @cached_property
+    def means(self) -> list[NDArray]:
+        """Mean of every function: one array (n_k,) per feature."""
+        return [m.values(points) @ weights for m, (points, weights) in zip(self.maps, self.features, strict=True)]
+
+    @cached_property
+    def matrices(self) -> list[NDArray]:
+        """Matrices (n_k, n_k) that rewrite a map's functions in functions which are orthonormal under the measure.
+
+        Row i holds function i as a combination of the constant 1 and of uncorrelated functions with mean 0 and
+        variance 1. In the new coefficients, the variance is the sum of the squares of all but the constant's.
+        """
+        matrices = []
+        for feature_map, (points, weights), means in zip(self.maps, self.features, self.means, strict=True):
+            # From the deviations and not from their covariance: squaring would lose half of the digits.
+            deviations = (feature_map.values(points)[1:] - means[1:, None]) * np.sqrt(weights)
+            left, singular, _ = np.linalg.svd(deviations, full_matrices=False)
+            matrix = np.zeros((feature_map.n, feature_map.n))
+            matrix[:, 0] = means
+            matrix[1:, 1 : 1 + len(singular)] = left * singular
+            matrices.append(matrix)
+        return matrices
 
     def combinations(self, column: int) -> tuple[list[NDArray], NDArray]:
         """Different values of a column of several features, as coordinates (Q,) of each, and their weights (Q,)."""
@@ -57,22 +83,64 @@ class ColumnMeasure:
 
     def functions(self, column: int, points: Sequence[NDArray]) -> list[NDArray]:
         """Functions (n_k, Q) of the features of a column at coordinates (Q,) of each."""
-        return [self.maps[k].values(some) for k, some in zip(self.groups[column], points, strict=True)]
+        return [self.maps[k].values(x) for k, x in zip(self.groups[column], points, strict=True)]
+
+    def site_blocks(self, column: int, cores: Sequence[NDArray]) -> Iterator[tuple[NDArray, NDArray]]:
+        """Yield weights (Q,) and matrices (Q, left rank, right rank) of the combinations of a column."""
+        points, weights = self.combinations(column)
+        for start in range(0, len(weights), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            yield weights[block], site_matrices(cores, self.functions(column, [x[block] for x in points]))
+
+    def site_mean(self, column: int, cores: Sequence[NDArray]) -> NDArray:
+        """Mean of the matrix of a column, given the cores of its features."""
+        if len(cores) > 1 and self.joint:
+            return np.sum(
+                [np.tensordot(weights, matrices, axes=1) for weights, matrices in self.site_blocks(column, cores)],
+                axis=0,
+            )
+        return site_matrices(cores, [self.means[k][:, None] for k in self.groups[column]])[0]
 
 
-def make_column_measure(view: ModelView, X: ArrayLike | None, sample_weight: ArrayLike | None) -> ColumnMeasure:
-    """Distribution of every column: that in the rows of X, or what the maps say."""
-    features = make_measure(view, X, sample_weight)
-    matrices = orthonormal_matrices(view, features)
-    return ColumnMeasure(view.maps, view.groups, features, matrices, joint=X is not None)
+def make_measure(view: ModelView, X: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ColumnMeasure:
+    """Distribution of every column: that in the rows of X, or that in its map."""
+    if X is not None:
+        coordinates = view.maps.place(view.rows(X))
+        weights = row_weights(sample_weight, coordinates.shape[1])
+        return ColumnMeasure(view.maps, view.groups, [(points, weights) for points in coordinates], joint=True)
+    if sample_weight is not None:
+        raise ValueError("sample_weight belongs to the rows of X; pass X as well, or leave sample_weight out.")
+    features = []
+    for name, feature_map in zip(view.feature_names, view.maps, strict=True):
+        measure = feature_map.measure()
+        if measure is None:
+            raise ValueError(
+                f"the model does not know the range of its feature {name!r} (as with scale=None); pass X, such as the "
+                "training rows, to average over."
+            )
+        features.append(measure)
+    return ColumnMeasure(view.maps, view.groups, features, joint=False)
+
+
+def row_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray:
+    """Weights of rows that sum to 1."""
+    weights = check_weights(sample_weight, n_rows)
+    return weights / weights.sum()
 
 
 def site_matrices(cores: Sequence[NDArray], functions: Sequence[NDArray]) -> NDArray:
-    """Products of cores at values of their functions (n_k, Q): matrices (Q, left rank, right rank)."""
-    found = np.einsum("aib,iq->qab", cores[0], functions[0], optimize=True)
-    for core, values in zip(cores[1:], functions[1:], strict=True):
-        found = found @ np.einsum("aib,iq->qab", core, values, optimize=True)
-    return found
+    """Products of adjacent cores at values of their functions.
+
+    Shapes: cores (a, n, b) each, functions (n, Q) each -> (Q, first a, last b).
+    """
+    product: NDArray | None = None
+    for core, values in zip(cores, functions, strict=True):
+        left, n, right = core.shape
+        matrices = (values.T @ core.transpose(1, 0, 2).reshape(n, left * right)).reshape(-1, left, right)
+        product = matrices if product is None else product @ matrices
+    if product is None:
+        raise ValueError("a column has at least one core.")
+    return product
 
 
 def column_cores(train: TensorTrain, measure: ColumnMeasure) -> list[NDArray]:
@@ -82,30 +150,26 @@ def column_cores(train: TensorTrain, measure: ColumnMeasure) -> list[NDArray]:
     what the train can tell.
     """
     cores = [core.astype(np.float64, copy=False) for core in train.cores]
-    found = []
+    sites = []
     for column, group in enumerate(measure.groups):
         if len(group) > 1 and measure.joint:
-            found.append(_joint_core(measure, column, [cores[k] for k in group]))
+            sites.append(_joint_core(measure, column, [cores[k] for k in group]))
             continue
         site = np.einsum("aib,ij->ajb", cores[group[0]], measure.matrices[group[0]])
         for k in group[1:]:
             site = _merge(site, np.einsum("aib,ij->ajb", cores[k], measure.matrices[k]))
-        found.append(site)
-    return found
+        sites.append(site)
+    return sites
 
 
 def _joint_core(measure: ColumnMeasure, column: int, cores: Sequence[NDArray]) -> NDArray:
     """Core of a column whose features are distributed together."""
-    points, weights = measure.combinations(column)
     shape = cores[0].shape[0], cores[-1].shape[2]
     upper = np.zeros((0, 1 + shape[0] * shape[1]))
-    for start in range(0, len(weights), _BLOCK):
-        some = slice(start, start + _BLOCK)
-        matrices = site_matrices(cores, measure.functions(column, [p[some] for p in points]))
+    for weights, matrices in measure.site_blocks(column, cores):
         rows = np.column_stack([np.ones(len(matrices)), matrices.reshape(len(matrices), -1)])
-        # The first function is the constant. Its coefficients are means, and below it deviations from them are left.
-        stacked = np.vstack([upper, np.sqrt(weights[some])[:, None] * rows])
-        upper = np.asarray(np.linalg.qr(stacked, mode="r"))
+        # The first function is the constant: its coefficients are means, and deviations from them remain below it.
+        upper = np.asarray(np.linalg.qr(np.vstack([upper, np.sqrt(weights)[:, None] * rows]), mode="r"))
     sign = np.where(upper[:1, :1] < 0, -1.0, 1.0)
     return np.ascontiguousarray((sign * upper[:, 1:]).reshape(-1, *shape).transpose(1, 0, 2))
 
@@ -123,17 +187,15 @@ def _merge(left: NDArray, right: NDArray) -> NDArray:
 
 @dataclass(frozen=True)
 class Sites:
-    """The columns of one train: what is needed to evaluate effects at values of columns.
+    """Means of the columns of one train, to evaluate effects at values of columns.
 
-    ``cores`` are those of the features, their size taken out as a power of 2; ``function_means`` the means (n_k,) of
-    the functions of a column that is one feature; ``means`` those of ``G(x)``, and ``prefix`` and ``suffix`` their
-    products before and after every column.
+    ``cores`` are those of the features, scaled by a power of 2; ``means`` are those of ``G(x)``, and ``prefix`` and
+    ``suffix`` their products before and after every column.
     """
 
     measure: ColumnMeasure
     cores: list[NDArray]
     exponent: int
-    function_means: list[NDArray]
     means: list[NDArray]
     prefix: list[NDArray]
     suffix: list[NDArray]
@@ -148,10 +210,10 @@ class Sites:
         return scale_exponent(np.asarray(values, dtype=np.float64), self.exponent)
 
     def left(self, column: int, functions: Sequence[NDArray]) -> NDArray:
-        """What is before a column, times its deviation from its mean: functions (n_k, Q) each -> (Q, right rank)."""
+        """Product of the means before a column and its deviation: functions (n_k, Q) each -> (Q, right rank)."""
         group = self.measure.groups[column]
         if len(group) == 1:
-            return (functions[0] - self.function_means[column][:, None]).T @ np.tensordot(
+            return (functions[0] - self.measure.means[group[0]][:, None]).T @ np.tensordot(
                 self.prefix[column], self.cores[group[0]], axes=1
             )
         rows = np.repeat(self.prefix[column][None], functions[0].shape[1], axis=0)
@@ -163,7 +225,7 @@ class Sites:
         """The deviation of a column from its mean, times what is after it: functions (n_k, Q) -> (Q, left rank)."""
         group = self.measure.groups[column]
         if len(group) == 1:
-            return (functions[0] - self.function_means[column][:, None]).T @ (
+            return (functions[0] - self.measure.means[group[0]][:, None]).T @ (
                 self.cores[group[0]] @ self.suffix[column + 1]
             ).T
         rows = np.repeat(self.suffix[column + 1][None], functions[0].shape[1], axis=0)
@@ -187,28 +249,13 @@ def open_sites(train: TensorTrain, measure: ColumnMeasure) -> Sites:
     """Compute the means of every column of a train."""
     # Right-orthogonal cores: products of hundreds of them neither overflow nor vanish.
     cores, exponent = orthogonalize_cores([core.astype(np.float64, copy=False) for core in train.cores], 0)
-    feature_means = [measure.maps[k].values(points) @ weights for k, (points, weights) in enumerate(measure.features)]
-    means, function_means = [], []
-    for column, group in enumerate(measure.groups):
-        if len(group) > 1 and measure.joint:
-            means.append(_joint_mean(measure, column, [cores[k] for k in group]))
-        else:
-            means.append(site_matrices([cores[k] for k in group], [feature_means[k][:, None] for k in group])[0])
-        function_means.append(feature_means[group[0]])
+    means = [measure.site_mean(column, cores[g.start : g.stop]) for column, g in enumerate(measure.groups)]
     prefix = [np.ones(1)]
     for mean in means:
         prefix.append(prefix[-1] @ mean)
-    return Sites(measure, cores, exponent, function_means, means, prefix, suffix_products(means))
-
-
-def _joint_mean(measure: ColumnMeasure, column: int, cores: Sequence[NDArray]) -> NDArray:
-    points, weights = measure.combinations(column)
-    total = np.zeros((cores[0].shape[0], cores[-1].shape[2]))
-    for start in range(0, len(weights), _BLOCK):
-        some = slice(start, start + _BLOCK)
-        matrices = site_matrices(cores, measure.functions(column, [p[some] for p in points]))
-        total += np.tensordot(weights[some], matrices, axes=1)
-    return total
+    return Sites(
+        measure=measure, cores=cores, exponent=exponent, means=means, prefix=prefix, suffix=suffix_products(means)
+    )
 
 
 def suffix_products(matrices: Sequence[NDArray]) -> list[NDArray]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from polytrain.columns.names import unique_names
 from polytrain.explain.search import entries_at, largest_entries
 from polytrain.explain.sensitivity import variance_shares
-from polytrain.explain.sites import ColumnMeasure, column_cores, make_column_measure, site_matrices
+from polytrain.explain.sites import ColumnMeasure, column_cores, make_measure, site_matrices
 from polytrain.explain.view import ModelView
 from polytrain.maps import FeatureMap, TableMap
 from polytrain.tensor import TensorTrain
@@ -36,7 +36,7 @@ class StrongestTerms:
     ----------
     names : tuple of str
         Products of functions of columns. A power stands for what it adds to the lower powers of the feature, and f2(x)
-        for what the second function of a map that is no polynomial adds to the first. "x is missing" tells missing
+        for what the second function of a map that is not a polynomial adds to the first. "x is missing" tells missing
         numbers from others, and "x=a" one level from those before it.
     effects : ndarray of shape (K,)
         Standard deviation of each term over the rows. Of polynomials it has the sign of the slope: positive if it grows
@@ -47,7 +47,7 @@ class StrongestTerms:
     exact : bool
         Whether these are proven to be the strongest.
     train_name : str
-        What a high value of the polynomial speaks for: a class, or "prediction".
+        What a high value of the polynomial stands for: a class, or "prediction".
     """
 
     names: tuple[str, ...]
@@ -76,7 +76,7 @@ def strongest_terms(view: ModelView, X: NDArray | None = None, k: int = 10, trai
     -------
     StrongestTerms
     """
-    measure = make_column_measure(view, X, None)
+    measure = make_measure(view, X, None)
     cores, names = _named_cores(view, view.trains[train], measure)
     index, exact = largest_entries(cores, k + 1, _MAX_NODES)  # one of them may be the constant
     index = index[index.any(axis=1)][:k]

@@ -1,9 +1,14 @@
-"""The largest terms of a fitted polynomial."""
+"""Terms of a fitted polynomial: the largest ones, or all as a SymPy expression.
+
+Terms are products of powers of scaled features, distances from the centre, or raw features. These are affine in each
+other, feature by feature, so changing them is a small matrix on the middle axis of each core; the ranks stay.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -11,16 +16,20 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from polytrain.explain.search import entries_at, largest_entries
-from polytrain.explain.units import choose_variables, power_cores, weigh_cores
-from polytrain.explain.view import read_model
-from polytrain.tensor import Polynomial
+from polytrain.explain.view import ModelView, read_model
+from polytrain.maps import AffinePowers
+from polytrain.tensor import Polynomial, TensorTrain
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.tensor.notation import format_terms
 from polytrain.texts import printable
 
-__all__ = ["TopTerms", "top_terms"]
+__all__ = ["TopTerms", "to_sympy", "top_terms"]
 
 _RANKINGS = ("strength", "coefficient")
+_UNITS = ("auto", "original", "centred", "scaled")
+
+# Largest growth of the coefficients at which "auto" still takes raw features: one digit may cancel.
+_MAX_GROWTH = 10.0
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,7 @@ class TopTerms:
     variable_names : tuple of d str
         Names of the variables, in which the offset of centred features is written out.
     train_name : str
-        What a high value of the polynomial speaks for: a class, or "prediction".
+        What a high value of the polynomial stands for: a class, or "prediction".
     """
 
     exponents: NDArray
@@ -154,17 +163,15 @@ def top_terms(
     if rank_by not in _RANKINGS:
         raise ValueError(f"rank_by must be one of {list(_RANKINGS)}, got {rank_by!r}.")
     which = view.train_index(train)
-    variables = choose_variables(view, units)
-    cores = power_cores(view, view.trains[which], variables)
-    weighted = weigh_cores(cores, variables.largest)
-    if not all(np.isfinite(core).all() for core in (*cores, *weighted)):
-        raise ValueError(f"the coefficients overflow with units={variables.units!r}; use units='scaled'.")
-
+    variables = _choose_variables(view, units)
+    cores = _power_cores(view, view.trains[which], variables)
+    weighted = _weigh_cores(cores, variables.largest)
+    _check_finite((*cores, *weighted), variables.units)
     # One more than asked for: with its intercept, the constant may fall out of the list.
     ranked = weighted if rank_by == "strength" else cores
     index, exact = largest_entries(ranked, k + 1, max_nodes)
     constant = ~index.any(axis=1)
-    shift = float(view.shift[which])
+    shift = float(view.fitted.shift[which])
     if shift and not constant.any():
         index = np.concatenate((index, np.zeros((1, view.n_features), dtype=np.intp)))
         constant = np.append(constant, True)
@@ -182,3 +189,180 @@ def top_terms(
         variable_names=variables.names,
         train_name=view.train_names[which],
     )
+
+
+def to_sympy(
+    model: BaseEstimator,
+    *,
+    train: int = 0,
+    units: str = "original",
+    tol: float = 0.0,
+    max_terms: int = 10_000,
+    feature_names: Sequence[str] | None = None,
+) -> Any:
+    """Write a small fitted polynomial as a SymPy expression.
+
+    Parameters
+    ----------
+    model : TensorTrainClassifier or TensorTrainRegressor
+        A fitted estimator.
+    train : int, default=0
+        Which of ``model.trains_``.
+    units : {"original", "centred", "scaled", "auto"}, default="original"
+        Variables of the expression, see `top_terms`. Each symbol has the feature's name. With "centred" the symbols
+        stand for the features and the offsets are written out; with "scaled" they stand for the scaled features.
+    tol : float, default=0.0
+        Leave out coefficients of at most this magnitude. The expression is then no longer exact.
+    max_terms : int, default=10_000
+        Refuse to write more terms than this.
+    feature_names : sequence of d str, optional
+        By default those of the training data, or x1, x2, ...
+
+    Returns
+    -------
+    sympy.Expr
+        The score as the sum of its terms, with a regressor's intercept. Within the fitted range of the features it
+        equals the prediction or ``decision_function``; outside, the estimator clips and the expression does not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polytrain import TensorTrainRegressor
+    >>> from polytrain.explain import to_sympy
+    >>> X = np.random.default_rng(0).uniform(0, 1, size=(200, 2))
+    >>> model = TensorTrainRegressor(basis="power", degree=1, rank=2, alpha=1e-12, random_state=0)
+    >>> model = model.fit(X, 2 + 3 * X[:, 0] * X[:, 1])
+    >>> to_sympy(model, tol=1e-6).evalf(4)
+    3.0*x1*x2 + 2.0
+    """
+    try:
+        import sympy
+    except ImportError as error:
+        raise ImportError("to_sympy needs SymPy; install it with pip install 'polytrain[symbolic]'.") from error
+    view = read_model(model, feature_names)
+    which = view.train_index(train)
+    max_terms = check_positive_integer(max_terms, "max_terms")
+    variables = _choose_variables(view, units)
+    cores = _power_cores(view, view.trains[which], variables)
+    _check_finite(cores, variables.units)
+    try:
+        polynomial = Polynomial.from_train(TensorTrain(cores), tol=tol, max_size=max_terms)
+    except ValueError as error:
+        raise ValueError(
+            f"the polynomial may have more than max_terms={max_terms} terms ({error}) Use top_terms for the largest "
+            "ones, or raise tol or max_terms."
+        ) from error
+    symbols = [sympy.Symbol(name, real=True) for name in view.feature_names]
+    if variables.units == "centred":
+        centres = [form.centre for form in _all_powers(view)]
+        symbols = [symbol - centre for symbol, centre in zip(symbols, centres, strict=True)]
+    terms = [
+        sympy.Mul(sympy.Float(coefficient), *(base**power for base, power in zip(symbols, exponents, strict=True)))
+        for exponents, coefficient in polynomial.terms.items()
+    ]
+    shift = float(view.fitted.shift[which])
+    return sympy.Add(sympy.Float(shift) if shift else sympy.Integer(0), *terms)
+
+
+@dataclass(frozen=True)
+class _Variables:
+    """Variables z with ``scaled feature = factor * z + offset``, and the largest magnitude of z in the fitted range.
+
+    All arrays have shape (d,).
+    """
+
+    units: str
+    factor: NDArray
+    offset: NDArray
+    largest: NDArray
+    names: tuple[str, ...]
+
+
+def _choose_variables(view: ModelView, units: str) -> _Variables:
+    """Variables of the asked units; "auto" takes raw features unless their coefficients cancel too much."""
+    if not isinstance(units, str) or units not in _UNITS:
+        raise ValueError(f"units must be one of {list(_UNITS)}, got {units!r}.")
+    if units != "auto":
+        return _variables(view, units)
+    raw, scaled = _variables(view, "original"), _variables(view, "scaled")
+    for train in view.trains:
+        before = _strength_norm(view, train, scaled)
+        if not _strength_norm(view, train, raw) <= _MAX_GROWTH * before < np.inf:
+            return scaled
+    return raw
+
+
+def _variables(view: ModelView, units: str) -> _Variables:
+    d, names = view.n_features, view.feature_names
+    one, zero = np.ones(d), np.zeros(d)
+    powers = _all_powers(view)
+    ranges = [feature_map.range for feature_map in view.maps]
+    if not any(ranges):
+        # Features were taken as they are. Their range is not known; the estimator asks for size one.
+        return _Variables("original", one, zero, one, names)
+    factor, centre = (np.array([getattr(form, name) for form in powers]) for name in ("factor", "centre"))
+    if units == "scaled":
+        return _Variables(units, one, zero, np.where(factor > 0, 1.0, 0.0), names)
+    with np.errstate(over="ignore"):
+        if units == "centred":
+            half = np.divide(1.0, factor, out=np.zeros(d), where=factor > 0)
+            names = tuple(
+                f"({name} {'-' if middle >= 0 else '+'} {abs(middle):.4g})"
+                for name, middle in zip(names, centre, strict=True)
+            )
+            return _Variables(units, factor, zero, half, names)
+        largest = np.array([1.0 if ends is None else max(abs(ends[0]), abs(ends[1])) for ends in ranges])
+        return _Variables(units, factor, -centre * factor, largest, names)
+
+
+def _all_powers(view: ModelView) -> list[AffinePowers]:
+    """Every map as polynomials; the others have no terms."""
+    forms = []
+    for name, feature_map in zip(view.feature_names, view.maps, strict=True):
+        if feature_map.powers is None:
+            raise ValueError(
+                f"terms are products of powers, but the column {name!r} has a map of the kind {feature_map.kind!r}, "
+                "which is not a polynomial. Use sobol_indices or partial_dependence, or fit with basis='power'."
+            )
+        forms.append(feature_map.powers)
+    return forms
+
+
+def _power_cores(view: ModelView, train: TensorTrain, variables: _Variables) -> list[NDArray]:
+    """Cores in float64 of the same polynomial in powers of the variables."""
+    cores = []
+    with np.errstate(over="ignore", invalid="ignore"):  # callers check that the cores are finite
+        for core, form, factor, offset in zip(
+            train.cores, _all_powers(view), variables.factor, variables.offset, strict=True
+        ):
+            matrix = form.matrix @ _substitution(core.shape[1], factor, offset)
+            cores.append(np.einsum("aib,ij->ajb", core.astype(np.float64, copy=False), matrix))
+    return cores
+
+
+def _substitution(n: int, factor: float, offset: float) -> NDArray:
+    """Matrix whose row i holds (factor * z + offset)^i as coefficients of 1, z, z^2, ..."""
+    matrix = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            matrix[i, j] = comb(i, j) * factor**j * offset ** (i - j)
+    return matrix
+
+
+def _weigh_cores(cores: Sequence[NDArray], largest: NDArray) -> list[NDArray]:
+    """Multiply every coefficient by the largest magnitude its term reaches: cores of strengths, up to the sign."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return [core * (size ** np.arange(core.shape[1]))[:, None] for core, size in zip(cores, largest, strict=True)]
+
+
+def _check_finite(cores: Sequence[NDArray], units: str) -> None:
+    if not all(np.isfinite(core).all() for core in cores):
+        raise ValueError(f"the coefficients overflow with units={units!r}; use units='scaled'.")
+
+
+def _strength_norm(view: ModelView, train: TensorTrain, variables: _Variables) -> float:
+    """Root of the sum of the squared strengths of all terms; infinite where they overflow."""
+    cores = _weigh_cores(_power_cores(view, train, variables), variables.largest)
+    if not all(np.isfinite(core).all() for core in cores):
+        return np.inf
+    return TensorTrain(cores).norm()

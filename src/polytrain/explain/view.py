@@ -1,8 +1,7 @@
-"""What the explanations need of a fitted estimator, read and checked once."""
+"""A fitted estimator, or a pipeline that ends in one, as explanations, plots and reports read it."""
 
 from __future__ import annotations
 
-import copy
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from polytrain.columns import CategoryColumn, Column, Columns
 from polytrain.columns.scalars import text_of
-from polytrain.explain.pipelines import last_step
 from polytrain.maps import MapList
-from polytrain.models import fitted_model
+from polytrain.models import FittedModel, fitted_model
 from polytrain.tensor import TensorTrain
 from polytrain.tensor.notation import default_names
 from polytrain.texts import listed
@@ -26,27 +26,36 @@ __all__ = ["ModelView", "read_model"]
 
 @dataclass(frozen=True)
 class ModelView:
-    """The polynomials of a fitted estimator and the names of what is in them.
+    """A fitted model with the names of its features and columns.
 
-    ``shift`` is what the estimator adds to each train: zeros for classifiers that are not calibrated. ``columns`` says
-    how columns of a table became the features, where these are not the columns themselves. ``groups`` holds the
-    features of every column, which follow each other in the train, and ``level_names`` those of categories, where
-    ``columns`` does not know them. ``prepare`` is what a pipeline does with rows before the estimator, and ``taken``
-    the columns of the pipeline that then are those of the view.
+    ``groups`` holds the features of every column, which are adjacent in the train. Rows are given as ``prepare`` (the
+    first steps of a pipeline) takes them, or, if ``is_encoded``, as features. ``taken`` holds, for every column of the
+    model, its index among the columns of the pipeline; None where there is no pipeline.
     """
 
-    model: Any
-    trains: tuple[TensorTrain, ...]
-    maps: MapList
-    shift: NDArray
+    estimator: Any
+    fitted: FittedModel
     feature_names: tuple[str, ...]
-    train_names: tuple[str, ...]
-    columns: Columns | None = None
-    column_names: tuple[str, ...] = ()
-    groups: tuple[range, ...] = ()
-    level_names: tuple[tuple[str, ...] | None, ...] | None = None
+    column_names: tuple[str, ...]
+    groups: tuple[range, ...]
     prepare: Callable[[Any], Any] | None = None
     taken: tuple[int, ...] | None = None
+    is_encoded: bool = False
+
+    @property
+    def maps(self) -> MapList:
+        """One map per feature."""
+        return self.fitted.maps
+
+    @property
+    def trains(self) -> tuple[TensorTrain, ...]:
+        """The trains, in units of the target."""
+        return self.fitted.trains
+
+    @property
+    def train_names(self) -> tuple[str, ...]:
+        """What a high score of each train stands for."""
+        return self.fitted.train_names
 
     @property
     def n_features(self) -> int:
@@ -58,101 +67,86 @@ class ModelView:
         """Number of columns of the table."""
         return len(self.groups)
 
-    def column_index(self, column: int | str) -> int:
-        """Index of a column given by its name or by its index."""
-        if isinstance(column, str):
-            if column not in self.column_names:
-                raise ValueError(f"there is no column {column!r}; the columns are {listed(self.column_names)}.")
-            return self.column_names.index(column)
-        return _index(column, "column", self.n_columns)
-
     def column(self, column: int) -> Column | None:
         """How a column of a frame became features; None for a plain number."""
-        return None if self.columns is None else self.columns.columns[column]
+        return None if self.fitted.columns is None else self.fitted.columns.columns[column]
 
     def levels(self, column: int) -> tuple[str, ...] | None:
-        """Names of the levels of a column whose values are the numbers 0, 1, ... of levels; None for all others."""
-        if self.level_names is not None:
-            return self.level_names[column]
+        """Names of the levels of a category, in the order of their codes; None for other columns."""
         kind = self.column(column)
         return tuple(map(text_of, kind.levels)) if isinstance(kind, CategoryColumn) else None
 
-    def output_index(self, output: int | str) -> int:
-        """Index of a train, given by itself or by what a high value speaks for."""
-        if isinstance(output, str):
-            if output not in self.train_names:
-                raise ValueError(f"there is no output {output!r}; the outputs are {listed(self.train_names)}.")
-            return self.train_names.index(output)
-        return _index(output, "output", len(self.trains))
+    def category(self, feature: int) -> CategoryColumn | None:
+        """The column behind a feature that holds codes of levels; None for other features."""
+        if self.fitted.columns is None:
+            return None
+        column = self.column(self.fitted.columns.sources[feature])
+        return column if isinstance(column, CategoryColumn) and column.coded else None
+
+    def column_index(self, column: int | str) -> int:
+        """Index of a column given by name or index."""
+        return _index(column, "column", self.column_names)
 
     def feature_index(self, feature: int | str) -> int:
-        """Index of a feature given by its name or by its index."""
-        if isinstance(feature, str):
-            if feature not in self.feature_names:
-                raise ValueError(f"there is no feature {feature!r}; the features are {listed(self.feature_names)}.")
-            return self.feature_names.index(feature)
-        return _index(feature, "feature", self.n_features)
+        """Index of a feature given by name or index."""
+        return _index(feature, "feature", self.feature_names)
+
+    def output_index(self, output: int | str) -> int:
+        """Index of a train given by name or index."""
+        return _index(output, "output", self.train_names)
 
     def train_index(self, train: int) -> int:
         """Check the index of a train."""
-        return _index(train, "train", len(self.trains))
-
-    def category(self, feature: int) -> CategoryColumn | None:
-        """The column behind a feature that holds the numbers of its levels; None for all other features."""
-        if self.columns is None:
-            return None
-        column = self.columns.columns[self.columns.sources[feature]]
-        return column if isinstance(column, CategoryColumn) and column.coded else None
+        return _index(train, "train", self.trains)
 
     def rows(self, X: ArrayLike) -> NDArray:
-        """Check rows as the estimator does and return their features (N, d), in float64."""
-        given = X if self.prepare is None else self.prepare(X)
-        return self.model._checked(given).astype(np.float64, copy=False)
+        """Check rows and return their features (N, d), float64."""
+        if self.is_encoded:
+            return np.asarray(X, dtype=np.float64)
+        rows = self.fitted.encode(X if self.prepare is None else self.prepare(X), self.estimator)
+        return rows.astype(np.float64, copy=False)
 
     def on_features(self) -> ModelView:
-        """Return the same view with rows that are features already, (N, d), as the fitted model takes them."""
-        plain = copy.copy(self.model)
-        plain.model_ = replace(plain.model_, feature_names=None, columns=None)
-        plain.n_features_in_ = plain.model_.n_features
-        vars(plain).pop("feature_names_in_", None)
-        levels = tuple(self.levels(k) for k in range(self.n_columns))
-        return replace(self, model=plain, level_names=levels, prepare=None, taken=None)
+        """Return the same view for rows that are already features (N, d)."""
+        return replace(self, prepare=None, taken=None, is_encoded=True)
 
-    def coordinates(self, X: ArrayLike) -> NDArray:
-        """Check rows and place them: coordinates (d, N)."""
-        return self.maps.place(self.rows(X))
+    def column_functions(self, column: int, features: Sequence[NDArray]) -> list[NDArray]:
+        """Values (n_k, Q) of the functions of a column's features at their numbers (Q,)."""
+        maps = [self.maps[k] for k in self.groups[column]]
+        return [m.values(m.place(np.asarray(x, dtype=np.float64))) for m, x in zip(maps, features, strict=True)]
+
+    def functions(self, rows: NDArray) -> list[NDArray]:
+        """Values (n_k, N) of the functions of every feature at features (N, d)."""
+        return [m.values(x) for m, x in zip(self.maps, self.maps.place(rows), strict=True)]
 
 
-def read_model(model: BaseEstimator, feature_names: Sequence[str] | None = None) -> ModelView:
+def read_model(model: BaseEstimator | ModelView, feature_names: Sequence[str] | None = None) -> ModelView:
     """Read a fitted estimator, or a pipeline that ends in one; ``feature_names`` replaces the names it has learned."""
-    step = last_step(model)
-    model, named = step.model, step.names
-    fitted = fitted_model(model, "an explanation")
+    if isinstance(model, ModelView):
+        return model
+    estimator, prepare, taken, column_names = _last_step(model)
+    fitted = fitted_model(estimator, "an explanation")
     columns = fitted.columns
-    if named is None and columns is None:
-        named = getattr(model, "feature_names_in_", None)
-    groups = _groups(fitted.n_features, columns)
-    learned = named if columns is None else columns.feature_names
-    if columns is not None and named is not None:
-        learned = tuple(
-            named[k] if len(group) == 1 else columns.feature_names[feature]
-            for k, group in enumerate(groups)
-            for feature in group
-        )
-    names = _feature_names(fitted.n_features, learned, feature_names)
-    column_names = tuple(
-        names[group[0]] if len(group) == 1 or columns is None else (named[k] if named else columns.columns[k].name)
-        for k, group in enumerate(groups)
-    )
-    prepare = None if step.columns is None else step.prepare  # nothing to do
-    parts = fitted.trains, fitted.maps, fitted.shift, names, fitted.train_names, columns
-    return ModelView(model, *parts, column_names, groups, prepare=prepare, taken=step.columns)
-
-
-def _groups(n_features: int, columns: Columns | None) -> tuple[range, ...]:
-    """Features of every column, which follow each other."""
     if columns is None:
-        return tuple(range(k, k + 1) for k in range(n_features))
+        if column_names is None:
+            column_names = getattr(estimator, "feature_names_in_", None)
+        names = _feature_names(fitted.n_features, column_names, feature_names)
+        groups = tuple(range(k, k + 1) for k in range(fitted.n_features))
+        return ModelView(estimator, fitted, names, names, groups, prepare, taken)
+    groups = _groups(columns)
+    whole = column_names or tuple(column.name for column in columns.columns)
+    learned = list(columns.feature_names)
+    if column_names is not None:
+        for name, group in zip(column_names, groups, strict=True):
+            if len(group) == 1:
+                learned[group[0]] = name
+    names = _feature_names(fitted.n_features, learned, feature_names)
+    whole = tuple(names[group[0]] if len(group) == 1 else whole[k] for k, group in enumerate(groups))
+    return ModelView(estimator, fitted, names, whole, groups, prepare, taken)
+
+
+def _groups(columns: Columns) -> tuple[range, ...]:
+    """Features of every column."""
     ends = np.cumsum(np.bincount(columns.sources, minlength=len(columns.columns))).tolist()
     return tuple(range(start, end) for start, end in zip([0, *ends], ends, strict=False))
 
@@ -171,12 +165,66 @@ def _feature_names(n_features: int, learned: Any, given: Sequence[str] | None) -
     return names
 
 
-def _index(value: object, name: str, count: int) -> int:
-    """Return an index between 0 and ``count - 1``."""
+def _index(value: Any, kind: str, names: Sequence[Any]) -> int:
+    """Index of one of the names, given by itself or by the name."""
+    if isinstance(value, str) and kind != "train":
+        if value not in names:
+            raise ValueError(f"there is no {kind} {value!r}; the {kind}s are {listed(names)}.")
+        return names.index(value)
     try:
-        index = operator.index(value)  # type: ignore[arg-type]
+        index = operator.index(value)
     except TypeError:
         index = -1
-    if isinstance(value, bool) or not 0 <= index < count:
-        raise ValueError(f"{name} must be an integer between 0 and {count - 1}, got {value!r}.")
+    if isinstance(value, bool) or not 0 <= index < len(names):
+        raise ValueError(f"{kind} must be an integer between 0 and {len(names) - 1}, got {value!r}.")
     return index
+
+
+def _last_step(model: Any) -> tuple[Any, Callable[[Any], Any] | None, tuple[int, ...] | None, Sequence[str] | None]:
+    """Return the last step of a pipeline, what prepares its rows, and the indices and names of its columns.
+
+    The names that steps give to their columns decide: a scaler or an imputer keeps those that went in, a selector some
+    of them, and a column transformer reorders them and adds prefixes. Other steps are refused.
+    """
+    if not isinstance(model, Pipeline):
+        return model, None, None, None
+    check_is_fitted(model)
+    steps = [(name, step) for name, step in model.steps[:-1] if step is not None and step != "passthrough"]
+    if not steps:
+        return model[-1], None, None, None
+    for _, step in steps:
+        check_is_fitted(step)
+    own, count = getattr(steps[0][1], "feature_names_in_", None), steps[0][1].n_features_in_
+    # Columns of arrays need different names to be followed through the steps.
+    given = [f"x{k}" for k in range(count)] if own is None else list(map(str, own))
+    names, origins = list(given), list(given)
+    for name, step in steps:
+        after = _names_after(name, step, names)
+        origins = [origins[names.index(before)] for before in after.values()]
+        names = list(after)
+    columns = tuple(map(given.index, origins))
+    shown = default_names(count) if own is None else given
+    return model[-1], model[:-1].transform, columns, tuple(shown[k] for k in columns)
+
+
+def _names_after(name: str, step: Any, names: Sequence[str]) -> dict[str, str]:
+    """Map the names of a step's columns to those before it, without the prefix that the step may have added."""
+    try:
+        after = list(map(str, step.get_feature_names_out(names)))
+    except (AttributeError, ValueError) as error:
+        raise ValueError(_refusal(name, step, "does not say which columns it makes")) from error
+    known = set(names)
+    found = [column if column in known else column.partition("__")[2] for column in after]
+    new = [column for column, before in zip(after, found, strict=True) if before not in known]
+    if new:
+        raise ValueError(_refusal(name, step, f"makes new columns, such as {new[0]!r}"))
+    if len(set(found)) < len(found):
+        raise ValueError(_refusal(name, step, "makes several columns of one"))
+    return dict(zip(after, found, strict=True))
+
+
+def _refusal(name: str, step: Any, what: str) -> str:
+    return (
+        f"the step {name!r} ({type(step).__name__}) of the pipeline {what}, so that nothing can be said about the "
+        "columns that went in. Explain the last step, in its own columns: pass model[-1] and model[:-1].transform(X)."
+    )

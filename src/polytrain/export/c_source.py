@@ -33,7 +33,7 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
 
     Parameters
     ----------
-    model : TensorTrainClassifier, TensorTrainRegressor, or one of those with CV at their end
+    model : TensorTrainClassifier, TensorTrainRegressor or FittedModel
         The fitted model.
     name : str, default="model"
         What the names of the functions begin with.
@@ -72,7 +72,7 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
         raise ValueError(f"name must be an identifier of C, got {name!r}.")
     if dtype not in _TYPES:
         raise ValueError(f"dtype must be one of {list(_TYPES)}, got {dtype!r}.")
-    return _Source(fitted, type(model).__name__, name, dtype).text()
+    return _Source(fitted, name, dtype).text()
 
 
 def _wrapped(items: Iterable[str]) -> str:
@@ -102,8 +102,8 @@ def _in_comment(value: Any) -> str:
 class _Source:
     """The pieces of the file for one model; what maps and decisions write is collected through `CWriter`'s methods."""
 
-    def __init__(self, model: FittedModel, title: str, name: str, dtype: str) -> None:
-        self._model, self._title, self._name = model, title, name
+    def __init__(self, model: FittedModel, name: str, dtype: str) -> None:
+        self._model, self._name = model, name
         self._real, self.suffix, self._dtype = _TYPES[dtype]
 
     def text(self) -> str:
@@ -155,7 +155,7 @@ class _Source:
     def _opening(self) -> str:
         model = self._model
         lines = [
-            f"/* {self._title} of {model.n_features} features, {model.n_parameters} coefficients.",
+            f"/* {model.estimator_name} of {model.n_features} features, {model.n_parameters} coefficients.",
             f"   Written by polytrain {__version__}. C99. */",
             "",
             *(["#include <math.h>", ""] if model.link in ("log", "logit", "softmax") else []),

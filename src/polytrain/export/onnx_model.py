@@ -1,4 +1,13 @@
-"""Fitted models as ONNX: alone, or as a step of a pipeline that skl2onnx converts."""
+"""Fitted models as ONNX: alone, or as a step of a pipeline that skl2onnx converts.
+
+Conventions of the graph
+------------------------
+Rows are the first axis (``N``), ``m`` trains are batched, ``R`` is the largest rank and ``n`` the largest dimension;
+cores are padded with zeros to (m, n * R, R) and stacked along the features, so that one Scan runs over all of them.
+Maps and decisions add their own operators. All arithmetic is float64, also for float32 rows: a product over a hundred
+features in float32 would lose half of its digits, and earlier steps of a pipeline round differently. onnx is an extra,
+so functions import it when they run.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +16,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from polytrain.estimators import (
-    TensorTrainClassifier,
-    TensorTrainRegressor,
-)
+from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.version import __version__
 
@@ -39,7 +47,7 @@ def to_onnx(model: Any, *, dtype: str = "float32", opset: int = 17) -> Any:
 
     Parameters
     ----------
-    model : TensorTrainClassifier, TensorTrainRegressor, one of those with CV at their end, or Pipeline
+    model : TensorTrainClassifier, TensorTrainRegressor, FittedModel or Pipeline
         The fitted model. A pipeline is converted by skl2onnx, which must know its other steps.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input rows and of the numbers that come out. The arithmetic of the model is float64 in any case.
@@ -76,12 +84,13 @@ def to_onnx(model: Any, *, dtype: str = "float32", opset: int = 17) -> Any:
     if dtype not in _DTYPES:
         raise ValueError(f"dtype must be one of {list(_DTYPES)}, got {dtype!r}.")
     _check_opset(opset)
-    check_is_fitted(model)
+    if not isinstance(model, FittedModel):
+        check_is_fitted(model)
     _need("onnx")
-    fitted = getattr(model, "model_", None)
+    fitted = getattr(model, "model_", model)
     if not isinstance(fitted, FittedModel):
         return _convert_pipeline(model, dtype, opset)
-    return _convert_model(fitted, type(model).__name__, np.dtype(dtype), opset)
+    return _convert_model(fitted, np.dtype(dtype), opset)
 
 
 def _check_opset(opset: Any) -> None:
@@ -89,41 +98,39 @@ def _check_opset(opset: Any) -> None:
         raise ValueError(f"opset must be an integer of at least {OLDEST_OPSET}, got {opset!r}.")
 
 
-def _numbered() -> Callable[[str], str]:
-    """Return a source of fresh names."""
+def _numbered(prefix: str = "") -> Callable[[str], str]:
+    """Return a function that makes different names of equal ones."""
     counts: dict[str, int] = {}
 
     def unique(wish: str) -> str:
         counts[wish] = counts.get(wish, 0) + 1
-        return f"{wish}_{counts[wish]}"
+        return f"{prefix}{wish}_{counts[wish]}"
 
     return unique
 
 
-def _convert_model(model: FittedModel, title: str, dtype: np.dtype, opset: int) -> Any:
+def _convert_model(model: FittedModel, dtype: np.dtype, opset: int) -> Any:
     from onnx import checker, helper
 
-    from polytrain.export.onnx_graph import GraphBuilder, label_array, onnx_type
-
     graph = GraphBuilder(_numbered())
-    kind = onnx_type(dtype)
+    kind = _onnx_type(dtype)
     inputs = [helper.make_tensor_value_info("X", kind, [None, model.n_features])]
     if model.decision is None or model.classes is None:
         _add_regressor(graph, model, "X", dtype, "variable")
         outputs = [helper.make_tensor_value_info("variable", kind, [None, model.n_trains])]
     else:
-        labels = label_array(model.classes)
+        labels = _label_array(model.classes)
         second = "probabilities" if model.has_probabilities else "scores"
         width = len(labels) if model.has_probabilities else model.decision.n_decided(len(labels))
         _add_classifier(graph, model, "X", dtype, labels, ("label", second))
-        label_kind = onnx_type(object if labels.dtype.kind in "UO" else labels.dtype)
+        label_kind = _onnx_type(object if labels.dtype.kind in "UO" else labels.dtype)
         outputs = [
             helper.make_tensor_value_info("label", label_kind, [None]),
             helper.make_tensor_value_info(second, kind, [None, width]),
         ]
     operators = [helper.make_opsetid("", opset)]
     result = helper.make_model(
-        helper.make_graph(graph.nodes, title, inputs, outputs, graph.initializers),
+        helper.make_graph(graph.nodes, model.estimator_name, inputs, outputs, graph.initializers),
         opset_imports=operators,
         # The oldest version of the container that may hold these operators: old runtimes refuse newer ones.
         ir_version=helper.find_min_ir_version_for(operators),
@@ -136,29 +143,169 @@ def _convert_model(model: FittedModel, title: str, dtype: np.dtype, opset: int) 
     return result
 
 
-def _add_regressor(graph: Any, model: FittedModel, rows: str, dtype: Any, output: str) -> None:
-    from polytrain.export.onnx_graph import add_scores, onnx_type
+def _add_regressor(graph: GraphBuilder, model: FittedModel, rows: str, dtype: Any, output: str) -> None:
 
-    numbers = add_scores(graph, model, rows)
+    numbers = _add_scores(graph, model, rows)
     if model.link == "log":
         numbers = graph.add("Exp", numbers)
-    graph.add("Cast", numbers, to=onnx_type(dtype), output=output)
+    graph.add("Cast", numbers, to=_onnx_type(dtype), output=output)
 
 
 def _add_classifier(
-    graph: Any, model: FittedModel, rows: str, dtype: Any, labels: Any, outputs: tuple[str, str]
+    graph: GraphBuilder, model: FittedModel, rows: str, dtype: Any, labels: Any, outputs: tuple[str, str]
 ) -> None:
-    from polytrain.export.onnx_graph import add_scores, onnx_type
 
     decision, n_classes = model.decision, len(labels)
     if decision is None:
         raise TypeError("a classifier has a decision.")
-    scores = add_scores(graph, model, rows)
+    scores = _add_scores(graph, model, rows)
     second = decided = decision.add_decision(graph, scores, n_classes)
     graph.add("Gather", graph.constant(labels), decision.add_choice(graph, decided), output=outputs[0])
     if model.has_probabilities:
         second = decision.add_probabilities(graph, scores, n_classes)
-    graph.add("Cast", second, to=onnx_type(dtype), output=outputs[1])
+    graph.add("Cast", second, to=_onnx_type(dtype), output=outputs[1])
+
+
+def _onnx_type(dtype: DTypeLike) -> int:
+    """Return ONNX's number of a NumPy type."""
+    from onnx import helper
+
+    return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+
+class GraphBuilder:
+    """Collects nodes and initialisers under fresh names.
+
+    Parameters
+    ----------
+    unique : callable
+        Turns a wish for a name into a name that nothing else has.
+    """
+
+    def __init__(self, unique: Callable[[str], str]) -> None:
+        self._unique = unique
+        self.nodes: list[Any] = []
+        self.initializers: list[Any] = []
+
+    def constant(self, array: Any, dtype: DTypeLike | None = None) -> str:
+        """Store an array and return its name."""
+        from onnx import TensorProto, helper, numpy_helper
+
+        name = self._unique("constant")
+        values = np.array(array, dtype=dtype, order="C")  # keeps a number a number, which ascontiguousarray does not
+        if values.dtype.kind in "UO":
+            words: Any = [str(value).encode() for value in values.ravel()]
+            tensor = helper.make_tensor(name, TensorProto.STRING, values.shape, words)
+        else:
+            tensor = numpy_helper.from_array(values, name)
+        self.initializers.append(tensor)
+        return name
+
+    def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        """Add a node with one output and return the output's name."""
+        from onnx import helper
+
+        result = output or self._unique(operator.lower())
+        self.nodes.append(helper.make_node(operator, list(inputs), [result], name=self._unique("node"), **attributes))
+        return result
+
+    def cast(self, value: str, dtype: DTypeLike) -> str:
+        """Convert to another type."""
+        return self.add("Cast", value, to=_onnx_type(dtype))
+
+    def log_sigmoid(self, value: str) -> str:
+        """Add min(z, 0) - log(1 + exp(-|z|)), which overflows nowhere."""
+        zero, one = self.constant(0.0), self.constant(1.0)
+        small = self.add("Exp", self.add("Neg", self.add("Abs", value)))
+        return self.add("Sub", self.add("Min", value, zero), self.add("Log", self.add("Add", small, one)))
+
+
+def _add_scores(graph: GraphBuilder, model: FittedModel, rows: str) -> str:
+    """Scores of all trains. Shapes: rows (N, d) of any type -> (N, m)."""
+    trains, dims = model.cores, model.maps.dims
+    n_trains, rank, n = len(trains), max(core.shape[2] for cores in trains for core in cores), max(*dims, 2)
+    stacked = np.zeros((len(dims), n_trains, n, rank, rank))
+    for t, cores in enumerate(trains):
+        for k, core in enumerate(cores):
+            stacked[k, t, : core.shape[1], : core.shape[0], : core.shape[2]] = core.transpose(1, 0, 2)
+    columns = graph.add("Transpose", graph.cast(rows, np.float64), perm=[1, 0])
+    values = _add_values(graph, model.maps, columns, n)
+    # The chain starts with 1 in the first of R slots, for every train and row.
+    first = graph.constant(np.eye(1, rank).reshape(1, 1, rank).repeat(n_trains, axis=0))
+    n_rows = graph.add("Gather", graph.add("Shape", rows), graph.constant([0], np.int64))
+    shape = graph.add("Concat", graph.constant([n_trains], np.int64), n_rows, graph.constant([rank], np.int64), axis=0)
+    start = graph.add("Expand", first, shape)
+    cores_in_order = graph.constant(stacked.reshape(len(dims), n_trains, n * rank, rank))
+    body = _chain_step(n, n_trains, rank)
+    chain = graph.add("Scan", start, values, cores_in_order, num_scan_inputs=2, body=body)
+    last = graph.add("Gather", chain, graph.constant([0], np.int64), axis=2)  # (m, N, 1)
+    # The axis goes last: runtimes up to 1.24 join a transposition and the product after it, which float64 has none for.
+    upright = graph.add("Transpose", last, perm=[1, 0, 2])
+    scores = graph.add("Squeeze", upright, graph.constant([2], np.int64))
+    if model.rescales:
+        scores = graph.add("Add", graph.add("Mul", scores, graph.constant(model.size)), graph.constant(model.shift))
+    return scores
+
+
+def _add_values(graph: GraphBuilder, maps: MapList, columns: str, n: int) -> str:
+    """Functions of all columns but the constant. Shapes: raw columns (d, N) -> (d, n - 1, N)."""
+    if len(maps.groups) == 1:
+        return _stack_values(graph, maps.groups[0][0].add_to_graph(list(maps), graph, columns), columns, n)
+    parts, order = [], []
+    for kind, members in maps.groups:
+        some = graph.add("Gather", columns, graph.constant(members, np.int64), axis=0)
+        parts.append(_stack_values(graph, kind.add_to_graph(maps.members(members), graph, some), some, n))
+        order += members
+    together = graph.add("Concat", *parts, axis=0)
+    return graph.add("Gather", together, graph.constant(np.argsort(order), np.int64), axis=0)
+
+
+def _stack_values(graph: GraphBuilder, values: list[str], columns: str, n: int) -> str:
+    """Functions 1 to n - 1, each (d, N) -> (d, n - 1, N); those that are not there are zero."""
+    if len(values) < n - 1:
+        nothing = graph.add("Expand", graph.constant(0.0), graph.add("Shape", columns))
+        values = [*values, *[nothing] * (n - 1 - len(values))]
+    lifted = [graph.add("Unsqueeze", value, graph.constant([1], np.int64)) for value in values]
+    return lifted[0] if len(lifted) == 1 else graph.add("Concat", *lifted, axis=1)
+
+
+def _chain_step(n: int, n_trains: int, rank: int) -> Any:
+    """Absorb one column, the body of the Scan.
+
+    Shapes: state (m, N, R), values (n - 1, N), core (m, n * R, R) -> (m, N, R).
+    """
+    from onnx import TensorProto, helper
+
+    graph = GraphBuilder(_numbered("chain_"))
+    kind = TensorProto.DOUBLE
+    state, values, core = "chain_state", "chain_values", "chain_core"
+    upright = graph.add("Transpose", values, perm=[1, 0])
+    parts = [state]
+    for function in range(n - 1):
+        value = graph.add("Gather", upright, graph.constant([function], np.int64), axis=1)  # (N, 1)
+        parts.append(graph.add("Mul", state, value))
+    spread = graph.add("Concat", *parts, axis=2)
+    graph.add("MatMul", spread, core, output="chain_next")
+    inputs = [
+        helper.make_tensor_value_info(state, kind, [n_trains, None, rank]),
+        helper.make_tensor_value_info(values, kind, [n - 1, None]),
+        helper.make_tensor_value_info(core, kind, [n_trains, n * rank, rank]),
+    ]
+    outputs = [helper.make_tensor_value_info("chain_next", kind, [n_trains, None, rank])]
+    return helper.make_graph(graph.nodes, "chain", inputs, outputs, graph.initializers)
+
+
+def _label_array(classes: NDArray) -> NDArray:
+    """Classes in a type that ONNX's label outputs have: int64, string, or a float or bool type of their own."""
+    if classes.dtype.kind in "UO":
+        return classes
+    if classes.dtype.kind in "iu":
+        if classes.dtype == np.uint64 and classes.max() > np.iinfo(np.int64).max:
+            raise ValueError(f"the label {classes.max()} does not fit int64, the type of labels in ONNX.")
+        return classes.astype(np.int64)
+    if classes.dtype.kind in "bf":
+        return classes
+    raise ValueError(f"labels of type {classes.dtype} have no counterpart in ONNX; use numbers or strings.")
 
 
 def _convert_pipeline(pipeline: Any, dtype: str, opset: int) -> Any:
@@ -239,11 +386,10 @@ def _hand_over(graph: Any, container: Any) -> None:
 
 
 def _classifier_converter(scope: Any, operator: Any, container: Any) -> None:
-    from polytrain.export.onnx_graph import GraphBuilder, label_array
 
     estimator = operator.raw_operator
     graph = GraphBuilder(scope.get_unique_variable_name)
-    labels = label_array(estimator.classes_)
+    labels = _label_array(estimator.classes_)
     if container.get_options(estimator, {"nocl": False})["nocl"]:
         labels = np.arange(len(labels))
     elif labels.dtype.kind in "bf":  # skl2onnx declares all labels that are no strings as int64
@@ -255,7 +401,6 @@ def _classifier_converter(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _regressor_converter(scope: Any, operator: Any, container: Any) -> None:
-    from polytrain.export.onnx_graph import GraphBuilder
 
     graph = GraphBuilder(scope.get_unique_variable_name)
     rows, output = operator.inputs[0].full_name, operator.outputs[0].full_name

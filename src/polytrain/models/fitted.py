@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from polytrain.checks import COMPUTE_DTYPES, check_columns, validate_rows
 from polytrain.columns import Columns
 from polytrain.decisions import Decision, Softmax
 from polytrain.learning.losses import get_loss
@@ -118,6 +120,11 @@ class FittedModel:
             self.classes.setflags(write=False)
 
     @property
+    def estimator_name(self) -> str:
+        """Name of the estimator class that has such a model."""
+        return "TensorTrainRegressor" if self.classes is None else "TensorTrainClassifier"
+
+    @property
     def n_features(self) -> int:
         """Number of features: one per map."""
         return len(self.maps)
@@ -177,8 +184,34 @@ class FittedModel:
         """Whether some map knows missing values."""
         return any(feature_map.takes_missing for feature_map in self.maps)
 
-    def check_missing(self, X: NDArray) -> None:
-        """Refuse NaN in columns whose maps do not know it."""
+    def encode(self, X: Any, estimator: Any) -> NDArray:
+        """Check rows as ``estimator.predict`` takes them and return their features.
+
+        This is the only way from raw rows to the checked rows that all other methods take.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (N, n_columns)
+            Raw rows.
+        estimator : TensorTrainClassifier or TensorTrainRegressor
+            The estimator of this model: its ``n_features_in_`` and ``feature_names_in_`` are compared with X.
+
+        Returns
+        -------
+        ndarray of shape (N, n_features), float64 or float32
+            NaN is only in columns whose maps take missing values.
+        """
+        if self.columns is not None:
+            check_columns(estimator, X)
+            rows = check_array(self.columns.encode(X), dtype=COMPUTE_DTYPES, ensure_all_finite="allow-nan")
+        else:
+            finite = "allow-nan" if self.takes_missing else True
+            rows = validate_rows(estimator, X, reset=False, ensure_all_finite=finite)
+        self._check_missing(rows)
+        return rows
+
+    def _check_missing(self, X: NDArray) -> None:
+        """Refuse NaN in columns whose maps do not take missing values."""
         unknown = [k for k, feature_map in enumerate(self.maps) if not feature_map.takes_missing]
         if not unknown or not self.takes_missing:  # without a map that knows NaN, all were checked for it already
             return
@@ -232,13 +265,20 @@ class FittedModel:
             return self._predicted((self.size * noise)[:, None] * known.widths(self.cores, self.maps, X))
 
     def intervals(self, X: NDArray, n_threads: int = 1, *, coverage: float) -> NDArray:
-        """Intervals that hold this part of the targets of rows like these: (N, 2), or (N, outputs, 2)."""
-        known = self._uncertainty
-        bounds = np.array([train.left_out.bound(coverage) for train in known.trains])
+        """Intervals that contain this share of the targets of similar rows: (N, 2), or (N, outputs, 2)."""
+        (reach,) = self.half_widths(X, [coverage])
         with np.errstate(over="ignore", invalid="ignore"):
-            reach = self._predicted((self.size * bounds)[:, None] * known.widths(self.cores, self.maps, X))
             centre = self.predict(X, n_threads)
             return np.stack([centre - reach, centre + reach], axis=-1)
+
+    def half_widths(self, X: NDArray, coverages: Sequence[float]) -> Iterator[NDArray]:
+        """Yield half of the widths of intervals for checked rows, shaped like predictions, for each coverage."""
+        uncertainty = self._uncertainty
+        widths = uncertainty.widths(self.cores, self.maps, X)
+        for coverage in coverages:
+            bounds = np.array([train.left_out.bound(coverage) for train in uncertainty.trains])
+            with np.errstate(over="ignore", invalid="ignore"):
+                yield self._predicted((self.size * bounds)[:, None] * widths)
 
     @property
     def _uncertainty(self) -> Uncertainty:

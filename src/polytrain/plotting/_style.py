@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from polytrain.texts import printable
 
@@ -147,6 +147,17 @@ def draw_bars(
     ax.spines[["top", "right"]].set_visible(False)
     if legend:
         ax.legend(fontsize="small", loc="best")
+
+
+def place_values(ax: Any, axis: str, grid: NDArray, length: int = 24) -> NDArray:
+    """Return where values are drawn on the axis "x" or "y"; levels (objects) are side by side, with their names."""
+    if grid.dtype != object:
+        return grid
+    places = np.arange(len(grid))
+    rotated = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if axis == "x" else {}
+    names = shorten(["missing" if level is None else level for level in grid], length)
+    getattr(ax, f"set_{axis}ticks")(places, names, parse_math=False, **rotated)
+    return places
 
 
 def shorten(names: Sequence[object], length: int = 24) -> list[str]:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from polytrain.explain import Effects, FeatureImportances, MainEffect, PairEffect, effects, feature_importances
 from polytrain.explain.sensitivity import INDEPENDENCE
-from polytrain.plotting._style import COLOURS, PAPER, begin_plots, draw_bars, line_style, shorten
+from polytrain.plotting._style import COLOURS, PAPER, begin_plots, draw_bars, line_style, place_values, shorten
 from polytrain.tensor.checks import check_positive_integer
 
 __all__ = ["EffectsDisplay", "ImportancesDisplay", "draw_main_effect", "draw_pair_effect"]
@@ -31,7 +31,7 @@ class ImportancesDisplay:
     Parameters
     ----------
     importances : FeatureImportances
-        What `polytrain.explain.feature_importances` has found.
+        Result of `polytrain.explain.feature_importances`.
     max_columns : int, default=15
         How many columns to show, the most important first.
 
@@ -110,7 +110,7 @@ class EffectsDisplay:
     Parameters
     ----------
     effects : Effects
-        What `polytrain.explain.effects` has found.
+        Result of `polytrain.explain.effects`.
     columns : sequence of str, optional
         The columns to draw; by default the six with the largest total share.
     n_pairs : int, default=2
@@ -301,21 +301,13 @@ def draw_pair_effect(ax: Any, pair: PairEffect) -> None:
     ends = [below, (*below[:3], 0.0), (*above[:3], 0.0), above]
     signed = LinearSegmentedColormap.from_list("signed", list(zip((0, 0.5, 0.5, 1), ends, strict=True)), 33)
     largest = max(float(np.abs(pair.values).max()), 1e-300)
-    places = [_map_places(grid) for grid in pair.grids]
+    places = [place_values(ax, axis, grid, 14) for axis, grid in zip("xy", pair.grids, strict=True)]
     mesh = ax.pcolormesh(*places, pair.values.T, cmap=signed, shading="nearest", vmin=-largest, vmax=largest)
-    for name, grid, place in zip("xy", pair.grids, places, strict=True):
-        if grid.dtype == object:
-            turned = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if name == "x" else {}
-            getattr(ax, f"set_{name}ticks")(place, shorten(grid.tolist(), 14), parse_math=False, **turned)
     ax.set_xlabel(shorten([pair.names[0]])[0], fontsize="small", parse_math=False)
     ax.set_ylabel(shorten([pair.names[1]])[0], fontsize="small", parse_math=False)
     ax.set_title(f"together: {100 * pair.share:.1f} %", fontsize="small")
     ax.tick_params(labelsize="small")
     ax.figure.colorbar(mesh, ax=ax)
-
-
-def _map_places(grid: NDArray) -> NDArray:
-    return np.arange(len(grid)) if grid.dtype == object else grid
 
 
 def _amount(part: float, count: float | None) -> str:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from polytrain.explain import PartialDependence, TopTerms, partial_dependence, sobol_indices, top_terms
 from polytrain.explain.view import read_model
-from polytrain.plotting._style import SHARES, SURFACE, begin_plot, draw_bars, draw_lines, shorten
+from polytrain.plotting._style import SHARES, SURFACE, begin_plot, draw_bars, draw_lines, place_values, shorten
 from polytrain.tensor.checks import check_positive_integer
 
 __all__ = ["InteractionDisplay", "PartialDependenceDisplay", "TermStrengthDisplay"]
@@ -28,7 +28,7 @@ class TermStrengthDisplay:
     Parameters
     ----------
     terms : TopTerms
-        What `polytrain.explain.top_terms` has found.
+        Result of `polytrain.explain.top_terms`.
 
     Examples
     --------
@@ -206,7 +206,7 @@ class PartialDependenceDisplay:
     Parameters
     ----------
     dependence : PartialDependence
-        What `polytrain.explain.partial_dependence` has computed.
+        Result of `polytrain.explain.partial_dependence`.
     train : int, optional
         Which train to draw; for one feature all of them by default, for two the first.
     ticks : sequence of ndarray, optional
@@ -296,15 +296,8 @@ class PartialDependenceDisplay:
         return any(axis.dtype == object for axis in self.dependence.grid)
 
     def _begin_axes(self) -> list[NDArray]:
-        """Where the values of every axis are drawn: levels side by side, with their names."""
-        places = []
-        for name, axis in zip("xy", self.dependence.grid, strict=False):
-            places.append(np.arange(len(axis)) if axis.dtype == object else axis)
-            if axis.dtype == object:
-                names = shorten(["missing" if level is None else level for level in axis])
-                rotated = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if name == "x" else {}
-                getattr(self.ax_, f"set_{name}ticks")(places[-1], names, **rotated)
-        return places
+        """Where the values of every axis are drawn."""
+        return [place_values(self.ax_, axis, grid) for axis, grid in zip("xy", self.dependence.grid, strict=False)]
 
     def _plot_contours(self) -> None:
         train = self.train or 0

@@ -29,7 +29,7 @@ class LocalExplanationDisplay:
     Parameters
     ----------
     explanations : LocalExplanations
-        What `polytrain.explain.explain_local` has found.
+        Result of `polytrain.explain.explain_local`.
     row : int, default=0
         Which of its rows to draw.
     score : int, optional

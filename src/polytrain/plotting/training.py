@@ -67,12 +67,12 @@ class ConvergenceDisplay:
         if quantity not in _QUANTITIES:
             raise ValueError(f"quantity must be one of {list(_QUANTITIES)}, got {quantity!r}.")
         points: list[list[tuple[int, float]]] = [[] for _ in view.trains]
-        for record in view.model.history_:
+        for record in view.estimator.history_:
             points[record["train"]].append((record["sweep"], record[quantity]))
         curves = [(np.array([sweep for sweep, _ in line]), np.array([value for _, value in line])) for line in points]
         if not any(len(sweeps) for sweeps, _ in curves):
             raise ValueError(
-                "the model made no sweep: it is what sweeps would start from, so there is no history to draw."
+                "the model made no sweep: it is the starting point of sweeps, so there is no history to draw."
             )
         return cls(curves, view.train_names, quantity).plot(ax)
 
@@ -142,7 +142,7 @@ class RankDisplay:
         """
         view = read_model(estimator)
         if view.n_features < 2:
-            raise ValueError("the model has one feature only; there is no bond whose rank could be drawn.")
+            raise ValueError("the model has one feature only; there is no rank to draw.")
         ranks = np.array([train.ranks[1:-1] for train in view.trains])
         needed = np.array([train.round(tol).ranks[1:-1] for train in view.trains])
         bounds = np.array([min(bound, 10**6) for bound in rank_bounds(view.trains[0].dims)])  # they may exceed a float

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from polytrain.explain import MainEffect, PairEffect
-from polytrain.explain.effects import view_effects
-from polytrain.explain.local import Player, explain_players
-from polytrain.explain.measure import make_measure
-from polytrain.explain.sites import make_column_measure
+from polytrain.explain.axes import value_text
+from polytrain.explain.effects import all_effects
+from polytrain.explain.local import explain_rows
+from polytrain.explain.sites import make_measure
 from polytrain.plotting import LocalExplanationDisplay, draw_bars, draw_main_effect, draw_pair_effect, shorten
+from polytrain.reporting.errors import ScoredRows
 from polytrain.reporting.pictures import number, percent, picture, table
-from polytrain.reporting.scored import ScoredRows
 
 __all__ = ["ColumnEffects", "effect_section", "row_section"]
 
@@ -47,10 +47,7 @@ class ColumnEffects:
 
     def __init__(self, rows: ScoredRows) -> None:
         X = rows.X[:: -(-len(rows.X) // _MOST_ROWS)]
-        sizes = {"top_pairs": _MOST_PAIRS, "grid_size": _GRID, "pair_grid_size": _PAIR_GRID}
-        measure = make_column_measure(rows.view, X, None)
-        outputs = range(len(rows.view.trains))
-        self.effects = [view_effects(rows.view, X, output=k, measure=measure, **sizes) for k in outputs]
+        self.effects = all_effects(rows.view, X, range(len(rows.view.trains)), _MOST_PAIRS, _GRID, _PAIR_GRID)
         self._is_sample = len(X) < rows.errors.n
         total = np.mean([[effect.total for effect in one.main] for one in self.effects], axis=0)
         total = total / (total.sum() or 1.0)
@@ -160,13 +157,9 @@ def _told(effect: MainEffect, score: str) -> str:
     values, places = effect.values, list(range(len(effect.grid)))[:_MOST_BARS]
     if effect.kind != "category":
         places = sorted({0, int(values.argmin()), int(values.argmax()), len(values) - 1})
-    told = [f"{values[k]:+.3g} at {_value(effect.grid[k])}" for k in places]
+    told = [f"{values[k]:+.3g} at {value_text(effect.grid[k])}" for k in places]
     told += [] if effect.missing is None else [f"{effect.missing:+.3g} if missing"]
     return f"for {score}: " + ", ".join(told)
-
-
-def _value(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _pair(rows: ScoredRows, found: ColumnEffects, score: int, pair: PairEffect) -> dict[str, Any]:
@@ -181,7 +174,7 @@ def _pair(rows: ScoredRows, found: ColumnEffects, score: int, pair: PairEffect) 
     shown = PairEffect((names[0], names[1]), pair.kinds, (grids[0], grids[1]), values, pair.share)
     ends = [np.unravel_index(end, values.shape) for end in (values.argmin(), values.argmax())]
     told = " to ".join(
-        f"{values[end]:+.3g} at {', '.join(_value(grid[k]) for grid, k in zip(grids, end, strict=True))}"
+        f"{values[end]:+.3g} at {', '.join(value_text(grid[k]) for grid, k in zip(grids, end, strict=True))}"
         for end in ends
     )
     about = f"{percent(pair.share)} of the variance"
@@ -216,12 +209,10 @@ def row_section(rows: ScoredRows) -> dict[str, Any]:
     titles = "Most certain" if is_classifier else "Smallest error", worst, "Typical row"
     chosen = [int(surest), int(order[0]), int(order[len(order) // 2])]
     view = rows.view
-    found = explain_players(
+    found = explain_rows(
         view,
-        [Player(name, slice(k.start, k.stop)) for name, k in zip(view.column_names, view.groups, strict=True)],
         rows.X[chosen],
-        make_measure(view, rows.X[:: -(-len(rows.X) // _MOST_ROWS)], None),
-        joint=True,
+        make_measure(view, rows.X[:: -(-len(rows.X) // _MOST_ROWS)]),
         scores=range(len(view.trains)),
         cells=tuple(rows.cells(j) for j in chosen),
         row_names=tuple(int(rows.places[j]) for j in chosen),
@@ -238,7 +229,7 @@ def row_section(rows: ScoredRows) -> dict[str, Any]:
 
 
 def _score_of(rows: ScoredRows, j: int) -> int:
-    """The score that speaks for the predicted class of a row, or that tells it from the second most likely one."""
+    """The score that stands for the predicted class of a row, or that tells it from the second most likely one."""
     fitted, decided = rows.fitted, rows.answers.decided
     if fitted.n_trains == 1 or fitted.decision is None or decided is None:
         return 0

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -18,17 +19,23 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 from polytrain.atomic_file import write_atomically
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, fitted_model
-from polytrain.reporting.page import build_page, check_extra
-from polytrain.reporting.scored import ScoredRows
+from polytrain.plotting import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
+from polytrain.reporting.effects import ColumnEffects, effect_section, row_section
+from polytrain.reporting.errors import ScoredRows, calibration_section, compare, error_section
+from polytrain.reporting.pictures import number, percent
+from polytrain.reporting.training import settings_section, training_section
 from polytrain.tables import ReadOptions, TableError, TableModel
 from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors, count_errors, make_errors
 from polytrain.tables.row_sample import RowSample
-from polytrain.texts import page_text
+from polytrain.texts import page_text, printable
+from polytrain.version import __version__
 
 __all__ = ["Report", "report", "report_table"]
 
 # Rows that curves, comparisons and explanations are made from.
 _MOST_ROWS = 20_000
+# Columns whose values are shown beside the worst rows, and classes that are named.
+_MOST_VALUES, _MOST_CLASSES = 4, 6
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,7 +114,7 @@ def report(
     >>> "petal width (cm)" in page.html, "<script" in page.html
     (True, False)
     """
-    check_extra()
+    _check_extra()
     before, estimator = (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
     fitted = fitted_model(estimator, "a report")
     _check_one_output(fitted, ValueError)
@@ -125,7 +132,7 @@ def report(
     name = getattr(y, "name", None)
     scored = ScoredRows(view.on_features(), errors, rows[places], places, None if name is None else str(name))
     title = type(estimator).__name__ if title is None else str(title)
-    page = Report(build_page(scored, title=title, data_name="rows from Python", train=train, seconds=seconds), title)
+    page = Report(_build_page(scored, title=title, data_name="rows from Python", train=train, seconds=seconds), title)
     if path is not None:
         page.save(path)
     return page
@@ -152,7 +159,7 @@ def _names_after(before: Any, estimator: Any, fitted: FittedModel) -> list[str] 
 def _rows(view: ModelView, before: Any, X: Any, y: ArrayLike) -> tuple[NDArray, NDArray]:
     """Features (N, d) and targets (N,), for classifiers as indexes of classes."""
     rows = view.rows(X if before is None else before.transform(X))
-    classes = view.model.model_.classes
+    classes = view.fitted.classes
     if classes is None:
         targets = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
     else:
@@ -161,7 +168,7 @@ def _rows(view: ModelView, before: Any, X: Any, y: ArrayLike) -> tuple[NDArray, 
         unknown = next((label for label in labels if label not in known), None)
         if unknown is not None:
             raise ValueError(
-                f"y holds {unknown!r:.60}, which is none of the model's classes {list(known)!s:.100}. Leave such "
+                f"y holds {unknown!r:.60}, which is not one of the model's classes {list(known)!s:.100}. Leave such "
                 "rows out."
             )
         targets = np.array([known[label] for label in labels], dtype=np.intp)
@@ -213,7 +220,7 @@ def report_table(
     --------
     polytrain.report : The same for rows in memory.
     """
-    check_extra()
+    _check_extra()
     _check_one_output(model.fitted, TableError)
     name = "standard input" if str(data) == "-" else Path(data).name
     started = time.perf_counter()
@@ -227,7 +234,7 @@ def report_table(
     X, places = np.ascontiguousarray(sample[:, :-1]), sample[:, -1].astype(np.intp)
     scored = ScoredRows(model.view.on_features(), errors, X, places, target, model.training)
     title = name if title is None else title
-    html = build_page(scored, title=title, data_name=name, train=learned, file_bytes=file_bytes, seconds=seconds)
+    html = _build_page(scored, title=title, data_name=name, train=learned, file_bytes=file_bytes, seconds=seconds)
     page = Report(html, title)
     if path is not None:
         page.save(path)
@@ -255,3 +262,78 @@ def _read(
                 say(f"note: {note}")
         errors = count_errors(model, table, visit=visit, say=say, **options)
     return errors, sample.rows
+
+
+def _check_extra() -> None:
+    """Raise an error if the packages that draw the page are missing."""
+    try:
+        import jinja2  # noqa: F401
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"a report needs {error.name}, which is not installed: pip install 'polytrain[report]'."
+        ) from error
+
+
+@cache
+def _template() -> Any:
+    from jinja2 import Environment, PackageLoader
+    from markupsafe import Markup
+
+    def harmless(value: Any) -> Any:
+        return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    loader = PackageLoader("polytrain.reporting")
+    environment = Environment(loader=loader, autoescape=True, finalize=harmless, trim_blocks=True, lstrip_blocks=True)
+    return environment.get_template("page.html.jinja")
+
+
+def _build_page(
+    rows: ScoredRows,
+    *,
+    title: str,
+    data_name: str,
+    train: tuple[NDArray, NDArray] | None = None,
+    file_bytes: int | None = None,
+    seconds: float = 0.0,
+) -> str:
+    """Return the HTML of a report.
+
+    ``train`` has features and targets of the training rows, for a linear model to compare with, ``file_bytes`` is the
+    size of the model file, and ``seconds`` the time that reading and scoring took; 0 if it is not known.
+    """
+    comparisons, effects = compare(rows, train), ColumnEffects(rows)
+    important = list(effects.importances)
+    figures, labels, target = rows.errors.summary(), rows.labels, rows.target or "the target"
+    if labels is None:
+        target += ", a number"
+        cards = [("root mean squared error", number(figures["rmse"])), ("R²", number(figures["r2"]))]
+    else:
+        more = ", …" if len(labels) > _MOST_CLASSES else ""
+        target += f", one of {len(labels)} classes ({', '.join(labels[:_MOST_CLASSES])}{more})"
+        cards = [("error", percent(figures["error"]))]
+        cards += [("log loss", number(figures["log_loss"]))] if "log_loss" in figures else []
+    cards += [("rows", number(rows.errors.n)), ("columns", number(rows.view.n_columns))]
+    cards.append(("most important", rows.view.column_names[important[0]]))
+    schemes = [
+        {**paper, **{f"series{k}": colour for k, colour in enumerate(colours)}}
+        for paper, colours in ((PAPER, COLOURS), (DARK_PAPER, DARK_COLOURS))
+    ]
+    page: str = _template().render(
+        title=title,
+        version=__version__,
+        schemes=schemes,
+        target=target,
+        cards=cards,
+        is_classifier=labels is not None,
+        comparisons=[(one.name, *one.texts(labels is not None)) for one in comparisons],
+        n_rows=number(rows.errors.n),
+        n_sampled=number(len(rows.X)) if len(rows.X) < rows.errors.n else None,
+        errors=error_section(rows, comparisons, important[:_MOST_VALUES]),
+        calibration=calibration_section(rows),
+        effects=effect_section(rows, effects),
+        rows=row_section(rows),
+        training=training_section(rows),
+        settings=settings_section(rows, data_name, file_bytes, seconds),
+    )
+    return page.lstrip()

@@ -1,4 +1,4 @@
-"""What the fit tried and chose, how its sweeps went, and all settings."""
+"""The trials and choices of the fit, its sweeps, and all settings."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from polytrain.plotting import PAPER, ConvergenceDisplay, draw_lines
+from polytrain.reporting.errors import ScoredRows
 from polytrain.reporting.pictures import number, percent, picture, table
-from polytrain.reporting.scored import ScoredRows
 from polytrain.tables.facts import model_facts
 
 __all__ = ["settings_section", "training_section"]
@@ -19,7 +19,7 @@ _REASONS = {"tolerance": "the objective no longer changed", "max_sweeps": "the l
 
 def training_section(rows: ScoredRows) -> dict[str, Any]:
     """The reasons for the choice, and pictures of the trials and the sweeps."""
-    estimator = rows.view.model
+    estimator = rows.view.estimator
     reasons = [f"{reason[:1].upper()}{reason[1:]}." for reason in estimator.choice_.reasons]
     pictures = [_trials(estimator.choice_.tried)] if any(np.isfinite(t.error) for t in estimator.choice_.tried) else []
     if not estimator.choice_.tried:
@@ -63,7 +63,7 @@ def _trials(trials: Any) -> dict[str, Any]:
 
 
 def _convergence(rows: ScoredRows) -> dict[str, Any]:
-    estimator, names = rows.view.model, rows.view.train_names
+    estimator, names = rows.view.estimator, rows.view.train_names
     last = {names[record["train"]]: record["objective"] for record in estimator.history_}
     note = f"It stopped because {_REASONS.get(estimator.stop_reason_, estimator.stop_reason_)}."
     if len({record.get("n_rows") for record in estimator.history_}) > 1:
@@ -78,7 +78,7 @@ def _convergence(rows: ScoredRows) -> dict[str, Any]:
 
 def settings_section(rows: ScoredRows, data_name: str, file_bytes: int | None, seconds: float) -> dict[str, Any]:
     """Tables of the model, the data, the cost and the columns."""
-    facts = model_facts(rows.view.model)
+    facts = model_facts(rows.view.estimator)
     if (labels := facts.get("classes")) is not None:
         facts["classes"] = f"{len(labels)}: {', '.join(labels[:12])}{', …' if len(labels) > 12 else ''}"
     known = {
@@ -119,7 +119,7 @@ def _fact(name: str, value: Any) -> tuple[str, str]:
 
 def _cost(rows: ScoredRows, file_bytes: int | None, seconds: float) -> list[tuple[str, str]]:
     """Memory, arithmetic and time."""
-    trains, dims = rows.view.trains, rows.view.model.plan_.dims
+    trains, dims = rows.view.trains, rows.view.estimator.plan_.dims
     n_products = sum(core.size + core.shape[0] * core.shape[2] for train in trains for core in train.cores)
     digits = sum(np.log10(n) for n in dims)
     lines = [] if file_bytes is None else [("model file", f"{number(file_bytes)} bytes")]

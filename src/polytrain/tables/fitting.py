@@ -298,14 +298,14 @@ def _errors(
     model: Any, learned: tuple[Any, NDArray] | None, tested: tuple[Any, NDArray], metric: str
 ) -> dict[str, Any]:
     """Error of a model on rows, and of simple ones that learn from the rows that it has learned from, by name."""
-    fitted, features, y = model.model_, model._checked(tested[0]), tested[1]
+    fitted, features, y = model.model_, model.model_.encode(tested[0], model), tested[1]
     n_classes, known = None, np.ones(len(y), dtype=bool)
     if fitted.classes is not None:
         n_classes, places = len(fitted.classes), np.searchsorted(fitted.classes, y).clip(max=len(fitted.classes) - 1)
         known, y = fitted.classes[places] == y, places
     errors: dict[str, Any] = {metric: _error(Answers.of(fitted, features, y), known, metric)}
     if learned is not None:
-        X, target = model._checked(learned[0]), learned[1]
+        X, target = fitted.encode(learned[0], model), learned[1]
         target = target if n_classes is None else np.searchsorted(fitted.classes, target)
         categories = {k for k, feature_map in enumerate(fitted.maps) if feature_map.basis == "category"}
         linear = linear_answers(X, target, features, y, categories, n_classes, fitted.loss)

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.explain import LocalExplanations
-from polytrain.explain.cell_texts import MISSING
-from polytrain.explain.local import Player, explain_players
-from polytrain.explain.measure import make_measure
+from polytrain.explain.local import MISSING, explain_rows
+from polytrain.explain.sites import make_measure
 from polytrain.tables.cells import FileCells
 from polytrain.tables.errors import TableError
 from polytrain.tables.model import TableModel
@@ -94,12 +93,10 @@ def explain_table_rows(
             known = f"rows 0 to {start - 1}" if start else "no rows"
             raise TableError(f"{table.label} has {known} and no row {number}. Rows of data are counted from 0.")
     view = model.view
-    explanations = explain_players(
+    explanations = explain_rows(
         view,
-        [Player(name, slice(g.start, g.stop)) for name, g in zip(view.column_names, view.groups, strict=True)],
         view.rows(np.stack([found[number][0] for number in numbers])),
-        make_measure(view, sample.rows if as_in_table else None, None),
-        joint=as_in_table,
+        make_measure(view, sample.rows if as_in_table else None),
         scores=range(len(view.trains)),
         cells=tuple(found[number][1] for number in numbers),
         row_names=tuple(numbers),
