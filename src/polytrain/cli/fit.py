@@ -9,8 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from polytrain.atomic_file import written_in_place
-from polytrain.cli.common import CommandError, add_command, check_output, flag, say, show_json, shows_beside
-from polytrain.cli.table_arguments import DATA, add_reading, read_options
+from polytrain.cli.common import (
+    DATA,
+    CommandError,
+    add_command,
+    add_reading,
+    check_output,
+    flag,
+    read_options,
+    say,
+    show_json,
+    shows_beside,
+)
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
 from polytrain.tables import (
@@ -25,11 +35,11 @@ from polytrain.tables import (
     open_table_file,
     read_training_table,
 )
-from polytrain.tables.facts import model_facts
+from polytrain.tables.evaluation import METRICS
 from polytrain.tables.fitting import MAX_CHECK_ROWS
-from polytrain.tables.metrics import METRICS
+from polytrain.tables.model import model_facts
 
-__all__ = ["add_parser"]
+__all__ = ["add_fit"]
 
 DESCRIPTION = f"""\
 Learn a model from a table and write it to a file, together with how the table was read.
@@ -59,9 +69,9 @@ EXAMPLES = """\
 _LOSSES = list(dict.fromkeys(["auto", "multinomial", *loss_names("classification"), *loss_names("regression")]))
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command."""
-    parser = add_command(subparsers, "fit", run, description=DESCRIPTION, examples=EXAMPLES)
+def add_fit(subparsers: Any) -> None:
+    """Add the command fit."""
+    parser = add_command(subparsers, "fit", run, DESCRIPTION, EXAMPLES)
     parser.add_argument("data", metavar="DATA", help=DATA)
     parser.add_argument(
         "--target",

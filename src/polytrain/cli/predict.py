@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from polytrain.atomic_file import replace_file, written_in_place
-from polytrain.cli.common import CommandError, add_command, check_output, say
-from polytrain.cli.table_arguments import add_model, add_table, open_model_table
+from polytrain.cli.common import CommandError, add_command, add_model, add_table, check_output, open_model_table, say
 from polytrain.columns.number_texts import is_number
 from polytrain.tables import PreparedBlock, TableModel, load_table_model
 from polytrain.tables.cells import FileCells
 from polytrain.tables.layout import find_column
 from polytrain.texts import printable
 
-__all__ = ["add_parser"]
+__all__ = ["add_predict"]
 
 DESCRIPTION = """\
 Predict every row of a table. The output is CSV with the column "prediction", in the order of the rows.
@@ -43,9 +42,9 @@ _SPOOL_BYTES = 1 << 24
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command."""
-    parser = add_command(subparsers, "predict", run, description=DESCRIPTION, examples=EXAMPLES)
+def add_predict(subparsers: Any) -> None:
+    """Add the command predict."""
+    parser = add_command(subparsers, "predict", run, DESCRIPTION, EXAMPLES)
     add_model(parser)
     add_table(parser)
     parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file to write (default: standard output)")

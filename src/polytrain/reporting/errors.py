@@ -14,9 +14,7 @@ from sklearn.metrics import precision_recall_curve, roc_curve
 from polytrain.plotting import COLOURS, MARKERS, PAPER, draw_lines, shorten
 from polytrain.reporting.pictures import number, percent, picture, table
 from polytrain.reporting.scored import ScoredRows
-from polytrain.tables.baselines import constant_answers, linear_answers
-from polytrain.tables.evaluation import ClassificationErrors
-from polytrain.tables.metrics import METRICS, class_areas
+from polytrain.tables.evaluation import METRICS, ClassificationErrors, class_areas, constant_answers, linear_answers
 
 __all__ = ["Comparison", "bootstrap_rmse", "calibration_section", "compare", "error_section", "wilson"]
 

@@ -22,7 +22,7 @@ from polytrain.reporting.page import build_page, check_extra
 from polytrain.reporting.scored import ScoredRows
 from polytrain.tables import ReadOptions, TableError, TableModel
 from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors, count_errors, make_errors
-from polytrain.tables.row_sample import RowSample
+from polytrain.tables.row_explanations import RowSample
 from polytrain.texts import page_text
 
 __all__ = ["Report", "report", "report_table"]

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from polytrain.columns import DateColumn
 from polytrain.explain.view import ModelView
 from polytrain.models import FittedModel
-from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors
-from polytrain.tables.metrics import Answers
+from polytrain.tables.evaluation import Answers, ClassificationErrors, RegressionErrors
 
 __all__ = ["ScoredRows"]
 

@@ -14,7 +14,7 @@ from polytrain.columns.forms import Form
 from polytrain.columns.number_texts import is_number
 from polytrain.columns.scalars import is_missing, text_of
 from polytrain.columns.table import open_table
-from polytrain.tables.errors import TableError
+from polytrain.tables.options import TableError
 
 __all__ = ["FileCells"]
 

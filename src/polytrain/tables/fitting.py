@@ -18,14 +18,12 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names, map_kind
-from polytrain.tables.baselines import constant_answers, linear_answers
-from polytrain.tables.errors import Option, TableError
+from polytrain.tables.evaluation import METRICS, Answers, constant_answers, linear_answers, measure, metric_names
+from polytrain.tables.layout import Fact
 from polytrain.tables.learning import TrainingTable, read_training_table
-from polytrain.tables.metrics import METRICS, Answers, measure, metric_names
 from polytrain.tables.model import TableModel
-from polytrain.tables.options import TableOptions
-from polytrain.tables.reading import ReadOptions, open_table_file
-from polytrain.tables.section import Fact
+from polytrain.tables.options import Option, ReadOptions, TableError, TableOptions
+from polytrain.tables.reading import open_table_file
 
 __all__ = ["FitSettings", "fit_table", "fit_table_model"]
 
@@ -48,7 +46,7 @@ class FitSettings:
     holdout : float
         Part of the rows that is set aside to measure the error, 0 for none.
     metric : str or None
-        What is measured, see `polytrain.tables.metrics`; None for the usual one.
+        What is measured, see `polytrain.tables.evaluation`; None for the usual one.
     seed : int
         Seed of folds, splits and starts.
     """

@@ -14,9 +14,8 @@ from polytrain.columns.forms import Form, find_form
 from polytrain.columns.identifiers import LEAST_ROWS, is_identifier
 from polytrain.columns.number_texts import is_number
 from polytrain.tables.cells import FileCells
-from polytrain.tables.errors import Option, TableError
 from polytrain.tables.layout import FileColumn, Layout, find_column
-from polytrain.tables.options import TableOptions
+from polytrain.tables.options import Option, TableError, TableOptions
 from polytrain.tables.reading import TableFile, position_names
 from polytrain.texts import listed
 

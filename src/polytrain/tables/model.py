@@ -15,14 +15,13 @@ from polytrain.estimators.saving import load_with_table, save
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, ModelFileError
 from polytrain.tables.cells import FileCells
-from polytrain.tables.errors import Option, TableError
 from polytrain.tables.evaluation import count_errors
-from polytrain.tables.layout import FileColumn, Layout, RowReader
-from polytrain.tables.reading import ReadOptions, TableFile, open_table_file
-from polytrain.tables.section import Fact, read_section, write_section
+from polytrain.tables.layout import Fact, FileColumn, Layout, RowReader, read_section, write_section
+from polytrain.tables.options import Option, ReadOptions, TableError
+from polytrain.tables.reading import TableFile, open_table_file
 from polytrain.texts import listed
 
-__all__ = ["PreparedBlock", "TableModel", "load_table_model"]
+__all__ = ["PreparedBlock", "TableModel", "load_table_model", "model_facts"]
 
 
 @dataclass(frozen=True)
@@ -273,7 +272,7 @@ class TableModel:
         Returns
         -------
         dict
-            ``n``, the number of rows, and errors by their names; see `polytrain.tables.metrics`.
+            ``n``, the number of rows, and errors by their names; see `polytrain.tables.evaluation`.
         """
         with self.open(path, reading) as table:
             counted = count_errors(self, table, target=target, decimal=decimal)
@@ -315,3 +314,31 @@ def load_table_model(path: str | os.PathLike[str]) -> TableModel:
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"{path!s} is no valid model file: {error}") from error
     return TableModel(estimator, layout, training)
+
+
+def model_facts(estimator: Any) -> dict[str, Any]:
+    """Return properties of a fitted estimator by name, in the order in which they are shown."""
+    plan = estimator.plan_
+    facts: dict[str, Any] = {
+        "estimator": type(estimator).__name__,
+        "loss": plan.loss,
+        **_richness(estimator),
+        "rank": max(plan.ranks),
+        "alpha": plan.alpha,
+        **({} if estimator.choice_.bandwidth is None else {"bandwidth": estimator.choice_.bandwidth}),
+        "basis": ", ".join(dict.fromkeys(feature_map.basis for feature_map in estimator.maps_)),
+        "features": estimator.model_.n_features,
+        "parameters": estimator.n_parameters_,
+        "sweeps": estimator.n_iter_,
+        "stop_reason": estimator.stop_reason_,
+    }
+    if estimator.model_.classes is not None:
+        facts["classes"] = [str(label) for label in estimator.classes_]
+        facts["decision"] = estimator.decision_.name
+    return facts
+
+
+def _richness(estimator: Any) -> dict[str, int]:
+    """Largest degree of polynomials, or the largest number of functions of a column if not all are polynomials."""
+    polynomial = all(feature_map.powers is not None for feature_map in estimator.maps_)
+    return {"degree": max(estimator.maps_.dims) - 1} if polynomial else {"functions": max(estimator.maps_.dims)}

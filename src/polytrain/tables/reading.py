@@ -25,12 +25,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from polytrain.tables.errors import Option, TableError, reading
-from polytrain.tables.headers import clean_names
-from polytrain.tables.text_file import check_width, open_text
+from polytrain.tables.options import ReadOptions, TableError, reading
+from polytrain.tables.text_file import check_width, clean_names, open_text
 from polytrain.texts import listed
 
-__all__ = ["BLOCK_ROWS", "ReadOptions", "TableFile", "open_table_file", "position_names"]
+__all__ = ["BLOCK_ROWS", "TableFile", "open_table_file", "position_names"]
 
 #: Rows of a block unless told otherwise.
 BLOCK_ROWS = 8192
@@ -55,38 +54,6 @@ _MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"\x93NUMPY": "npy"}
 _MODEL_FILE = b'{"__metadata__":{"format":"polytrain"'
 _PAGE = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|table|head|body|\?xml|!--)", re.IGNORECASE)
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\{|\[\s*[{\]])")
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """What the user says about a file.
-
-    Attributes
-    ----------
-    header : {"auto", "yes", "no"}
-        Whether the first row of a text file holds the columns' names. "auto" finds out.
-    delimiter : str, optional
-        What separates the cells of a text file; found out by default.
-    encoding : str, optional
-        Encoding of a text file; UTF-8, UTF-16 with a mark and Windows-1252 are told apart by default.
-    keep_index : bool
-        Whether to keep, under the name "index", a first column without a name, as pandas and R write it.
-    """
-
-    header: str = "auto"
-    delimiter: str | None = None
-    encoding: str | None = None
-    keep_index: bool = False
-
-    def __post_init__(self) -> None:
-        if self.header not in ("auto", "yes", "no"):
-            raise ValueError(f"header must be 'auto', 'yes' or 'no', got {self.header!r}.")
-        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n\0'):
-            raise TableError(
-                "a delimiter must be one character, and no quote or line break, got ",
-                Option("delimiter", self.delimiter),
-                ".",
-            )
 
 
 @dataclass(eq=False)
