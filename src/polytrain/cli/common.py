@@ -31,6 +31,7 @@ __all__ = [
     "HelpFormatter",
     "Parser",
     "add_command",
+    "add_list",
     "add_model",
     "add_reading",
     "add_table",
@@ -176,36 +177,29 @@ def add_table(parser: argparse.ArgumentParser, **data: Any) -> None:
     add_reading(group, ("yes", "no"), "as in training")
 
 
+def add_list(parser: Any, name: str, metavar: str, about: str, **more: Any) -> None:
+    """Add an option that takes several words, and may be given several times."""
+    default = {} if "required" in more or "default" in more else {"default": []}
+    parser.add_argument(name, nargs="+", action="extend", metavar=metavar, help=about, **more, **default)
+
+
 def add_target(parser: argparse.ArgumentParser) -> None:
     """Add the option that names the target."""
-    parser.add_argument(
-        "--target",
-        nargs="+",
-        action="extend",
-        metavar="COLUMN",
-        help="name or position of the target, 0 for the first column, -1 for the last (default: as in training)",
-    )
+    about = "name or position of the target, 0 for the first column, -1 for the last (default: as in training)"
+    add_list(parser, "--target", "COLUMN", about, default=None)
 
 
 def add_reading(group: Any, headers: tuple[str, ...], usual: str) -> None:
     """Add the options that say how a file is read."""
-    group.add_argument(
-        "--header",
-        choices=headers,
-        help=f"whether the first row of a text file holds the columns' names (default: {usual})",
-    )
-    group.add_argument(
-        "--delimiter",
-        metavar="CHAR",
-        help="what separates cells of a text file, such as ';' or tab (default: detected)",
-    )
-    group.add_argument(
-        "--decimal", choices=(".", ","), help="what separates fractions of numbers in text (default: detected)"
-    )
+    header = f"whether the first row of a text file holds the columns' names (default: {usual})"
+    group.add_argument("--header", choices=headers, help=header)
+    delimiter = "what separates cells of a text file, such as ';' or tab (default: detected)"
+    group.add_argument("--delimiter", metavar="CHAR", help=delimiter)
+    decimal = "what separates fractions of numbers in text (default: detected)"
+    group.add_argument("--decimal", choices=(".", ","), help=decimal)
     group.add_argument("--encoding", metavar="NAME", help="of a text file, such as latin1 (default: detected)")
-    group.add_argument(
-        "--keep-index", action="store_true", help="keep a first column without a name, which is taken for an index"
-    )
+    index = "keep a first column without a name, which is taken for an index"
+    group.add_argument("--keep-index", action="store_true", help=index)
 
 
 def read_options(arguments: argparse.Namespace, header: str) -> ReadOptions:

@@ -8,16 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from polytrain.cli.common import (
-    CommandError,
-    add_command,
-    add_model,
-    add_table,
-    open_model_table,
-    say,
-    show,
-    show_json,
-)
+from polytrain.cli.common import CommandError, add_command, add_model, add_table, open_model_table, say, show, show_json
 from polytrain.explain import top_terms
 from polytrain.explain.local import number_format
 from polytrain.explain.sensitivity import view_indices
@@ -236,12 +227,7 @@ def _run_rows(model: TableModel, train: int | None, arguments: argparse.Namespac
     with open_model_table(model, arguments) as table:
         try:
             found = explain_table_rows(
-                model,
-                table,
-                arguments.rows,
-                as_in_table=background == "data",
-                decimal=arguments.decimal,
-                say=say,
+                model, table, arguments.rows, as_in_table=background == "data", decimal=arguments.decimal, say=say
             )
         except ValueError as error:
             raise CommandError(str(error)) from error

@@ -10,16 +10,7 @@ from typing import Any
 import numpy as np
 
 from polytrain.atomic_file import write_atomically
-from polytrain.cli.common import (
-    CommandError,
-    add_command,
-    add_model,
-    check_output,
-    say,
-    show,
-    show_json,
-    shows_beside,
-)
+from polytrain.cli.common import CommandError, add_command, add_model, check_output, say, show, show_json, shows_beside
 from polytrain.columns import CategoryColumn, DateColumn, NumberColumn
 from polytrain.columns.scalars import text_of
 from polytrain.export import to_c, to_onnx

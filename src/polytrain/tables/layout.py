@@ -1,8 +1,4 @@
-"""Where the columns of a model are in a file, and how their cells are read.
-
-What columns become features is the estimator's own knowledge (`polytrain.columns`). Here is what only files have:
-names and positions, texts for missing values, and forms of numbers and dates.
-"""
+"""Where the columns of a model are in a file, how their cells are read, and the record of this in a model file."""
 
 from __future__ import annotations
 
@@ -38,15 +34,9 @@ _EXAMPLES = 3
 
 @dataclass(frozen=True)
 class FileColumn:
-    """A column of the training table.
+    """A column of the training table: its name, its position from 0, and how its cells are written.
 
-    Attributes
-    ----------
-    name : str
-    position : int
-        Place in the training table, from 0.
-    form : Form or None
-        How its cells are written; None where the model was not fitted from a table, and this is found out.
+    ``form`` is None, and is detected in each file, where the model was not fitted from a table.
     """
 
     name: str
@@ -197,7 +187,7 @@ class RowReader:
     """Reads blocks of one open table as rows for an estimator.
 
     ``targets`` are columns that stand among the others in a table for a model of arrays, ``decimal`` replaces that of
-    the training, and ``say`` is called with notes on what was understood.
+    the training, and ``say`` is called with notes.
     """
 
     def __init__(
@@ -319,9 +309,14 @@ def find_column(given: str | int, names: Sequence[str] | None, n_columns: int, l
 def write_section(layout: Layout, training: dict[str, Fact], estimator: Any) -> dict[str, Any]:
     """Return the JSON of a layout, and of facts about the training: file, rows, errors."""
     _check_fits(layout, estimator)
+
+    def write(column: FileColumn) -> dict[str, Any]:
+        form = None if column.form is None else column.form.to_json()
+        return {"name": column.name, "position": column.position, "form": form}
+
     return {
-        "columns": [_write_column(column) for column in layout.columns],
-        "targets": [_write_column(target) for target in layout.targets],
+        "columns": list(map(write, layout.columns)),
+        "targets": list(map(write, layout.targets)),
         "named": layout.named,
         "n_columns": layout.n_columns,
         "missing": list(layout.missing),
@@ -330,7 +325,7 @@ def write_section(layout: Layout, training: dict[str, Fact], estimator: Any) -> 
 
 
 def read_section(content: dict[str, Any], estimator: Any) -> tuple[Layout, dict[str, Fact]]:
-    """Check JSON and return the layout and the facts about the training."""
+    """Return layout and facts about the training; nothing is trusted, and what is wrong is a ValueError."""
     names = ("columns", "targets", "named", "n_columns", "missing", "training")
     columns, targets, named, n_columns, missing, training = _take(content, "the table", names)
     if type(n_columns) is not int or not 1 <= n_columns <= 1 << 31 or type(named) is not bool:
@@ -341,9 +336,17 @@ def read_section(content: dict[str, Any], estimator: Any) -> tuple[Layout, dict[
     both = (*used, *goals)
     if len({c.position for c in both}) < len(both) or len({c.name for c in both}) < len(both):
         raise ValueError("the table has a column twice.")
-    layout = Layout(used, goals, named, n_columns, _texts("missing", missing))
+    if not isinstance(missing, list) or not all(isinstance(text, str) for text in missing):
+        raise ValueError("missing should be a list of text.")
+    if len(set(missing)) < len(missing):
+        raise ValueError("missing names something twice.")
+    if not isinstance(training, dict) or not all(isinstance(value, Fact) for value in training.values()):
+        raise ValueError("the record of the training should map names to text and numbers.")
+    if any(isinstance(value, float) and not math.isfinite(value) for value in training.values()):
+        raise ValueError("the record of the training holds a number that is not finite.")
+    layout = Layout(columns=used, targets=goals, named=named, n_columns=n_columns, missing=tuple(missing))
     _check_fits(layout, estimator)
-    return layout, dict(_read_training(training))
+    return layout, dict(training)
 
 
 def _check_fits(layout: Layout, estimator: Any) -> None:
@@ -352,9 +355,9 @@ def _check_fits(layout: Layout, estimator: Any) -> None:
     if list(map(str, getattr(estimator, "feature_names_in_", ()))) != names:
         raise ValueError("the columns of the table are not those of the model.")
     fitted = estimator.model_
-    wanted = 1 if fitted.one_output else fitted.n_trains
-    if layout.targets and len(layout.targets) != wanted:
-        raise ValueError(f"the table has {len(layout.targets)} targets, and the model predicts {wanted}.")
+    n_outputs = 1 if fitted.one_output else fitted.n_trains
+    if layout.targets and len(layout.targets) != n_outputs:
+        raise ValueError(f"the table has {len(layout.targets)} targets, and the model predicts {n_outputs}.")
 
 
 def _take(entry: Any, what: str, names: tuple[str, ...]) -> list[Any]:
@@ -364,29 +367,8 @@ def _take(entry: Any, what: str, names: tuple[str, ...]) -> list[Any]:
     return [entry[name] for name in names]
 
 
-def _texts(what: str, content: Any) -> tuple[str, ...]:
-    if not isinstance(content, list) or not all(isinstance(text, str) for text in content):
-        raise ValueError(f"{what} should be a list of text.")
-    if len(set(content)) < len(content):
-        raise ValueError(f"{what} names something twice.")
-    return tuple(content)
-
-
-def _write_column(column: FileColumn) -> dict[str, Any]:
-    form = None if column.form is None else column.form.to_json()
-    return {"name": column.name, "position": column.position, "form": form}
-
-
 def _read_column(entry: Any, n_columns: int) -> FileColumn:
     name, position, form = _take(entry, "a column", ("name", "position", "form"))
     if not isinstance(name, str) or type(position) is not int or not 0 <= position < n_columns:
         raise ValueError(f"the column {name!r:.60} of the table is not plausible.")
     return FileColumn(name, position, None if form is None else Form.from_json(form))
-
-
-def _read_training(content: Any) -> dict[str, Fact]:
-    if not isinstance(content, dict) or not all(isinstance(value, Fact) for value in content.values()):
-        raise ValueError("the record of the training should map names to text and numbers.")
-    if any(isinstance(value, float) and not math.isfinite(value) for value in content.values()):
-        raise ValueError("the record of the training holds a number that is not finite.")
-    return content

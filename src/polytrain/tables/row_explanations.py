@@ -71,12 +71,7 @@ def knows_columns(model: TableModel) -> bool:
 
 
 def explain_table_rows(
-    model: TableModel,
-    table: TableFile,
-    numbers: Sequence[int],
-    *,
-    as_in_table: bool = False,
-    **options: Any,
+    model: TableModel, table: TableFile, numbers: Sequence[int], *, as_in_table: bool = False, **options: Any
 ) -> ExplainedRows:
     """Explain some rows of a table.
 
