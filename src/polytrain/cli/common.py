@@ -179,7 +179,7 @@ def add_table(parser: argparse.ArgumentParser, **data: Any) -> None:
 
 def add_list(parser: Any, name: str, metavar: str, about: str, **more: Any) -> None:
     """Add an option that takes several words, and may be given several times."""
-    default = {} if "required" in more or "default" in more else {"default": []}
+    default: dict[str, Any] = {} if "required" in more or "default" in more else {"default": []}
     parser.add_argument(name, nargs="+", action="extend", metavar=metavar, help=about, **more, **default)
 
 

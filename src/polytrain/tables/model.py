@@ -26,18 +26,10 @@ __all__ = ["PreparedBlock", "TableModel", "load_table_model", "model_facts"]
 
 @dataclass(frozen=True)
 class PreparedBlock:
-    """Some rows of a table.
+    """Some rows of a table: the ``frame`` as it was read, and features X (N, d) as the fitted model takes them.
 
-    Attributes
-    ----------
-    frame : pandas.DataFrame
-        The rows as they were read.
-    X : ndarray of shape (N, d)
-        Their features, as the fitted model takes them.
-    y : ndarray of shape (N,) or (N, n_targets), or None
-        Targets, where they were asked for; for classifiers, indexes of classes. Rows without target are not in X.
-    n_dotted : int
-        Labels that are known only without the dot at their end, and were taken so.
+    ``y``, (N,) or (N, n_targets), are targets, where they were asked for; for classifiers, indexes of classes. Rows
+    without target are not in X. ``n_dotted`` counts labels that were taken without the dot at their end.
     """
 
     frame: Any
@@ -113,27 +105,22 @@ class TableModel:
         decimal: str | None = None,
         say: Callable[[str], None] | None = None,
     ) -> Iterator[PreparedBlock]:
-        """Read a table block by block and make features of it.
+        """Read a table, which `open` returned, and yield a `PreparedBlock` for each block of rows.
 
         Parameters
         ----------
         table : TableFile
-            What `open` returned.
+            The table.
         with_target : bool, default=False
             Whether to return targets too. Rows without one are then left out, so that a block may be empty. A label
-            that is known only without the dot at its end, as in some published test files, is taken without it, and
-            counted.
+            that is known only without the dot at its end, as in some published test files, is taken without it.
         target : str, int, or sequence of these, optional
-            Names or positions of the targets, if they are others than in training.
+            Names or positions of the targets, if they differ from training.
         decimal : {".", ","}, optional
-            What separates fractions, if it is another one than in training.
+            What separates fractions, if it differs from training.
         say : callable, optional
-            Told how columns are written, where that had to be found out, and, after the last block, which columns had
-            categories that the training did not have: they are like the mean of all rows.
-
-        Yields
-        ------
-        PreparedBlock
+            Called with notes: how columns are written, where that was detected, and, after the last block, which
+            columns had categories that the training did not have; these count as the mean of all rows.
         """
         given = [target] if isinstance(target, str | int) else target
         wanted = 1 if self.fitted.one_output else self.fitted.n_trains
@@ -312,21 +299,22 @@ def load_table_model(path: str | os.PathLike[str]) -> TableModel:
     try:
         layout, training = read_section(table, estimator)
     except (ValueError, TypeError, OverflowError) as error:
-        raise ModelFileError(f"{path!s} is no valid model file: {error}") from error
+        raise ModelFileError(f"{path!s} is not a valid model file: {error}") from error
     return TableModel(estimator, layout, training)
 
 
 def model_facts(estimator: Any) -> dict[str, Any]:
     """Return properties of a fitted estimator by name, in the order in which they are shown."""
-    plan = estimator.plan_
+    plan, maps, bandwidth = estimator.plan_, estimator.maps_, estimator.choice_.bandwidth
+    is_polynomial = all(feature_map.powers is not None for feature_map in maps)
     facts: dict[str, Any] = {
         "estimator": type(estimator).__name__,
         "loss": plan.loss,
-        **_richness(estimator),
+        **({"degree": max(maps.dims) - 1} if is_polynomial else {"functions": max(maps.dims)}),
         "rank": max(plan.ranks),
         "alpha": plan.alpha,
-        **({} if estimator.choice_.bandwidth is None else {"bandwidth": estimator.choice_.bandwidth}),
-        "basis": ", ".join(dict.fromkeys(feature_map.basis for feature_map in estimator.maps_)),
+        **({} if bandwidth is None else {"bandwidth": bandwidth}),
+        "basis": ", ".join(dict.fromkeys(feature_map.basis for feature_map in maps)),
         "features": estimator.model_.n_features,
         "parameters": estimator.n_parameters_,
         "sweeps": estimator.n_iter_,
@@ -336,9 +324,3 @@ def model_facts(estimator: Any) -> dict[str, Any]:
         facts["classes"] = [str(label) for label in estimator.classes_]
         facts["decision"] = estimator.decision_.name
     return facts
-
-
-def _richness(estimator: Any) -> dict[str, int]:
-    """Largest degree of polynomials, or the largest number of functions of a column if not all are polynomials."""
-    polynomial = all(feature_map.powers is not None for feature_map in estimator.maps_)
-    return {"degree": max(estimator.maps_.dims) - 1} if polynomial else {"functions": max(estimator.maps_.dims)}

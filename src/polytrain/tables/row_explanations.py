@@ -51,15 +51,7 @@ class RowSample:
 
 @dataclass(frozen=True)
 class ExplainedRows:
-    """Explanations of some rows of a table.
-
-    Attributes
-    ----------
-    explanations : LocalExplanations
-        One row for each number that was asked for; ``row_names`` are these numbers.
-    places : tuple of str
-        Where the rows are in the file, such as "line 19".
-    """
+    """Explanations of rows of a table, with their numbers as ``row_names``, and their places, such as "line 19"."""
 
     explanations: LocalExplanations
     places: tuple[str, ...]

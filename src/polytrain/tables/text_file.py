@@ -368,7 +368,7 @@ def _free(name: str, taken: set[str], counts: dict[str, int]) -> str:
 
 
 def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row holds names rather than values.
+    """Whether the first row holds names, not values.
 
     It does if some cell of it is a name above nothing but figures. Other cells may then be numbers, such as years, or
     empty. Without figures below, all of its cells must be names, different ones, and not be repeated below them.
