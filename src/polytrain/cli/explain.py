@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from polytrain.cli.common import CommandError, add_command, add_model, add_table, open_model_table, say, show, show_json
+from polytrain.cli.common import (
+    CommandError,
+    add_command,
+    add_list,
+    add_model,
+    add_table,
+    open_model_table,
+    say,
+    show,
+    show_json,
+)
 from polytrain.explain import top_terms
 from polytrain.explain.local import number_format
 from polytrain.explain.sensitivity import view_indices
@@ -50,22 +60,17 @@ def add_explain(subparsers: Any) -> None:
     parser = add_command(subparsers, "explain", run, DESCRIPTION, EXAMPLES)
     add_model(parser)
     add_table(parser, nargs="?")
-    parser.add_argument(
-        "--terms", type=int, default=10, metavar="K", help="how many terms, or columns of a row (default: 10)"
+    terms = "how many terms, or columns of a row (default: 10)"
+    parser.add_argument("--terms", type=int, default=10, metavar="K", help=terms)
+    label = (
+        "the class whose polynomial is shown (default: the first, or with --row that of the largest score; with two "
+        "classes there is one polynomial only)"
     )
-    parser.add_argument(
-        "--class",
-        dest="label",
-        metavar="LABEL",
-        help="the class whose polynomial is shown (default: the first, or with --row that of the largest score; with "
-        "two classes there is one polynomial only)",
+    parser.add_argument("--class", dest="label", metavar="LABEL", help=label)
+    units = (
+        "print coefficients of polynomials too, of columns as they come, centred in their range, or scaled to [-1, 1]"
     )
-    parser.add_argument(
-        "--units",
-        choices=("auto", "original", "centred", "scaled"),
-        help="print coefficients of polynomials too, of columns as they come, centred in their range, or scaled to "
-        "[-1, 1]",
-    )
+    parser.add_argument("--units", choices=("auto", "original", "centred", "scaled"), help=units)
     parser.add_argument("--json", action="store_true", help="print JSON")
     _add_row_arguments(parser)
 
@@ -186,20 +191,10 @@ _DISTRIBUTIONS = {"training": "as in training", "data": "as in DATA"}
 def _add_row_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that explain rows."""
     group = parser.add_argument_group("explaining rows")
-    group.add_argument(
-        "--row",
-        dest="rows",
-        nargs="+",
-        action="extend",
-        type=int,
-        metavar="N",
-        help="explain these rows of DATA, the first row of data being 0: what each column brings to the score",
-    )
-    group.add_argument(
-        "--background",
-        choices=tuple(_DISTRIBUTIONS),
-        help="how columns are distributed where a row's own value is left out (default: training)",
-    )
+    rows = "explain these rows of DATA, the first row of data being 0: what each column brings to the score"
+    add_list(group, "--row", "N", rows, dest="rows", type=int, default=None)
+    background = "how columns are distributed where a row's own value is left out (default: training)"
+    group.add_argument("--background", choices=tuple(_DISTRIBUTIONS), help=background)
 
 
 def _check_row_arguments(arguments: argparse.Namespace) -> None:

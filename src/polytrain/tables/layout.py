@@ -78,7 +78,8 @@ class Layout:
         levels = {text_of(level).strip() for column in _columns(estimator) for level in getattr(column, "levels", ())}
         missing = tuple(text for text in DEFAULT_MISSING if text not in levels)
         forms = map(_date_form, _columns(estimator))
-        return cls(tuple(map(FileColumn, names, range(count), forms)), (), named, count, missing)
+        columns = tuple(map(FileColumn, names, range(count), forms))
+        return cls(columns=columns, targets=(), named=named, n_columns=count, missing=missing)
 
     @cached_property
     def missing_texts(self) -> frozenset[str]:
