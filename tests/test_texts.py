@@ -7,7 +7,7 @@ import pytest
 from polytrain import TensorTrainClassifier, report
 from polytrain.explain import effects, explain_local, feature_importances, partial_dependence, sobol_indices, top_terms
 from polytrain.tables import TableError
-from polytrain.tables.errors import Option
+from polytrain.tables.options import Option
 from polytrain.texts import listed, short_list
 from power_models import power_classifier
 

@@ -210,11 +210,7 @@ AWKWARD_FILES = [
     AwkwardFile("spaced.csv", table(", ", colour='"{}"'.format), first={"colour": "red"}),
     AwkwardFile("blank_lines.csv", "\n  \n" + table(end="\n\n") + "   \n"),
     AwkwardFile("excel.csv", "sep=;\r\n" + table(";", end="\r\n"), notes=("first line says", "semicolons")),
-    AwkwardFile(
-        "comments.csv",
-        "# measured in May, by hand\n#\n" + table(),
-        notes=("skipped: 2",),
-    ),
+    AwkwardFile("comments.csv", "# measured in May, by hand\n#\n" + table(), notes=("skipped: 2",)),
     AwkwardFile(
         "savetxt.csv",
         "# size,amount,colour,target\n" + table(names=None),

@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import pickle
 import sys
 import threading
 import tracemalloc
@@ -13,9 +14,9 @@ import pytest
 
 from polytrain import TensorTrainRegressor
 from polytrain.cli import main
-from polytrain.tables import TableError
+from polytrain.tables import Option, ReadOptions, TableError, open_table_file
 from polytrain.tables.cells import FileCells
-from polytrain.tables.reading import ReadOptions, open_table_file
+from polytrain.tables.options import reading
 
 
 def read(path, n_rows=2, **options):
@@ -347,3 +348,23 @@ def test_standard_input_that_is_closed(monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(TableError, match="standard input is closed"):
         open_table_file("-")
+
+
+def test_messages_are_spelled_by_who_shows_them():
+    error = TableError("bad cells. Try ", Option("delimiter", ";"), " or ", Option("keep_index", "True"), ".")
+    assert str(error) == "bad cells. Try delimiter=';' or keep_index=True."
+    assert error.spelled(lambda option: f"--{option.name}") == "bad cells. Try --delimiter or --keep_index."
+    assert str(TableError("plain")) == "plain"
+    assert str(Option("names")) == "names=..."
+    assert isinstance(error, ValueError)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_what_parsers_raise_becomes_an_error_with_a_remedy():
+    with (
+        pytest.raises(TableError, match=r"a.csv cannot be read: 'x'. Write it anew."),
+        reading("a.csv", "Write it anew"),
+    ):
+        raise KeyError("x")
+    with pytest.raises(TableError, match="mine"), reading("a.csv", "Write it anew"):
+        raise TableError("mine")

@@ -6,7 +6,7 @@ import pytest
 from polytrain.explain import explain_local
 from polytrain.tables import TableError, load_table_model
 from polytrain.tables.reading import BLOCK_ROWS
-from polytrain.tables.row_explanations import explain_table_rows, knows_columns
+from polytrain.tables.row_explanations import RowSample, explain_table_rows, knows_columns
 from power_models import power_regressor
 
 
@@ -50,3 +50,17 @@ def test_ranges_that_are_not_known(saved, tmp_path):
     with raw.open(path) as table:
         found = explain_table_rows(raw, table, [5], as_in_table=True).explanations
     np.testing.assert_allclose(found.values.sum(axis=1), found.scores - found.base, atol=1e-10)
+
+
+@pytest.mark.parametrize("block", [1, 7, 100, 1000])
+@pytest.mark.parametrize("n", [5, 50, 51, 1000, 1003])
+def test_row_sample_is_even(block, n):
+    sample = RowSample(50)
+    rows = np.arange(n)[:, None]
+    for start in range(0, n, block):
+        sample(rows[start : start + block])
+    found = sample.rows[:, 0]
+    assert len(found) <= 50
+    assert found[0] == 0
+    assert len(set(np.diff(found))) <= 1
+    assert n - found[-1] <= max(1, np.diff(found).max(initial=1))

@@ -1,4 +1,4 @@
-"""The command line: one module per command."""
+"""The command line: `main` finds the command and runs it."""
 
 from polytrain.cli.main import main
 

@@ -1,4 +1,4 @@
-"""What the commands share: how they speak, and how they end.
+"""What the commands share: how they speak, how they end, and arguments.
 
 Results go to stdout, talk and progress to stderr, both line by line through `show` and `say`, which write out what a
 terminal would obey: names and labels come from files of strangers. A command returns its exit code: 0, or 1 where it
@@ -16,24 +16,49 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from polytrain.atomic_file import open_descriptor, written_in_place
-from polytrain.cli.commands import SUMMARIES
 from polytrain.texts import printable
 
+if TYPE_CHECKING:
+    from polytrain.tables import ReadOptions, TableFile, TableModel
+
 __all__ = [
+    "DATA",
+    "SUMMARIES",
     "CommandError",
     "HelpFormatter",
     "Parser",
     "add_command",
+    "add_list",
+    "add_model",
+    "add_reading",
+    "add_table",
+    "add_target",
     "check_output",
     "flag",
+    "open_model_table",
+    "read_options",
     "say",
     "show",
     "show_json",
     "shows_beside",
 ]
+
+
+#: What each command does.
+SUMMARIES = {
+    "fit": "learn a model from a table",
+    "predict": "predict the rows of a table",
+    "evaluate": "compare predictions with the target in a table",
+    "explain": "show importances, interactions and terms of a model, or why rows have their scores",
+    "report": "write an HTML page about a model",
+    "export": "write a model as ONNX or C",
+    "info": "show what a model file holds",
+    "reproduce": "recompute the paper's tables and convergence figure",
+    "completion": "print a script for shell completion",
+}
 
 
 class CommandError(Exception):
@@ -59,7 +84,7 @@ class HelpFormatter(argparse.HelpFormatter):
         return textwrap.indent("\n\n".join(paragraphs), indent)
 
 
-def add_command(subparsers: Any, name: str, run: Any, *, description: str, examples: str) -> argparse.ArgumentParser:
+def add_command(subparsers: Any, name: str, run: Any, description: str, examples: str) -> argparse.ArgumentParser:
     """Add the parser of a command, with examples at the end of its help."""
     parser = subparsers.add_parser(
         name,
@@ -131,3 +156,67 @@ def _print(line: str, stream: TextIO) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     known = printable(line).encode(encoding, "backslashreplace").decode(encoding)
     print(known, file=stream, flush=True)
+
+
+# --- arguments that the commands on tables share ---
+
+DATA = (
+    "CSV, TSV, JSON (packed by gzip, zstd, ... or not), Parquet, Feather, Excel, .npy or .npz file; - is standard input"
+)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Add the argument MODEL."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="model file, from fit or from model.save in Python")
+
+
+def add_table(parser: argparse.ArgumentParser, **data: Any) -> None:
+    """Add the argument DATA, and how it is to be read."""
+    parser.add_argument("data", metavar="DATA", help=DATA, **data)
+    group = parser.add_argument_group("reading the table")
+    add_reading(group, ("yes", "no"), "as in training")
+
+
+def add_list(parser: Any, name: str, metavar: str, about: str, **more: Any) -> None:
+    """Add an option that takes several words, and may be given several times."""
+    default: dict[str, Any] = {} if "required" in more or "default" in more else {"default": []}
+    parser.add_argument(name, nargs="+", action="extend", metavar=metavar, help=about, **more, **default)
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the target."""
+    about = "name or position of the target, 0 for the first column, -1 for the last (default: as in training)"
+    add_list(parser, "--target", "COLUMN", about, default=None)
+
+
+def add_reading(group: Any, headers: tuple[str, ...], usual: str) -> None:
+    """Add the options that say how a file is read."""
+    header = f"whether the first row of a text file holds the columns' names (default: {usual})"
+    group.add_argument("--header", choices=headers, help=header)
+    delimiter = "what separates cells of a text file, such as ';' or tab (default: detected)"
+    group.add_argument("--delimiter", metavar="CHAR", help=delimiter)
+    decimal = "what separates fractions of numbers in text (default: detected)"
+    group.add_argument("--decimal", choices=(".", ","), help=decimal)
+    group.add_argument("--encoding", metavar="NAME", help="of a text file, such as latin1 (default: detected)")
+    index = "keep a first column without a name, which is taken for an index"
+    group.add_argument("--keep-index", action="store_true", help=index)
+
+
+def read_options(arguments: argparse.Namespace, header: str) -> ReadOptions:
+    """Return how DATA is to be read."""
+    from polytrain.tables import ReadOptions  # not before a command needs it: help should come at once
+
+    return ReadOptions(
+        header=arguments.header or header,
+        delimiter={"tab": "\t", "\\t": "\t"}.get(arguments.delimiter, arguments.delimiter),
+        encoding=arguments.encoding,
+        keep_index=arguments.keep_index,
+    )
+
+
+def open_model_table(model: TableModel, arguments: argparse.Namespace) -> TableFile:
+    """Open DATA as the model wants it, and say what was understood."""
+    table = model.open(arguments.data, read_options(arguments, model.header))
+    for note in table.notes:
+        say(f"note: {note}")
+    return table

@@ -1,19 +1,32 @@
-"""``polytrain evaluate``: errors of a model on a table."""
+"""``polytrain evaluate`` and ``polytrain report``: errors of a model on a table, as figures or as a page."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
-from polytrain.cli.common import CommandError, add_command, say, show, show_json
-from polytrain.cli.table_arguments import add_model, add_table, open_model_table
-from polytrain.tables import load_table_model
+from polytrain.cli.common import (
+    CommandError,
+    add_command,
+    add_model,
+    add_table,
+    add_target,
+    check_output,
+    open_model_table,
+    read_options,
+    say,
+    show,
+    show_json,
+    shows_beside,
+)
+from polytrain.tables import TableError, load_table_model
 from polytrain.tables.evaluation import count_errors
 from polytrain.texts import printable
 
-__all__ = ["add_parser", "add_target"]
+__all__ = ["add_evaluate", "add_report"]
 
-DESCRIPTION = """\
+_EVALUATE = """\
 Compare predictions with the target in a table. Rows whose target is missing are left out.
 
 For classifiers: n, error, auc (of the probabilities; of several classes the mean over each against the rest), accuracy,
@@ -24,21 +37,15 @@ and largest_error. --metric prints one of these alone.
 Labels are compared as they are written. One exception: a label that the model knows only without the dot at its end, as
 in the test file of the Adult data (">50K."), is taken without it, and a note says so."""
 
-EXAMPLES = """\
+_EVALUATE_EXAMPLES = """\
   polytrain evaluate adult.polytrain adult-test.csv
   polytrain evaluate adult.polytrain adult-test.csv --metric auc
   polytrain evaluate adult.polytrain adult-test.csv --json | jq .error"""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command."""
-    parser = add_command(
-        subparsers,
-        "evaluate",
-        run,
-        description=DESCRIPTION,
-        examples=EXAMPLES,
-    )
+def add_evaluate(subparsers: Any) -> None:
+    """Add the command evaluate."""
+    parser = add_command(subparsers, "evaluate", _evaluate, _EVALUATE, _EVALUATE_EXAMPLES)
     add_model(parser)
     add_table(parser)
     add_target(parser)
@@ -46,19 +53,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the target."""
-    parser.add_argument(
-        "--target",
-        nargs="+",
-        action="extend",
-        metavar="COLUMN",
-        help="name or position of the target, 0 for the first column, -1 for the last (default: as in training)",
-    )
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command."""
+def _evaluate(arguments: argparse.Namespace) -> int:
     model = load_table_model(arguments.model)
     with open_model_table(model, arguments) as table:
         errors = count_errors(model, table, target=arguments.target, decimal=arguments.decimal, say=say)
@@ -98,3 +93,56 @@ def describe(figures: dict[str, Any]) -> list[str]:
         for label, row in zip(labels, figures["confusion"], strict=True):
             lines.append(f"{label:<{width}}" + "".join(f"{count:>{width}}" for count in row))
     return lines
+
+
+_REPORT = """\
+Write one HTML page about a model and its errors on a table with a target: the error beside that of simple models,
+curves, calibration, effects of columns, three rows explained, training and settings. The page needs no network
+and no script; making it needs the extra "report" (matplotlib and Jinja)."""
+
+_REPORT_EXAMPLES = """\
+  polytrain report adult.polytrain adult-test.csv --out adult.html
+  polytrain report adult.polytrain adult-test.csv --train adult-train.csv --out adult.html"""
+
+
+def add_report(subparsers: Any) -> None:
+    """Add the command report."""
+    parser = add_command(subparsers, "report", _report, _REPORT, _REPORT_EXAMPLES)
+    add_model(parser)
+    add_table(parser)
+    add_target(parser)
+    parser.add_argument(
+        "--train",
+        metavar="FILE",
+        help="training rows, for a linear model to learn from, which is then compared with on DATA (default: only with "
+        "that in the folds of the fit)",
+    )
+    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="HTML file to write")
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from polytrain.reporting import report_table
+
+    model = load_table_model(arguments.model)
+    inputs = [arguments.model, arguments.data, *([] if arguments.train is None else [arguments.train])]
+    check_output(arguments.out, *inputs)
+    data_name = "standard input" if arguments.data == "-" else Path(arguments.data).name
+    try:
+        page = report_table(
+            model,
+            arguments.data,
+            train=arguments.train,
+            title=f"{arguments.model.name} on {data_name}",
+            reading=read_options(arguments, model.header),
+            file_bytes=arguments.model.stat().st_size,
+            target=arguments.target,
+            decimal=arguments.decimal,
+            say=say,
+        )
+    except TableError:
+        raise
+    except (ValueError, ImportError) as error:
+        raise CommandError(str(error)) from error
+    page.save(arguments.out)
+    shows_beside(arguments.out)(str(arguments.out))
+    return 0

@@ -1,22 +1,32 @@
-"""``polytrain explain``: what a model has learned, read off its polynomials."""
+"""``polytrain explain``: what a model has learned, and why rows of a table have their scores."""
 
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 import numpy as np
 
-from polytrain.cli.common import CommandError, add_command, say, show, show_json
-from polytrain.cli.explain_rows import add_row_arguments, check_row_arguments, run_rows
-from polytrain.cli.table_arguments import add_model, add_table, open_model_table
+from polytrain.cli.common import (
+    CommandError,
+    add_command,
+    add_list,
+    add_model,
+    add_table,
+    open_model_table,
+    say,
+    show,
+    show_json,
+)
 from polytrain.explain import sobol_indices, top_terms
+from polytrain.explain.local import number_format
 from polytrain.explain.strongest import strongest_terms
 from polytrain.tables import TableModel, load_table_model
-from polytrain.tables.row_sample import RowSample
+from polytrain.tables.row_explanations import ExplainedRows, RowSample, explain_table_rows, knows_columns
 from polytrain.texts import listed, printable
 
-__all__ = ["add_parser"]
+__all__ = ["add_explain"]
 
 DESCRIPTION = """\
 Show the importances of the columns, the strongest interactions and the strongest terms of the polynomials.
@@ -44,35 +54,24 @@ EXAMPLES = """\
   polytrain explain adult.polytrain adult-test.csv --row 17"""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command."""
-    parser = add_command(
-        subparsers,
-        "explain",
-        run,
-        description=DESCRIPTION,
-        examples=EXAMPLES,
-    )
+def add_explain(subparsers: Any) -> None:
+    """Add the command explain."""
+    parser = add_command(subparsers, "explain", run, DESCRIPTION, EXAMPLES)
     add_model(parser)
     add_table(parser, nargs="?")
-    parser.add_argument(
-        "--terms", type=int, default=10, metavar="K", help="how many terms, or columns of a row (default: 10)"
+    terms = "how many terms, or columns of a row (default: 10)"
+    parser.add_argument("--terms", type=int, default=10, metavar="K", help=terms)
+    label = (
+        "the class whose polynomial is shown (default: the first, or with --row that of the largest score; with two "
+        "classes there is one polynomial only)"
     )
-    parser.add_argument(
-        "--class",
-        dest="label",
-        metavar="LABEL",
-        help="the class whose polynomial is shown (default: the first, or with --row that of the largest score; with "
-        "two classes there is one polynomial only)",
+    parser.add_argument("--class", dest="label", metavar="LABEL", help=label)
+    units = (
+        "print coefficients of polynomials too, of columns as they come, centred in their range, or scaled to [-1, 1]"
     )
-    parser.add_argument(
-        "--units",
-        choices=("auto", "original", "centred", "scaled"),
-        help="print coefficients of polynomials too, of columns as they come, centred in their range, or scaled to "
-        "[-1, 1]",
-    )
+    parser.add_argument("--units", choices=("auto", "original", "centred", "scaled"), help=units)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    add_row_arguments(parser)
+    _add_row_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -80,10 +79,10 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_table_model(arguments.model)
     if arguments.terms < 1:
         raise CommandError(f"--terms must be at least 1, got {arguments.terms}.")
-    check_row_arguments(arguments)
+    _check_row_arguments(arguments)
     train = _train_index(model, arguments.label)
     if arguments.rows is not None:
-        return run_rows(model, None if arguments.label is None else train, arguments)
+        return _run_rows(model, None if arguments.label is None else train, arguments)
     if arguments.units is not None:
         _check_polynomial(model)
     X = None
@@ -181,3 +180,93 @@ def _train_index(model: TableModel, label: str | None) -> int:
     if label not in names:
         raise CommandError(f"--class {label}: there is no such polynomial; there are {listed(names)}.")
     return names.index(label)
+
+
+# --- explaining rows ---
+
+_DISTRIBUTIONS = {"training": "as in training", "data": "as in DATA"}
+
+
+def _add_row_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that explain rows."""
+    group = parser.add_argument_group("explaining rows")
+    rows = "explain these rows of DATA, the first row of data being 0: what each column brings to the score"
+    add_list(group, "--row", "N", rows, dest="rows", type=int, default=None)
+    background = "how columns are distributed where a row's own value is left out (default: training)"
+    group.add_argument("--background", choices=tuple(_DISTRIBUTIONS), help=background)
+
+
+def _check_row_arguments(arguments: argparse.Namespace) -> None:
+    """Refuse options that do not go together."""
+    if arguments.rows is None:
+        if arguments.background is not None:
+            raise CommandError("--background belongs to --row. Name a row, or leave the option out.")
+        return
+    if arguments.data is None:
+        raise CommandError("--row: there is no table with rows. Give DATA after MODEL.")
+    if arguments.units is not None:
+        raise CommandError("--units does not go with --row, which has no coefficients. Leave one of them out.")
+    if min(arguments.rows) < 0:
+        raise CommandError(f"--row {min(arguments.rows)}: rows of data are counted from 0. Give 0 or more.")
+
+
+def _run_rows(model: TableModel, train: int | None, arguments: argparse.Namespace) -> int:
+    """Explain rows; ``train`` is the score that is shown, None for the largest of each row."""
+    background = arguments.background or "training"
+    if background == "training" and not knows_columns(model):
+        raise CommandError(
+            "this model does not know how its columns were distributed in training. Say --background data, with a "
+            "table that is like the training's."
+        )
+    with open_model_table(model, arguments) as table:
+        try:
+            found = explain_table_rows(
+                model, table, arguments.rows, as_in_table=background == "data", decimal=arguments.decimal, say=say
+            )
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+    largest = found.explanations.scores.argmax(axis=1).tolist()
+    shown = [(row, score if train is None else train) for row, score in enumerate(largest)]
+    if arguments.json:
+        show_json({"background": background, "rows": [_describe_row(found, row, score) for row, score in shown]})
+        return 0
+    show(f"what columns bring, taken as independent and distributed {_DISTRIBUTIONS[background]}")
+    for row, score in shown:
+        _print_row(_describe_row(found, row, score), found.explanations.score_label(score), arguments.terms)
+    return 0
+
+
+def _describe_row(found: ExplainedRows, row: int, score: int) -> dict[str, Any]:
+    explained = found.explanations
+    return {
+        "row": explained.row_names[row],
+        "place": found.places[row],
+        "score_of": explained.score_names[score],
+        "scale": explained.scale,
+        "score": float(explained.scores[row, score]),
+        "mean": float(explained.base[score]),
+        "columns": [
+            {"column": name, "value": cell, "contribution": value} for name, cell, value in explained.ranked(row, score)
+        ],
+    }
+
+
+def _print_row(content: dict[str, Any], label: str, most: int) -> None:
+    """Show a sum: the mean, what columns bring, and the score below."""
+    columns, total = content["columns"], content["score"]
+    written = number_format([total, content["mean"], *(column["contribution"] for column in columns)])
+    added = [(column["contribution"], f"{column['column']} = {column['value']}") for column in columns[:most]]
+    if columns[most:]:
+        rest = math.fsum(column["contribution"] for column in columns[most:])
+        added.append((rest, f"{len(columns[most:])} other columns"))
+    lines = [
+        (written(content["mean"]), "mean"),
+        *((written(value) if value < 0 else f"+{written(value)}", name) for value, name in added),
+        (written(total), label),
+    ]
+    width = max(len(number) for number, _ in lines)
+    title = f"row {content['row']}"
+    show()
+    show(title if content["place"] == title else f"{title} ({content['place']})")
+    for number, name in lines:
+        show(f"  {number:>{width}}  {name}")

@@ -1,4 +1,4 @@
-"""``polytrain export``: a model as ONNX or C."""
+"""``polytrain export`` and ``polytrain info``: a model as ONNX or C, or what its file holds."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from polytrain.atomic_file import write_atomically
-from polytrain.cli.common import CommandError, add_command, check_output, say, shows_beside
-from polytrain.cli.table_arguments import add_model
-from polytrain.columns import DateColumn
+from polytrain.cli.common import CommandError, add_command, add_model, check_output, say, show, show_json, shows_beside
+from polytrain.columns import CategoryColumn, DateColumn, NumberColumn
 from polytrain.columns.scalars import text_of
 from polytrain.export import to_c, to_onnx
 from polytrain.tables import TableModel, load_table_model
+from polytrain.tables.model import model_facts
 
-__all__ = ["add_parser"]
+__all__ = ["add_export", "add_info", "run_info"]
 
-DESCRIPTION = """\
+_EXPORT = """\
 Write the model in a form that runs without polytrain: an ONNX graph, or C99 source without dependencies.
 
 The exported model takes one number per feature: a number as it is, a category by its number, NaN for a missing cell.
@@ -29,14 +29,14 @@ names of the columns as "polytrain.features"; the categories of columns, from nu
 
 A date is several numbers: the days since the start of 1970, and those of month, weekday and hour that varied."""
 
-EXAMPLES = """\
+_EXPORT_EXAMPLES = """\
   polytrain export adult.polytrain --to onnx --out adult.onnx
   polytrain export adult.polytrain --to c --name adult --out adult.c"""
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command."""
-    parser = add_command(subparsers, "export", run, description=DESCRIPTION, examples=EXAMPLES)
+def add_export(subparsers: Any) -> None:
+    """Add the command export."""
+    parser = add_command(subparsers, "export", _export, _EXPORT, _EXPORT_EXAMPLES)
     add_model(parser)
     parser.add_argument("--to", required=True, choices=("onnx", "c"), help="form to write")
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="file to write")
@@ -48,8 +48,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--name", default="model", help="what the functions of the C file begin with (default: model)")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command."""
+def _export(arguments: argparse.Namespace) -> int:
     model = load_table_model(arguments.model)
     check_output(arguments.out, arguments.model)
     try:
@@ -120,3 +119,101 @@ def _onnx(model: TableModel, dtype: str) -> bytes:
         entry = graph.metadata_props.add()
         entry.key, entry.value = f"polytrain.{name}", json.dumps(value)
     return graph.SerializeToString()
+
+
+_INFO = """\
+Show what a model file holds: estimator and settings, size, classes, columns and how they are prepared, and the record
+of the training. With --json also all categories, and the list of features in the order in which exported models want
+them."""
+
+_INFO_EXAMPLES = """\
+  polytrain info adult.polytrain
+  polytrain info adult.polytrain --json | jq .features"""
+
+
+def add_info(subparsers: Any) -> None:
+    """Add the command info."""
+    parser = add_command(subparsers, "info", run_info, _INFO, _INFO_EXAMPLES)
+    add_model(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+# Longer lists of categories are cut off.
+_MAX_CATEGORIES = 8
+
+
+def _describe_column(column: dict[str, Any]) -> str:
+    """Return in words what a column is, and whether the model has learned from missing cells of it."""
+    gone = ", or missing" if column["has_missing"] else ""
+    if column["kind"] == "category":
+        shown = column["categories"][:_MAX_CATEGORIES]
+        more = ", ..." if len(column["categories"]) > len(shown) else ""
+        return f"{len(column['categories'])} categories{gone}: {', '.join(shown)}{more}"
+    return f"{column['kind']}{gone}" + (f": {', '.join(column['parts'])}" if "parts" in column else "")
+
+
+def run_info(arguments: argparse.Namespace) -> int:
+    """Show what a model file holds."""
+    model = load_table_model(arguments.model)
+    layout, facts, columns = model.layout, model_facts(model.estimator), _column_facts(model)
+    size = arguments.model.stat().st_size
+    targets = [target.name for target in layout.targets]
+    if arguments.json:
+        facts["n_features"] = facts.pop("features")
+        for column, place in zip(columns, layout.columns, strict=True):
+            column["position"] = place.position
+            column["form"] = None if place.form is None else place.form.describe()
+        show_json(
+            {
+                **facts,
+                "chosen": list(model.estimator.choice_.reasons),
+                "bytes": size,
+                "target": targets[0] if len(targets) == 1 else targets or None,
+                "columns": columns,
+                "features": list(model.view.feature_names),
+                "training": model.training,
+            }
+        )
+        return 0
+    for name, value in facts.items():
+        show(f"{name:<14}{', '.join(value) if isinstance(value, list) else _plain(value)}")
+    show(f"{'file size':<14}{size} bytes")
+    show(f"{'target':<14}{', '.join(targets) or 'not known'}")
+    show()
+    show(f"columns, found by {'name' if layout.named else 'position'}")
+    for column, place in zip(columns, layout.columns, strict=True):
+        written = place.form.describe() if place.form is not None and not place.form.is_plain else None
+        written = None if place.form is None or place.form.kind == "text" else written
+        show(f"  {place.position:>4}  {column['name']}: {_describe_column(column)}{f' ({written})' if written else ''}")
+    if model.estimator.choice_.reasons:
+        show()
+        show("chosen")
+        for reason in model.estimator.choice_.reasons:
+            show(f"  {reason}")
+    if model.training:
+        show()
+        show("training")
+        for name, fact in model.training.items():
+            show(f"  {name:<22}{_plain(fact)}")
+    return 0
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def _column_facts(model: TableModel) -> list[dict[str, Any]]:
+    """Return what each column is: name, kind, categories or parts, and whether missing cells were learned from."""
+    found = []
+    for k, (name, group) in enumerate(zip(model.view.column_names, model.view.groups, strict=True)):
+        column = model.view.column(k)
+        is_number = column is None or isinstance(column, NumberColumn)
+        kind = "number" if is_number else "category" if isinstance(column, CategoryColumn) else "date"
+        facts: dict[str, Any] = {"name": name, "kind": kind}
+        if isinstance(column, CategoryColumn):
+            facts["categories"] = [text_of(level) for level in column.levels]
+        if isinstance(column, DateColumn):
+            facts["parts"] = list(column.parts)
+        facts["has_missing"] = any(model.fitted.maps[feature].has_missing for feature in group)
+        found.append(facts)
+    return found

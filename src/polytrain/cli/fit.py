@@ -5,12 +5,24 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from polytrain.atomic_file import written_in_place
-from polytrain.cli.common import CommandError, add_command, check_output, flag, say, show_json, shows_beside
-from polytrain.cli.table_arguments import DATA, add_reading, read_options
+from polytrain.cli.common import (
+    DATA,
+    CommandError,
+    add_command,
+    add_list,
+    add_reading,
+    check_output,
+    flag,
+    read_options,
+    say,
+    show_json,
+    shows_beside,
+)
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
 from polytrain.tables import (
@@ -25,11 +37,11 @@ from polytrain.tables import (
     open_table_file,
     read_training_table,
 )
-from polytrain.tables.facts import model_facts
+from polytrain.tables.evaluation import METRICS
 from polytrain.tables.fitting import MAX_CHECK_ROWS
-from polytrain.tables.metrics import METRICS
+from polytrain.tables.model import model_facts
 
-__all__ = ["add_parser"]
+__all__ = ["add_fit"]
 
 DESCRIPTION = f"""\
 Learn a model from a table and write it to a file, together with how the table was read.
@@ -59,18 +71,11 @@ EXAMPLES = """\
 _LOSSES = list(dict.fromkeys(["auto", "multinomial", *loss_names("classification"), *loss_names("regression")]))
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command."""
-    parser = add_command(subparsers, "fit", run, description=DESCRIPTION, examples=EXAMPLES)
+def add_fit(subparsers: Any) -> None:
+    """Add the command fit."""
+    parser = add_command(subparsers, "fit", run, DESCRIPTION, EXAMPLES)
     parser.add_argument("data", metavar="DATA", help=DATA)
-    parser.add_argument(
-        "--target",
-        required=True,
-        nargs="+",
-        action="extend",
-        metavar="COLUMN",
-        help="column to predict, by name or position; or several",
-    )
+    add_list(parser, "--target", "COLUMN", "column to predict, by name or position; or several", required=True)
     parser.add_argument("--out", required=True, type=Path, metavar="MODEL", help="model file to write")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
@@ -79,99 +84,43 @@ def add_parser(subparsers: Any) -> None:
     checking = parser.add_argument_group("measuring the error")
     checking.add_argument("--folds", type=int, default=3, metavar="K", help="folds; 0 for none (default: 3)")
     checking.add_argument("--holdout", type=float, default=0.0, metavar="PART", help="part of the rows, such as 0.2")
-    checking.add_argument(
-        "--metric",
-        choices=list(METRICS),
-        metavar="NAME",
-        help=f"what is measured: {', '.join(METRICS)} (default: error, or rmse)",
-    )
+    metrics = f"what is measured: {', '.join(METRICS)} (default: error, or rmse)"
+    checking.add_argument("--metric", choices=list(METRICS), metavar="NAME", help=metrics)
     checking.add_argument("--seed", type=int, default=0, help="seed of folds, splits and starts (default: 0)")
 
 
 def _add_reading(group: Any) -> None:
     add_reading(group, ("auto", "yes", "no"), "detected")
     group.add_argument("--names", metavar="A,B,...", help="names of the columns, for a file that has none")
-    group.add_argument("--drop", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns to leave out")
-    group.add_argument(
-        "--keep",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="COLUMN",
-        help="columns to learn from although they look like identifiers, or have too many categories",
-    )
-    group.add_argument(
-        "--categorical",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="COLUMN",
-        help="columns of numbers that are categories",
-    )
-    group.add_argument(
-        "--missing",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="TEXT",
-        help="what stands for a missing value, besides the above",
-    )
-    group.add_argument(
-        "--no-usual-missing",
-        dest="usual_missing",
-        action="store_false",
-        help="only the empty cell and what --missing names is missing",
-    )
-    group.add_argument(
-        "--max-categories",
-        type=int,
-        default=100,
-        metavar="N",
-        help="text columns with more categories are left out (default: 100)",
-    )
-    group.add_argument(
-        "--task",
-        choices=("auto", "classification", "regression"),
-        default="auto",
-        help="what the target is (default: auto)",
-    )
+    kept = "columns to learn from although they look like identifiers, or have too many categories"
+    add_list(group, "--drop", "COLUMN", "columns to leave out")
+    add_list(group, "--keep", "COLUMN", kept)
+    add_list(group, "--categorical", "COLUMN", "columns of numbers that are categories")
+    add_list(group, "--missing", "TEXT", "what stands for a missing value, besides the above")
+    only = "only the empty cell and what --missing names is missing"
+    group.add_argument("--no-usual-missing", dest="usual_missing", action="store_false", help=only)
+    most = "text columns with more categories are left out (default: 100)"
+    group.add_argument("--max-categories", type=int, default=100, metavar="N", help=most)
+    tasks = ("auto", "classification", "regression")
+    group.add_argument("--task", choices=tasks, default="auto", help="what the target is (default: auto)")
 
 
 def _add_model(group: Any) -> None:
-    group.add_argument(
-        "--loss",
-        choices=_LOSSES,
-        metavar="NAME",
-        help=f"{', '.join(_LOSSES)}; auto, for classes, learns with the squared loss and makes probabilities of it "
-        "(default: auto, or squared)",
-    )
+    losses = f"{', '.join(_LOSSES)}; auto, for classes, learns with the squared loss and makes probabilities of it"
+    group.add_argument("--loss", choices=_LOSSES, metavar="NAME", help=f"{losses} (default: auto, or squared)")
     group.add_argument("--quantile", type=float, metavar="Q", help="level of the loss quantile (default: 0.5)")
     group.add_argument("--epsilon", type=float, metavar="E", help="where the loss huber turns straight (default: 1.35)")
-    group.add_argument(
-        "--class-weight",
-        choices=("balanced",),
-        help="weigh classes so that all count the same (default: rows count the same)",
-    )
+    weights = "weigh classes so that all count the same (default: rows count the same)"
+    group.add_argument("--class-weight", choices=("balanced",), help=weights)
     group.add_argument("--rank", type=_auto_or(int), default="auto", metavar="R", help="default: chosen")
     group.add_argument("--alpha", type=_auto_or(float), default="auto", help="regularisation (default: chosen)")
-    group.add_argument(
-        "--basis",
-        choices=["auto", *basis_names()],
-        default="auto",
-        metavar="NAME",
-        help=f"functions of numbers: {', '.join(basis_names())} (default: chosen)",
-    )
-    group.add_argument(
-        "--bandwidth",
-        type=_auto_or(float),
-        default="auto",
-        metavar="C",
-        help="how much they may vary, if they are not polynomials (default: chosen)",
-    )
+    bases = f"functions of numbers: {', '.join(basis_names())} (default: chosen)"
+    group.add_argument("--basis", choices=["auto", *basis_names()], default="auto", metavar="NAME", help=bases)
+    vary = "how much they may vary, if they are not polynomials (default: chosen)"
+    group.add_argument("--bandwidth", type=_auto_or(float), default="auto", metavar="C", help=vary)
     group.add_argument("--degree", type=int, default=2, help="largest power, if they are polynomials (default: 2)")
-    group.add_argument(
-        "--max-sweeps", type=_auto_or(int), default="auto", metavar="N", help="most sweeps over the columns"
-    )
+    sweeps = "most sweeps over the columns"
+    group.add_argument("--max-sweeps", type=_auto_or(int), default="auto", metavar="N", help=sweeps)
     group.add_argument("--jobs", type=int, metavar="N", help="processes (default: 1)")
 
 
@@ -239,19 +188,12 @@ def _settings(arguments: argparse.Namespace) -> FitSettings:
 
 
 def _options(arguments: argparse.Namespace) -> TableOptions:
-    names = None if arguments.names is None else [name.strip() for name in arguments.names.split(",")]
-    return TableOptions(
-        arguments.target[0] if len(arguments.target) == 1 else arguments.target,
-        task=arguments.task,
-        names=names,
-        drop=arguments.drop,
-        keep=arguments.keep,
-        categorical=arguments.categorical,
-        missing=arguments.missing,
-        usual_missing=arguments.usual_missing,
-        max_categories=arguments.max_categories,
-        decimal=arguments.decimal,
-    )
+    given = {field.name: getattr(arguments, field.name) for field in fields(TableOptions)}
+    if arguments.names is not None:
+        given["names"] = [name.strip() for name in arguments.names.split(",")]
+    if len(arguments.target) == 1:
+        given["target"] = arguments.target[0]
+    return TableOptions(**given)
 
 
 def _describe_table(label: str, has_header: bool, rows: TrainingTable) -> str:

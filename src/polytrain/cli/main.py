@@ -1,4 +1,4 @@
-"""Find the command and run it."""
+"""Find the command and run it. A command is loaded when it is called: help and mistakes come at once."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import os
 import shlex
 import sys
 from collections.abc import Collection, Sequence
+from importlib import import_module
 
-from polytrain.cli.commands import SUMMARIES, load_command
-from polytrain.cli.common import CommandError, HelpFormatter, Parser, flag, say
+from polytrain.cli.common import SUMMARIES, CommandError, HelpFormatter, Parser, flag, say
 from polytrain.version import __version__
 
-__all__ = ["main"]
+__all__ = ["main", "make_parser"]
 
+# Modules with functions ``add_COMMAND(subparsers)``, for commands that are not in a module of the same name. The parser
+# has the default ``run``: parsed arguments -> exit code.
+_MODULES = {"report": "evaluate", "info": "export", "reproduce": "other_commands", "completion": "other_commands"}
 EPILOG = """\
 examples:
   polytrain fit train.csv --target price --out price.polytrain
@@ -27,7 +30,7 @@ exit codes: 0 done, 2 a mistake that you can fix (one line says which), 130 inte
 
 
 def make_parser(commands: Collection[str] = tuple(SUMMARIES)) -> Parser:
-    """Return the parser; of commands that are not named, which need not be loaded, it knows what they are for."""
+    """Return the parser with the options of ``commands``; of others, which need not be loaded, it has the summaries."""
     parser = Parser(
         prog="polytrain",
         description="Polynomial classifiers and regressors kept as tensor trains.",
@@ -38,7 +41,8 @@ def make_parser(commands: Collection[str] = tuple(SUMMARIES)) -> Parser:
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, summary in SUMMARIES.items():
         if name in commands:
-            load_command(name).add_parser(subparsers)
+            module = import_module(f"polytrain.cli.{_MODULES.get(name, name)}")
+            getattr(module, f"add_{name}")(subparsers)
         else:
             subparsers.add_parser(name, help=summary)
     return parser
@@ -92,7 +96,7 @@ def _is_mistake(error: Exception) -> bool:
     if not isinstance(error, ValueError):
         return True
     from polytrain.models.errors import ModelFileError
-    from polytrain.tables.errors import TableError
+    from polytrain.tables.options import TableError
 
     return isinstance(error, ModelFileError | TableError)
 

@@ -14,15 +14,23 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from polytrain.atomic_file import replace_file, written_in_place
-from polytrain.cli.common import CommandError, add_command, check_output, say
-from polytrain.cli.table_arguments import add_model, add_table, open_model_table
+from polytrain.cli.common import (
+    CommandError,
+    add_command,
+    add_list,
+    add_model,
+    add_table,
+    check_output,
+    open_model_table,
+    say,
+)
 from polytrain.columns.number_texts import is_number
 from polytrain.tables import PreparedBlock, TableModel, load_table_model
 from polytrain.tables.cells import FileCells
 from polytrain.tables.layout import find_column
 from polytrain.texts import printable
 
-__all__ = ["add_parser"]
+__all__ = ["add_predict"]
 
 DESCRIPTION = """\
 Predict every row of a table. The output is CSV with the column "prediction", in the order of the rows.
@@ -43,34 +51,18 @@ _SPOOL_BYTES = 1 << 24
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command."""
-    parser = add_command(subparsers, "predict", run, description=DESCRIPTION, examples=EXAMPLES)
+def add_predict(subparsers: Any) -> None:
+    """Add the command predict."""
+    parser = add_command(subparsers, "predict", run, DESCRIPTION, EXAMPLES)
     add_model(parser)
     add_table(parser)
     parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file to write (default: standard output)")
-    parser.add_argument(
-        "--probabilities",
-        action="store_true",
-        help="add one column per class with its probability",
-    )
-    parser.add_argument(
-        "--interval",
-        type=float,
-        metavar="PART",
-        help="add the ends of intervals that hold this part of the true numbers, such as 0.9",
-    )
-    parser.add_argument(
-        "--keep",
-        nargs="+",
-        action="extend",
-        metavar="COLUMN",
-        default=[],
-        help="columns of the table to copy, such as an identifier",
-    )
-    parser.add_argument(
-        "--exact-text", action="store_true", help="no apostrophe before text that a spreadsheet takes for a formula"
-    )
+    parser.add_argument("--probabilities", action="store_true", help="add one column per class with its probability")
+    ends = "add the ends of intervals that hold this part of the true numbers, such as 0.9"
+    parser.add_argument("--interval", type=float, metavar="PART", help=ends)
+    add_list(parser, "--keep", "COLUMN", "columns of the table to copy, such as an identifier")
+    exact = "no apostrophe before text that a spreadsheet takes for a formula"
+    parser.add_argument("--exact-text", action="store_true", help=exact)
 
 
 def run(arguments: argparse.Namespace) -> int:

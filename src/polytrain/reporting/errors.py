@@ -19,9 +19,15 @@ from polytrain.explain.view import ModelView
 from polytrain.models import FittedModel
 from polytrain.plotting import COLOURS, MARKERS, PAPER, draw_lines, shorten
 from polytrain.reporting.pictures import number, percent, picture, table
-from polytrain.tables.baselines import constant_answers, linear_answers
-from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors
-from polytrain.tables.metrics import METRICS, Answers, class_areas
+from polytrain.tables.evaluation import (
+    METRICS,
+    Answers,
+    ClassificationErrors,
+    RegressionErrors,
+    class_areas,
+    constant_answers,
+    linear_answers,
+)
 
 __all__ = ["Comparison", "ScoredRows", "bootstrap_rmse", "calibration_section", "compare", "error_section", "wilson"]
 

@@ -26,7 +26,7 @@ from polytrain.reporting.pictures import number, percent
 from polytrain.reporting.training import settings_section, training_section
 from polytrain.tables import ReadOptions, TableError, TableModel
 from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors, count_errors, make_errors
-from polytrain.tables.row_sample import RowSample
+from polytrain.tables.row_explanations import RowSample
 from polytrain.texts import page_text, printable
 from polytrain.version import __version__
 

@@ -9,7 +9,7 @@ import numpy as np
 from polytrain.plotting import PAPER, ConvergenceDisplay, draw_lines
 from polytrain.reporting.errors import ScoredRows
 from polytrain.reporting.pictures import number, percent, picture, table
-from polytrain.tables.facts import model_facts
+from polytrain.tables.model import model_facts
 
 __all__ = ["settings_section", "training_section"]
 

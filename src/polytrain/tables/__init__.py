@@ -5,13 +5,12 @@ their columns become is the estimators' own business.
 """
 
 from polytrain.columns.forms import DEFAULT_MISSING
-from polytrain.tables.errors import Option, TableError
 from polytrain.tables.fitting import FitSettings, fit_table, fit_table_model
 from polytrain.tables.layout import FileColumn, Layout
 from polytrain.tables.learning import TrainingTable, read_training_table
 from polytrain.tables.model import PreparedBlock, TableModel, load_table_model
-from polytrain.tables.options import TableOptions
-from polytrain.tables.reading import ReadOptions, TableFile, open_table_file
+from polytrain.tables.options import Option, ReadOptions, TableError, TableOptions
+from polytrain.tables.reading import TableFile, open_table_file
 
 __all__ = [
     "DEFAULT_MISSING",

@@ -14,20 +14,13 @@ from polytrain.columns.forms import Form
 from polytrain.columns.number_texts import is_number
 from polytrain.columns.scalars import is_missing, text_of
 from polytrain.columns.table import open_table
-from polytrain.tables.errors import TableError
+from polytrain.tables.options import TableError
 
 __all__ = ["FileCells"]
 
 
 class FileCells:
-    """Cells of a column.
-
-    Parameters
-    ----------
-    series : pandas.Series
-        The column, of any type; text is yet to be understood, and stripped here.
-    label : str
-        Name of the table, for messages.
+    """The cells of a column, a pandas.Series of any type; text is stripped here. ``label`` names the table.
 
     Examples
     --------
@@ -91,20 +84,23 @@ class FileCells:
 
         Values are float64 with NaN for missing cells, or datetime64[us] with NaT. Infinite numbers do not fit.
         """
-        nothing = np.full(len(self), np.nan)
-        nothing = nothing.astype("datetime64[us]") if form.kind == "date" else nothing
         if self.form is not None and self.form.kind != "text":
-            return self._typed_values(form, missing, nothing)
-        if form.is_plain and (numbers := self._plain_numbers(missing)) is not None:
+            values, wrong = self._typed_values(form, missing)
+        elif form.is_plain and (numbers := self._plain_numbers(missing)) is not None:
             return numbers, None
-        codes, texts = self.coded(missing)
-        parsed = [form.parse(text) for text in texts]
-        wrong = np.array([*(value is None for value in parsed), False])[codes]
+        else:
+            codes, texts = self.coded(missing)
+            parsed = [form.parse(text) for text in texts]
+            wrong = np.array([*(value is None for value in parsed), False])[codes]
+            is_date = form.kind == "date"
+            gap = np.iinfo(np.int64).min if is_date else np.nan
+            found = np.array(
+                [*(gap if value is None else value for value in parsed), gap], "int64" if is_date else "f8"
+            )
+            values = (found.view("datetime64[us]") if is_date else found)[codes]
         if wrong.any():
-            return nothing, int(wrong.argmax())
-        if form.kind == "date":
-            return np.array([*parsed, np.iinfo(np.int64).min], dtype=np.int64).view("datetime64[us]")[codes], None
-        return np.array([*parsed, np.nan], dtype=np.float64)[codes], None
+            return np.full(len(self), np.nan).astype(values.dtype), int(wrong.argmax())
+        return values, None
 
     def _plain_numbers(self, missing: Collection[str]) -> NDArray | None:
         """Return what pandas reads as finite numbers; None if any cell is something else."""
@@ -117,20 +113,21 @@ class FileCells:
         values = np.where(gone, np.nan, values)
         return values if (np.isfinite(values) | gone).all() else None
 
-    def _typed_values(self, form: Form, missing: Collection[str], nothing: NDArray) -> tuple[NDArray, int | None]:
+    def _typed_values(self, form: Form, missing: Collection[str]) -> tuple[NDArray, NDArray]:
+        """Return values of a column that has a type, and which of them do not fit the form."""
         if self._cells.kind == "date":
-            dates = self._cells.dates().astype("datetime64[us]")
-            wrong = ~np.isnat(dates) & (form.kind != "date")
-            return (nothing, int(wrong.argmax())) if wrong.any() else (dates if form.kind == "date" else nothing, None)
+            values = self._cells.dates().astype("datetime64[us]")
+            fits = form.kind == "date"
+            return (values, np.zeros(len(self), bool)) if fits else (np.full(len(self), np.nan), ~np.isnat(values))
         values = self._cells.numbers()
         for marker in filter(is_number, missing):
             values = np.where(values == float(marker), np.nan, values)
-        wrong = np.isinf(values)
-        if form.kind == "truth":
-            wrong |= ~np.isnan(values) & (values != 0) & (values != 1)
-        elif form.kind != "number":
-            wrong = ~np.isnan(values)
-        return (nothing, int(wrong.argmax())) if wrong.any() else (nothing if form.kind == "date" else values, None)
+        present = ~np.isnan(values)
+        if form.kind == "date":
+            return np.full(len(self), np.datetime64("NaT", "us")), present
+        if form.kind == "text":
+            return values, present
+        return values, np.isinf(values) | (form.kind == "truth") & present & (values != 0) & (values != 1)
 
 
 def _text(value: Any) -> str:

@@ -18,14 +18,12 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names, map_kind
-from polytrain.tables.baselines import constant_answers, linear_answers
-from polytrain.tables.errors import Option, TableError
+from polytrain.tables.evaluation import METRICS, Answers, constant_answers, linear_answers, measure, metric_names
+from polytrain.tables.layout import Fact
 from polytrain.tables.learning import TrainingTable, read_training_table
-from polytrain.tables.metrics import METRICS, Answers, measure, metric_names
 from polytrain.tables.model import TableModel
-from polytrain.tables.options import TableOptions
-from polytrain.tables.reading import ReadOptions, open_table_file
-from polytrain.tables.section import Fact
+from polytrain.tables.options import Option, ReadOptions, TableError, TableOptions
+from polytrain.tables.reading import open_table_file
 
 __all__ = ["FitSettings", "fit_table", "fit_table_model"]
 
@@ -48,7 +46,7 @@ class FitSettings:
     holdout : float
         Part of the rows that is set aside to measure the error, 0 for none.
     metric : str or None
-        What is measured, see `polytrain.tables.metrics`; None for the usual one.
+        What is measured, see `polytrain.tables.evaluation`; None for the usual one.
     seed : int
         Seed of folds, splits and starts.
     """
@@ -63,7 +61,7 @@ class FitSettings:
         if self.folds < 0 or self.folds == 1:
             raise TableError(Option("folds", str(self.folds)), " must be 0 or at least 2.")
         if not 0 <= self.holdout < 1:
-            raise TableError(_HOLDOUT(self.holdout), " must be a part from 0 to 1, such as 0.2.")
+            raise TableError(Option("holdout", f"{self.holdout:g}"), " must be a part from 0 to 1, such as 0.2.")
 
 
 def fit_table(
@@ -135,18 +133,18 @@ def fit_table_model(
     say: Callable[[str], None],
     keep: Callable[[TableModel], None] | None = None,
 ) -> TableModel:
-    """Fit all rows (but those held out), and record what was done.
+    """Fit all rows (except those held out), measure the error, and record both.
 
     Parameters
     ----------
     rows : TrainingTable
-        What was read.
+        What `read_training_table` returned.
     settings : FitSettings
-        What is given.
+        What the user says about the model.
     say : callable
-        Told about progress.
+        Called with lines about progress.
     keep : callable, optional
-        Given the fitted model before its error is measured.
+        Called with the fitted model before its error is measured.
 
     Returns
     -------
@@ -232,26 +230,22 @@ def _check_missing(rows: TrainingTable, basis: str) -> None:
 
 
 def _split(y: NDArray, settings: FitSettings, classify: bool) -> tuple[NDArray, NDArray]:
-    part = settings.holdout
+    def refusal(reason: str) -> TableError:
+        given = Option("holdout", f"{settings.holdout:g}")
+        return TableError(given, f" cannot be set aside: {reason} Use ", Option("folds"), " instead.")
+
     rare = classify and np.unique(y, return_counts=True)[1].min() < 2
+    groups = y if classify and not rare else None
     try:
+        rows = np.arange(len(y))
         inside, outside = train_test_split(
-            np.arange(len(y)), test_size=part, random_state=settings.seed, stratify=y if classify and not rare else None
+            rows, test_size=settings.holdout, random_state=settings.seed, stratify=groups
         )
     except ValueError as error:
-        raise TableError(_HOLDOUT(part), f" cannot be set aside: {error} Use ", Option("folds"), " instead.") from None
+        raise refusal(str(error)) from None
     if classify and len(np.unique(y[inside])) < 2:
-        raise TableError(
-            _HOLDOUT(part),
-            " cannot be set aside: the other rows would be of one class. Use ",
-            Option("folds"),
-            " instead.",
-        )
+        raise refusal("the other rows would be of one class.")
     return inside, outside
-
-
-def _HOLDOUT(part: float) -> Option:
-    return Option("holdout", f"{part:g}")
 
 
 def _cross_validate(
@@ -263,7 +257,11 @@ def _cross_validate(
         X, y = X.iloc[chosen], y[chosen]
     if len(y) < 4:
         return {}
-    splits = _folds(y, classify, settings)
+    # A class with fewer rows than folds cannot be in all of them.
+    rarest = int(np.unique(y, return_counts=True)[1].min()) if classify else 0
+    splitter = StratifiedKFold if rarest >= settings.folds else KFold
+    folds = splitter(min(settings.folds, len(y)), shuffle=True, random_state=settings.seed)
+    splits = list(folds.split(np.zeros(len(y)), y))
     errors: dict[str, list[float]] = {}
     for number, (learned, tested) in enumerate(splits, 1):
         if classify and len(np.unique(y[learned])) < 2:
@@ -284,14 +282,6 @@ def _cross_validate(
     # A simple model that could not be learned in some fold would be compared on other rows.
     means = {f"cv_{name}": float(np.mean(some)) for name, some in errors.items() if len(some) == len(errors[metric])}
     return {"cv_rows": len(X), "cv_folds": len(splits), **means}
-
-
-def _folds(y: NDArray, classify: bool, settings: FitSettings) -> Sequence[tuple[NDArray, NDArray]]:
-    # A class with fewer rows than folds cannot be in all of them.
-    rarest = int(np.unique(y, return_counts=True)[1].min()) if classify else 0
-    splitter = StratifiedKFold if rarest >= settings.folds else KFold
-    splits = splitter(min(settings.folds, len(y)), shuffle=True, random_state=settings.seed)
-    return list(splits.split(np.zeros(len(y)), y))
 
 
 def _errors(

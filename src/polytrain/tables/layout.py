@@ -1,11 +1,8 @@
-"""Where the columns of a model are in a file, and how their cells are read.
-
-What columns become features is the estimator's own knowledge (`polytrain.columns`). Here is what only files have:
-names and positions, texts for missing values, and forms of numbers and dates.
-"""
+"""Where the columns of a model are in a file, how their cells are read, and the record of this in a model file."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,11 +16,14 @@ from polytrain.columns.forms import DEFAULT_MISSING, Form, find_form
 from polytrain.columns.number_texts import is_number
 from polytrain.columns.scalars import Level, text_of
 from polytrain.tables.cells import FileCells
-from polytrain.tables.errors import Option, TableError
+from polytrain.tables.options import Option, TableError
 from polytrain.tables.reading import TableFile, position_names
 from polytrain.texts import listed
 
-__all__ = ["FileColumn", "Layout", "RowReader", "find_column", "with_decimal"]
+__all__ = ["Fact", "FileColumn", "Layout", "RowReader", "find_column", "read_section", "write_section"]
+
+#: What the record of the training may hold.
+Fact = str | int | float | bool | None
 
 _NUMBER = Form("number")
 _DATE = Form("date")
@@ -34,15 +34,9 @@ _EXAMPLES = 3
 
 @dataclass(frozen=True)
 class FileColumn:
-    """A column of the training table.
+    """A column of the training table: its name, its position from 0, and how its cells are written.
 
-    Attributes
-    ----------
-    name : str
-    position : int
-        Place in the training table, from 0.
-    form : Form or None
-        How its cells are written; None where the model was not fitted from a table, and this is found out.
+    ``form`` is None, and is detected in each file, where the model was not fitted from a table.
     """
 
     name: str
@@ -84,7 +78,8 @@ class Layout:
         levels = {text_of(level).strip() for column in _columns(estimator) for level in getattr(column, "levels", ())}
         missing = tuple(text for text in DEFAULT_MISSING if text not in levels)
         forms = map(_date_form, _columns(estimator))
-        return cls(tuple(map(FileColumn, names, range(count), forms)), (), named, count, missing)
+        columns = tuple(map(FileColumn, names, range(count), forms))
+        return cls(columns=columns, targets=(), named=named, n_columns=count, missing=missing)
 
     @cached_property
     def missing_texts(self) -> frozenset[str]:
@@ -193,7 +188,7 @@ class RowReader:
     """Reads blocks of one open table as rows for an estimator.
 
     ``targets`` are columns that stand among the others in a table for a model of arrays, ``decimal`` replaces that of
-    the training, and ``say`` is called with notes on what was understood.
+    the training, and ``say`` is called with notes.
     """
 
     def __init__(
@@ -307,3 +302,74 @@ def find_column(given: str | int, names: Sequence[str] | None, n_columns: int, l
         f"{label} has no column {given!r}; it has {known}. Give a name, or a position from 0 to {n_columns - 1}; "
         "-1 is the last."
     )
+
+
+# --- the layout in a model file: docs/model-files.md describes it ---
+
+
+def write_section(layout: Layout, training: dict[str, Fact], estimator: Any) -> dict[str, Any]:
+    """Return the JSON of a layout, and of facts about the training: file, rows, errors."""
+    _check_fits(layout, estimator)
+
+    def write(column: FileColumn) -> dict[str, Any]:
+        form = None if column.form is None else column.form.to_json()
+        return {"name": column.name, "position": column.position, "form": form}
+
+    return {
+        "columns": list(map(write, layout.columns)),
+        "targets": list(map(write, layout.targets)),
+        "named": layout.named,
+        "n_columns": layout.n_columns,
+        "missing": list(layout.missing),
+        "training": training,
+    }
+
+
+def read_section(content: dict[str, Any], estimator: Any) -> tuple[Layout, dict[str, Fact]]:
+    """Return layout and facts about the training; nothing is trusted, and what is wrong is a ValueError."""
+    names = ("columns", "targets", "named", "n_columns", "missing", "training")
+    columns, targets, named, n_columns, missing, training = _take(content, "the table", names)
+    if type(n_columns) is not int or not 1 <= n_columns <= 1 << 31 or type(named) is not bool:
+        raise ValueError("the table's number of columns is not plausible.")
+    if not isinstance(columns, list) or not columns or not isinstance(targets, list):
+        raise ValueError("the table has no columns.")
+    used, goals = (tuple(_read_column(entry, n_columns) for entry in entries) for entries in (columns, targets))
+    both = (*used, *goals)
+    if len({c.position for c in both}) < len(both) or len({c.name for c in both}) < len(both):
+        raise ValueError("the table has a column twice.")
+    if not isinstance(missing, list) or not all(isinstance(text, str) for text in missing):
+        raise ValueError("missing should be a list of text.")
+    if len(set(missing)) < len(missing):
+        raise ValueError("missing names something twice.")
+    if not isinstance(training, dict) or not all(isinstance(value, Fact) for value in training.values()):
+        raise ValueError("the record of the training should map names to text and numbers.")
+    if any(isinstance(value, float) and not math.isfinite(value) for value in training.values()):
+        raise ValueError("the record of the training holds a number that is not finite.")
+    layout = Layout(columns=used, targets=goals, named=named, n_columns=n_columns, missing=tuple(missing))
+    _check_fits(layout, estimator)
+    return layout, dict(training)
+
+
+def _check_fits(layout: Layout, estimator: Any) -> None:
+    """Refuse a layout with other columns or targets than the estimator has."""
+    names = [column.name for column in layout.columns]
+    if list(map(str, getattr(estimator, "feature_names_in_", ()))) != names:
+        raise ValueError("the columns of the table are not those of the model.")
+    fitted = estimator.model_
+    n_outputs = 1 if fitted.one_output else fitted.n_trains
+    if layout.targets and len(layout.targets) != n_outputs:
+        raise ValueError(f"the table has {len(layout.targets)} targets, and the model predicts {n_outputs}.")
+
+
+def _take(entry: Any, what: str, names: tuple[str, ...]) -> list[Any]:
+    """Values of these entries, which must be all there are."""
+    if not isinstance(entry, dict) or entry.keys() != set(names):
+        raise ValueError(f"{what} should have {', '.join(names)}.")
+    return [entry[name] for name in names]
+
+
+def _read_column(entry: Any, n_columns: int) -> FileColumn:
+    name, position, form = _take(entry, "a column", ("name", "position", "form"))
+    if not isinstance(name, str) or type(position) is not int or not 0 <= position < n_columns:
+        raise ValueError(f"the column {name!r:.60} of the table is not plausible.")
+    return FileColumn(name, position, None if form is None else Form.from_json(form))

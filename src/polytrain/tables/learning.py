@@ -1,4 +1,4 @@
-"""Read a whole training table: find out what its columns are, and which of them are to be learned from."""
+"""Read a whole training table: detect what its columns hold, and choose those to learn from."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from polytrain.columns.forms import Form, find_form
 from polytrain.columns.identifiers import LEAST_ROWS, is_identifier
 from polytrain.columns.number_texts import is_number
 from polytrain.tables.cells import FileCells
-from polytrain.tables.errors import Option, TableError
 from polytrain.tables.layout import FileColumn, Layout, find_column
-from polytrain.tables.options import TableOptions
+from polytrain.tables.options import Option, TableError, TableOptions
 from polytrain.tables.reading import TableFile, position_names
 from polytrain.texts import listed
 
 __all__ = ["TrainingTable", "read_training_table"]
 
-#: A number column with so few whole values is taken for labels where it is the target.
-MAX_NUMBER_LABELS = 10
+# A target with at most this many different whole numbers is taken for labels.
+_MAX_NUMBER_LABELS = 10
 _TEXT, _NUMBER = Form("text"), Form("number")
 
 
@@ -59,7 +58,7 @@ class TrainingTable:
 
 
 def read_training_table(table: TableFile, options: TableOptions) -> TrainingTable:
-    r"""Read a table and find out what its columns are.
+    r"""Read a table and detect what its columns hold.
 
     Parameters
     ----------
@@ -110,7 +109,7 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
     del frame
     _find_forms(columns, categorical, table, options)
     goals = [columns.pop(target) for target in targets]
-    rows = np.logical_and.reduce([_target_rows(goal, table.label) for goal in goals])
+    rows = np.logical_and.reduce([goal.there for goal in goals])
     y, classify = _targets(goals, rows, table.label, options)
     if len(y) < 2:
         raise TableError(f"{table.label} holds one row only. Name a file with more.")
@@ -137,17 +136,25 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
             ".",
         )
     layout = Layout(
-        tuple(places),
-        tuple(FileColumn(goal.name, goal.position, goal.form) for goal in goals),
-        table.names is not None,
-        table.n_columns,
-        options.missing_texts,
+        columns=tuple(places),
+        targets=tuple(FileColumn(goal.name, goal.position, goal.form) for goal in goals),
+        named=table.names is not None,
+        n_columns=table.n_columns,
+        missing=options.missing_texts,
     )
-    return TrainingTable(DataFrame(X), y, layout, classify, int((~rows).sum()), n_missing, tuple(notes))
+    return TrainingTable(
+        X=DataFrame(X),
+        y=y,
+        layout=layout,
+        is_classification=classify,
+        n_dropped=int((~rows).sum()),
+        n_missing=n_missing,
+        notes=tuple(notes),
+    )
 
 
 class _Column:
-    """A column of the training table, and what it holds: ``form`` is None where all cells are missing."""
+    """A column of the training table; ``form`` says what it holds, None where all cells are missing."""
 
     def __init__(self, name: str, position: int, cells: FileCells, options: TableOptions) -> None:
         self.name, self.position, self.cells = name, position, cells
@@ -176,7 +183,7 @@ class _Column:
         return self.values >= 0 if self.is_text else self.values == self.values
 
     def series(self, rows: NDArray) -> Any:
-        """What an estimator is given for some rows: text as categories, so that nothing else is read into it."""
+        """Return the cells of some rows for an estimator: text as categories, so that it is not interpreted again."""
         if not self.is_text:
             return self.values[rows]
         from pandas import Categorical
@@ -267,15 +274,11 @@ def _names(table: TableFile, options: TableOptions) -> list[str]:
 # --- the target -------------------------------------------------------------------------------------------------------
 
 
-def _target_rows(column: _Column, label: str) -> NDArray:
-    """Which rows have a target."""
-    if not column.there.any():
-        raise TableError(f"{label}: all cells of the target {column.name!r} are missing. Name another target.")
-    return column.there
-
-
 def _targets(goals: list[_Column], rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
     """Return the targets of some rows, and whether they are labels."""
+    for goal in goals:
+        if not goal.there.any():
+            raise TableError(f"{label}: all cells of the target {goal.name!r} are missing. Name another target.")
     if not rows.any():
         raise TableError(f"{label}: no row has all targets. Name fewer, or fill their cells.")
     if len(goals) == 1:
@@ -306,7 +309,7 @@ def _one_target(column: _Column, rows: NDArray, label: str, options: TableOption
     distinct = np.unique(values)
     whole = bool((distinct == np.round(distinct)).all() and np.abs(distinct).max() < 2**53)
     classify = options.task == "classification" or (
-        options.task == "auto" and whole and len(distinct) <= MAX_NUMBER_LABELS
+        options.task == "auto" and whole and len(distinct) <= _MAX_NUMBER_LABELS
     )
     if classify and not whole:
         raise TableError(

@@ -15,30 +15,21 @@ from polytrain.estimators.saving import load_with_table, save
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, ModelFileError
 from polytrain.tables.cells import FileCells
-from polytrain.tables.errors import Option, TableError
 from polytrain.tables.evaluation import count_errors
-from polytrain.tables.layout import FileColumn, Layout, RowReader
-from polytrain.tables.reading import ReadOptions, TableFile, open_table_file
-from polytrain.tables.section import Fact, read_section, write_section
+from polytrain.tables.layout import Fact, FileColumn, Layout, RowReader, read_section, write_section
+from polytrain.tables.options import Option, ReadOptions, TableError
+from polytrain.tables.reading import TableFile, open_table_file
 from polytrain.texts import listed
 
-__all__ = ["PreparedBlock", "TableModel", "load_table_model"]
+__all__ = ["PreparedBlock", "TableModel", "load_table_model", "model_facts"]
 
 
 @dataclass(frozen=True)
 class PreparedBlock:
-    """Some rows of a table.
+    """Some rows of a table: the ``frame`` as it was read, and features X (N, d) as the fitted model takes them.
 
-    Attributes
-    ----------
-    frame : pandas.DataFrame
-        The rows as they were read.
-    X : ndarray of shape (N, d)
-        Their features, as the fitted model takes them.
-    y : ndarray of shape (N,) or (N, n_targets), or None
-        Targets, where they were asked for; for classifiers, indexes of classes. Rows without target are not in X.
-    n_dotted : int
-        Labels that are known only without the dot at their end, and were taken so.
+    ``y``, (N,) or (N, n_targets), are targets, where they were asked for; for classifiers, indexes of classes. Rows
+    without target are not in X. ``n_dotted`` counts labels that were taken without the dot at their end.
     """
 
     frame: Any
@@ -114,27 +105,22 @@ class TableModel:
         decimal: str | None = None,
         say: Callable[[str], None] | None = None,
     ) -> Iterator[PreparedBlock]:
-        """Read a table block by block and make features of it.
+        """Read a table, which `open` returned, and yield a `PreparedBlock` for each block of rows.
 
         Parameters
         ----------
         table : TableFile
-            What `open` returned.
+            The table.
         with_target : bool, default=False
             Whether to return targets too. Rows without one are then left out, so that a block may be empty. A label
-            that is known only without the dot at its end, as in some published test files, is taken without it, and
-            counted.
+            that is known only without the dot at its end, as in some published test files, is taken without it.
         target : str, int, or sequence of these, optional
-            Names or positions of the targets, if they are others than in training.
+            Names or positions of the targets, if they differ from training.
         decimal : {".", ","}, optional
-            What separates fractions, if it is another one than in training.
+            What separates fractions, if it differs from training.
         say : callable, optional
-            Told how columns are written, where that had to be found out, and, after the last block, which columns had
-            categories that the training did not have: they are like the mean of all rows.
-
-        Yields
-        ------
-        PreparedBlock
+            Called with notes: how columns are written, where that was detected, and, after the last block, which
+            columns had categories that the training did not have; these count as the mean of all rows.
         """
         given = [target] if isinstance(target, str | int) else target
         wanted = 1 if self.fitted.one_output else self.fitted.n_trains
@@ -273,7 +259,7 @@ class TableModel:
         Returns
         -------
         dict
-            ``n``, the number of rows, and errors by their names; see `polytrain.tables.metrics`.
+            ``n``, the number of rows, and errors by their names; see `polytrain.tables.evaluation`.
         """
         with self.open(path, reading) as table:
             counted = count_errors(self, table, target=target, decimal=decimal)
@@ -313,5 +299,28 @@ def load_table_model(path: str | os.PathLike[str]) -> TableModel:
     try:
         layout, training = read_section(table, estimator)
     except (ValueError, TypeError, OverflowError) as error:
-        raise ModelFileError(f"{path!s} is no valid model file: {error}") from error
+        raise ModelFileError(f"{path!s} is not a valid model file: {error}") from error
     return TableModel(estimator, layout, training)
+
+
+def model_facts(estimator: Any) -> dict[str, Any]:
+    """Return properties of a fitted estimator by name, in the order in which they are shown."""
+    plan, maps, bandwidth = estimator.plan_, estimator.maps_, estimator.choice_.bandwidth
+    is_polynomial = all(feature_map.powers is not None for feature_map in maps)
+    facts: dict[str, Any] = {
+        "estimator": type(estimator).__name__,
+        "loss": plan.loss,
+        **({"degree": max(maps.dims) - 1} if is_polynomial else {"functions": max(maps.dims)}),
+        "rank": max(plan.ranks),
+        "alpha": plan.alpha,
+        **({} if bandwidth is None else {"bandwidth": bandwidth}),
+        "basis": ", ".join(dict.fromkeys(feature_map.basis for feature_map in maps)),
+        "features": estimator.model_.n_features,
+        "parameters": estimator.n_parameters_,
+        "sweeps": estimator.n_iter_,
+        "stop_reason": estimator.stop_reason_,
+    }
+    if estimator.model_.classes is not None:
+        facts["classes"] = [str(label) for label in estimator.classes_]
+        facts["decision"] = estimator.decision_.name
+    return facts

@@ -25,12 +25,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from polytrain.tables.errors import Option, TableError, reading
-from polytrain.tables.headers import clean_names
-from polytrain.tables.text_file import check_width, open_text
+from polytrain.tables.options import ReadOptions, TableError, reading
+from polytrain.tables.text_file import check_width, clean_names, open_text
 from polytrain.texts import listed
 
-__all__ = ["BLOCK_ROWS", "ReadOptions", "TableFile", "open_table_file", "position_names"]
+__all__ = ["BLOCK_ROWS", "TableFile", "open_table_file", "position_names"]
 
 #: Rows of a block unless told otherwise.
 BLOCK_ROWS = 8192
@@ -55,38 +54,6 @@ _MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"\x93NUMPY": "npy"}
 _MODEL_FILE = b'{"__metadata__":{"format":"polytrain"'
 _PAGE = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|table|head|body|\?xml|!--)", re.IGNORECASE)
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\{|\[\s*[{\]])")
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """What the user says about a file.
-
-    Attributes
-    ----------
-    header : {"auto", "yes", "no"}
-        Whether the first row of a text file holds the columns' names. "auto" finds out.
-    delimiter : str, optional
-        What separates the cells of a text file; found out by default.
-    encoding : str, optional
-        Encoding of a text file; UTF-8, UTF-16 with a mark and Windows-1252 are told apart by default.
-    keep_index : bool
-        Whether to keep, under the name "index", a first column without a name, as pandas and R write it.
-    """
-
-    header: str = "auto"
-    delimiter: str | None = None
-    encoding: str | None = None
-    keep_index: bool = False
-
-    def __post_init__(self) -> None:
-        if self.header not in ("auto", "yes", "no"):
-            raise ValueError(f"header must be 'auto', 'yes' or 'no', got {self.header!r}.")
-        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n\0'):
-            raise TableError(
-                "a delimiter must be one character, and no quote or line break, got ",
-                Option("delimiter", self.delimiter),
-                ".",
-            )
 
 
 @dataclass(eq=False)
@@ -192,7 +159,16 @@ def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOpt
                 stream.copy_to(opened.enter_context(open(handle, "wb", buffering=0)))
             reopen = partial(_open_bytes, again, label)
             text, names, kept, notes = open_text(stream, label, options, lambda opened: reopen(opened)[0])
-            table = TableFile(label, names, len(kept), notes, text.delimiter, kept, text.frames, text.line_of)
+            table = TableFile(
+                label=label,
+                names=names,
+                n_columns=len(kept),
+                notes=notes,
+                delimiter=text.delimiter,
+                _kept=kept,
+                _frames=text.frames,
+                _line=text.line_of,
+            )
         else:
             if kind != "json" and (str(path) == "-" or packed not in (None, "npz", "excel")):
                 raise TableError(f"{label} holds a {kind} file, which is only read from a file that is not packed.")
@@ -208,7 +184,7 @@ def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOpt
 
 
 class _Bytes(io.RawIOBase):
-    """The bytes of a stream, of which only ``read`` is asked; ``start`` is looked at before they are read."""
+    """The bytes of a stream, at most ``most`` of them; ``start`` is a sample, read ahead."""
 
     def __init__(self, stream: Any, label: str, most: float = math.inf) -> None:
         self._stream, self._label, self._most = stream, label, most
@@ -235,7 +211,7 @@ class _Bytes(io.RawIOBase):
         return part
 
     def copy_to(self, file: Any) -> None:
-        """Write what has been read, and all that will be, into a file."""
+        """Write what has been read, and all that will be read, into a file."""
         file.write(self.start)
         self._copy = file
 
@@ -292,7 +268,8 @@ def _open_zip(path: str | os.PathLike[str], stream: _Bytes, label: str, opened: 
         members = [
             info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX")
         ]
-        names, size = [info.filename for info in members], sum(info.file_size for info in members)
+        names = [info.filename for info in members]
+        size = sum(info.file_size for info in members)
         if size > max(_MAX_UNPACKED_BYTES, _MAX_PACKING * os.path.getsize(path)):
             raise TableError(f"{label} would unpack to {size} bytes. Unpack it yourself if you trust it.")
         if names and all(name.endswith(".npy") for name in names):
@@ -305,7 +282,7 @@ def _open_zip(path: str | os.PathLike[str], stream: _Bytes, label: str, opened: 
 
 
 def _kind_of(start: bytes, label: str) -> str:
-    """Tell what a file is by its first bytes, or refuse it."""
+    """Return the kind of a file by its first bytes, or refuse it."""
     if not start:
         raise TableError(f"{label} is empty. Name a file with rows.")
     if start.startswith(_MODEL_FILE, 8):
@@ -351,7 +328,7 @@ def _open_typed(path: str | os.PathLike[str], kind: str, stream: _Bytes, label: 
             for table in [file.read()] if block_rows is None else (Table.from_batches([batch]) for batch in batches):
                 yield _to_frame(table)
 
-    return TableFile(label, cleaned, len(kept), notes, None, kept, frames)
+    return TableFile(label=label, names=cleaned, n_columns=len(kept), notes=notes, _kept=kept, _frames=frames)
 
 
 def _to_frame(table: Any) -> Any:
@@ -410,7 +387,7 @@ def _read_objects(stream: _Bytes, label: str, encoding: str) -> list[dict[str, A
     """Objects of JSON, one in each line or all in one array."""
     text = io.TextIOWrapper(io.BufferedReader(stream), encoding)
     is_array = _JSON.match(stream.start)[1].startswith(b"[")  # type: ignore[index]
-    found: list[Any] = []
+    objects: list[Any] = []
     for number, line in enumerate([text.read()] if is_array else text, start=1):
         try:
             content = json.loads(line) if line.strip() else []
@@ -418,15 +395,15 @@ def _read_objects(stream: _Bytes, label: str, encoding: str) -> list[dict[str, A
             what = str(error).partition(";")[0]  # Python would also say how to allow numbers of many digits
             where = label if is_array else f"{label}, line {number}"
             raise TableError(f"{where}: this is not valid JSON: {what:.100}. {_JSON_REMEDY}.") from None
-        found += content if isinstance(content, list) else [content]
-    for row, item in enumerate(found):
+        objects += content if isinstance(content, list) else [content]
+    for row, item in enumerate(objects):
         if not isinstance(item, dict) or any(isinstance(value, list | dict) for value in item.values()):
             raise TableError(f"{label}, row {row}: {item!r:.60} is not a JSON object of plain values. {_JSON_REMEDY}.")
-    n_keys = len(set().union(*found))
+    n_keys = len(set().union(*objects))
     check_width(n_keys, label)
-    if len(found) * n_keys > max(_MAX_SPARSE_CELLS, 4 * stream.n_read):
+    if len(objects) * n_keys > max(_MAX_SPARSE_CELLS, 4 * stream.n_read):
         raise TableError(
-            f"{label}: its {len(found)} objects have {n_keys} different keys, of which each object has few; nearly all "
-            "cells of such a table are missing. Give the objects the same keys."
+            f"{label}: its {len(objects)} objects have {n_keys} different keys, of which each object has few; nearly "
+            "all cells of such a table are missing. Give the objects the same keys."
         )
-    return found
+    return objects

@@ -13,25 +13,44 @@ from polytrain.explain import LocalExplanations
 from polytrain.explain.local import MISSING, explain_rows
 from polytrain.explain.sites import make_measure
 from polytrain.tables.cells import FileCells
-from polytrain.tables.errors import TableError
 from polytrain.tables.model import TableModel
+from polytrain.tables.options import TableError
 from polytrain.tables.reading import TableFile
-from polytrain.tables.row_sample import RowSample
 
-__all__ = ["ExplainedRows", "explain_table_rows", "knows_columns"]
+__all__ = ["ExplainedRows", "RowSample", "explain_table_rows", "knows_columns"]
+
+
+class RowSample:
+    """Keeps an even sample of a stream of rows: every row at first, every second one when there are many, ..."""
+
+    def __init__(self, max_rows: int = 20_000) -> None:
+        self._parts: list[NDArray] = []
+        self._max_rows, self._n, self._step, self._offset = max_rows, 0, 1, 0
+
+    def __call__(self, X: NDArray) -> None:
+        """Take note of a block."""
+        part = X[self._offset :: self._step]
+        self._offset = (self._offset - len(X)) % self._step
+        self._parts.append(part)
+        self._n += len(part)
+        while self._n > self._max_rows:
+            rows = np.concatenate(self._parts)
+            self._offset = (self._offset + self._step * (len(rows) % 2)) % (2 * self._step)
+            self._parts, self._step = [rows[::2]], 2 * self._step
+            self._n = len(self._parts[0])
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def rows(self) -> NDArray:
+        """The sample."""
+        return np.concatenate(self._parts)
 
 
 @dataclass(frozen=True)
 class ExplainedRows:
-    """Explanations of some rows of a table.
-
-    Attributes
-    ----------
-    explanations : LocalExplanations
-        One row for each number that was asked for; ``row_names`` are these numbers.
-    places : tuple of str
-        Where the rows are in the file, such as "line 19".
-    """
+    """Explanations of rows of a table, with their numbers as ``row_names``, and their places, such as "line 19"."""
 
     explanations: LocalExplanations
     places: tuple[str, ...]
@@ -43,12 +62,7 @@ def knows_columns(model: TableModel) -> bool:
 
 
 def explain_table_rows(
-    model: TableModel,
-    table: TableFile,
-    numbers: Sequence[int],
-    *,
-    as_in_table: bool = False,
-    **options: Any,
+    model: TableModel, table: TableFile, numbers: Sequence[int], *, as_in_table: bool = False, **options: Any
 ) -> ExplainedRows:
     """Explain some rows of a table.
 

@@ -1,23 +1,26 @@
-"""Tables in text files: encoding, delimiter and header are found from a sample, and pandas reads the rows as text."""
+"""Tables in text files: a sample shows encoding, delimiter and header, and pandas reads the rows as text."""
 
 from __future__ import annotations
 
 import codecs
+import csv
 import io
 import itertools
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from polytrain.tables.errors import Option, TableError
-from polytrain.tables.headers import clean_names
-from polytrain.tables.text_layout import find_layout, find_names, read_rows
+from polytrain.columns.forms import DEFAULT_MISSING, find_form
+from polytrain.columns.number_texts import is_number
+from polytrain.tables.options import Option, TableError
+from polytrain.texts import listed
 
-__all__ = ["TextFile", "check_width", "open_text"]
+__all__ = ["TextFile", "check_width", "clean_names", "looks_like_header", "open_text"]
 
 _MAX_COLUMNS = 100_000
 # What of the sample is parsed.
@@ -25,6 +28,10 @@ _SNIFF_ROWS, _SNIFF_LINES = 100, 1000
 _READ = "Supported are CSV, TSV, JSON lines, Parquet, Feather, Excel, .npy and .npz"
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
 _BOMS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # after UTF-32, which begins alike
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
+_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+_INDEX = re.compile(r"|Unnamed: 0(_level_0)?|__index_level_[0-9]+__")
+_DECIMAL_COMMA = re.compile(r"[^0-9]*[0-9.]*,[0-9]+[^0-9]*")
 
 
 @dataclass(eq=False)
@@ -87,7 +94,7 @@ class TextFile:
         with ExitStack() as opened:
             source = io.BufferedReader(self.reopen(opened))
             text = io.TextIOWrapper(source, self.encoding, errors="replace", newline="")
-            yield from read_rows(text, self.delimiter, self.n_skipped)
+            yield from _read_rows(text, self.delimiter, self.n_skipped)
 
     def _explain(self, error: Exception) -> TableError:
         """Name the line of what pandas stumbled over."""
@@ -136,14 +143,14 @@ def open_text(
     if not stream.is_whole:  # the last line may be cut
         sample = sample[: max(sample.rfind("\n"), sample.rfind("\r")) + 1] or sample
     lines = list(itertools.islice(io.StringIO(sample, newline=""), _SNIFF_LINES))
-    delimiter, n_skipped, comment, found = find_layout(lines, options.delimiter)
-    rows = list(itertools.islice(read_rows(lines, delimiter, n_skipped), _SNIFF_ROWS))
+    delimiter, n_skipped, comment, found = _find_layout(lines, options.delimiter)
+    rows = list(itertools.islice(_read_rows(lines, delimiter, n_skipped), _SNIFF_ROWS))
     if 2 < len(rows) < _SNIFF_ROWS and (len(lines) == _SNIFF_LINES or not stream.is_whole):
         rows.pop()  # it may go on behind the sample
     if not rows:
         raise TableError(f"{label} holds no rows. Name a file with rows.")
     notes += found
-    names, below = find_names(rows, comment, delimiter, options.header, notes)
+    names, below = _find_names(rows, comment, delimiter, options.header, notes)
     n_skipped = rows[0][0] if len(below) < len(rows) else n_skipped  # the header may have several lines
     width = len(below[0][1]) if below else len(names or ())
     kept = list(range(width))
@@ -204,3 +211,203 @@ def check_width(n_columns: int, label: str) -> None:
             f"{label} has {n_columns} columns, and at most {_MAX_COLUMNS} are read. Leave some out, or check that rows "
             "and columns are not exchanged."
         )
+
+
+def _read_rows(lines: Any, delimiter: str, n_skipped: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line on which each row ends, and its stripped cells; blank lines are skipped."""
+    reader = csv.reader(itertools.islice(lines, n_skipped, None), delimiter=delimiter, skipinitialspace=True)
+    try:
+        for row in reader:
+            if len(row) > 1 or (row and row[0].strip()):
+                yield n_skipped + reader.line_num, [cell.strip() for cell in row]
+    except csv.Error:  # a cell of more than 128 KiB: lines of later rows are not told
+        return
+
+
+def _find_layout(lines: list[str], delimiter: str | None) -> tuple[str, int, str | None, list[str]]:
+    """Return delimiter, lines before the table, the last comment among these, and what is to be told."""
+    notes, n_skipped, comments = [], 0, []
+    said = _SEPARATOR.fullmatch(lines[0]) if lines else None
+    if said:
+        n_skipped, delimiter = 1, delimiter or said[1]
+        notes.append(f"the first line says that cells are separated by {_DELIMITERS.get(said[1], repr(said[1]))}")
+    for number, line in enumerate(lines[n_skipped:], start=n_skipped):
+        if line.lstrip().startswith("#"):
+            comments.append(line.strip().removeprefix("#").strip())
+            n_skipped = number + 1
+        elif line.strip():
+            break
+    if comments:
+        notes.append(f"comment lines before the table were skipped: {len(comments)}")
+    if delimiter is None:
+        delimiter = _find_delimiter(lines[n_skipped:])
+        if delimiter != ",":
+            notes.append(f"cells are separated by {_DELIMITERS[delimiter]}")
+    return delimiter, n_skipped, comments[-1] if comments else None, notes
+
+
+def _find_delimiter(lines: list[str]) -> str:
+    """Whatever cuts all rows into the same number of cells, and leaves cells that hold no other delimiter."""
+    best, best_score = None, (0.0, 0)
+    for delimiter in _DELIMITERS:
+        if delimiter == " " and best is not None:
+            break
+        rows = [row for _, row in itertools.islice(_read_rows(lines, delimiter, 0), 30)]
+        below = rows[1:] or rows
+        widths = {len(row) for row in below}
+        # The first row may lack a name for row names, or have one delimiter more at its end.
+        if len(widths) != 1 or min(len(rows[0]), *widths) < 2 or abs(len(rows[0]) - max(widths)) > 1:
+            continue
+        cells = [cell for row in below for cell in row]
+        whole = sum(not _has_other(cell, delimiter) for cell in cells) / len(cells)
+        if (score := (round(whole, 3), len(rows[0]))) > best_score:
+            best, best_score = delimiter, score
+    if best is not None:
+        return best
+    # Rows differ. The first line tells what was meant, and the message which line is wrong.
+    outside = "".join(next((line for line in lines if line.strip()), "").split('"')[::2])
+    return max([*_DELIMITERS][:-1], key=outside.count)  # the first of equals
+
+
+def _has_other(cell: str, delimiter: str) -> bool:
+    if delimiter == " ":
+        return False
+    others = [other for other in [*_DELIMITERS][:-1] if other != delimiter and other in cell]
+    return bool(others) and not (others == [","] and _DECIMAL_COMMA.fullmatch(cell))
+
+
+def _find_names(
+    rows: list[tuple[int, list[str]]], comment: str | None, delimiter: str, header: str, notes: list[str]
+) -> tuple[list[str] | None, list[tuple[int, list[str]]]]:
+    """Return the names, if there are any, and the rows below them."""
+    cells = [row for _, row in rows]
+    if header == "no":
+        return None, rows
+    if comment is not None and len({*map(len, cells)}) == 1 and not looks_like_header(cells):
+        hidden = next((row for _, row in _read_rows([comment], delimiter, 0)), [])
+        if len(hidden) == len(cells[0]) > 1 and looks_like_header([hidden, *cells]):  # as NumPy writes them
+            notes.append("the names are those of the last comment")
+            return hidden, rows
+    first, below = cells[0], cells[1:]
+    widths = {*map(len, below)}
+    extra = len(first) - widths.pop() if len(widths) == 1 else 0
+    if extra == -1 and len(first) > 1:  # a single name more likely means that cells are separated by something else
+        is_empty = not any(row[-1] for row in below)
+        compared = [first, *(row[:-1] for row in below)] if is_empty else [["", *first], *below]
+    else:
+        first = first[:-1] if extra == 1 and not first[-1] else first
+        # Rows differ. One of them is wrong, which is told when it is read.
+        compared = [first, *(row for row in below if len(row) == len(first))]
+    names = [cells[0][0].removeprefix("\ufeff"), *cells[0][1:]]
+    return (names, rows[1:]) if header == "yes" or looks_like_header(compared) else (None, rows)
+
+
+# --- names of columns ---
+
+
+def clean_names(cells: Sequence[str], keep_index: bool = False) -> tuple[list[str], list[int], list[str]]:
+    """Return names that differ and are not empty, the columns that they belong to, and notes on what was changed.
+
+    A first column without a name is an index; ``keep_index`` keeps it under the name "index".
+
+    Examples
+    --------
+    >>> from polytrain.tables.text_file import clean_names
+    >>> names, kept, notes = clean_names(["", "price", "price", "age"])
+    >>> names, kept
+    (['price', 'price_2', 'age'], [1, 2, 3])
+    >>> print("; ".join(notes))
+    the first column has no name and was left out as an index; columns with equal names were numbered: 'price_2'
+    """
+    kept, notes, names = list(range(len(cells))), [], list(cells)
+    counts: dict[str, int] = {}
+    index = [k for k in kept if _is_index(cells, k)]
+    if index and len(index) < len(cells):
+        if keep_index:
+            taken = set(names)
+            for k in index:
+                names[k] = _free("index", taken, counts)
+        else:
+            kept = sorted(set(kept) - set(index))
+            what = "has no name" if not cells[index[0]] else f"is named {cells[index[0]]!r}"
+            which = "the first column" if index == [0] else "a column"
+            notes.append(f"{which} {what} and was left out as an index")
+    empty = [k for k in kept if not names[k]]
+    taken = {names[k] for k in kept} - {""}
+    for k in empty:
+        names[k] = _free(f"column {k}", taken, counts)
+    if empty:
+        notes.append(f"columns without a name were named by position: {listed(repr(names[k]) for k in empty)}")
+    seen: set[str] = set()
+    numbered = []
+    for k in kept:
+        if names[k] in seen:
+            names[k] = _free(names[k], taken, counts)
+            numbered.append(names[k])
+        seen.add(names[k])
+    if numbered:
+        notes.append(f"columns with equal names were numbered: {listed(map(repr, numbered))}")
+    return [names[k] for k in kept], kept, notes
+
+
+def _is_index(cells: Sequence[str], k: int) -> bool:
+    """Whether a column is an index that was written with the table, by its name; only the first may lack one."""
+    if cells[k].startswith("__index_level_"):
+        return bool(_INDEX.fullmatch(cells[k]))
+    return k == 0 and bool(_INDEX.fullmatch(cells[0])) and all(cells[1:]) and len(cells) > 1
+
+
+def _free(name: str, taken: set[str], counts: dict[str, int]) -> str:
+    """Take a name that is free; the last number tried for each name is remembered, as a header may repeat it often."""
+    free = name
+    while free in taken:
+        counts[name] = counts.get(name, 1) + 1
+        free = f"{name}_{counts[name]}"
+    taken.add(free)
+    return free
+
+
+def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row holds names, not values.
+
+    It does if some cell of it is a name above nothing but figures. Other cells may then be numbers, such as years, or
+    empty. Without figures below, all of its cells must be names, different ones, and not be repeated below them.
+    """
+    first, below = rows[0], rows[1:]
+    names = [k for k, cell in enumerate(first) if _is_name(cell)]
+    marked = any(cell in DEFAULT_MISSING for cell in first)
+    if not names or not below or marked:
+        return False
+    columns = [[row[k] for row in below if row[k] and row[k] not in DEFAULT_MISSING] for k in range(len(first))]
+    numbers = [cell for cell in first if is_number(cell)]
+    complete = len(names) == len(first) or (not first[0] and len(names) == len(first) - 1)
+    distinct = len({first[k] for k in names}) == len(names)
+    if any(columns[k] and find_form(columns[k]).kind != "text" for k in names):
+        return not numbers or _are_names(numbers) or (distinct and len(names) >= len(numbers))
+    if distinct and numbers and len(names) + len(numbers) == len(first):
+        # Years above figures that are no years: a row of a table whose columns are years would have years below, too.
+        values = [cell for k, column in enumerate(columns) if k not in names for cell in column]
+        repeated = any(first[k] in columns[k] for k in names)
+        return _are_names(numbers) and bool(values) and not repeated and not any(map(_is_year, values))
+    if not complete or not distinct:
+        return False
+    if any(is_number(cell) for column in columns for cell in column):
+        return True
+    return not any(cell == name for row in below for cell, name in zip(row, first, strict=True))
+
+
+def _is_name(cell: str) -> bool:
+    return any(map(str.isalpha, cell)) and not is_number(cell) and find_form([cell]).kind == "text"
+
+
+def _are_names(numbers: Sequence[str]) -> bool:
+    """Whether numbers in the first row might be years, or count columns."""
+    if len(set(numbers)) < len(numbers) or not all(number.isdecimal() and len(number) < 10 for number in numbers):
+        return False
+    values = [int(number) for number in numbers]
+    steps = {after - before for before, after in itertools.pairwise(values)}
+    return all(map(_is_year, numbers)) or (len(values) > 2 and steps == {1})
+
+
+def _is_year(cell: str) -> bool:
+    return len(cell) == 4 and cell.isdecimal() and 1800 <= int(cell) <= 2200

@@ -1,14 +1,15 @@
-"""``polytrain completion``: scripts that let a shell complete commands, options, choices and files."""
+"""``polytrain completion``, scripts for shells, and ``polytrain reproduce``, which the package polytrain-paper has."""
 
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from polytrain.cli.common import CommandError, add_command, show
+from polytrain.cli.common import SUMMARIES, CommandError, add_command, show
 
-__all__ = ["add_parser"]
+__all__ = ["add_completion", "add_reproduce"]
 
 DESCRIPTION = """\
 Print a script for the shell. It is made from the options that this version has; after an upgrade, make it anew. The
@@ -24,14 +25,13 @@ _SHELLS = ("bash", "zsh", "fish", "tcsh", "powershell")
 _FILES = ("data", "train")
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command."""
-    parser = add_command(subparsers, "completion", run, description=DESCRIPTION, examples=EXAMPLES)
+def add_completion(subparsers: Any) -> None:
+    """Add the command completion."""
+    parser = add_command(subparsers, "completion", _complete, DESCRIPTION, EXAMPLES)
     parser.add_argument("shell", choices=_SHELLS, help="the shell")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command."""
+def _complete(arguments: argparse.Namespace) -> int:
     try:
         import shtab
     except ImportError:
@@ -58,3 +58,28 @@ def _subparsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser
         if isinstance(action, argparse._SubParsersAction)
         for command in action.choices.values()
     ]
+
+
+_PAPER = (
+    "reproduce comes with a second package, which has the digits, their features and the paper's tables: "
+    "pip install polytrain-paper, or pip install ./paper in a clone of polytrain."
+)
+
+
+def add_reproduce(subparsers: Any) -> None:
+    """Add the command, with its options where the package that has it is installed."""
+    if find_spec("polytrain_paper") is None:
+        # No argument begins with NUL, so all of them, --help included, are positional and meet the same answer.
+        parser = subparsers.add_parser(
+            "reproduce", help=SUMMARIES["reproduce"], description=_PAPER, prefix_chars="\0", add_help=False
+        )
+        parser.add_argument("arguments", nargs="*")
+        parser.set_defaults(run=_refuse)
+        return
+    from polytrain_paper.cli import add_parser
+
+    add_parser(subparsers)
+
+
+def _refuse(arguments: argparse.Namespace) -> int:
+    raise CommandError(_PAPER)
