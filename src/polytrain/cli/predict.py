@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from polytrain.atomic_file import replace_file, written_in_place
 from polytrain.cli.common import CommandError, add_command, check_output, say
 from polytrain.cli.table_arguments import add_model, add_table, open_model_table
-from polytrain.columns.number_texts import is_number
+from polytrain.columns.forms import is_number
 from polytrain.tables import PreparedBlock, TableModel, load_table_model
 from polytrain.tables.cells import FileCells
 from polytrain.tables.layout import find_column

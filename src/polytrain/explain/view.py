@@ -102,7 +102,7 @@ class ModelView:
         if self.columns is None:
             return None
         column = self.columns.columns[self.columns.sources[feature]]
-        return column if isinstance(column, CategoryColumn) and column.coded else None
+        return column if isinstance(column, CategoryColumn) else None
 
     def rows(self, X: ArrayLike) -> NDArray:
         """Check rows as the estimator does and return their features (N, d), in float64."""

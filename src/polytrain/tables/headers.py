@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from polytrain.columns.forms import DEFAULT_MISSING, find_form
-from polytrain.columns.number_texts import is_number
+from polytrain.columns.forms import DEFAULT_MISSING, find_form, is_number
 from polytrain.texts import listed
 
 __all__ = ["clean_names", "looks_like_header"]
