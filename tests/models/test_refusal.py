@@ -271,7 +271,7 @@ def test_bad_entries_of_a_model_of_frames(tmp_path, raw_frame, take_apart, name,
         (["shape"], "which X does not have"),
         ([4], "column number 4"),
         ([True, False], "one for each column"),
-        ([1, "colour"], "things of one kind"),
+        ([1, "colour"], "items of one type"),
         (7, "categorical_features must not be 7"),
     ],
 )
