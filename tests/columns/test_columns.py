@@ -605,7 +605,10 @@ def test_dates_whose_order_is_a_guess_are_warned_of():
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["1,234", "5,600", "120"], "looks like numbers, such as '1,234', and is taken as 3 categories. Convert it to numbers"),
+        (
+            ["1,234", "5,600", "120"],
+            "looks like numbers, such as '1,234', and is taken as 3 categories. Convert it to numbers",
+        ),
         (["12.5", "13", "14", "few"], "looks like numbers, such as '12.5', but also 'few', and is taken as 4 cat"),
         (["2024-03-31", "2024-04-01", "later"], "looks like dates, such as '2024-03-31', but also 'later', and is"),
     ],
