@@ -12,7 +12,7 @@ DOCTREES := docs/_build/doctrees
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses=8 --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo reproduce test test-slow test-plain test-all fuzz soak lint format docs bench bench-full clean
+.PHONY: help demo reproduce test test-slow test-plain test-all coverage fuzz soak lint format docs bench bench-full clean
 .DELETE_ON_ERROR:
 # The stamps are made by pattern; make must not delete them as intermediate files.
 .SECONDARY:
@@ -36,6 +36,9 @@ test-plain: $(VENV)/.has-test  ## run the quick tests of what is compiled once m
 	@POLYTRAIN_NATIVE=0 $(PYTEST) -m "not slow and not cluster" tests/learning tests/maps tests/models tests/tensor
 
 test-all: test test-slow test-plain  ## run all tests
+
+coverage: $(VENV)/.has-dev  ## run the quick tests and print how much of the code they reach
+	@$(PYTEST) -m "not slow and not cluster" --cov=polytrain --cov-report=term
 
 fuzz: $(VENV)/.has-test  ## search new counter-examples with the property tests, FUZZ_ROUNDS (10) times; each round draws others
 	@for round in $$(seq $(FUZZ_ROUNDS)); do \

@@ -576,7 +576,8 @@ def frame_of(library, **lists):
 def test_text_of_dates_is_dates(library, texts, pattern):
     columns = Columns.fit(frame_of(library, when=texts))
     (column,) = columns.columns
-    assert column == DateColumn("when", ("time", "month", "weekday", "hour"), column.ranges, pattern)
+    assert column == DateColumn("when", column.ranges, pattern)
+    assert column.parts == ("time", "month", "weekday", "hour")
     dates = np.array(["2024-03-31", "2024-04-01T12", "NaT", "2024-05-02", "NaT", "NaT"], dtype="datetime64[h]")
     np.testing.assert_array_equal(columns.encode(frame_of(library, when=texts)), columns.encode(dates[:, None]))
     assert np.isfinite(columns.encode(dates[:2, None])).all()
@@ -604,7 +605,10 @@ def test_dates_whose_order_is_a_guess_are_warned_of():
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["1,234", "5,600", "120"], "looks like numbers, such as '1,234', and is taken as 3 categories. Make numbers"),
+        (
+            ["1,234", "5,600", "120"],
+            "looks like numbers, such as '1,234', and is taken as 3 categories. Convert it to numbers",
+        ),
         (["12.5", "13", "14", "few"], "looks like numbers, such as '12.5', but also 'few', and is taken as 4 cat"),
         (["2024-03-31", "2024-04-01", "later"], "looks like dates, such as '2024-03-31', but also 'later', and is"),
     ],
@@ -645,11 +649,6 @@ def test_parts_that_do_not_vary_are_left_out():
     assert Columns.merge(parts).feature_names == ("x0 (time)", "x0 (month)")  # two months, always on Mondays
 
 
-def test_merged_parts_of_dates_whose_ranges_are_not_known():
-    parts = [Columns((DateColumn("a", ("time", part)),)) for part in ("hour", "month")]
-    assert Columns.merge(parts).columns == (DateColumn("a", ("time", "month", "hour")),)
-
-
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
@@ -676,9 +675,9 @@ def test_names_of_columns():
         ([-1], "the column number -1"),
         ([True], "has 1 of True and False, but X has 2 columns. Give one for each"),
         (np.array([True, False, True]), "has 3 of True and False"),
-        ([0, "a"], "of one kind, got a list of int, str"),
-        ([True, 1], "of one kind, got a list of bool, int"),
-        ([1.5], "of one kind, got a list of float"),
+        ([0, "a"], "of one type, got a list of int, str"),
+        ([True, 1], "of one type, got a list of bool, int"),
+        ([1.5], "of one type, got a list of float"),
     ],
 )
 def test_wrong_choices(choice, message):
@@ -783,11 +782,11 @@ def test_mixed_parts_are_merged_as_text():
 
 NUMBER = {"kind": "number", "name": "a", "empty": False}
 CATEGORY = {"kind": "category", "name": "a", "levels": [1, 2.5, "u"], "as_text": False}
-DATE = {"kind": "date", "name": "a", "parts": ["time", "hour"], "ranges": [[1, 1], [0, 0], [0.5, 23]]}
+DATE = {"kind": "date", "name": "a", "ranges": [[1, 1], [0, 0], [0.5, 23]], "pattern": "iso"}
 
 
 def test_documents_that_are_right():
-    for entry in (NUMBER, CATEGORY, DATE, DATE | {"ranges": []}):
+    for entry in (NUMBER, CATEGORY, DATE, DATE | {"pattern": "%d.%m.%Y"}):
         assert Columns.from_json({"columns": [entry]}).to_json() == {"columns": [entry]}
     assert Columns.from_json({"columns": []}) == Columns(())
 
@@ -825,17 +824,14 @@ def test_documents_that_are_no_columns(document):
         (CATEGORY, {"levels": [1, True]}, "differ"),
         (CATEGORY, {"as_text": True}, "must be text"),
         (CATEGORY, {"as_text": 1}, "true or false"),
-        (DATE, {"parts": ["hour"]}, "parts"),
-        (DATE, {"parts": ["time", "year"]}, "parts"),
-        (DATE, {"parts": ["time", "hour", "hour"]}, "parts"),
-        (DATE, {"parts": [["time"]]}, "parts"),
-        (DATE, {"parts": 3}, "parts"),
-        (DATE, {"parts": ["time", "month"]}, "those that vary"),
         (DATE, {"ranges": [[1, 1]]}, "ranges"),
         (DATE, {"ranges": [[1, 1], [0, 0], [5, 3]]}, "ranges"),
         (DATE, {"ranges": [[1, 1], [0, 0], [0, NAN]]}, "ranges"),
         (DATE, {"ranges": [[1, 1], [0, 0], [0, "1"]]}, "ranges"),
+        (DATE, {"ranges": []}, "ranges"),
         (DATE, {"ranges": 3}, "ranges"),
+        (DATE, {"pattern": "%H"}, "pattern"),
+        (DATE, {"pattern": 3}, "pattern"),
     ],
 )
 def test_documents_that_are_wrong(entry, changes, message):

@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polytrain.columns.date_texts import DATE_PATTERNS
-from polytrain.columns.forms import Form, find_form
-from polytrain.columns.number_texts import is_number, parse_number
+from polytrain.columns.forms import DATE_PATTERNS, Form, find_form, is_number, parse_number
 
 
 @pytest.mark.parametrize(

@@ -229,11 +229,12 @@ BAD_COLUMNS = [
     (("columns", 1, "levels"), [{"number": "nan"}], "must be text or a number"),
     (("columns", 1, "as_text"), "no", "must be true or false"),
     (("columns", 1, "levels"), ["blue"], "other levels than its map"),
-    (("columns", 3, "parts"), ["month"], "time first"),
-    (("columns", 3, "parts"), ["time", ["month"]], "time first"),
-    (("columns", 3, "ranges"), [[1, 12], [0, 6]], "a least and a largest"),
-    (("columns", 3, "ranges"), [[1, 12], [0, 6], [0, 10**400]], "a least and a largest"),
-    (("columns", 3, "ranges"), [[1, 1], [0, 0], [0, 0]], "must be those that vary"),
+    (("columns", 3, "parts"), ["month"], "must have the entries"),
+    (("columns", 3, "pattern"), "%H", "pattern of column 'day' must be one of"),
+    (("columns", 3, "pattern"), ["iso"], "pattern of column 'day' must be one of"),
+    (("columns", 3, "ranges"), [[1, 12], [0, 6]], "a smallest and a largest"),
+    (("columns", 3, "ranges"), [[1, 12], [0, 6], [0, 10**400]], "a smallest and a largest"),
+    (("columns", 3, "ranges"), [[1, 1], [0, 0], [0, 0]], "other features than those of the model"),
 ]
 
 
@@ -271,7 +272,7 @@ def test_bad_entries_of_a_model_of_frames(tmp_path, raw_frame, take_apart, name,
         (["shape"], "which X does not have"),
         ([4], "column number 4"),
         ([True, False], "one for each column"),
-        ([1, "colour"], "things of one kind"),
+        ([1, "colour"], "items of one type"),
         (7, "categorical_features must not be 7"),
     ],
 )

@@ -24,7 +24,7 @@ from polytrain.cli.common import (
     open_model_table,
     say,
 )
-from polytrain.columns.number_texts import is_number
+from polytrain.columns.forms import is_number
 from polytrain.tables import PreparedBlock, TableModel, load_table_model
 from polytrain.tables.cells import FileCells
 from polytrain.tables.layout import find_column

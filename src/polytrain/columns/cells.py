@@ -2,10 +2,9 @@
 
 Conventions
 -----------
-Cells are either all there, one by one (``codes`` is None), or there is a list of values and, for every row, the index
-of its value (``codes``, -1 for a missing one). Values are numbers, dates or durations in NumPy's own types, or objects;
-objects are always different from each other, occur in the rows, and none of them is missing. So whatever needs a loop
-in Python runs over different values, not over rows.
+Either ``values`` has one value per row (``codes`` is None), or ``codes`` has the index of each row's value, -1 for a
+missing one. Values are numbers, dates or durations in NumPy's own types, or objects. Objects are distinct, occur in the
+rows and are never missing, so that loops in Python run over distinct values, not over rows.
 """
 
 from __future__ import annotations
@@ -18,34 +17,20 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.columns.date_texts import parse_date
-from polytrain.columns.forms import DEFAULT_MISSING
+from polytrain.columns.forms import DEFAULT_MISSING, parse_date
 from polytrain.columns.scalars import Level, date_of, is_missing, level_of, number_of, show, sort_of, text_of
 
 __all__ = ["Cells", "used_codes"]
 
 _NUMBERS = frozenset({"number", "duration", "time"})
+_NUMBER_REMEDY = "Give numbers, with NaN where one is missing"
+_DATE_REMEDY = "Give dates, for example with pandas.to_datetime"
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The cells of a column.
+    """The name of a column, for errors, and its cells; ``is_category`` says that its type declares categories.
 
-    Parameters
-    ----------
-    name : str
-        Name of the column, for errors.
-    values : ndarray
-        All cells, or different values of them.
-    codes : ndarray of intp or None
-        Which of the values each row has, -1 for none; None if `values` has one value per row.
-    is_category : bool
-        Whether the type of the column says that it holds categories.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from polytrain.columns.cells import Cells
     >>> cells = Cells.of_array("size", np.array([1, None, 2.5], dtype=object))
     >>> cells.kind, cells.numbers()
     ('number', array([1. , nan, 2.5]))
@@ -58,7 +43,7 @@ class Cells:
 
     @classmethod
     def of_array(cls, name: str, array: NDArray) -> Self:
-        """Take an array of any type, one cell per row."""
+        """Build cells from an array of any type, one per row."""
         if array.dtype.kind in "biufMm":
             return cls(name, array.astype(np.float64) if array.dtype == np.longdouble else array)
         if array.dtype.kind in "US":
@@ -68,41 +53,41 @@ class Cells:
 
     @classmethod
     def of_masked(cls, name: str, values: NDArray, missing: NDArray) -> Self:
-        """Take an array of numbers and say which of them are missing."""
+        """Build cells from numbers and a mask of the missing ones."""
         return cls(name, values, np.where(missing, -1, np.arange(len(values))) if missing.any() else None)
 
     @classmethod
     def of_objects(cls, name: str, objects: Iterable[Any]) -> Self:
-        """Take any Python values, one per row."""
+        """Build cells from any Python values, one per row."""
         items = list(objects)
         types = set(map(type, items))
         _check_types(name, items, types)
-        # Python takes True and 1, or 1 and Decimal(1), as the same key; with their types they are not.
+        # True and 1, or 1 and Decimal(1), are the same key of a dict; together with their types they are not.
         several = len({kind for kind in types if sort_of(kind) != "missing"}) > 1
         keys: list[Any] = list(zip(map(type, items), items, strict=True)) if several else items
         try:
             index = dict.fromkeys(keys, -1)
         except TypeError:
             _refuse_unhashable(name, items)
-        kept = [key for key in index if not is_missing(key[1] if several else key)] if types != {str} else list(index)
-        index.update(zip(kept, range(len(kept)), strict=True))
+        present = [key for key in index if not is_missing(key[1] if several else key)]
+        index.update(zip(present, range(len(present)), strict=True))
         codes = np.fromiter(map(index.__getitem__, keys), dtype=np.intp, count=len(keys))
-        values = (key[1] for key in kept) if several else kept
-        return cls(name, np.fromiter(values, dtype=object, count=len(kept)), codes)
+        values = (key[1] for key in present) if several else present
+        return cls(name, np.fromiter(values, dtype=object, count=len(present)), codes)
 
     @classmethod
     def of_distinct(cls, name: str, objects: Iterable[Any], codes: NDArray) -> Self:
-        """Take different Python values that all occur, and say which of them each row has, -1 for none."""
+        """Build cells from distinct Python values that all occur, and the index of each row's value, -1 for none."""
         items = list(objects)
         if not set(map(type, items)) <= {str}:
-            return cls.of_objects(name, items).spread(codes)
+            return cls.of_objects(name, items).take(codes)
         return cls(name, np.fromiter(items, dtype=object, count=len(items)), np.asarray(codes, dtype=np.intp))
 
     def __len__(self) -> int:
         return len(self.values if self.codes is None else self.codes)
 
-    def spread(self, codes: NDArray) -> Self:
-        """Say which of these cells each of other rows has, -1 for none."""
+    def take(self, codes: NDArray) -> Self:
+        """Return cells of other rows, given the index here of each, -1 for a missing one."""
         codes = np.asarray(codes, dtype=np.intp)
         if self.codes is not None:
             codes = np.append(self.codes, -1)[codes]
@@ -110,16 +95,16 @@ class Cells:
 
     @cached_property
     def _sorts(self) -> set[str]:
-        """What the objects are."""
+        """Sorts of the objects."""
         return set(map(sort_of, set(map(type, self.values.tolist()))))
 
     @cached_property
     def kind(self) -> str:
-        """What the cells are: "number", "date", "text", "mixed", or "empty" if all of them are missing."""
+        """One of "number", "date", "text", "mixed", and "empty" if all cells are missing."""
         letter = self.values.dtype.kind
         if letter != "O":
             present = self.values if self.codes is None else self.values[self.codes[self.codes >= 0]]
-            if not present.size or (letter in "f" and np.isnan(present).all()) or np.isnat(_as_times(present)).all():
+            if not present.size or (letter == "f" and np.isnan(present).all()) or np.isnat(_as_times(present)).all():
                 return "empty"
             return "date" if letter == "M" else "number"
         match list(self._sorts):
@@ -130,54 +115,53 @@ class Cells:
         return "mixed"
 
     def numbers(self) -> NDArray:
-        """Return float64 per row: durations are days, times of day are hours, missing ones are NaN."""
+        """Return float64 per row, NaN for missing cells; durations are in days, times of day in hours."""
         match self.values.dtype.kind:
             case "O":
-                self._demand(_NUMBERS, "numbers", "Give numbers, with NaN where one is missing")
-                found = np.array([_as_float(number_of(value)) for value in self.values.tolist()], dtype=np.float64)
+                self._require(_NUMBERS, "numbers", _NUMBER_REMEDY)
+                numbers = np.array([_as_float(number_of(value)) for value in self.values.tolist()], dtype=np.float64)
             case "m":
-                found = _days(self.values)
+                numbers = _days(self.values)
             case "M":
-                self._demand_empty("numbers", "Give numbers, with NaN where one is missing")
-                found = np.full(len(self.values), np.nan)
+                self._require_empty("numbers", _NUMBER_REMEDY)
+                numbers = np.full(len(self.values), np.nan)
             case _:
-                found = self.values.astype(np.float64)
-        return found if self.codes is None else np.append(found, np.nan)[self.codes]
+                numbers = self.values.astype(np.float64)
+        return numbers if self.codes is None else np.append(numbers, np.nan)[self.codes]
 
     def dates(self, pattern: str = "iso") -> NDArray:
-        """Return datetime64 per row, the local time where a zone is known; NaT for missing ones.
+        """Return datetime64 per row, NaT for missing cells, in local time if there is a time zone.
 
-        Text is read in the way that `pattern` says, see `polytrain.columns.forms.Form`.
+        Text is read by `pattern`, see `polytrain.columns.forms.Form`.
         """
-        remedy = "Give dates, for example with pandas.to_datetime"
         match self.values.dtype.kind:
             case "O":
-                self._demand({"date", "text"}, "dates", remedy)
+                self._require({"date", "text"}, "dates", _DATE_REMEDY)
                 moments = [_moment(value, pattern) for value in self.values.tolist()]
                 wrong = np.array([moment is None for moment in moments], dtype=bool)
                 if wrong.any():
-                    self._refuse(wrong, "dates", remedy)
-                found = np.array(moments, dtype="datetime64[us]")
+                    self._refuse(wrong, "dates", _DATE_REMEDY)
+                dates = np.array(moments, dtype="datetime64[us]")
             case "M":
-                found = self.values
+                dates = self.values
             case _:
-                self._demand_empty("dates", remedy)
-                found = np.full(len(self.values), np.datetime64("NaT", "us"))
-        return found if self.codes is None else np.append(found, np.datetime64("NaT"))[self.codes]
+                self._require_empty("dates", _DATE_REMEDY)
+                dates = np.full(len(self.values), np.datetime64("NaT", "us"))
+        return dates if self.codes is None else np.append(dates, np.datetime64("NaT"))[self.codes]
 
     def levels(self, as_text: bool = False) -> tuple[NDArray, list[Level]]:
-        """Return the number of a level per row, -1 for missing ones, and the levels, in any order.
+        """Return the index of a level per row, -1 for missing cells, and the levels, in any order.
 
-        Two of the levels may be equal: ``1`` and ``1.0`` are, if they were objects of their own.
+        Two levels may be equal, such as the objects ``1`` and ``1.0``.
         """
         values, codes = self.values, self.codes
         if values.dtype.kind != "O":
             values = _days(values) if values.dtype.kind == "m" else values
             values, inverse = np.unique(values, return_inverse=True)
-            gone = np.isnan(values) if values.dtype.kind == "f" else np.isnat(_as_times(values))
-            values, inverse = values[~gone], np.where(gone[inverse], -1, inverse)  # missing values are the last ones
+            missing = np.isnan(values) if values.dtype.kind == "f" else np.isnat(_as_times(values))
+            values, inverse = values[~missing], np.where(missing[inverse], -1, inverse)  # missing values sort last
             codes = inverse if codes is None else np.append(inverse, -1)[codes]
-            if codes is not inverse:  # what stood in the place of missing values is not a level
+            if codes is not inverse:  # the placeholders of missing values are not levels
                 used, codes = used_codes(codes)
                 values = values[used]
         assert codes is not None
@@ -185,20 +169,19 @@ class Cells:
             return codes, [text_of(value) for value in values]
         if values.dtype.kind in "biuf":
             return codes, values.tolist()
-        items = list(values)  # not tolist(), which makes integers of some dates
+        items = list(values)  # tolist() would turn some dates into integers
         return codes, items if set(map(type, items)) <= {str} else [level_of(value) for value in items]
 
-    def _demand(self, allowed: set[str] | frozenset[str], held: str, remedy: str) -> None:
-        """Refuse objects that are of another sort."""
+    def _require(self, allowed: set[str] | frozenset[str], held: str, remedy: str) -> None:
+        """Refuse objects of other sorts than those allowed."""
         if not self._sorts <= allowed:
             wrong = [sort_of(type(value)) not in allowed for value in self.values.tolist()]
             self._refuse(np.array(wrong), held, remedy)
 
-    def _demand_empty(self, held: str, remedy: str) -> None:
-        """Refuse values in NumPy's types if any is there."""
+    def _require_empty(self, held: str, remedy: str) -> None:
+        """Refuse values in NumPy's types that are not missing."""
         if self.kind != "empty":
-            present = self.values == self.values
-            self._refuse(present, held, remedy)
+            self._refuse(self.values == self.values, held, remedy)
 
     def _refuse(self, wrong: NDArray, held: str, remedy: str) -> NoReturn:
         codes = np.arange(len(wrong)) if self.codes is None else self.codes
@@ -213,12 +196,8 @@ class Cells:
 
 
 def used_codes(codes: NDArray) -> tuple[NDArray, NDArray]:
-    """Return which codes occur, ascending, and the place of each row's code among them; -1 stays.
+    """Return the codes that occur, ascending, and the index of each row's code among them; -1 stays.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from polytrain.columns.cells import used_codes
     >>> used_codes(np.array([7, -1, 3, 7]))
     (array([3, 7]), array([ 1, -1,  0,  1]))
     """
@@ -230,19 +209,19 @@ def used_codes(codes: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def _as_times(values: NDArray) -> NDArray:
-    """Dates and durations as they are; for other types something that is never NaT."""
+    """Return dates and durations unchanged, and for other types an array without NaT."""
     return values if values.dtype.kind in "mM" else np.zeros(len(values), dtype="timedelta64[s]")
 
 
 def _as_float(number: int | float | bool) -> float:
     try:
         return float(number)
-    except OverflowError:  # an integer of more than 308 digits
+    except OverflowError:  # an integer with more than 308 digits
         return np.inf if number > 0 else -np.inf
 
 
 def _moment(value: Any, pattern: str) -> np.datetime64 | None:
-    """A date, or text that is one; None for other text."""
+    """Return a date, or the date that a text holds; None for other text."""
     if sort_of(type(value)) == "date":
         return date_of(value)
     text = text_of(value).strip()
@@ -266,12 +245,16 @@ def _check_types(name: str, items: list[Any], types: set[type]) -> None:
 
 
 def _refuse_unhashable(name: str, items: list[Any]) -> NoReturn:
-    for item in items:
-        try:
-            hash(item)
-        except TypeError:
-            raise ValueError(
-                f"column {name!r} holds {show(item)}, of type {type(item).__name__}. A cell must hold a single value: "
-                "a number, text or a date. Spread its parts over columns, or leave the column out."
-            ) from None
-    raise AssertionError("something was not hashable")
+    item = next(item for item in items if not _is_hashable(item))
+    raise ValueError(
+        f"column {name!r} holds {show(item)}, of type {type(item).__name__}. A cell must hold a single value: a "
+        "number, text or a date. Put its parts into columns of their own, or leave the column out."
+    ) from None
+
+
+def _is_hashable(item: Any) -> bool:
+    try:
+        hash(item)
+    except TypeError:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""What one column became: a number, categories, or the parts of a date."""
+"""How one column becomes numbers: as a number, as categories, or as the parts of a date."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import chain, repeat, takewhile
+from itertools import repeat
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns.cells import Cells
-from polytrain.columns.date_texts import DATE_PATTERNS
-from polytrain.columns.forms import DEFAULT_MISSING, find_form
+from polytrain.columns.forms import DATE_PATTERNS, DEFAULT_MISSING, find_form
 from polytrain.columns.scalars import Level, check_hashes, show, sort_levels, text_of
 
 __all__ = [
-    "KINDS",
     "CategoryColumn",
     "Column",
     "DateColumn",
@@ -30,13 +28,20 @@ __all__ = [
     "fit_column",
 ]
 
-#: Parts of a date that enter if they vary; "time" always enters.
+#: Parts of a date that become features if they vary; "time" always does.
 _CALENDAR = ("month", "weekday", "hour")
+_INFINITIES = {"inf": math.inf, "-inf": -math.inf}
+# Number of texts of a column that are examined one by one for a warning.
+_MOST_EXAMINED = 100
+_REMEDIES = {
+    "number": "Convert it to numbers, for example with pandas.to_numeric, or thousands and decimal of pandas.read_csv",
+    "date": "Convert it to dates, for example with pandas.to_datetime",
+}
 
 
 @dataclass(frozen=True)
 class Column(ABC):
-    """How a column of a table becomes columns of numbers, the features.
+    """How a column of a table becomes one or more columns of numbers, the features.
 
     Attributes
     ----------
@@ -51,7 +56,7 @@ class Column(ABC):
     @classmethod
     @abstractmethod
     def fit(cls, cells: Cells) -> Self:
-        """Look at the training rows."""
+        """Learn from the cells of the training rows."""
 
     @abstractmethod
     def encode(self, cells: Cells) -> list[NDArray]:
@@ -65,19 +70,19 @@ class Column(ABC):
     @classmethod
     @abstractmethod
     def merge(cls, parts: Sequence[Self]) -> Self:
-        """Make one column of those that were fitted to parts of the rows."""
+        """Combine columns that were fitted to parts of the rows."""
 
-    @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return plain values that JSON has."""
+        """Return values that JSON can hold."""
+        return {"kind": self.kind, **self.__getstate__()}
 
     @classmethod
     @abstractmethod
     def from_json(cls, entries: dict[str, Any]) -> Self:
-        """Check and undo `to_json`; the kind and the name were checked."""
+        """Check and undo `to_json`; kind, name and keys are already checked."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # not what is computed from them
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without cached properties
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,6 @@ class NumberColumn(Column):
 
     Examples
     --------
-    >>> from polytrain.columns import NumberColumn
     >>> NumberColumn("size").feature_names
     ('size',)
     """
@@ -104,108 +108,90 @@ class NumberColumn(Column):
 
     @classmethod
     def fit(cls, cells: Cells) -> Self:
-        """Notice whether there is any number."""
         return cls(cells.name, cells.kind == "empty")
 
     def encode(self, cells: Cells) -> list[NDArray]:
-        """Return the numbers, NaN where one is missing."""
         return [cells.numbers()]
 
     @classmethod
     def merge(cls, parts: Sequence[Self]) -> Self:
-        """Empty if all are."""
         return cls(parts[0].name, all(part.empty for part in parts))
-
-    def to_json(self) -> dict[str, Any]:
-        """The name, and whether it was empty."""
-        return {"kind": self.kind, "name": self.name, "empty": self.empty}
 
     @classmethod
     def from_json(cls, entries: dict[str, Any]) -> Self:
-        """Check the only entry there is."""
-        _check_keys(entries, {"kind", "name", "empty"})
         return cls(entries["name"], _check_flag(entries, "empty"))
 
 
 @dataclass(frozen=True)
 class CategoryColumn(Column):
-    """A column of categories, which become the numbers 0, 1, ... of their levels.
+    """A column of categories, which become the indices 0, 1, ... of their levels.
 
-    Levels are compared by value: 1, 1.0 and True are one level, and "1" is another. Numbers with a fraction are the
-    same if they are in single precision, unless that would make two levels one.
+    Levels are compared by value: 1, 1.0 and True are one level, and "1" is another. Fractions are compared in single
+    precision, unless that would make two levels equal. Missing cells become NaN, unknown levels -1.
 
     Parameters
     ----------
     name : str
         Name of the column.
     levels : tuple of str, int, float or bool
-        The different values in training: numbers first, ascending, then text by code point.
+        The distinct values in training: numbers first, ascending, then text by code point.
     as_text : bool
-        Whether numbers were between text, so that every value stands for its text: 1 and 1.0 for "1".
+        Whether numbers were mixed with text, so that every value is replaced by its text: 1 and 1.0 by "1".
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from polytrain.columns import CategoryColumn
-    >>> from polytrain.columns.cells import Cells
     >>> colours = CategoryColumn("colour", ("blue", "red"))
     >>> colours.encode(Cells.of_objects("colour", ["red", None, "pink"]))
     [array([ 1., nan, -1.])]
     """
 
     kind: ClassVar[str] = "category"
-    #: Whether the feature is the number of a level.
-    coded: ClassVar[bool] = True
 
     levels: tuple[Level, ...]
     as_text: bool = False
 
     @classmethod
     def fit(cls, cells: Cells) -> Self:
-        """Find the levels."""
         as_text = cells.kind == "mixed" and not cells.is_category
         return cls(cells.name, sort_levels(set(cells.levels(as_text)[1])), as_text)
 
     def encode(self, cells: Cells) -> list[NDArray]:
-        """Return the numbers of the levels: NaN where one is missing, -1 for a level that was not in training."""
         codes, levels = cells.levels(self.as_text)
-        table, rounded = self._table
-        found = np.full(len(levels) + 1, np.nan)  # the last one is for missing values
-        found[:-1] = list(map(table.get, _rounded(levels) if rounded else levels, repeat(-1)))
-        return [found[codes]]
+        indices, rounded = self._indices
+        encoded = np.full(len(levels) + 1, np.nan)  # the last one is for missing values
+        encoded[:-1] = list(map(indices.get, _rounded(levels) if rounded else levels, repeat(-1)))
+        return [encoded[codes]]
 
     @cached_property
-    def _table(self) -> tuple[dict[Level, int], bool]:
-        """Numbers of the levels, and whether levels are rounded to single precision, where they still differ."""
-        n_numbers = sum(1 for _ in takewhile(lambda level: not isinstance(level, str), self.levels))
-        numbers = _rounded(self.levels[:n_numbers])
-        rounded = len(set(numbers)) == n_numbers > 0
-        keys = chain(numbers, self.levels[n_numbers:]) if rounded else self.levels
-        return dict(zip(keys, range(len(self.levels)), strict=True)), rounded
+    def _indices(self) -> tuple[dict[Level, int], bool]:
+        """Indices by level, and whether levels are rounded to single precision, where they still differ."""
+        has_numbers = not all(isinstance(level, str) for level in self.levels[:1])  # numbers come first
+        keys = _rounded(self.levels) if has_numbers else list(self.levels)
+        rounded = has_numbers and len(set(keys)) == len(keys)
+        return dict(zip(keys if rounded else self.levels, range(len(keys)), strict=True)), rounded
 
     @classmethod
     def merge(cls, parts: Sequence[Self]) -> Self:
-        """Unite the levels."""
         as_text = any(part.as_text for part in parts)
         levels = {text_of(level) if as_text else level for part in parts for level in part.levels}
         return cls(parts[0].name, sort_levels(levels), as_text)
 
     def to_json(self) -> dict[str, Any]:
-        """The levels as they are; JSON has no infinity."""
+        # JSON does not have infinity.
         levels = [{"number": str(v)} if isinstance(v, float) and math.isinf(v) else v for v in self.levels]
-        return {"kind": self.kind, "name": self.name, "levels": levels, "as_text": self.as_text}
+        return {**super().to_json(), "levels": levels}
 
     @classmethod
     def from_json(cls, entries: dict[str, Any]) -> Self:
-        """Check that the levels are plain, different and in order."""
-        _check_keys(entries, {"kind", "name", "levels", "as_text"})
         where = f"column {show(entries['name'])}"
-        listed, as_text = entries["levels"], _check_flag(entries, "as_text")
-        if not isinstance(listed, list) or not listed:
-            raise ValueError(f"the levels of {where} must be a list that is not empty, got {show(listed)}.")
+        stored, as_text = entries["levels"], _check_flag(entries, "as_text")
+        if not isinstance(stored, list) or not stored:
+            raise ValueError(f"the levels of {where} must be a list that is not empty, got {show(stored)}.")
         levels: list[Level] = []
-        for entry in listed:
-            level = _undo_infinity(entry)
+        for entry in stored:
+            level = entry
+            if isinstance(entry, dict) and entry.keys() == {"number"} and isinstance(entry["number"], str):
+                level = _INFINITIES.get(entry["number"])
             if type(level) not in (str, int, float, bool) or level != level:  # NaN
                 raise ValueError(f"a level of {where} must be text or a number, got {show(entry)}.")
             if as_text and not isinstance(level, str):
@@ -219,12 +205,12 @@ class CategoryColumn(Column):
 
 @dataclass(frozen=True)
 class TextColumn(CategoryColumn):
-    """A column of text whose type does not say that it holds categories, until all rows have been seen."""
+    """A column of text that is not declared as categories; `resolve` decides once all rows are known."""
 
     kind: ClassVar[str] = "text"
 
-    def settled(self) -> Column:
-        """Return a column of dates if all texts are dates, as `find_form` finds out for files, else categories."""
+    def resolve(self) -> Column:
+        """Return a column of dates if `find_form` reads all texts as dates, else categories."""
         texts = [text for level in self.levels if (text := str(level).strip()) and text not in DEFAULT_MISSING]
         form = find_form(texts)
         if form.kind != "date":
@@ -235,14 +221,14 @@ class TextColumn(CategoryColumn):
         return DateColumn.fit(Cells.of_objects(self.name, self.levels), form.pattern)
 
     def _warn_of_values(self, texts: list[str]) -> None:
-        """Warn of categories most of which look like numbers or dates; two of them are the same either way."""
+        """Warn of categories most of which look like numbers or dates, unless there are only two, which is as good."""
         if len(texts) <= 2:
             return
-        looks = {text: find_form([text]).kind for text in texts[:: 1 + len(texts) // _MOST_LOOKED_AT]}
+        kinds = {text: find_form([text]).kind for text in texts[:: 1 + len(texts) // _MOST_EXAMINED]}
         for kind, remedy in _REMEDIES.items():
-            alike = [text for text, look in looks.items() if look == kind]
-            if 2 * len(alike) > len(looks):
-                other = next((f" but also {text!r:.40}," for text, look in looks.items() if look != kind), "")
+            alike = [text for text in kinds if kinds[text] == kind]
+            if 2 * len(alike) > len(kinds):
+                other = next((f" but also {text!r:.40}," for text in kinds if kinds[text] != kind), "")
                 _warn(
                     f"column {self.name!r} holds text that looks like {kind}s, such as {alike[0]!r:.40},{other} and is "
                     f"taken as {len(self.levels)} categories. {remedy}, or name it in categorical_features if it holds "
@@ -250,62 +236,24 @@ class TextColumn(CategoryColumn):
                 )
 
 
-# Texts of a column that are looked at one by one.
-_MOST_LOOKED_AT = 100
-_REMEDIES = {
-    "number": "Make numbers of it, for example with pandas.to_numeric, or thousands and decimal of pandas.read_csv",
-    "date": "Make dates of it, for example with pandas.to_datetime",
-}
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=2)
-
-
-_INFINITIES = {"inf": math.inf, "-inf": -math.inf}
-
-
-def _undo_infinity(entry: Any) -> Any:
-    """The infinity that a dict stands for; all else as it is."""
-    if isinstance(entry, dict) and entry.keys() == {"number"} and isinstance(entry["number"], str):
-        return _INFINITIES.get(entry["number"], entry)
-    return entry
-
-
-def _rounded(levels: Sequence[Level]) -> list[Level]:
-    """Round fractions to single precision, unless that makes integers of them, and leave all else alone."""
-    exact = np.array([level if isinstance(level, float) else 0.0 for level in levels], dtype=np.float64)
-    with np.errstate(over="ignore", under="ignore"):
-        rounded = exact.astype(np.float32).astype(np.float64)
-    rounds = (exact != np.floor(exact)) & (rounded != np.floor(rounded))
-    new = zip(levels, rounded.tolist(), rounds.tolist(), strict=True)
-    return [single if changes else level for level, single, changes in new]
-
-
 @dataclass(frozen=True)
 class DateColumn(Column):
     """A column of dates, with or without times, which become a few numbers.
 
-    The parts are "time", the days since the start of 1970, and those that vary in training of "month" (1 to 12),
-    "weekday" (0 is Monday) and "hour" (of the day, with a fraction). Where a time zone is known, all are in local time.
+    The parts are "time", the days since the start of 1970, and those of "month" (1 to 12), "weekday" (0 is Monday) and
+    "hour" (of the day, with a fraction) that vary in training. Dates with a time zone are taken in local time.
 
     Parameters
     ----------
     name : str
         Name of the column.
-    parts : tuple of str
-        What the column became.
     ranges : tuple of (float, float)
-        Least and largest month, weekday and hour in training; empty if they are not known. Together with those of
-        other rows they tell which parts vary.
+        Smallest and largest month, weekday and hour in training.
     pattern : str
         How dates in text are written, see `polytrain.columns.forms.Form`.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from polytrain.columns import DateColumn
-    >>> from polytrain.columns.cells import Cells
     >>> cells = Cells.of_array("when", np.array(["1970-01-02", "1970-03-06"], dtype="datetime64[D]"))
     >>> when = DateColumn.fit(cells)
     >>> when.feature_names
@@ -316,85 +264,55 @@ class DateColumn(Column):
 
     kind: ClassVar[str] = "date"
 
-    parts: tuple[str, ...]
-    ranges: tuple[tuple[float, float], ...] = ()
+    ranges: tuple[tuple[float, float], ...]
     pattern: str = "iso"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the date that are features."""
+        return ("time", *(part for part, (low, high) in zip(_CALENDAR, self.ranges, strict=True) if low < high))
 
     @classmethod
     def fit(cls, cells: Cells, pattern: str = "iso") -> Self:
-        """Find the parts that vary."""
-        found = _calendar(cells.dates(pattern), _CALENDAR)
-        return cls._of_ranges(cells.name, tuple((float(np.nanmin(v)), float(np.nanmax(v))) for v in found), pattern)
-
-    @classmethod
-    def _of_ranges(cls, name: str, ranges: tuple[tuple[float, float], ...], pattern: str) -> Self:
-        varying = (part for part, (least, most) in zip(_CALENDAR, ranges, strict=True) if least < most)
-        return cls(name, ("time", *varying), ranges, pattern)
+        columns = _date_parts(cells.dates(pattern), _CALENDAR)
+        return cls(cells.name, tuple((float(np.nanmin(v)), float(np.nanmax(v))) for v in columns), pattern)
 
     def encode(self, cells: Cells) -> list[NDArray]:
-        """Return the parts, NaN for a missing date."""
-        return _calendar(cells.dates(self.pattern), self.parts)
+        return _date_parts(cells.dates(self.pattern), self.parts)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Name and part."""
         return tuple(f"{self.name} ({part})" for part in self.parts)
 
     @classmethod
     def merge(cls, parts: Sequence[Self]) -> Self:
-        """Unite what the dates range over, or the parts themselves where that is not known."""
-        if all(part.ranges for part in parts):
-            each = zip(*(part.ranges for part in parts), strict=True)
-            ranges = tuple((min(low for low, _ in some), max(high for _, high in some)) for some in map(list, each))
-            return cls._of_ranges(parts[0].name, ranges, parts[0].pattern)
-        united = {part for column in parts for part in column.parts}
-        return cls(parts[0].name, ("time", *(part for part in _CALENDAR if part in united)))
+        lows, highs = np.array([part.ranges for part in parts]).T
+        ranges = zip(lows.min(axis=1).tolist(), highs.max(axis=1).tolist(), strict=True)
+        return cls(parts[0].name, tuple(ranges), parts[0].pattern)
 
     def to_json(self) -> dict[str, Any]:
-        """The parts and the ranges, and the pattern if it is not that of ISO 8601."""
-        ranges = [list(some) for some in self.ranges]
-        entries = {"kind": self.kind, "name": self.name, "parts": list(self.parts), "ranges": ranges}
-        return entries if self.pattern == "iso" else {**entries, "pattern": self.pattern}
+        return {**super().to_json(), "ranges": [list(ends) for ends in self.ranges]}
 
     @classmethod
     def from_json(cls, entries: dict[str, Any]) -> Self:
-        """Check that parts and ranges agree."""
-        pattern = entries.get("pattern", "iso")
-        _check_keys({"pattern": pattern, **entries}, {"kind", "name", "parts", "ranges", "pattern"})
-        name, parts, ranges = entries["name"], entries["parts"], entries["ranges"]
+        name, ranges, pattern = entries["name"], entries["ranges"], entries["pattern"]
         if pattern not in DATE_PATTERNS:
             raise ValueError(f"the pattern of column {show(name)} must be one of {DATE_PATTERNS}, got {show(pattern)}.")
-        known = ["time", *_CALENDAR]
-        if not isinstance(parts, list) or parts[:1] != ["time"] or parts != [part for part in known if part in parts]:
-            raise ValueError(
-                f"the parts of column {show(name)} must be some of {known}, time first, got {show(parts)}."
-            )
-        if ranges == []:
-            return cls(name, tuple(parts), pattern=pattern)
         if not isinstance(ranges, list) or len(ranges) != len(_CALENDAR) or not all(map(_is_range, ranges)):
             raise ValueError(
-                f"the ranges of column {show(name)} must be a least and a largest {', '.join(_CALENDAR)}, got "
+                f"the ranges of column {show(name)} must be a smallest and a largest {', '.join(_CALENDAR)}, got "
                 f"{show(ranges)}."
             )
-        column = cls._of_ranges(name, tuple((float(low), float(high)) for low, high in ranges), pattern)
-        if list(column.parts) != parts:
-            raise ValueError(
-                f"the parts of column {show(name)} must be those that vary, {list(column.parts)}, got {show(parts)}."
-            )
-        return column
+        return cls(name, tuple((float(low), float(high)) for low, high in ranges), pattern)
 
 
 def _is_range(entry: Any) -> bool:
-    return (
-        isinstance(entry, list)
-        and len(entry) == 2
-        and all(type(end) in (int, float) for end in entry)
-        and 0 <= entry[0] <= entry[1] <= 24
-    )
+    is_pair = isinstance(entry, list) and len(entry) == 2 and all(type(end) in (int, float) for end in entry)
+    return is_pair and 0 <= entry[0] <= entry[1] <= 24
 
 
-def _calendar(dates: NDArray, parts: Sequence[str]) -> list[NDArray]:
-    """Parts of dates, float64 of shape (N,) each, NaN for NaT."""
+def _date_parts(dates: NDArray, parts: Sequence[str]) -> list[NDArray]:
+    """Return parts of dates, float64 of shape (N,) each, NaN for NaT."""
     unit = np.datetime_data(dates.dtype)[0]
     if unit in ("generic", "Y", "M", "W"):
         dates = dates.astype("datetime64[D]")
@@ -407,28 +325,34 @@ def _calendar(dates: NDArray, parts: Sequence[str]) -> list[NDArray]:
         match name:
             case "time":
                 return (dates - np.datetime64(0, "D")) / np.timedelta64(1, "D")
-            case "month":
-                found = dates.astype("datetime64[M]").astype(np.int64) % 12 + 1
-            case "weekday":
-                found = (days.astype(np.int64) + 3) % 7  # 1970 began with a Thursday
             case "hour":
                 return (dates - days) / np.timedelta64(1, "h")
-        return np.where(missing, np.nan, found)
+            case "month":
+                numbers = dates.astype("datetime64[M]").astype(np.int64) % 12 + 1
+            case _:
+                numbers = (days.astype(np.int64) + 3) % 7  # 1970 began with a Thursday
+        return np.where(missing, np.nan, numbers)
 
     return [part(name) for name in parts]
 
 
-#: All kinds of columns, by the name under which a model file knows them.
-KINDS: dict[str, type[Column]] = {kind.kind: kind for kind in (NumberColumn, CategoryColumn, DateColumn)}
+def _rounded(levels: Sequence[Level]) -> list[Level]:
+    """Round fractions to single precision, unless that makes integers of them, and leave all else alone."""
+    exact = np.array([level if isinstance(level, float) else 0.0 for level in levels], dtype=np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = exact.astype(np.float32).astype(np.float64)
+    changes = (exact != np.floor(exact)) & (rounded != np.floor(rounded))
+    triples = zip(levels, rounded.tolist(), changes.tolist(), strict=True)
+    return [single if change else level for level, single, change in triples]
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=2)
 
 
 def fit_column(cells: Cells, is_category: bool) -> Column:
-    """Choose the kind of a column by its cells.
+    """Return a column of the kind that suits the cells.
 
-    Examples
-    --------
-    >>> from polytrain.columns.cells import Cells
-    >>> from polytrain.columns.column import fit_column
     >>> fit_column(Cells.of_objects("size", [3, None]), is_category=False)
     NumberColumn(name='size', empty=False)
     >>> fit_column(Cells.of_objects("size", [3, None]), is_category=True)
@@ -447,19 +371,16 @@ def column_from_json(entries: Any) -> Column:
     """Check and undo the ``to_json`` of a column of any kind."""
     if not isinstance(entries, dict):
         raise ValueError(f"a column must be a dict, got {show(entries)}.")
+    classes: dict[Any, type[Column]] = {cls.kind: cls for cls in (NumberColumn, CategoryColumn, DateColumn)}
     kind, name = entries.get("kind"), entries.get("name")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ValueError(f"the kind of a column must be one of {list(KINDS)}, got {show(kind)}.")
+    if not isinstance(kind, str) or kind not in classes:
+        raise ValueError(f"the kind of a column must be one of {list(classes)}, got {show(kind)}.")
     if not isinstance(name, str):
         raise ValueError(f"the name of a column must be text, got {show(name)}.")
-    return KINDS[kind].from_json(entries)
-
-
-def _check_keys(entries: dict[str, Any], expected: set[str]) -> None:
+    expected = {"kind", *(field.name for field in fields(classes[kind]))}
     if entries.keys() != expected:
-        raise ValueError(
-            f"column {show(entries['name'])} must have the entries {sorted(expected)}, got {show(list(entries))}."
-        )
+        raise ValueError(f"column {show(name)} must have the entries {sorted(expected)}, got {show(list(entries))}.")
+    return classes[kind].from_json(entries)
 
 
 def _check_flag(entries: dict[str, Any], name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -9,15 +10,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.columns.choice import chosen_columns, names_something
 from polytrain.columns.column import CategoryColumn, Column, NumberColumn, TextColumn, column_from_json, fit_column
-from polytrain.columns.names import unique_names
 from polytrain.columns.scalars import Level, show
 from polytrain.columns.table import is_frame, is_plain_frame, open_table
+from polytrain.texts import listed
 
-__all__ = ["Columns", "needs_encoding"]
+__all__ = ["LEAST_ROWS", "Columns", "chosen_columns", "is_identifier", "needs_encoding", "unique_names"]
 
-# Levels of all columns together in a file; more are identifiers, which teach nothing.
+# Largest number of levels of all columns together in a file; a table with more has columns of identifiers.
 _MOST_LEVELS = 1_000_000
 
 
@@ -34,16 +34,13 @@ def needs_encoding(X: Any, categorical_features: Any) -> bool:
     Returns
     -------
     bool
-        For a frame, whether any column holds other things than NumPy's numbers (text, categories, True and False,
-        dates, durations, missing values other than NaN); for an array of objects, which is what scikit-learn's
-        ensembles make of a frame, whether any of them is no number; for all, whether `categorical_features` names any
-        column.
+        True if `categorical_features` names any column, if a column of a frame holds anything but NumPy's numbers
+        (text, categories, True and False, dates, durations, missing values other than NaN), or if an array of objects,
+        which is what scikit-learn's ensembles make of a frame, holds anything but numbers.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import pandas as pd
-    >>> from polytrain.columns import needs_encoding
     >>> needs_encoding(pd.DataFrame({"a": [1.5, 2.5]}), "from_dtype")
     False
     >>> needs_encoding(pd.DataFrame({"a": [True, False]}), "from_dtype")
@@ -53,13 +50,10 @@ def needs_encoding(X: Any, categorical_features: Any) -> bool:
     >>> needs_encoding(np.array([["red", 1.5]], dtype=object), "from_dtype")
     True
     """
-    if names_something(categorical_features):
+    if _names_columns(categorical_features):
         return True
-    return not is_plain_frame(X) if is_frame(X) else _holds_other_objects(X)
-
-
-def _holds_other_objects(X: Any) -> bool:
-    """Whether X is an array of objects that are not all numbers, or texts of numbers."""
+    if is_frame(X):
+        return not is_plain_frame(X)
     if not (isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2):
         return False
     try:
@@ -81,7 +75,6 @@ class Columns:
     Examples
     --------
     >>> import pandas as pd
-    >>> from polytrain.columns import Columns
     >>> X = pd.DataFrame({
     ...     "colour": ["red", "blue", None],
     ...     "size": [1.5, 2.5, 3.5],
@@ -96,13 +89,15 @@ class Columns:
            [nan, 3.5, 3. , 6. ]])
     >>> columns.levels[0]
     ('blue', 'red')
+    >>> Columns.from_json(columns.to_json()) == columns
+    True
     """
 
     columns: tuple[Column, ...]
 
     @classmethod
     def fit(cls, X: Any, categorical_features: Any = "from_dtype") -> Self:
-        """Find out what the columns are.
+        """Find the kind of every column.
 
         Parameters
         ----------
@@ -111,26 +106,19 @@ class Columns:
         categorical_features : "from_dtype", None or array-like
             Which columns are categories: those whose type says so ("category" of pandas, Categorical and Enum of
             polars), none, or those that are listed by name, by number or by a True for each. Other columns of text
-            are dates if all of their values are, in one of the ways to write them that `find_form` knows, and else
-            categories, with a warning if they look like numbers. Columns of objects of several kinds are categories,
-            with the texts of their values as levels. A column without any value is a number.
+            are dates if all of their values are, and else categories, with a warning if they look like numbers.
+            Columns of objects of several kinds are categories, with the texts of their values as levels. A column
+            without any value is a number.
 
         Returns
         -------
         Columns
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from polytrain.columns import Columns
-        >>> Columns.fit(np.array([[7.0, 0.5], [3.0, 0.1]]), categorical_features=[0]).columns
-        (CategoryColumn(name='x0', levels=(3.0, 7.0), as_text=False), NumberColumn(name='x1', empty=False))
         """
         return cls.merge([cls.fit_part(X, categorical_features)])
 
     @classmethod
     def fit_part(cls, X: Any, categorical_features: Any = "from_dtype") -> Self:
-        """Look at a part of the rows; `merge` makes columns of all parts."""
+        """Fit to a part of the rows; `merge` combines the parts."""
         table = open_table(X)
         chosen = chosen_columns(categorical_features, table.names, table.has_names)
         columns = []
@@ -150,14 +138,13 @@ class Columns:
         Returns
         -------
         ndarray of shape (N, n_features)
-            float64: NaN where a value is missing; categories are the numbers of their levels, and -1 if they were not
+            float64: NaN where a value is missing; categories are the indices of their levels, and -1 if they were not
             in training.
 
         Raises
         ------
         ValueError
-            If the number of columns is another one, or if there is text or a date where training had numbers, or
-            anything else where it had dates.
+            If the number of columns differs, or a column holds another kind of values than in training.
         """
         table = open_table(X)
         if len(table.names) != self.n_columns:
@@ -185,7 +172,7 @@ class Columns:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of the features: those of the columns, and of the part for a date; no two of them alike."""
+        """Distinct names of the features: those of the columns, and of the part for a date."""
         return tuple(unique_names([(column.name, column.feature_names) for column in self.columns]))
 
     @property
@@ -196,27 +183,17 @@ class Columns:
     @property
     def levels(self) -> list[tuple[Level, ...] | None]:
         """Levels of each feature, None for numbers."""
-        per_column = [
-            column.levels if isinstance(column, CategoryColumn) and column.coded else None for column in self.columns
-        ]
-        return [per_column[k] for k in self.sources]
+        columns = [self.columns[k] for k in self.sources]
+        return [column.levels if isinstance(column, CategoryColumn) else None for column in columns]
 
     @property
     def is_category(self) -> NDArray:
-        """Whether each feature holds the numbers of levels."""
+        """Whether each feature holds the indices of levels."""
         return np.array([levels is not None for levels in self.levels], dtype=bool)
 
     @classmethod
     def merge(cls, parts: Sequence[Self]) -> Self:
-        """Make one of what `fit_part` returned for parts of the rows, as if all rows had been there at once.
-
-        Examples
-        --------
-        >>> from polytrain.columns import CategoryColumn, Columns
-        >>> parts = [Columns((CategoryColumn("colour", (level,)),)) for level in ("red", "blue")]
-        >>> Columns.merge(parts).levels
-        [('blue', 'red')]
-        """
+        """Combine the results of `fit_part` for parts of the rows, as if all rows had been there at once."""
         if not parts:
             raise ValueError("there is nothing to merge: give at least one Columns.")
         counts = {part.n_columns for part in parts}
@@ -225,17 +202,7 @@ class Columns:
         return cls(tuple(_merge_column(k, [part.columns[k] for part in parts]) for k in range(counts.pop())))
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values that JSON has.
-
-        Examples
-        --------
-        >>> from polytrain.columns import CategoryColumn, Columns
-        >>> columns = Columns((CategoryColumn("colour", ("blue", "red")),))
-        >>> columns.to_json()
-        {'columns': [{'kind': 'category', 'name': 'colour', 'levels': ['blue', 'red'], 'as_text': False}]}
-        >>> Columns.from_json(columns.to_json()) == columns
-        True
-        """
+        """Return values that JSON can hold."""
         categories = [column for column in self.columns if isinstance(column, CategoryColumn)]
         count = sum(len(column.levels) for column in categories)
         if count > _MOST_LEVELS:
@@ -251,17 +218,17 @@ class Columns:
         """Check and undo `to_json`; a ValueError says what is wrong."""
         if not isinstance(document, dict) or document.keys() != {"columns"}:
             raise ValueError(f"the columns must be a dict with the entry 'columns', got {show(document)}.")
-        listed = document["columns"]
-        if not isinstance(listed, list):
-            raise ValueError(f"the entry 'columns' must be a list, got {show(listed)}.")
-        counts = [len(levels) for e in listed if isinstance(e, dict) and isinstance(levels := e.get("levels"), list)]
+        entries = document["columns"]
+        if not isinstance(entries, list):
+            raise ValueError(f"the entry 'columns' must be a list, got {show(entries)}.")
+        counts = [len(levels) for e in entries if isinstance(e, dict) and isinstance(levels := e.get("levels"), list)]
         if sum(counts) > _MOST_LEVELS:
             raise ValueError(f"the columns have {sum(counts)} levels; at most {_MOST_LEVELS} are allowed.")
-        return cls(tuple(map(column_from_json, listed)))
+        return cls(tuple(map(column_from_json, entries)))
 
 
 def _merge_column(k: int, parts: list[Column]) -> Column:
-    """Merge one column; where it was empty, it is what it is elsewhere."""
+    """Merge one column; parts without values take the kind of the others."""
     names = list(dict.fromkeys(part.name for part in parts))
     if len(names) > 1:
         raise ValueError(
@@ -278,4 +245,150 @@ def _merge_column(k: int, parts: list[Column]) -> Column:
             "in all rows, or name it in categorical_features."
         )
     merged = kinds[0].merge(filled)
-    return merged.settled() if isinstance(merged, TextColumn) else merged
+    return merged.resolve() if isinstance(merged, TextColumn) else merged
+
+
+def unique_names(columns: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """Return distinct names of all features, given every column with the names of its features.
+
+    A feature with the name of its column keeps it. A composed name, such as "age is missing", gets a number if a
+    column or an earlier feature has it already.
+
+    >>> unique_names([("age", ["age", "age is missing"]), ("age is missing", ["age is missing"])])
+    ['age', 'age is missing (2)', 'age is missing']
+    """
+    taken = {column for column, _ in columns}
+    kept: set[str] = set()
+    names = []
+    for column, features in columns:
+        for name in features:
+            free, number = name, 1
+            if name == column and name not in kept:
+                kept.add(name)
+            else:
+                while free in taken:
+                    number += 1
+                    free = f"{name} ({number})"
+            taken.add(free)
+            names.append(free)
+    return names
+
+
+# --- categorical_features ---------------------------------------------------------------------------------------------
+
+_REMEDY = (
+    "Give 'from_dtype', None, a list of column names, a list of column numbers, or a list of True and False, one per "
+    "column."
+)
+
+
+def _names_columns(categorical_features: Any) -> bool:
+    """Whether the parameter names a column, or is invalid, which `chosen_columns` then reports."""
+    if categorical_features is None or isinstance(categorical_features, str):
+        return categorical_features not in (None, "from_dtype")
+    try:
+        items = list(categorical_features)
+    except TypeError:
+        return True
+    return any(items) if _are_flags(items) else bool(items)
+
+
+def _are_flags(items: list[Any]) -> bool:
+    return all(isinstance(item, (bool, np.bool_)) for item in items)
+
+
+def chosen_columns(categorical_features: Any, names: tuple[str, ...], has_names: bool) -> frozenset[int] | None:
+    """Return the numbers of the columns that the parameter names, or None if the types of the columns decide.
+
+    >>> sorted(chosen_columns(["b", "c"], ("a", "b", "c"), has_names=True))
+    [1, 2]
+    """
+    if categorical_features is None:
+        return frozenset()
+    if isinstance(categorical_features, str):
+        if categorical_features == "from_dtype":
+            return None
+        hint = f" For a single column write [{categorical_features!r}]." if categorical_features in names else ""
+        raise ValueError(f"categorical_features must not be {categorical_features!r:.60}. {_REMEDY}{hint}")
+    try:
+        items = list(categorical_features)
+    except TypeError:
+        raise ValueError(f"categorical_features must not be {categorical_features!r:.60}. {_REMEDY}") from None
+    n_columns = len(names)
+    if items and _are_flags(items):
+        if len(items) != n_columns:
+            raise ValueError(
+                f"categorical_features has {len(items)} of True and False, but X has {n_columns} columns. Give one for "
+                "each column."
+            )
+        return frozenset(np.flatnonzero(items).tolist())
+    if all(isinstance(item, (int, np.integer)) and not isinstance(item, bool) for item in items):
+        wrong = [item for item in items if not 0 <= item < n_columns]
+        if wrong:
+            raise ValueError(
+                f"categorical_features has the column number {wrong[0]}, but X has {n_columns} columns. Give numbers "
+                f"from 0 to {n_columns - 1}."
+            )
+        return frozenset(map(int, items))
+    if not all(isinstance(item, str) for item in items):
+        kinds = ", ".join(sorted({type(item).__name__ for item in items}))
+        raise ValueError(f"categorical_features must hold items of one type, got a list of {kinds}. {_REMEDY}")
+    if not has_names:
+        raise ValueError(
+            f"categorical_features has the column name {items[0]!r}, but the columns of X have no names of text. Give "
+            "column numbers, or a frame with names."
+        )
+    missing = [str(item) for item in items if item not in set(names)]
+    if missing:
+        raise ValueError(
+            f"categorical_features has the column name {missing[0]!r}, which X does not have. Its columns are "
+            f"{listed(map(repr, names))}."
+        )
+    return frozenset(k for k, name in enumerate(names) if name in set(items))
+
+
+# --- identifiers ------------------------------------------------------------------------------------------------------
+
+#: A table with fewer rows says nothing about identifiers.
+LEAST_ROWS = 20
+# Words in names of identifiers; words that mark them at the end of a name only; words for running numbers of time.
+_IDENTIFIERS = frozenset({"id", "ids", "uuid", "guid"})
+_LAST_WORDS = frozenset({"index", "idx", "key", "nr", "no", "num", "number", "rownum", "row"})
+_TIMES = frozenset(
+    {"t", "time", "timestamp", "date", "step", "second", "minute", "hour", "day", "week", "month", "quarter", "year"}
+    | {"period", "age"}
+)
+
+
+def is_identifier(name: str, values: NDArray) -> bool:
+    """Whether the numbers of a column, NaN where one is missing, identify the rows rather than measure something.
+
+    Identifiers are whole and distinct, and either the column's name says so, or they count from 0 or 1, or they are a
+    random part of such a count. Independent measurements as dense as that would repeat: half of all numbers up to the
+    largest occur, or some twenty pairs of equal numbers would be expected. Numbers that begin elsewhere, as years do,
+    numbers at equal steps, and running times are measurements.
+
+    >>> rows = np.arange(1000.0)
+    >>> is_identifier("x", rows), is_identifier("x", rows[::-7]), is_identifier("customerId", 8 * rows + 5000)
+    (True, False, True)
+    >>> part = np.random.default_rng(0).choice(rows, 300, replace=False)
+    >>> is_identifier("x", part), is_identifier("x", part**2), is_identifier("day", part)
+    (True, False, False)
+    """
+    present = values[~np.isnan(values)]
+    n = len(present)
+    if n < max(LEAST_ROWS, 0.9 * len(values)) or not (present == np.round(present)).all():
+        return False
+    # customerId has two words.
+    spaced = "".join(f" {b}" if b.isupper() and a.islower() else b for a, b in zip(" " + name, name, strict=False))
+    words = re.findall(r"[^\W_]+", spaced.lower())
+    last = words[-1] if words else ""
+    if not _IDENTIFIERS & set(words) and last not in _LAST_WORDS:
+        first, span = present.min(), present.max() + 1
+        is_dense = span <= max(2 * n, n * (n - 1) / 40)
+        # The first of a random part comes after more than ten times the mean distance once in 20,000 parts.
+        if last.removesuffix("s") in _TIMES or not is_dense or not 0 <= first <= 1 + 10 * span / n:
+            return False
+        if np.gcd.reduce((present - first).astype(np.int64)) > 1:
+            return False
+    return len(np.unique(present)) == n

@@ -1,46 +1,196 @@
-"""How the text of a column becomes values: plain numbers, other numbers, dates, or text as it stands."""
+"""How the text of a column becomes values: plain numbers, other numbers, dates, or text as it stands.
+
+Numbers and dates are read as people and programs write them: with decimal commas, separators of thousands, currencies,
+percent signs and parentheses; with the day, the month or the year first, and with or without a time of day.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from datetime import date
-from functools import cached_property
+from datetime import date, datetime, timedelta
+from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
-from polytrain.columns.date_texts import DATE_PATTERNS, parse_date
-from polytrain.columns.number_texts import AFFIXES, SPACES, is_number, parse_number, split_affixes
-
-__all__ = ["DEFAULT_MISSING", "Form", "find_form"]
+__all__ = ["DATE_PATTERNS", "DEFAULT_MISSING", "Form", "find_form", "is_number", "parse_date", "parse_number"]
 
 #: Text that stands for a missing value unless others are named. The empty cell always does.
 DEFAULT_MISSING = ("?", "NA", "N/A", "NaN", "nan", "NULL", "null")
 Kind = Literal["number", "date", "text", "truth"]
-_KINDS = get_args(Kind)
-_DECIMALS = (".", ",")
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+# The space, no-break, thin and narrow no-break space: each may separate thousands, or stand beside a currency.
+_SPACES = " \u00a0\u2009\u202f"
+# Currencies and other units beside a number; a longer one comes before those that it begins with.
+_AFFIXES = (
+    *("US$", "R$", "A$", "C$", "HK$", "NZ$", "S$", "$", "€", "£", "¥", "₹", "₽", "₩", "₺", "₫", "₪", "₴", "₦", "%"),
+    *("CHF", "EUR", "USD", "GBP", "JPY", "CNY", "INR", "AUD", "CAD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF"),
+    *("BRL", "MXN", "ZAR", "RUB", "TRY", "KRW", "SGD", "HKD", "ILS", "RON", "BGN", "UAH", "THB"),
+    *("zł", "Kč", "kr.", "kr", "Ft", "Fr.", "Rs.", "Rs", "euro", "Euro"),
+)
 _THOUSANDS = {"": "", ",": "commas", ".": "points", " ": "spaces", "'": "apostrophes"}
-# Ways to write numbers, in the order in which they are tried. A decimal comma lets points separate thousands, whether
-# or not there are any yet.
-_PAIRS = ((".", ""), (".", ","), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"))
-_TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
-_TWINS = {"%d/%m/%Y": "%m/%d/%Y", "%d-%m-%Y": "%m-%d-%Y", "%d/%m/%y": "%m/%d/%y"}
+# Decimal mark and separator of thousands, in the order in which they are tried. A decimal comma allows points between
+# thousands, whether or not the column has any.
+_MARKS = ((".", ""), (".", ","), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"))
+_PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_MINUS, _CURVED = "\u2212", "\u2019"
+_AFFIX = "|".join(map(re.escape, _AFFIXES))
+_FIGURE = rf"[0-9.,'{_CURVED}{_SPACES}]*[0-9](?:[eE][+-]?[0-9]+)?"
+_LOOSE = re.compile(
+    rf"[(+{_MINUS}-]?[{_SPACES}]?(?P<prefix>{_AFFIX})?[{_SPACES}]?[(+{_MINUS}-]?(?P<figure>{_FIGURE})\)?"
+    rf"[{_SPACES}]?(?P<suffix>{_AFFIX})?\)?[{_MINUS}-]?"
+)
+
+
+@lru_cache(maxsize=256)
+def _number_pattern(decimal: str, thousands: str, prefix: str, suffix: str) -> re.Pattern[str]:
+    if (decimal, thousands, prefix, suffix) == (".", "", "", ""):
+        return _PLAIN
+    point, gap = re.escape(decimal), f"[{_SPACES}]?"
+    whole = "[0-9]+"
+    if thousands:
+        between = {" ": f"[{_SPACES}]", "'": f"['{_CURVED}]"}.get(thousands, re.escape(thousands))
+        # Groups of two are Indian; a first group that begins with zero is the whole part of a decimal number.
+        whole = rf"(?:[1-9][0-9]{{0,2}}(?:{between}[0-9]{{2,3}})*{between}[0-9]{{3}}|[0-9]+)"
+    figure = rf"(?:{whole}(?:{point}[0-9]+)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
+    before = f"(?:{re.escape(prefix)}{gap})?" if prefix else ""
+    after = f"(?:{gap}{re.escape(suffix)})?" if suffix else ""
+    sign = f"[+{_MINUS}-]"
+    signed = f"(?:{sign}{gap}{before}|{before}{sign}?){figure}{after}"
+    debit = f"{before}{figure}{after}[{_MINUS}-]"
+    parentheses = rf"\({before}{figure}{after}\)|{before}\({figure}\){after}"
+    return re.compile(f"(?:{signed}|{debit}|{parentheses})")
+
+
+@lru_cache(maxsize=256)
+def _replacements(decimal: str, thousands: str, prefix: str, suffix: str) -> tuple[tuple[str, str], ...]:
+    """Return the replacements, in order, that leave a plain number, except for a minus at its end."""
+    if (decimal, thousands, prefix, suffix) == (".", "", "", ""):
+        return ()
+    removed = [prefix, suffix, *_SPACES, "(", ")", *(f"'{_CURVED}" if thousands == "'" else thousands)]
+    steps = [(text, "") for text in dict.fromkeys(removed) if text]
+    return (*steps, (_MINUS, "-"), *([(decimal, ".")] if decimal != "." else []))
+
+
+def parse_number(
+    text: str, decimal: str = ".", thousands: str = "", prefix: str = "", suffix: str = ""
+) -> float | None:
+    """Return the finite number that a cell holds, or None.
+
+    >>> parse_number("-1.234,50 €", ",", ".", suffix="€"), parse_number("(1,234)", ".", ","), parse_number("1,5")
+    (-1234.5, -1234.0, None)
+    """
+    if not _number_pattern(decimal, thousands, prefix, suffix).fullmatch(text):
+        return None
+    negative = "(" in text or text[-1] in f"{_MINUS}-"
+    for old, new in _replacements(decimal, thousands, prefix, suffix):
+        text = text.replace(old, new)
+    value = float(text.removesuffix("-"))
+    if not abs(value) < float("inf"):
+        return None
+    return -value if negative else value
+
+
+def is_number(text: str) -> bool:
+    """Whether text is a finite plain number, such as 12, -0.5 or 1e-3.
+
+    >>> [is_number(text) for text in ("12", "-.5", "1e-3", "1,5", "1_000", "inf", "")]
+    [True, True, True, False, False, False, False]
+    """
+    return bool(_PLAIN.fullmatch(text)) and abs(float(text)) < float("inf")
+
+
+# --- dates ------------------------------------------------------------------------------------------------------------
+
+#: Ways to write a date, in the letters of strptime; "iso" is that of ISO 8601. Earlier ones are preferred.
+DATE_PATTERNS = (
+    *("iso", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"),
+    *("%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%b-%y"),
+)
+_MONTH_FIRST = {"%d/%m/%Y": "%m/%d/%Y", "%d-%m-%Y": "%m-%d-%Y", "%d/%m/%y": "%m/%d/%y"}
+# English, whatever the locale: calendar.month_name would follow it.
+_MONTH_NAMES = (
+    *("january", "february", "march", "april", "may", "june", "july"),
+    *("august", "september", "october", "november", "december"),
+)
+_MONTHS = {
+    text: number
+    for number, name in enumerate(_MONTH_NAMES, start=1)
+    for text in (name[:3], f"{name[:3]}.", name, *(["sept", "sept."] if number == 9 else []))
+}
+_DIRECTIVES = {
+    "%Y": "(?P<year>[1-9][0-9]{3})",
+    "%y": "(?P<year>[0-9]{2})",
+    "%m": "(?P<month>0?[1-9]|1[0-2])",
+    "%d": "(?P<day>0?[1-9]|[12][0-9]|3[01])",
+    "%b": r"(?P<month>[A-Za-z]{3,9}\.?)",
+}
+_TWO_DIGITS = {"%m": "(?P<month>0[1-9]|1[0-2])", "%d": "(?P<day>0[1-9]|[12][0-9]|3[01])"}
+_CLOCK = (
+    "(?P<hour>[01]?[0-9]|2[0-3]):(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9])(?:[.,](?P<fraction>[0-9]{1,9}))?)?"
+)
+_TIME = rf"(?:[T ]{_CLOCK}(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?(?: ?(?P<zone>Z|UTC|[+-][0-9]{{2}}:?[0-9]{{2}}))?)?"
+_EPOCH = datetime(1970, 1, 1)
+
+
+@lru_cache(maxsize=64)
+def _date_pattern(pattern: str) -> re.Pattern[str]:
+    # Version numbers look like dates with two digits for the year, but have no leading zeros.
+    directives = {**_DIRECTIVES, **(_TWO_DIGITS if pattern in ("iso", "%d.%m.%y") else {})}
+    pieces = re.split("(%.)", "%Y-%m-%d" if pattern == "iso" else pattern)
+    return re.compile("".join(directives.get(piece) or re.escape(piece) for piece in pieces) + _TIME)
+
+
+def parse_date(text: str, pattern: str = "iso") -> int | None:
+    """Return the microseconds since the start of 1970, or None if the text is not a date of this pattern.
+
+    A time zone is ignored, so that the hour and the weekday are those of the place where the date was written down.
+
+    >>> parse_date("1970-01-01 00:00:01"), parse_date("02.01.1970", "%d.%m.%Y"), parse_date("31.02.1970", "%d.%m.%Y")
+    (1000000, 86400000000, None)
+    """
+    match = _date_pattern(pattern).fullmatch(text)
+    if match is None:
+        return None
+    month = match["month"]
+    month_number = int(month) if month.isdigit() else _MONTHS.get(month.lower(), 0)
+    year = int(match["year"])
+    if len(match["year"]) == 2:
+        year += 1900 if year >= 69 else 2000  # the rule of POSIX
+    hour = int(match["hour"] or 0)
+    if match["half"]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if match["half"] in "pP" else 0)
+    try:
+        moment = datetime(
+            year, month_number, int(match["day"]), hour, int(match["minute"] or 0), int(match["second"] or 0)
+        )
+    except ValueError:  # 31 February, or an unknown name of a month
+        return None
+    microseconds = int((match["fraction"] or "0").ljust(6, "0")[:6])
+    return (moment - _EPOCH) // timedelta(microseconds=1) + microseconds
+
+
+# --- forms ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Form:
-    """How the cells of a column are to be understood.
+    """How to read the cells of a column.
 
     Attributes
     ----------
     kind : {"number", "date", "text", "truth"}
-        "truth" is of files with types only; its values are 0 and 1.
+        "truth" occurs only in files with types; its values are 0 and 1.
     decimal : {".", ","}
-        What stands before the decimals of a number.
+        The decimal mark of a number.
     thousands : {"", ",", ".", " ", "'"}
-        What may stand between thousands. The space stands for all spaces that are used so, and the apostrophe for the
-        curved one, too.
+        What may separate thousands. The space stands for all kinds of spaces, the apostrophe also for the curved one.
     prefix, suffix : str
-        What may stand before and behind a number: a currency, or "%". 12 % is the number 12.
+        What may stand before and after a number: a currency, or "%". 12 % is the number 12.
     pattern : str
         How a date is written: "iso", or in the letters of strptime, such as "%d.%m.%Y". A time of day may follow.
     guessed : bool
@@ -48,7 +198,6 @@ class Form:
 
     Examples
     --------
-    >>> from polytrain.columns.forms import Form
     >>> form = Form("number", decimal=",", thousands=".", suffix="€")
     >>> form.parse("-1.234,50 €"), form.parse("nothing")
     (-1234.5, None)
@@ -68,7 +217,7 @@ class Form:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether it is numbers as programs write them."""
+        """Whether cells are numbers as programs write them."""
         return self.kind == "number" and (self.decimal, self.thousands, self.prefix, self.suffix) == (".", "", "", "")
 
     def parse(self, text: str) -> float | int | None:
@@ -76,21 +225,23 @@ class Form:
 
         Numbers are float; dates are microseconds since the start of 1970, in the local time of the cell.
         """
-        if self.kind == "number":
-            return parse_number(text, self.decimal, self.thousands, self.prefix, self.suffix)
-        if self.kind == "date":
-            return parse_date(text, self.pattern)
-        if self.kind == "truth":
-            return _TRUTH.get(text.lower())
+        match self.kind:
+            case "number":
+                return parse_number(text, self.decimal, self.thousands, self.prefix, self.suffix)
+            case "date":
+                return parse_date(text, self.pattern)
+            case "truth":
+                return {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}.get(text.lower())
         raise ValueError("text has no values; ask for codes.")
 
     def describe(self) -> str:
-        """Return what is understood, in words, with an example."""
-        if self.kind == "number":
-            return self._describe_numbers()
-        if self.kind == "date":
-            return self._describe_dates()
-        return {"text": "text", "truth": "true and false"}[self.kind]
+        """Return the form in words, with an example."""
+        match self.kind:
+            case "number":
+                return self._describe_numbers()
+            case "date":
+                return self._describe_dates()
+        return "text" if self.kind == "text" else "true and false"
 
     def _describe_numbers(self) -> str:
         if self.is_plain:
@@ -112,31 +263,29 @@ class Form:
         if self.pattern == "iso":
             return "dates, such as '2024-12-31'"
         day_first = self.pattern.index("%d") < (self.pattern.find("%m") % 99)
-        order = "" if "%b" in self.pattern or self.pattern.startswith("%Y") else "day first, "
-        if order and not day_first:
-            order = "month first, "
+        order = "day first, " if day_first else "month first, "
+        if "%b" in self.pattern or self.pattern.startswith("%Y"):
+            order = ""
         example = date(2024, 12, 31).strftime(self.pattern)
         other = "month first" if day_first else "day first"
         return f"dates, {order}such as {example!r}" + (f" ({other} would fit, too)" if self.guessed else "")
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `from_json` reads: a dictionary of what differs from the defaults."""
-        defaults = Form(self.kind)
-        return {
-            name: value for name, value in asdict(self).items() if name == "kind" or value != getattr(defaults, name)
-        }
+        """Return a dict of the kind and of what differs from the defaults, for `from_json`."""
+        defaults = asdict(Form(self.kind))
+        return {key: value for key, value in asdict(self).items() if key == "kind" or value != defaults[key]}
 
     @classmethod
     def from_json(cls, content: object) -> Form:
-        """Make a form of what `to_json` returned; whatever else comes is a ValueError."""
+        """Undo `to_json`; anything else is a ValueError."""
         if not isinstance(content, dict):
             raise ValueError(f"a column's form must be an object, got {type(content).__name__}.")
         allowed: dict[str, tuple[object, ...]] = {
-            "kind": _KINDS,
-            "decimal": _DECIMALS,
+            "kind": get_args(Kind),
+            "decimal": (".", ","),
             "thousands": tuple(_THOUSANDS),
-            "prefix": ("", *AFFIXES),
-            "suffix": ("", *AFFIXES),
+            "prefix": ("", *_AFFIXES),
+            "suffix": ("", *_AFFIXES),
             "pattern": DATE_PATTERNS,
             "guessed": (False, True),
         }
@@ -153,28 +302,12 @@ class Form:
 
 
 def find_form(texts: Sequence[str], *, decimal: str | None = None, delimiter: str | None = None) -> Form:
-    """Find out how the cells of a column are to be understood.
+    """Find the form that fits all distinct cells of a column, given stripped and without missing ones.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        Different cells of the column, stripped, without missing ones.
-    decimal : {".", ","}, optional
-        What stands before decimals, if the user says so or other columns show it.
-    delimiter : str, optional
-        What separates the cells of the file. A semicolon speaks for decimal commas and days before months.
+    Plain numbers come first, then other numbers, then dates; if nothing fits, the column is text. A known ``decimal``
+    mark, or the semicolon as ``delimiter`` of the file, resolves what is ambiguous: 1,234 then has a decimal comma,
+    else a comma between thousands, and 3/4/2024 then has the day first, else the month.
 
-    Returns
-    -------
-    Form
-        A form that fits all of the texts. Plain numbers come first, then other numbers, then dates; if nothing fits, it
-        is text. Where 1,234 might be both, it has a decimal comma if ``decimal`` or a semicolon as ``delimiter`` says
-        so, else a comma between thousands. Where 3/4/2024 might be both, the month is first, but the day is if numbers
-        have decimal commas by the same signs.
-
-    Examples
-    --------
-    >>> from polytrain.columns.forms import find_form
     >>> find_form(["1", "2.5"]).describe(), find_form(["1", "two"]).describe()
     ('numbers', 'text')
     >>> find_form(["$1,200", "$900"]).describe()
@@ -191,28 +324,34 @@ def _find_number(texts: Sequence[str], decimal: str | None, delimiter: str | Non
     plain = all(map(is_number, texts))
     if plain and (decimal != "," or not any("." in text for text in texts)):
         return Form("number")
-    split = list(split_affixes(texts))
-    units = {affix for prefix, suffix, _ in split for affix in (prefix, suffix)} - {""}
-    if any(not figure for _, _, figure in split) or len(units) > 1:
-        return Form("number") if plain else None
-    if "%" in units and not all(prefix or suffix for prefix, suffix, _ in split):
+    fallback = Form("number") if plain else None
+    matches = []
+    for text in texts:
+        match = _LOOSE.fullmatch(text)
+        if match is None:
+            return fallback
+        matches.append(match)
+    affixes = [(match["prefix"] or "", match["suffix"] or "") for match in matches]
+    units = {affix for both in affixes for affix in both} - {""}
+    if len(units) > 1:
+        return fallback
+    if "%" in units and not all(prefix or suffix for prefix, suffix in affixes):
         return None  # 12 % beside 0.12 would be two units
-    prefix, suffix = ("".join({part[side] for part in split}) for side in (0, 1))
+    prefix, suffix = ("".join(set(side)) for side in zip(*affixes, strict=True))
     fitting = [
-        pair
-        for pair in _PAIRS
-        if all(parse_number(text, *pair, prefix, suffix) is not None for text in texts) and decimal in (None, pair[0])
+        marks
+        for marks in _MARKS
+        if decimal in (None, marks[0]) and all(parse_number(text, *marks, prefix, suffix) is not None for text in texts)
     ]
     if not fitting:
-        return Form("number") if plain else None
-    if not any(mark in figure for *_, figure in split for mark in f",.'\u2019{SPACES}"):
+        return fallback
+    if not any(mark in match["figure"] for match in matches for mark in f",.'{_CURVED}{_SPACES}"):
         fitting = fitting[:1]
-    # Amounts of money have no three decimals.
-    is_money = bool(units - {"%"})
-    both = {(".", ","), (",", ".")} <= set(fitting) and decimal is None and not is_money
+    is_money = bool(units - {"%"})  # amounts of money do not have three decimals
+    ambiguous = {(".", ","), (",", ".")} <= set(fitting) and decimal is None and not is_money
     prefers_comma = decimal == "," or (decimal is None and delimiter == ";" and not plain and not is_money)
-    chosen = next((pair for pair in fitting if prefers_comma and pair[0] == ","), fitting[0])
-    return Form("number", *chosen, prefix, suffix, guessed=both)
+    chosen = next((marks for marks in fitting if prefers_comma and marks[0] == ","), fitting[0])
+    return Form("number", *chosen, prefix, suffix, guessed=ambiguous)
 
 
 def _find_date(texts: Sequence[str], decimal: str | None, delimiter: str | None) -> Form | None:
@@ -221,10 +360,9 @@ def _find_date(texts: Sequence[str], decimal: str | None, delimiter: str | None)
     fitting = [pattern for pattern in DATE_PATTERNS if all(parse_date(text, pattern) is not None for text in texts)]
     if not fitting:
         return None
-    day_first = fitting[0]
-    month_first = _TWINS.get(day_first)
+    pattern, month_first = fitting[0], _MONTH_FIRST.get(fitting[0])
     if month_first not in fitting:
-        return Form("date", pattern=day_first)
-    # Slashes with the month first are American, and so are decimal points; hyphens have no such home.
-    american = "/" in day_first and decimal != "," and delimiter != ";"
-    return Form("date", pattern=month_first if american and month_first else day_first, guessed=True)
+        return Form("date", pattern=pattern)
+    # With slashes and decimal points, the month first is the American custom; hyphens have no such custom.
+    american = "/" in pattern and decimal != "," and delimiter != ";"
+    return Form("date", pattern=month_first if american and month_first else pattern, guessed=True)

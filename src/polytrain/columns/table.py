@@ -1,6 +1,6 @@
-"""Open frames of pandas and polars, and arrays, column by column. Nothing else knows these libraries.
+"""Open frames of pandas and polars, and arrays, column by column. No other module knows these libraries.
 
-They are recognised by the names of their types, so none is imported here, and none is needed.
+Frames are recognised by the names of their types, so that neither library is imported here, or needed.
 """
 
 from __future__ import annotations
@@ -20,18 +20,9 @@ __all__ = ["Table", "is_frame", "is_plain_frame", "open_table"]
 
 @dataclass(frozen=True)
 class Table:
-    """Rows and columns of whatever kind.
+    """A frame or an array; ``read(k)`` returns the cells of column k.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the columns; "x0", "x1", ... if they have none, or others than text.
-    has_names : bool
-        Whether the names are the columns' own.
-    n_rows : int
-        Number of rows.
-    read : callable
-        Gives the cells of the column with a number.
+    Names are "x0", "x1", ... and ``has_names`` is False if the columns have no names, or names that are not text.
     """
 
     names: tuple[str, ...]
@@ -45,9 +36,7 @@ def is_frame(X: Any) -> bool:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import pandas as pd
-    >>> from polytrain.columns import is_frame
     >>> is_frame(pd.DataFrame({"a": [1]})), is_frame(np.zeros((2, 2)))
     (True, False)
     """
@@ -63,28 +52,27 @@ def _library(X: Any) -> str | None:
 
 
 def is_plain_frame(frame: Any) -> bool:
-    """Whether all columns of a frame are numbers that NumPy has a type for, and none is missing other than as NaN."""
+    """Whether all columns of a frame have number types that NumPy has, too, and no missing values other than NaN."""
     if _library(frame) == "pandas":
-        return all(_is_plain_pandas(dtype, frame, k) for k, dtype in enumerate(frame.dtypes))
+        return all(
+            dtype.kind in "iufc"
+            and (
+                isinstance(dtype, np.dtype)
+                or type(dtype).__name__ == "SparseDtype"
+                or not frame.iloc[:, k].isna().any()
+            )
+            for k, dtype in enumerate(frame.dtypes)
+        )
     return all(
-        series.dtype.is_numeric() and series.dtype.base_type().__name__ in _POLARS_NUMBERS and not series.null_count()
+        series.dtype.base_type().__name__ in _POLARS_NUMBERS and not series.null_count()
         for series in frame.get_columns()
     )
-
-
-def _is_plain_pandas(dtype: Any, frame: Any, k: int) -> bool:
-    if dtype.kind not in "iufc":
-        return False
-    return isinstance(dtype, np.dtype) or type(dtype).__name__ == "SparseDtype" or not frame.iloc[:, k].isna().any()
 
 
 def open_table(X: Any) -> Table:
     """Open a frame, an array or a list of rows.
 
-    Examples
-    --------
     >>> import pandas as pd
-    >>> from polytrain.columns.table import open_table
     >>> table = open_table(pd.DataFrame({"a": [1, 2], "b": ["u", "v"]}))
     >>> table.names, table.read(1).kind
     (('a', 'b'), 'text')
@@ -105,13 +93,13 @@ def _default_names(count: int) -> tuple[str, ...]:
 
 
 def _open_array(X: Any) -> Table:
-    # Lists of rows may hold a number here and text there; NumPy would make text of both.
+    # A column of a list may hold numbers and text; without dtype=object NumPy would turn both into text.
     array = np.asarray(X) if hasattr(X, "__array__") else np.asarray(X, dtype=object)
     if array.ndim != 2:
         raise ValueError(
             f"X must be a frame of pandas or polars, or an array with two dimensions, got {type(X).__name__} of shape "
-            f"{array.shape}. Reshape an array with X.reshape(-1, 1) if it is one column; make an array of a sparse "
-            "matrix with X.toarray(), and a frame of a lazy one with X.collect()."
+            f"{array.shape}. Reshape an array with X.reshape(-1, 1) if it is one column, convert a sparse matrix with "
+            "X.toarray(), and a lazy frame with X.collect()."
         )
     names = _default_names(array.shape[1])
     return Table(names, False, len(array), lambda k: Cells.of_array(names[k], array[:, k]))
@@ -146,18 +134,18 @@ def _read_pandas(name: str, series: Any) -> Cells:
 
 
 def _is_text(series: Any) -> bool:
-    """Whether pandas may find the different objects of a column: it takes True and 1 as the same, but not text."""
+    """Whether all objects are text or missing, so that pandas may factorize them; it would take True and 1 as equal."""
     return all(kind in (str, float) or sort_of(kind) == "missing" for kind in set(map(type, series.to_numpy())))
 
 
 def _read_categories(name: str, series: Any) -> Cells:
-    """Read a column of pandas' categories; those that do not occur are left out."""
+    """Read a categorical column of pandas, without the categories that do not occur."""
     used, codes = used_codes(series.cat.codes.to_numpy())
     categories = series.cat.categories[used]
-    if categories.dtype.kind in "OU":  # they differ already
+    if categories.dtype.kind in "OU":  # categories are distinct
         cells = Cells.of_distinct(name, categories.to_numpy(dtype=object), codes)
     else:
-        cells = _read_pandas(name, categories.to_series()).spread(codes)
+        cells = _read_pandas(name, categories.to_series()).take(codes)
     return replace(cells, is_category=True)
 
 

@@ -20,7 +20,7 @@ from joblib import cpu_count
 from numpy.typing import NDArray
 
 from polytrain.choice import Chosen, Tried
-from polytrain.columns.choice import chosen_columns
+from polytrain.columns.column_list import chosen_columns
 from polytrain.decisions import decision_names
 from polytrain.estimators._constraints import allowed_groups
 from polytrain.estimators._parameters import (

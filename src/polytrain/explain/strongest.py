@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.columns.names import unique_names
+from polytrain.columns.column_list import unique_names
 from polytrain.explain.search import entries_at, largest_entries
 from polytrain.explain.sensitivity import variance_shares
 from polytrain.explain.sites import ColumnMeasure, column_cores, make_measure, site_matrices

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from polytrain.checks import COMPUTE_DTYPES, check_columns, check_weights, validate_rows
 from polytrain.columns import Columns, NumberColumn, is_frame, needs_encoding
-from polytrain.columns.identifiers import is_identifier
+from polytrain.columns.column_list import is_identifier
 from polytrain.columns.scalars import show
 from polytrain.learning.engines.cluster import ClusterRunner
 from polytrain.learning.engines.spill import SpillRunner

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns.cells import Cells
-from polytrain.columns.forms import Form
-from polytrain.columns.number_texts import is_number
+from polytrain.columns.forms import Form, is_number
 from polytrain.columns.scalars import is_missing, text_of
 from polytrain.columns.table import open_table
 from polytrain.tables.options import TableError

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns import CategoryColumn, Column, DateColumn
-from polytrain.columns.forms import DEFAULT_MISSING, Form, find_form
-from polytrain.columns.number_texts import is_number
+from polytrain.columns.forms import DEFAULT_MISSING, Form, find_form, is_number
 from polytrain.columns.scalars import Level, text_of
 from polytrain.tables.cells import FileCells
 from polytrain.tables.options import Option, TableError

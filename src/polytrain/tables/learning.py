@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.columns.forms import Form, find_form
-from polytrain.columns.identifiers import LEAST_ROWS, is_identifier
-from polytrain.columns.number_texts import is_number
+from polytrain.columns.column_list import LEAST_ROWS, is_identifier
+from polytrain.columns.forms import Form, find_form, is_number
 from polytrain.tables.cells import FileCells
 from polytrain.tables.layout import FileColumn, Layout, find_column
 from polytrain.tables.options import Option, TableError, TableOptions

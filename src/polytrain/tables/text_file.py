@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from polytrain.columns.forms import DEFAULT_MISSING, find_form
-from polytrain.columns.number_texts import is_number
+from polytrain.columns.forms import DEFAULT_MISSING, find_form, is_number
 from polytrain.tables.options import Option, TableError
 from polytrain.texts import listed
 
