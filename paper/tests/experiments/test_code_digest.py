@@ -22,7 +22,7 @@ COMPUTE = [
 RUNS = Path("polytrain_paper", "experiments", "runs.py")
 SHOW = [
     "polytrain/cli/main.py",
-    "polytrain/reporting/page.py",
+    "polytrain/reporting/reports.py",
     "polytrain_paper/cli/reproduce.py",
     "polytrain_paper/experiments/plots.py",
     "polytrain_paper/experiments/report.py",

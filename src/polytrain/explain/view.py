@@ -81,7 +81,7 @@ class ModelView:
         if self.fitted.columns is None:
             return None
         column = self.column(self.fitted.columns.sources[feature])
-        return column if isinstance(column, CategoryColumn) and column.coded else None
+        return column if isinstance(column, CategoryColumn) else None
 
     def column_index(self, column: int | str) -> int:
         """Index of a column given by name or index."""
