@@ -24,7 +24,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file beside ``path`` that takes its place at the end of the block, or vanishes if an error ends it.
 
     Readers and crashes see the old or the new content, never a part. The new file has the mode and, where that is
-    permitted, the owner of the one that it replaces. What is no file, such as a pipe, a device or /dev/stdout, is
+    permitted, the owner of the one that it replaces. Anything but a file, such as a pipe, a device or /dev/stdout, is
     written into instead.
 
     Parameters

@@ -77,7 +77,7 @@ def _leverage(at: CoreMoments, alpha: float, left: NDArray, functions: NDArray, 
 
 # How much leverages may be stretched: by nothing unless rows that were left out speak clearly for another factor.
 _STRETCHES = (1.0, 1 / 16, 1 / 4, 4.0, 16.0, 64.0)
-# It is clear if the gain is larger than so many of its standard errors.
+# A gain is clear if it is larger than this many of its standard errors.
 _CLEARLY = 2.0
 
 

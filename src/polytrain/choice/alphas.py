@@ -52,7 +52,7 @@ class Evidence:
 def simplest(found: Sequence[Evidence], standard_errors: float = 1.0) -> int:
     """Index of the first of these models, the simplest one first, that is not clearly worse than the best.
 
-    It is clear if the difference is larger than so many of its standard errors.
+    A difference is clear if it is larger than ``clearly`` times its standard error.
 
     Examples
     --------
@@ -76,15 +76,15 @@ def strongest(errors: Sequence[float]) -> int:
     return int(np.argmax(np.array(errors) <= (1.0 + _SAME) * min(errors)))
 
 
-# Up to so many rows all alphas are tried; so many of more rows say where to begin.
+# With at most this many rows all alphas are tried; with more, a guess from this many rows says where to begin.
 _GUIDE_ROWS = 128
-# An eigendecomposition, which serves all alphas, takes as long as trying so many of them.
+# An eigendecomposition, which serves all alphas, takes as long as trying this many of them.
 _MOST_STEPS = 8
 # Error, relative, that falls by no more than this from alpha to alpha and ever less has reached the ground.
 _FLAT = 1e-4
-# A second ground is worth a look if it is no higher than so many times the first and the hill between is that high.
+# A second minimum is worth a look if it is at most this many times the first and the hill between is that high.
 _DEEP, _HILL = 4.0, 1.02
-# A rival is out of reach if it is more than so many steps away, and this part of its error.
+# A rival is out of reach if it is more than this many steps away, and this part of its error.
 _STEPS_TO_GO, _FAR = 8, 0.01
 
 
@@ -228,7 +228,7 @@ def _start(
     larger = [alpha * len(kernel) / len(few) for alpha in alphas]
     every = np.stack(list(leave_one_out(kernel[some, some], targets[some], few, larger)))
     errors = np.einsum("akq,akq,k->a", every, every, few).tolist()
-    if _has_two_grounds(errors):
+    if _has_two_minima(errors):
         return None
     if near is not None:
         return int(np.argmin(np.abs(np.log(alphas) - np.log(near))))
@@ -236,10 +236,10 @@ def _start(
     return min(strongest(errors) + 1, len(alphas) - 1)
 
 
-def _has_two_grounds(errors: Sequence[float]) -> bool:
+def _has_two_minima(errors: Sequence[float]) -> bool:
     """Whether the error falls again behind a hill, to less than some times the least."""
-    ground = int(np.argmin(errors))
-    for side in (np.array(errors[ground:]), np.array(errors[ground::-1])):
+    least = int(np.argmin(errors))
+    for side in (np.array(errors[least:]), np.array(errors[least::-1])):
         falls = _HILL * side < np.maximum.accumulate(side)
         if (falls & (side < _DEEP * side[0])).any():
             return True

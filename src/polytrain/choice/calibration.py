@@ -12,7 +12,7 @@ from scipy.special import expit, log_expit, softmax
 __all__ = ["fit_log_odds", "fit_softmax"]
 
 _MOST_STEPS, _LEAST_SLOPE, _LARGEST_SLOPE = 100, 1e-3, 1e6
-# Scores that hardly differ say nothing: their spread counts as this, and their slope is held back as by so many rows.
+# Scores that hardly differ say nothing: their spread counts as at least this, and a prior worth this many rows holds back their slope.
 _LEAST_SPREAD, _PRIOR = 0.05, 0.1
 # A score s of the squared loss, for targets -1 and 1, says (1 + s) / 2: log-odds of about 2 s.
 _USUAL_FACTOR = 2.0
@@ -160,7 +160,7 @@ def fit_softmax(scores: NDArray, weights: NDArray, factor: float | None = None) 
     # Costs tell parameters apart to half of the digits only; with Newton's steps, fits that differ by rounding agree.
     free = slice(0 if ends[0] < found[0] < ends[1] else 1, None)
     for _ in range(2):
-        # Scores may all be the same: there is no one factor then.
+        # Scores may all be the same: no factor is the best then.
         step = np.linalg.lstsq(curvature(found)[free, free], cost(found)[1][free], rcond=1e-12)[0]
         if not np.abs(step).max() < 1e-3:
             break

@@ -18,7 +18,7 @@ from polytrain.rows import Rows
 
 __all__ = ["choose"]
 
-# Kinds of maps are compared on so many rows, and those that are not clearly worse than the best on more of them. With
+# Kinds of maps are compared on this many rows, and those that are not clearly worse than the best on more of them. With
 # more columns than these, only kinds that are quickly found are tried.
 _COMPARE_ROWS, _FINALISTS, _CLEARLY = 500, 3, 2.0
 _MANY_COLUMNS, _QUICK_KINDS = 300, ("smooth", "smooth-rank")

@@ -38,7 +38,7 @@ LINEAR = 1
 _RANKS, _GROUP_RANKS = (2, 4, 8, 16), (2, 4, 8)
 # Sweeps of a rung.
 _RUNG_SWEEPS = 2
-# Rows are cut into five parts, or into parts of so many rows; no more than so many of these are learned from.
+# Rows are cut into five parts, or into parts of this many rows, of which at most this many are learned from.
 _N_PARTS, _PART_ROWS, _MOST_PARTS = 5, 15_000, 4
 # Floating point operations that one rung may take: two seconds or so.
 _MOST_WORK = 3e11

@@ -196,7 +196,7 @@ class ChoiceRows(NamedTuple):
     weights: NDArray
 
     def first(self, count: int) -> ChoiceRows:
-        """Return no more than so many of the rows."""
+        """Return the first ``count`` rows."""
         weights = self.weights[:count]
         return ChoiceRows(self.X[:count], self.targets[:count], weights / weights.sum())
 
@@ -399,7 +399,7 @@ def judge_kernel(
 
 
 def not_clearly_worse(trials: Sequence[MapTrial], standard_errors: float) -> list[MapTrial]:
-    """Trials on the same rows whose error is larger than the least by no more than so many standard errors of that."""
+    """Trials on the same rows whose error is at most ``standard_errors`` above the least."""
     least = min(trials, key=lambda trial: trial.error)
     gaps = [(trial, *trial.evidence.worse_than(least.evidence)) for trial in trials]
     return [trial for trial, mean, error in gaps if mean <= standard_errors * error]

@@ -79,7 +79,7 @@ def _inputs(model: TableModel) -> list[list[str]]:
 
 
 def _number(model: TableModel, feature: int) -> str:
-    """What a feature takes that is no category."""
+    """Describe the values that a feature takes if it is not a category."""
     columns = model.fitted.columns
     if columns is not None:
         k = int(columns.sources[feature])

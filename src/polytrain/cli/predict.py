@@ -39,8 +39,8 @@ Rows are read and written block by block, so that a table of any size takes the 
 is wrong: the output appears when all rows are done. Only where the rows come from standard input and go to standard
 output, they go out as they come in.
 
-Text that a spreadsheet would take for a formula, because it begins with = + - @ or a tab and is no number, is written
-with an apostrophe before it. --exact-text writes it as it is, for programs that look up the text."""
+Text that a spreadsheet would take for a formula, because it begins with = + - @ or a tab and is not a number, is
+written with an apostrophe before it. --exact-text writes it as it is, for programs that look up the text."""
 
 EXAMPLES = """\
   polytrain predict adult.polytrain adult-test.csv --out predictions.csv
@@ -158,7 +158,7 @@ def _write_rows(stream: BinaryIO, rows: Iterable[Sequence[Any]], exact: bool, on
     lines = text.getvalue()
     if on_terminal:
         lines = "\n".join(map(printable, lines.split("\n")))
-    stream.write(lines.encode("utf-8", "backslashreplace"))  # half a surrogate pair is no UTF-8
+    stream.write(lines.encode("utf-8", "backslashreplace"))  # half a surrogate pair is not valid UTF-8
     stream.flush()
 
 

@@ -125,7 +125,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         try:
             return feature_importances(self).importances
         except ValueError as error:
-            # Without ranges of the columns there is nothing to average over; this is no attribute then.
+            # Without ranges of the columns there is nothing to average over; the attribute does not exist then.
             raise AttributeError(str(error)) from error
 
     @abstractmethod

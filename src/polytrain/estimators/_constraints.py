@@ -88,7 +88,7 @@ def _column_groups(interaction_cst: Any, n_columns: int, names: Sequence[str] | 
 def _group(number: int, group: Any, n_columns: int, names: Sequence[str] | None) -> set[int]:
     where = f"interaction_cst[{number}]"
     if not _is_collection(group):
-        raise ValueError(f"{where} is {shown(group)}, which is no group of columns. {_REMEDY}")
+        raise ValueError(f"{where} is {shown(group)}, which is not a group of columns. {_REMEDY}")
     columns = [_column(where, entry, n_columns, names) for entry in group]
     if not columns:
         raise ValueError(f"{where} is empty. Name at least one column, or leave the group out.")
@@ -107,7 +107,7 @@ def _column(where: str, entry: Any, n_columns: int, names: Sequence[str] | None)
             raise ValueError(f"{where} has the column name {entry!r}, which X does not have. Its columns are {known}.")
         return list(names).index(entry)
     if isinstance(entry, bool | np.bool_) or not isinstance(entry, Integral):
-        raise ValueError(f"{where} has the entry {shown(entry)}, which is no column. Give column numbers or names.")
+        raise ValueError(f"{where} has the entry {shown(entry)}, which is not a column. Give column numbers or names.")
     if not 0 <= int(entry) < n_columns:
         raise ValueError(
             f"{where} has the column number {entry}, but X has {n_columns} columns. Give numbers from 0 to "

@@ -1,4 +1,4 @@
-"""From a choice to learned trains: all at once, and again where a loss depends on what is left of the targets."""
+"""From a choice to learned trains: all at once, and again where a loss depends on the residuals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from polytrain.rows import Rows
 
 __all__ = ["Goal", "fit_trains"]
 
-# How often a loss is made to suit the residuals, with so many sweeps, unless it changes by less than this factor.
+# How often a loss is adapted to the residuals, the sweeps after it, and the factor below which a change is ignored.
 _MOST_REFINEMENTS, _REFINING_SWEEPS, _SAME = 4, 2, 1.2
 
 

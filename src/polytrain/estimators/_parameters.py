@@ -34,7 +34,7 @@ _INITS = ("auto", "linear", "random", "dual")
 _WRONG_INIT = f"init must be one of {list(_INITS)}, a TensorTrain or a list of them, got {{}}."
 _SCALES = ("minmax", None)
 _SAMPLINGS = ("auto", None)
-# Products of so many polynomials are rounding errors, and their values would fill the memory.
+# Polynomials of a higher degree are rounding errors, and their values would fill the memory.
 _MOST_DEGREE = 1000
 
 

@@ -125,7 +125,7 @@ class Stream:
 
 
 def _resampled(weights: NDArray, count: int, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
-    """Choose about so many rows, heavier ones rather, and weights with which they stand for all in the mean."""
+    """Choose about ``count`` rows, with a preference for heavy ones, and weights with which they represent all rows."""
     # Rows that would be chosen more than once keep their own weight, and the others share what is left of the places.
     chance = np.minimum(weights * (count / weights.sum()), 1.0)
     for _ in range(10):

@@ -133,7 +133,9 @@ class Checkpoint:
 
     def unusable(self, reason: object) -> ValueError:
         """Return the error that says why nothing can go on from this file."""
-        return ValueError(f"{self.path} is no usable checkpoint: {str(reason).rstrip('.')}. Delete it to start anew.")
+        return ValueError(
+            f"{self.path} is not a usable checkpoint: {str(reason).rstrip('.')}. Delete it to start anew."
+        )
 
     def _read(self, entries: Any, tensors: Mapping[str, NDArray]) -> Progress:
         """Check what the file holds and return it."""

@@ -328,7 +328,7 @@ def _prefers_exact(shape: tuple[int, ...], n_products: int) -> bool:
 
 
 def update_work(shape: tuple[int, ...], n_rows: float, exact: bool) -> float:
-    """Floating point operations of one update for a quadratic loss and so many different rows, roughly."""
+    """Floating point operations of one update for a quadratic loss, roughly."""
     a, n, b = shape
     unknowns = float(a * n * b)
     by_moments = unknowns**3 / 3 + n_rows * n * a * a * b * b / 2

@@ -148,7 +148,7 @@ def _sandwich(spread: NDArray, kernel: NDArray) -> NDArray:
 
 
 def _leading(gram: NDArray, most: int, allowed: float) -> NDArray:
-    """Leading eigenvectors, (M, rank): so many that what is left out has no more than this trace, if that is not 0."""
+    """Leading eigenvectors, (M, rank): as many as leave out at most this trace, if that is not 0."""
     whole, most = float(np.trace(gram)), min(most, len(gram))
     sizes, directions = eigh(gram, subset_by_index=(len(gram) - most, len(gram) - 1))
     sizes, directions = sizes[::-1], directions[:, ::-1]

@@ -56,7 +56,7 @@ _IDLE_SECONDS = 60
 _GREETING_SECONDS = 60
 # Time in which one that waits answers.
 _MOMENT = 0.005
-# Arrays of so many bytes travel in a file that all processes map, smaller ones in messages.
+# Arrays of at least this many bytes travel in a file that all processes map, smaller ones in messages.
 _LARGE, _ALIGNMENT = 1 << 14, 64
 # The life of a helper. From the first moment on, also while it imports or computes, it leaves when its parent is gone.
 _COMMAND = """
@@ -298,7 +298,7 @@ def may_borrow_helpers() -> bool:
 
 
 def _find(n_helpers: int) -> list[Helper]:
-    """Helpers that wait, or new ones. They are fewer, or none, while other fits have so many that cores are short."""
+    """Helpers that wait, or new ones. They are fewer, or none, while other fits keep the cores busy."""
     if not _can_start():
         return []
     with _office.lock:
@@ -315,7 +315,7 @@ def _find(n_helpers: int) -> list[Helper]:
 
 
 def _start(n_helpers: int) -> list[Helper]:
-    """Start so many helpers, or as many as can be had."""
+    """Start ``n_helpers`` helpers, or as many as the system allows."""
     helpers = []
     with suppress(OSError):  # no more processes are to be had
         for _ in range(n_helpers):
@@ -326,7 +326,7 @@ def _start(n_helpers: int) -> list[Helper]:
 
 
 def are_ready(n_helpers: int) -> bool:
-    """Whether so many helpers wait for work.
+    """Whether ``n_helpers`` helpers wait for work.
 
     If not, they are started for the next time. Whoever asks need not wait for them: it takes longer than small work.
     """
@@ -349,7 +349,7 @@ def are_ready(n_helpers: int) -> bool:
 
 @contextmanager
 def borrow_helpers(n_helpers: int) -> Iterator[list[Helper]]:
-    """Enter a context with up to so many helpers. An error that leaves it ends them.
+    """Enter a context with at most ``n_helpers`` helpers. An error that leaves it ends them.
 
     Each must be free again at the end: what `Helper.begin` called has returned, and its messages were received.
     """

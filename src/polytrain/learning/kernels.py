@@ -77,7 +77,7 @@ def _pair_products(one: NDArray, other: NDArray, out: NDArray) -> None:
 
 
 def moment_items(a: int, n_products: int, b: int) -> int:
-    """Numbers per row that ``moments`` handles for these ranks and so many functions of the product rule."""
+    """Numbers per row that ``moments`` handles for these ranks and this size of the product rule."""
     fewer, more = sorted((a * (a + 1) // 2, b * (b + 1) // 2))
     return n_products * fewer + more
 

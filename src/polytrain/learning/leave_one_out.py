@@ -1,7 +1,7 @@
 """Errors of the kernel problem on rows that it has not learned from, without learning it again.
 
-With H the inverse of the kernel plus ridge / w_j on its diagonal, what the target of row j is off the prediction from
-all other rows is (H t)_j / H_jj. Written with leverages, small residuals would be differences of large numbers.
+With H the inverse of the kernel plus ridge / w_j on its diagonal, the leave-one-out residual of row j is
+(H t)_j / H_jj. Written with leverages, small residuals would be differences of large numbers.
 
 Conventions
 -----------
@@ -23,12 +23,12 @@ __all__ = ["LeftOut", "leave_one_out"]
 _EPS = float(np.finfo(np.float64).eps)
 # A ridge of this many roundings of every row and column stands out from them.
 _CLEAR = 16.0
-# Triangles of up to so many rows are left to LAPACK.
+# Triangles of at most this many rows are left to LAPACK.
 _SMALL = 64
 
 
 def leave_one_out(kernel: NDArray, targets: NDArray, weights: NDArray, alphas: Sequence[float]) -> Iterator[NDArray]:
-    """What every row's target is off the prediction of the kernel problem on all other rows, (N, q), for every alpha.
+    """Yield the leave-one-out residuals of the kernel problem, (N, q), for every alpha.
 
     Shapes: kernel (N, N), targets (N, q). One eigendecomposition serves all alphas, and ridges of any size. It is that
     of B, the kernel between rows that are multiplied by the roots of their weights: H is ridge / (B + ridge), up to

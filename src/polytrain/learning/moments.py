@@ -26,7 +26,7 @@ __all__ = ["CoreMoments", "measure_moments"]
 
 # Directions of a bond that carry no more than this part of the strongest are not used.
 _UNUSED = 1e-6
-# Moments of so many different rows are exact enough; of very many rows, this part is taken.
+# Moments of this many different rows are exact enough; with very many rows, this part of them is used.
 _ENOUGH_ROWS, _LEAST_SHARE = 1 << 15, 0.25
 
 

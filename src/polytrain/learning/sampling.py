@@ -24,7 +24,7 @@ _FEW_ROWS, _ENOUGH_ROWS, _ROWS_PER_UNKNOWN, _LEAST_OF_LABEL = 4096, 8192, 8, 102
 # to 1.75, 15 of 17 fits ended within 1 % of the objective that they reach without sampling, or below, and two 5 and 7 %
 # above it; from 2 on, 12 fits ended 3 % to many times above it.
 _MOST_GROWTH = 1.8
-# So many different rows that more of them would change no decision.
+# With this many different rows, more of them would not change a decision.
 _MANY = 1 << 17
 
 

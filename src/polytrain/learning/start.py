@@ -67,7 +67,7 @@ def linear_start(
 def dual_start(
     engine: Engine, maps: MapList, ranks: Sequence[int], alpha: float, seed: int, rng: np.random.Generator
 ) -> list[NDArray]:
-    """Start from the exact solution of the kernel problem on about so many different rows, cut to these ranks.
+    """Start from the exact solution of the kernel problem on about `FEW_ROWS` different rows, cut to these ranks.
 
     Of more rows a sample is taken, with an alpha that is larger as they are fewer: noise does not shrink with it. Rows
     that are alike are one row with all of their weight, which has the same solution.

@@ -304,7 +304,7 @@ class LocalRows:
 
 
 def local_width(n_far: int, dtype: np.dtype) -> int:
-    """So many far channels, rounded up to whole vectors."""
+    """Number of far channels, rounded up to whole vectors."""
     lanes = _VECTOR_BYTES // dtype.itemsize
     return -(-n_far // lanes) * lanes
 

@@ -61,7 +61,7 @@ class RowSketch:
         return max(self.n_rows, round((self.n_rows - 1) / (float(self.hashes[-1]) / 2.0**64)))
 
     def first(self, count: int) -> RowSketch:
-        """Return no more than so many of the rows."""
+        """Return the first ``count`` rows."""
         return RowSketch(self.hashes[:count], self.X[:count], self.weights[:count], self.sums[:count])
 
 

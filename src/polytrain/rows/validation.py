@@ -18,7 +18,7 @@ from polytrain.texts import short_list
 
 __all__ = ["Known", "given_validation", "hold_out"]
 
-# Rows are cut into so many parts, by what they hold.
+# Number of parts into which rows are cut, by what they hold.
 _N_PARTS = 1000
 
 
