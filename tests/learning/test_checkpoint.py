@@ -77,7 +77,7 @@ def test_checkpoints_of_another_fit_and_damaged_ones_are_refused(tmp_path):
     content = path.read_bytes()
     for damaged in (content[:-3], b"", content[:-1] + bytes([content[-1] ^ 1]), b"\x00" * 100):
         path.write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"no usable checkpoint: .* Delete it to start anew"):
+        with pytest.raises(ValueError, match=r"not a usable checkpoint: .* Delete it to start anew"):
             _learn(_plan("squared", problem.dims), problem, path)
 
 

@@ -15,7 +15,7 @@ from polytrain.tensor_file import pack_tensors, read_tensor_file
 
 PROBLEM = make_problem(0, (2, 3, 2), 3, 60)
 PLAN = TrainPlan("squared", PROBLEM.dims, clip_ranks(PROBLEM.dims, 3), 1e-3, "linear", "auto", 4, 0.0, None)
-UNUSABLE = r"is no usable checkpoint: .*[^.]\. Delete it to start anew\.$"
+UNUSABLE = r"is not a usable checkpoint: .*[^.]\. Delete it to start anew\.$"
 
 
 class Stopped(Exception):
@@ -158,7 +158,7 @@ def go_on(path):
     try:
         learn(path)
     except ValueError as error:
-        assert "is no usable checkpoint" in str(error) or "belongs to a fit with other rows" in str(error)  # noqa: PT017
+        assert "is not a usable checkpoint" in str(error) or "belongs to a fit with other rows" in str(error)  # noqa: PT017
     except Exception as error:
         pytest.fail(f"{error!r} of {path.read_bytes()[:2000]!r}")
 

@@ -52,7 +52,7 @@ class Evidence:
 def simplest(found: Sequence[Evidence], standard_errors: float = 1.0) -> int:
     """Index of the first of these models, the simplest one first, that is not clearly worse than the best.
 
-    A difference is clear if it is larger than ``clearly`` times its standard error.
+    A difference is clear if it is larger than ``standard_errors`` times its standard error.
 
     Examples
     --------

@@ -12,7 +12,8 @@ from scipy.special import expit, log_expit, softmax
 __all__ = ["fit_log_odds", "fit_softmax"]
 
 _MOST_STEPS, _LEAST_SLOPE, _LARGEST_SLOPE = 100, 1e-3, 1e6
-# Scores that hardly differ say nothing: their spread counts as at least this, and a prior worth this many rows holds back their slope.
+# Scores that hardly differ say nothing: their spread counts as at least this, and a prior worth this many rows holds
+# back their slope.
 _LEAST_SPREAD, _PRIOR = 0.05, 0.1
 # A score s of the squared loss, for targets -1 and 1, says (1 + s) / 2: log-odds of about 2 s.
 _USUAL_FACTOR = 2.0
