@@ -18,7 +18,7 @@ from benchmarks.timing import best_of
 from polytrain.learning.engines.tasks import TaskEngine
 from polytrain.learning.losses import get_loss
 from polytrain.learning.problem import ProblemRows
-from polytrain.learning.trainer import TrainJob, TrainPlan, learn_on, learn_train
+from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
 from polytrain.maps import fit_maps
 from polytrain.tensor import clip_ranks
 
@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> None:
 
     def by_tasks() -> None:
         engine = TaskEngine(AtOnce(), [rows], get_loss("squared"), maps)
-        learn_on(engine, plan, maps, TrainJob(0))
+        learn_train(plan, maps, engine, TrainJob(0))
 
     fits = {
         "blocks with state": lambda: learn_train(plan, maps, rows, TrainJob(0)),

@@ -214,7 +214,7 @@ def test_number_of_tasks_does_not_grow_with_the_sweeps(client, monkeypatch):
     X, y = _rows()
     counts = []
 
-    def count(self, train, record):
+    def count(self, train, record, cores):
         time.sleep(0.5)  # what was let go of is forgotten a little later
         counts.append(client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)))
 
@@ -233,7 +233,7 @@ def test_a_killed_worker_changes_nothing(client, monkeypatch):
     victim = next(iter(client.run(os.getpid).values()))
     killed_after = []
 
-    def kill(self, train, record):
+    def kill(self, train, record, cores):
         if record["sweep"] == 2:  # in the middle of the third sweep
             timer = threading.Timer(0.3, lambda: (os.kill(victim, signal.SIGKILL), killed_after.append(time.time())))
             timer.start()

@@ -12,12 +12,15 @@ def _record(sweep):
     return {"sweep": sweep, "objective": 0.5 / sweep, "loss": 0.25 / sweep, "seconds": 0.125}
 
 
+def _watch(train, record, cores):
+    return train, record["sweep"]
+
+
 def _run(verbose, n_trains=2, sweeps=2, max_sweeps=3):
-    with SweepProgress(n_trains, max_sweeps, verbose) as progress:
+    with SweepProgress(n_trains, max_sweeps, verbose, _watch) as progress:
         for train in range(n_trains):
             for sweep in range(1, sweeps + 1):
-                progress.sweep_done(train, _record(sweep))
-            progress.train_done(train)
+                assert progress.sweep_done(train, _record(sweep), []) == (train, sweep)
 
 
 def test_silent_by_default(capsys, caplog):
@@ -40,10 +43,9 @@ def test_bar_on_stderr_that_ends_full(capsys, caplog):
 
 def test_a_train_that_begins_anew_does_not_overfill_the_bar(capsys):
     pytest.importorskip("tqdm")
-    with SweepProgress(1, 4, 1) as progress:
+    with SweepProgress(1, 4, 1, _watch) as progress:
         for sweep in (1, 2, 3, 1, 2):
-            progress.sweep_done(0, _record(sweep))
-        progress.train_done(0)
+            progress.sweep_done(0, _record(sweep), [])
     err = capsys.readouterr().err
     assert "4/4" in err
     assert "5/4" not in err
@@ -74,8 +76,8 @@ def test_lines_reach_stderr_where_logging_is_not_configured(monkeypatch, capsys)
 def test_logger_is_left_as_it_was(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     level, handlers = logger.level, list(logger.handlers)
-    with pytest.raises(RuntimeError), SweepProgress(1, 1, 1) as progress:  # noqa: PT012
-        progress.sweep_done(0, _record(1))
+    with pytest.raises(RuntimeError), SweepProgress(1, 1, 1, _watch) as progress:  # noqa: PT012
+        progress.sweep_done(0, _record(1), [])
         raise RuntimeError
     assert logger.level == level
     assert logger.handlers == handlers
@@ -83,7 +85,7 @@ def test_logger_is_left_as_it_was(monkeypatch):
 
 def test_fits_that_overlap_leave_the_log_as_it_was():
     before = logger.level, list(logger.handlers)
-    one, other = SweepProgress(1, 1, 2), SweepProgress(1, 1, 2)
+    one, other = SweepProgress(1, 1, 2, _watch), SweepProgress(1, 1, 2, _watch)
     one.__enter__()
     other.__enter__()
     one.__exit__(None, None, None)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from polytrain import TensorTrainClassifier
+from polytrain.learning import schedule
 from polytrain.learning.engines import arena, spill
-from polytrain.rows.placed import PlacedArray
 from polytrain.rows.summary import RawRows, summarise
 from polytrain.sources import is_source, open_rows, recut
 from power_models import power_classifier, power_regressor
@@ -118,13 +118,7 @@ def test_rows_of_a_source_that_fit_in_memory_are_learned_from_as_arrays(rows, n_
 
 def test_no_more_processes_learn_than_there_is_memory_for(rows, monkeypatch):
     used = []
-    original = PlacedArray._learn_each
-
-    def learn(self, plan, targets, jobs, n_jobs, report, validation):
-        used.append(n_jobs)
-        return original(self, plan, targets, jobs, 1, report, validation)
-
-    monkeypatch.setattr(PlacedArray, "_learn_each", learn)
+    monkeypatch.setattr(schedule, "_pays", lambda plan, n_rows, n_processes, n_trains: used.append(n_processes))
     X, y, _ = rows
     # 3000 rows take 432 kB, and 612 kB more for every train of rank 3 that is learned at the same time.
     for max_memory in (1_100_000, 1_700_000, 2_300_000, 9_000_000):

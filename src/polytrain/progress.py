@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Sequence
-from types import TracebackType
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
-__all__ = ["ChoiceProgress", "SweepProgress", "logger"]
+__all__ = ["SweepProgress", "logger", "show_choice", "show_merge"]
 
 logger = logging.getLogger("polytrain")
 
@@ -38,6 +37,13 @@ class _Shown:
                 _Shown._handler = logging.StreamHandler(sys.stderr)
                 logger.addHandler(_Shown._handler)
 
+    def __enter__(self) -> Self:
+        self._show_log()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._hide_log()
+
     def _hide_log(self) -> None:
         with _Shown._lock:
             _Shown._n_showing -= 1
@@ -49,49 +55,36 @@ class _Shown:
                 _Shown._handler = None
 
 
-class ChoiceProgress(_Shown):
-    """Says what a fit has chosen, and with ``verbose`` of 2 or more what it has tried."""
-
-    def __enter__(self) -> ChoiceProgress:
-        if self._verbose:
-            self._show_log()
-        return self
-
-    def chosen(self, reasons: Sequence[str], table: str) -> None:
-        """Take note of a choice."""
-        if self._verbose and reasons:
-            if self._verbose > 1:
+def show_choice(verbose: int, reasons: Sequence[str], table: str) -> None:
+    """Log what a fit has chosen, and with ``verbose`` of 2 or more what it has tried."""
+    if verbose and reasons:
+        with _Shown(verbose):
+            if verbose > 1:
                 logger.info("tried:\n%s", table)
             logger.info("chosen: %s", "; ".join(reasons))
 
-    def merged(self, words: str) -> None:
-        """Take note that models became one."""
-        if self._verbose:
-            logger.info("merged: %s", words)
 
-    def __exit__(self, *exception: object) -> None:
-        if self._verbose:
-            self._hide_log()
+def show_merge(verbose: int, words: str) -> None:
+    """Log that several models became one."""
+    if verbose:
+        with _Shown(verbose):
+            logger.info("merged: %s", words)
 
 
 class SweepProgress(_Shown):
-    """Consumer of sweep records.
+    """Shows records of sweeps and passes them on to ``watch``, whose answer True ends the sweeps of a train.
 
-    Parameters
-    ----------
-    n_trains, max_sweeps : int
-        What there is to do at most.
-    verbose : int
-        0 shows nothing, 1 a bar (log lines without tqdm), 2 or more log lines.
+    ``verbose`` of 0 shows nothing, 1 a bar (log lines without tqdm), 2 or more log lines.
     """
 
-    def __init__(self, n_trains: int, max_sweeps: int, verbose: int) -> None:
+    def __init__(self, n_trains: int, max_sweeps: int, verbose: int, watch: Callable[..., Any]) -> None:
         super().__init__(verbose)
+        self._watch = watch
         self._n_trains, self._max_sweeps = n_trains, max_sweeps
         self._bar: Any = None
         self._sweeps = [0] * n_trains
 
-    def __enter__(self) -> SweepProgress:
+    def __enter__(self) -> Self:
         if self._verbose == 1:
             try:
                 from tqdm.auto import tqdm
@@ -103,7 +96,7 @@ class SweepProgress(_Shown):
             self._show_log()
         return self
 
-    def sweep_done(self, train: int, record: dict) -> None:
+    def sweep_done(self, train: int, record: dict, cores: Any) -> Any:
         """Take note of one sweep of one train."""
         if self._bar is not None:
             self._bar.set_postfix_str(f"train {train + 1}/{self._n_trains}, objective {record['objective']:.3g}")
@@ -120,16 +113,12 @@ class SweepProgress(_Shown):
                 record["loss"],
                 record["seconds"],
             )
+        return self._watch(train, record, cores)
 
-    def train_done(self, train: int) -> None:
-        """Take note that a train needs no further sweeps."""
+    def __exit__(self, *error: object) -> None:
         if self._bar is not None:
-            self._bar.update(self._max_sweeps - self._sweeps[train])
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
+            if error[0] is None:  # trains that stopped early
+                self._bar.update(self._n_trains * self._max_sweeps - sum(self._sweeps))
             self._bar.close()
         elif self._verbose:
             self._hide_log()

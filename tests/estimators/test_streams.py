@@ -10,7 +10,7 @@ import polytrain
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.estimators._streaming import Stream, _resampled
 from polytrain.learning.losses import get_loss
-from polytrain.rows.joint import log_losses
+from polytrain.learning.schedule import log_losses
 from polytrain.rows.summary import RawRows
 from polytrain.tensor import TensorTrain
 from power_models import power_classifier, power_regressor

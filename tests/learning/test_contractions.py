@@ -104,7 +104,7 @@ def test_a_descent_in_one_question_is_one_product_by_product(local, basis, loss,
     for at_once in (True, False):
         engine, core = engine_at(basis, loss, dtype)
         if not at_once:
-            monkeypatch.setattr(LocalEngine, "_descend", lambda self, descent: None)
+            monkeypatch.setattr(LocalEngine, "descend", lambda self, descent: None)
         facts = engine.facts(core_solvers._ConjugateGradients.needs)
         solve = core_solvers._ConjugateGradients.direction(engine, facts, core.shape, alpha)
         steps.append(solve(facts.gradient + alpha * core))

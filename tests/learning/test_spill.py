@@ -10,8 +10,8 @@ import pytest
 
 from polytrain.learning.engines import arena, spill
 from polytrain.learning.problem import Facts
+from polytrain.learning.targets import PlacedBlock
 from polytrain.rows.summary import RawRows, summarise
-from polytrain.rows.targets import PlacedBlock
 from power_models import power_classifier
 
 

@@ -8,7 +8,7 @@ from reference import make_problem
 
 from polytrain.learning.engines.tasks import TaskEngine
 from polytrain.learning.losses import get_loss
-from polytrain.learning.trainer import TrainJob, TrainPlan, learn_on, learn_train
+from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
 from polytrain.tensor import clip_ranks
 
 
@@ -46,7 +46,7 @@ def test_same_train_however_the_rows_are_cut(loss, solver, bounds, with_offset):
         problem = dataclasses.replace(problem, offset=np.random.default_rng(0).standard_normal(400))
     plan = TrainPlan(loss, problem.dims, clip_ranks(problem.dims, 3), 1e-3, "linear", solver, 3, 0.0)
     expected = learn_train(plan, problem.maps, problem.rows, TrainJob(0))
-    learned = learn_on(_task_engine(problem, bounds), plan, problem.maps, TrainJob(0))
+    learned = learn_train(plan, problem.maps, _task_engine(problem, bounds), TrainJob(0))
     tol = 1e-8 if solver != "lbfgs" else 1e-5
     expected_scores = _scores(expected.cores, problem.columns)
     np.testing.assert_allclose(_scores(learned.cores, problem.columns), expected_scores, atol=tol)
@@ -68,7 +68,7 @@ def test_line_searches_do_not_chase_rounding_in_float32(where):
         return probe(length, core)
 
     engine.try_step = watched
-    learn_on(engine, plan, problem.maps, TrainJob(0))
+    learn_train(plan, problem.maps, engine, TrainJob(0))
     assert len(lengths) < 3 * 12 * 5  # a sweep has five updates
     assert min(lengths) > 1e-3
 
@@ -95,7 +95,7 @@ def test_same_train_with_sampled_sweeps(loss):
     problem = make_problem(2, (2,) * 5, 3, 20_000, loss)
     plan = TrainPlan(loss, problem.dims, clip_ranks(problem.dims, 3), 1e-3, "linear", "auto", 4, 0.0, "auto")
     expected = learn_train(plan, problem.maps, problem.rows, TrainJob(3))
-    learned = learn_on(_task_engine(problem, (7, 9000, 15_000)), plan, problem.maps, TrainJob(3))
+    learned = learn_train(plan, problem.maps, _task_engine(problem, (7, 9000, 15_000)), TrainJob(3))
     assert [record["n_rows"] for record in learned.history] == [record["n_rows"] for record in expected.history]
     assert learned.history[0]["n_rows"] < 20_000
     np.testing.assert_allclose(

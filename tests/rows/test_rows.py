@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from polytrain.learning import sampling
 from polytrain.learning.blocks import LinearBlock
+from polytrain.learning.targets import PlacedBlock
 from polytrain.rows import ClassTarget, NumberTarget, Summary
 from polytrain.rows import rows as rows_module
 from polytrain.rows.rows import ArrayRows
 from polytrain.rows.sketch import target_hashes
 from polytrain.rows.summary import RawRows, summarise
-from polytrain.rows.targets import PlacedBlock
 from power_models import power_classifier, power_regressor
 
 
@@ -89,7 +89,7 @@ def test_keys_and_linear_gram_matrix_are_computed_once_per_fit(monkeypatch):
     X = rng.normal(size=(5000, 4))
     y = np.digitize(X[:, 0] * X[:, 1], [-0.5, 0.0, 0.5])
     counts = {"keys": 0, "gram": 0}
-    row_keys, facts = sampling.row_keys, LinearBlock._facts
+    row_keys, facts = sampling.row_keys, LinearBlock.facts
 
     def counted_keys(columns):
         counts["keys"] += 1
@@ -101,7 +101,7 @@ def test_keys_and_linear_gram_matrix_are_computed_once_per_fit(monkeypatch):
 
     monkeypatch.setattr(rows_module, "row_keys", counted_keys)
     monkeypatch.setattr("polytrain.learning.problem.row_keys", counted_keys)
-    monkeypatch.setattr(LinearBlock, "_facts", counted_facts)
+    monkeypatch.setattr(LinearBlock, "facts", counted_facts)
     model = power_classifier(loss="squared", rank=2, random_state=0).fit(X, y)
     assert model.history_[0]["n_rows"] < 5000  # samples were taken
     assert counts == {"keys": 1, "gram": 1}

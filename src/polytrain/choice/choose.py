@@ -13,8 +13,8 @@ from polytrain.choice.result import Choice
 from polytrain.choice.task import Settings, Task
 from polytrain.learning.losses import get_loss
 from polytrain.learning.start import FEW_ROWS
+from polytrain.learning.targets import Target
 from polytrain.rows import Rows
-from polytrain.rows.targets import Target
 
 __all__ = ["choose"]
 

@@ -1,7 +1,7 @@
 """Choose rank and alpha on rows that are held out, from the linear model upwards.
 
-Every rung starts from the trains of the one below, so that few sweeps are spent at high ranks. Of few rows, every part
-is held out in turn; of many, one part is.
+Every rung starts from the trains of the one below, so that few sweeps are spent at high ranks. With few rows, each fold
+is held out in turn; with many, one is.
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.choice.alphas import Evidence
+from polytrain.choice.maps import MapTrial
 from polytrain.choice.result import LeftOutScores
+from polytrain.choice.task import Task
 from polytrain.learning.core_solvers import update_work
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, additive_part, join_parts, joined_ranks, share_additive, with_rank
+from polytrain.learning.placed import PlacedRows
+from polytrain.learning.schedule import log_losses, train
 from polytrain.learning.start import FEW_ROWS, random_start
 from polytrain.learning.trainer import TrainJob, TrainPlan
-from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import Rows
-from polytrain.rows.backfitting import Backfitting
-from polytrain.rows.joint import log_losses
-from polytrain.rows.placed import PlacedRows
 from polytrain.rows.rows import Scored
-from polytrain.rows.targets import Target
 from polytrain.tensor import clip_ranks
 
-__all__ = ["LINEAR", "GroupLadder", "Ladder", "Rung", "silent", "train_values"]
+__all__ = ["LINEAR", "Ladder", "Rung", "train_values"]
 
 #: The rung of the linear model.
 LINEAR = 1
-_RANKS = (2, 4, 8, 16)
+_RANKS, _GROUP_RANKS = (2, 4, 8, 16), (2, 4, 8)
+# Sweeps of a rung.
+_RUNG_SWEEPS = 2
 # Rows are cut into five parts, or into parts of so many rows; no more than so many of these are learned from.
 _N_PARTS, _PART_ROWS, _MOST_PARTS = 5, 15_000, 4
 # Floating point operations that one rung may take: two seconds or so.
@@ -63,6 +64,7 @@ class Rung(NamedTuple):
     scores : ndarray of shape (N, n_trains)
         Of the rows that were held out.
     trains : list of lists of cores, one per train, for every fold
+        Where a train is a sum over groups of columns, the cores of all its parts.
     """
 
     rank: int
@@ -80,47 +82,30 @@ class _Fold:
 
 
 class Ladder:
-    """Trains of growing rank on some rows, seen by the others.
+    """Trains of growing rank in the maps of one trial, learned from some rows and judged on the others."""
 
-    Parameters
-    ----------
-    rows : Rows
-    n_distinct : int
-        How many different rows there are.
-    maps : MapList
-    plan : TrainPlan
-        Its ranks, start and number of sweeps do not matter.
-    targets : sequence of Target
-    sizes : ndarray of shape (n_trains,)
-        What the errors of every train are multiplied by.
-    seeds : sequence of int
-    n_jobs : int or None
-    n_sweeps : int, default=4
-        Sweeps of every rung.
-    """
-
-    def __init__(
-        self,
-        rows: Rows,
-        n_distinct: int,
-        maps: MapList,
-        plan: TrainPlan,
-        targets: Sequence[Target],
-        sizes: NDArray,
-        seeds: Sequence[int],
-        n_jobs: int | None,
-        n_sweeps: int = 4,
-    ) -> None:
-        self._maps, self._plan, self._targets, self._sizes = maps, plan, targets, sizes
-        self._seeds, self._n_jobs, self._n_sweeps = seeds, n_jobs, n_sweeps
-        n_parts = max(_N_PARTS, ceil(n_distinct / _PART_ROWS))
-        self.n_folds = n_parts if n_distinct <= FEW_ROWS else 1  # with few rows, each fold is held out in turn
+    def __init__(self, task: Task, trial: MapTrial) -> None:
+        settings = task.settings
+        self._task, self.trial, self._targets, self._parts = task, trial, task.targets, task.parts
+        self.maps = task.maker(trial.kind, trial.bandwidth)
+        # The alpha of a trial is for the squared loss, on the rows of the sample.
+        self.alpha = trial.alpha * task.share
+        if settings.alpha == "auto":
+            noise = trial.error / float(np.mean(task.sizes)) ** 2
+            self.alpha *= get_loss(settings.loss).alpha_share(noise, task.guides[0].steepness)
+        self._n_sweeps = _RUNG_SWEEPS if settings.max_sweeps == "auto" else settings.max_sweeps
+        self._plan = settings.plan(self.maps.dims, alpha=self.alpha, init="linear", max_sweeps=self._n_sweeps)
+        is_scaled = task.guides is task.targets or not task.rows.classify
+        self._sizes = task.sizes if is_scaled else np.ones(len(task.targets))
+        n_parts = max(_N_PARTS, ceil(task.n_rows / _PART_ROWS))
+        self.n_folds = n_parts if task.n_rows <= FEW_ROWS else 1  # with few rows, each fold is held out in turn
         # Of very many rows, some parts are learned from; else all that are not held out.
         n_learned = min(n_parts - 1, _MOST_PARTS)
         self.share = n_learned / n_parts
-        self.n_rows = round(n_distinct * self.share)
-        self._rows, self._n_parts, self._n_learned = rows, n_parts, n_learned
+        self.n_rows = round(task.n_rows * self.share)
+        self._rows, self._n_parts, self._n_learned = task.rows, n_parts, n_learned
         self._seen: Scored | None = None
+        self.rungs: list[Rung] = []
 
     @cached_property
     def _folds(self) -> list[_Fold]:
@@ -139,20 +124,28 @@ class Ladder:
         if self.n_folds > 1 or not all(target.keeps_all for target in self._targets):
             present = np.unique(learned.label_codes())
             has_rows = [bool(target.wanted(present[present >= 0])[1].any()) for target in self._targets]
-        return _Fold(learned.place(self._maps), held_out, has_rows)
+        return _Fold(learned.place(self.maps), held_out, has_rows)
 
     @property
     def is_slow(self) -> bool:
         """Whether a rung takes half a second or more, however low it is."""
-        return len(self._plan.dims) * len(self._targets) * self._n_sweeps * self.n_folds > _MOST_UPDATES
+        grouped = sum(len(part.columns) for part in self._parts or () if not part.additive)
+        n_cores = max(len(self.maps), 2 * grouped)
+        return n_cores * len(self._targets) * self._n_sweeps * self.n_folds > _MOST_UPDATES
+
+    def _shape(self, rank: int) -> Any:
+        """Ranks of all bonds, or of those of all parts."""
+        dims = self.maps.dims
+        return clip_ranks(dims, rank) if self._parts is None else with_rank(self._parts, dims, rank)
 
     def ranks(self) -> list[int]:
         """Ranks that are worth a try: more than the columns allow are the same as fewer, and the highest take long."""
         found: list[int] = []
-        for rank in _RANKS:
-            ranks = clip_ranks(self._plan.dims, rank)
+        grouped = _GROUP_RANKS[:2] if self.is_slow else _GROUP_RANKS
+        for rank in _RANKS if self._parts is None else grouped:
             most = _MOST_WORK if rank < _RANKS[-1] else _MOST_WORK / 4
-            if found and (ranks == clip_ranks(self._plan.dims, found[-1]) or self._work(ranks) > most):
+            is_long = self._parts is None and self._work(self._shape(rank)) > most
+            if found and (is_long or self._shape(rank) == self._shape(found[-1])):
                 break
             found.append(rank)
         return found[-1:] if self.is_slow else found
@@ -161,46 +154,54 @@ class Ladder:
         """Floating point operations of a rung, roughly."""
         n_rows, exact = float(self.n_rows), self._plan.solver == "exact"
         work = sum(
-            update_work((a, n, b), n_rows, exact) for a, n, b in zip(ranks, self._plan.dims, ranks[1:], strict=False)
+            update_work((a, n, b), n_rows, exact) for a, n, b in zip(ranks, self.maps.dims, ranks[1:], strict=False)
         )
         steps = 1 if get_loss(self._plan.loss).quadratic else _NEWTON_STEPS
         return work * steps * self._n_sweeps * len(self._targets) * self.n_folds
 
-    def linear(self, alpha: float) -> Rung:
-        """The regularised linear model in the functions of the maps."""
-        plan = replace(self._plan, ranks=clip_ranks(self._plan.dims, 2), init="linear", max_sweeps=0)
-        return self._rung(LINEAR, alpha, plan, [None] * len(self._folds))
-
-    def climb(self, below: Rung, rank: int, alpha: float) -> Rung:
-        """Sweep at this rank and alpha, from the trains of another rung."""
-        ranks = clip_ranks(self._plan.dims, rank)
-        plan = replace(self._plan, ranks=ranks, init="given", max_sweeps=self._n_sweeps)
-        return self._rung(rank, alpha, plan, below.trains)
-
-    def _rung(self, rank: int, alpha: float, plan: TrainPlan, starts: Sequence[Sequence | None]) -> Rung:
+    def learn(self, rank: int, alpha: float, below: Rung | None = None, step: str = "rank") -> Rung:
+        """Learn trains of a rank from those of another rung, or the linear model if there is none, and judge them."""
+        dims, parts = self.maps.dims, self._parts
+        starts: list[Any] = [None] * len(self._folds)
+        if below is None:
+            plan = replace(self._plan, ranks=clip_ranks(dims, 2), init="linear", max_sweeps=0)
+            parts = None if parts is None else (additive_part(range(len(dims))),)
+        elif parts is None:
+            plan = replace(self._plan, ranks=clip_ranks(dims, rank), init="given", max_sweeps=self._n_sweeps)
+            starts = list(below.trains)
+        elif all(part.additive for part in parts):  # it has no rank
+            rung = below if below.alpha == alpha else self.learn(LINEAR, alpha, step="")
+            return self._noted(step, rung._replace(rank=rank))
+        else:
+            parts = with_rank(parts, dims, rank)
+            plan = replace(self._plan, ranks=joined_ranks(parts, dims), max_sweeps=self._n_sweeps)
+            starts = list(below.trains)
+            if below.rank == LINEAR:
+                starts = [[share_additive(cores[0], parts) for cores in fold] for fold in starts]
         # Noise does not shrink with fewer rows: alpha is larger as they are fewer.
         plan = replace(plan, alpha=alpha / self.share)
-        trains: list[list[Sequence[NDArray]]] = []
+        trains: list[list[Any]] = []
         seen = []
         for fold, start in zip(self._folds, starts, strict=True):
-            cores = [None] * len(self._targets) if start is None else start
-            jobs = [TrainJob(seed, begin) for seed, begin in zip(self._seeds, cores, strict=True)]
-            learned = self._learn(fold, plan, jobs)
+            learned: list[Any] = [_zero(plan, seed, parts) for seed in self._task.seeds]  # of trains without rows
+            chosen = np.flatnonzero(fold.has_rows).tolist()
+            if chosen:
+                jobs = [TrainJob(self._task.seeds[k], None if start is None else start[k]) for k in chosen]
+                targets = [self._targets[k] for k in chosen]
+                results = train(fold.learned, self.maps, plan, targets, jobs, n_jobs=self._task.n_jobs, parts=parts)
+                for k, result in zip(chosen, results, strict=True):
+                    learned[k] = result.following
             trains.append(learned)
-            seen.append(fold.held_out.scored(partial(train_values, FittedModel.make(plan.loss, self._maps, learned))))
-        held_out = Scored(*(np.concatenate(pieces) for pieces in zip(*seen, strict=True)))
-        self._seen = held_out
-        return Rung(rank, alpha, self._evidence(held_out), held_out.scores, trains)
+            joined = learned if parts is None else [join_parts(parts, dims, cores) for cores in learned]
+            seen.append(fold.held_out.scored(partial(train_values, FittedModel.make(plan.loss, self.maps, joined))))
+        self._seen = held_out = Scored(*(np.concatenate(pieces) for pieces in zip(*seen, strict=True)))
+        return self._noted(step, Rung(rank, alpha, self._evidence(held_out), held_out.scores, trains))
 
-    def _learn(self, fold: _Fold, plan: TrainPlan, jobs: Sequence[TrainJob]) -> list[Sequence[NDArray]]:
-        """Learn the trains of a fold; those without rows stay at 0."""
-        learned: list[Sequence[NDArray]] = [_nothing(plan, job.seed) for job in jobs]
-        chosen = np.flatnonzero(fold.has_rows).tolist()
-        if chosen:
-            targets, used = [self._targets[k] for k in chosen], [jobs[k] for k in chosen]
-            for k, result in zip(chosen, fold.learned.learn(plan, targets, used, self._n_jobs, silent), strict=True):
-                learned[k] = result.cores
-        return learned
+    def _noted(self, step: str, rung: Rung) -> Rung:
+        if step:
+            line = rung.alpha, int(np.max(rung.rank)), self.n_rows, rung.evidence.error
+            self._task.note(step, self.trial.kind, self.trial.bandwidth, *line)
+        return rung
 
     def held_out_of(self, rung: Rung) -> Scored:
         """Scores of a rung beside labels and weights of the rows, which are the same for all rungs."""
@@ -234,8 +235,13 @@ class Ladder:
         return Evidence(np.bincount(place, losses) / weights, weights / weights.sum())
 
 
-def _nothing(plan: TrainPlan, seed: int) -> Sequence[NDArray]:
-    """A train that is 0 everywhere, from which sweeps can go on."""
+def _zero(plan: TrainPlan, seed: int, parts: Sequence[Part] | None) -> Any:
+    """A train that is 0 everywhere, from which sweeps can go on, or such trains for all parts."""
+    if parts is not None:
+        return [
+            [np.zeros((a, plan.dims[k], b)) for k, a, b in zip(part.columns, part.ranks, part.ranks[1:], strict=False)]
+            for part in parts
+        ]
     first, *others = random_start(plan.dims, plan.ranks, np.random.default_rng(seed))
     return [np.zeros_like(first), *others]
 
@@ -243,88 +249,3 @@ def _nothing(plan: TrainPlan, seed: int) -> Sequence[NDArray]:
 def train_values(model: FittedModel, X: NDArray) -> NDArray:
     """Values of all trains, (n_trains, N): a function that processes can be given."""
     return model.scores(X)
-
-
-def silent(index: int, record: dict, cores: Sequence[NDArray]) -> None:
-    """Say nothing."""
-
-
-_GROUP_RANKS = (2, 4, 8)
-
-
-class GroupLadder(Ladder):
-    """Sums of trains of growing rank, learned by backfitting.
-
-    In a rung, ``trains`` holds the trains of all parts of every train.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-    settings
-        Those of `Ladder`.
-    """
-
-    def __init__(self, parts: Sequence[Part], *settings: Any) -> None:
-        super().__init__(*settings)
-        self._parts = parts
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether a rung takes seconds, however low it is."""
-        cores = sum(len(part.columns) for part in self._parts if not part.additive)
-        return super().is_slow or 2 * cores * len(self._targets) * self._n_sweeps * self.n_folds > _MOST_UPDATES
-
-    def ranks(self) -> list[int]:
-        """Ranks that are worth a try: more than the columns of all groups allow are the same as fewer."""
-        found: list[tuple[int, tuple[Part, ...]]] = []
-        for rank in _GROUP_RANKS[:2] if self.is_slow else _GROUP_RANKS:
-            parts = with_rank(self._parts, self._plan.dims, rank)
-            if found and parts == found[-1][1]:
-                break
-            found.append((rank, parts))
-        return [rank for rank, _ in (found[-1:] if self.is_slow else found)]
-
-    def linear(self, alpha: float) -> Rung:
-        """The additive model in all functions of the maps."""
-        dims = self._plan.dims
-        plan = replace(self._plan, ranks=clip_ranks(dims, 2), init="linear", max_sweeps=0)
-        return self._grouped(LINEAR, alpha, plan, [additive_part(range(len(dims)))], [None] * len(self._folds))
-
-    def climb(self, below: Rung, rank: int, alpha: float) -> Rung:
-        """Learn in rounds at this rank and alpha, from the trains of another rung."""
-        if all(part.additive for part in self._parts):  # it has no rank
-            return (below if below.alpha == alpha else self.linear(alpha))._replace(rank=rank)
-        parts = with_rank(self._parts, self._plan.dims, rank)
-        plan = replace(self._plan, ranks=joined_ranks(parts, self._plan.dims), max_sweeps=self._n_sweeps)
-        starts: list[list[Any]] = list(map(list, below.trains))
-        if below.rank == LINEAR:
-            starts = [[share_additive(train[0], parts) for train in fold] for fold in starts]
-        return self._grouped(rank, alpha, plan, parts, starts)
-
-    def _grouped(self, rank: int, alpha: float, plan: TrainPlan, parts: Sequence[Part], starts: Sequence[Any]) -> Rung:
-        # Noise does not shrink with fewer rows: alpha is larger as they are fewer.
-        plan = replace(plan, alpha=alpha / self.share)
-        trains: list[list[Any]] = []
-        seen = []
-        for fold, start in zip(self._folds, starts, strict=True):
-            learned: list[Any] = [_zero_parts(parts, plan.dims) for _ in self._targets]
-            chosen = np.flatnonzero(fold.has_rows).tolist()
-            targets, seeds = [self._targets[k] for k in chosen], [self._seeds[k] for k in chosen]
-            job = Backfitting(fold.learned, self._maps, parts, plan, targets, seeds, self._n_jobs)
-            found = job.learn([None if start is None else start[k] for k in chosen], silent)
-            for k, result in zip(chosen, found, strict=True):
-                learned[k] = result.trains
-            trains.append(learned)
-            joined = [join_parts(parts, plan.dims, cores) for cores in learned]
-            model = FittedModel.make(plan.loss, self._maps, joined)
-            seen.append(fold.held_out.scored(partial(train_values, model)))
-        self._seen = held_out = Scored(*(np.concatenate(pieces) for pieces in zip(*seen, strict=True)))
-        return Rung(rank, alpha, self._evidence(held_out), held_out.scores, trains)
-
-
-def _zero_parts(parts: Sequence[Part], dims: Sequence[int]) -> list[list[NDArray]]:
-    """Trains that are 0 everywhere."""
-    return [
-        [np.zeros((a, dims[k], b)) for k, a, b in zip(part.columns, part.ranks, part.ranks[1:], strict=False)]
-        for part in parts
-    ]

@@ -12,21 +12,20 @@ import numpy as np
 from polytrain.choice.alphas import Evidence, simplest, strongest
 from polytrain.choice.calibration import fit_softmax
 from polytrain.choice.few_rows import choose_exactly
-from polytrain.choice.ladder import LINEAR, GroupLadder, Ladder, Rung
+from polytrain.choice.ladder import LINEAR, Ladder, Rung
 from polytrain.choice.maps import MapTrial
 from polytrain.choice.result import Choice, HeldOut
 from polytrain.choice.task import Task
-from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import additive_part, joined_ranks, with_rank
+from polytrain.learning.schedule import log_losses
 from polytrain.learning.start import FEW_ROWS
-from polytrain.rows.joint import log_losses
 from polytrain.tensor import clip_ranks
 
 __all__ = ["choose_by_climbing"]
 
 # Kinds of maps are compared at this rank.
 _FIRST_RANK = 4
-_RUNG_SWEEPS, _LAST_SWEEPS = 2, 2
+_LAST_SWEEPS = 2
 # Rounds over groups of columns: each waits for what the others say.
 _LAST_ROUNDS = 4
 _ALPHA_STEP, _MOST_ALPHA_STEPS = sqrt(10.0), 8
@@ -38,72 +37,30 @@ _CLEARLY = 2.0
 _LEAST_ALPHA = 1e-12
 
 
-class _Path:
-    """Rungs that were climbed with the maps of one trial, the linear model first."""
-
-    def __init__(self, task: Task, trial: MapTrial) -> None:
-        settings = task.settings
-        self._task, self.trial = task, trial
-        self.maps = task.maker(trial.kind, trial.bandwidth)
-        # The alpha of a trial is for the squared loss, on the rows of the sample.
-        self.alpha = trial.alpha * task.share
-        if settings.alpha == "auto":
-            noise = trial.error / float(np.mean(task.sizes)) ** 2
-            self.alpha *= get_loss(settings.loss).alpha_share(noise, task.guides[0].steepness)
-        sweeps = _RUNG_SWEEPS if settings.max_sweeps == "auto" else settings.max_sweeps
-        plan = settings.plan(self.maps.dims, alpha=self.alpha, init="linear", max_sweeps=sweeps)
-        sizes = task.sizes if task.guides is task.targets or not task.rows.classify else np.ones(len(task.targets))
-        arguments = task.rows, task.n_rows, self.maps, plan, task.targets, sizes, task.seeds, task.n_jobs, sweeps
-        self.ladder = Ladder(*arguments) if task.parts is None else GroupLadder(task.parts, *arguments)
-        self.rungs: list[Rung] = []
-
-    def begin(self) -> None:
-        """Learn the linear model."""
-        self._add("rank", self.ladder.linear(self.alpha))
-
-    def climb(self, rank: Any) -> None:
-        """Learn trains of this rank, from the last ones."""
-        self._add("rank", self.ladder.climb(self.rungs[-1], rank, self.alpha))
-
-    def with_alpha(self, rung: Rung, alpha: float) -> Rung:
-        """Learn a rung again with another alpha."""
-        again = self.ladder.linear(alpha) if rung.rank == LINEAR else self.ladder.climb(rung, rung.rank, alpha)
-        self._note("alpha", again)
-        return again
-
-    def _add(self, step: str, rung: Rung) -> None:
-        self.rungs.append(rung)
-        self._note(step, rung)
-
-    def _note(self, step: str, rung: Rung) -> None:
-        rank, trial = int(np.max(rung.rank)), self.trial
-        line = rung.alpha, rank, self.ladder.n_rows, rung.evidence.error
-        self._task.note(step, trial.kind, trial.bandwidth, *line)
-
-
 def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     """Choose on held-out rows among a few maps, the simplest first."""
     settings = task.settings
-    paths = [_Path(task, trial) for trial in finalists]
-    if paths[0].ladder.is_slow:
-        paths = [paths[simplest([trial.evidence for trial in finalists])]]
-    for path in paths:
-        path.begin()
-        path.climb(_first_rank(path.ladder) if settings.rank == "auto" else settings.rank)
+    ladders = [Ladder(task, trial) for trial in finalists]
+    if ladders[0].is_slow:
+        ladders = [ladders[simplest([trial.evidence for trial in finalists])]]
+    for ladder in ladders:
+        linear = ladder.learn(LINEAR, ladder.alpha)
+        rank = _first_rank(ladder) if settings.rank == "auto" else settings.rank
+        ladder.rungs = [linear, ladder.learn(rank, ladder.alpha, linear)]
     # The finalists stand in the order of their simplicity.
-    path = paths[simplest([path.rungs[-1].evidence for path in paths])]
-    task.say_maps(path.trial, path.alpha)
+    ladder = ladders[simplest([ladder.rungs[-1].evidence for ladder in ladders])]
+    task.say_maps(ladder.trial, ladder.alpha)
     if settings.rank == "auto":
-        _climb_on(path)
-    rungs = path.rungs
+        _climb_on(ladder)
+    rungs = ladder.rungs
     # The linear model has a rank and a start of its own: it is out where the user gives others.
     if settings.rank != "auto" or settings.init in ("given", "random"):
         rungs = rungs[1:]
     rung = rungs[strongest([rung.evidence.error for rung in rungs])]
-    if settings.alpha == "auto" and not path.ladder.is_slow:
-        rung = _walk_alpha(path, rung)
+    if settings.alpha == "auto" and not ladder.is_slow:
+        rung = _walk_alpha(ladder, rung)
     separate = _separately(task, finalists, rung.evidence) if _may_be_separate(task) else None
-    return _conclude(task, path, rung) if separate is None else separate
+    return _conclude(task, ladder, rung) if separate is None else separate
 
 
 def _may_be_separate(task: Task) -> bool:
@@ -147,22 +104,22 @@ def _first_rank(ladder: Ladder) -> int:
     return max(rank for rank in ranks if rank <= max(_FIRST_RANK, ranks[0]))
 
 
-def _climb_on(path: _Path) -> None:
+def _climb_on(ladder: Ladder) -> None:
     """Try higher ranks as long as the error falls; or lower ones, if the first was no better than the linear model."""
-    linear, first = path.rungs
+    linear, first = ladder.rungs
     is_worse = first.evidence.error > linear.evidence.error
     if is_worse:
-        path.rungs.pop()
-    for rank in path.ladder.ranks():
+        ladder.rungs.pop()
+    for rank in ladder.ranks():
         if (rank < first.rank) if is_worse else (rank > first.rank):
-            path.climb(rank)
-            if path.rungs[-1].evidence.error > path.rungs[-2].evidence.error:
+            ladder.rungs.append(ladder.learn(rank, ladder.alpha, ladder.rungs[-1]))
+            if ladder.rungs[-1].evidence.error > ladder.rungs[-2].evidence.error:
                 break
     if is_worse:  # where the linear model is out, it may be the best, or the only one
-        path.rungs.append(first)
+        ladder.rungs.append(first)
 
 
-def _walk_alpha(path: _Path, rung: Rung) -> Rung:
+def _walk_alpha(ladder: Ladder, rung: Rung) -> Rung:
     """Go to larger alphas as long as the error does not grow, or else to smaller ones as long as it falls.
 
     Few rows say little: with them it must fall clearly.
@@ -174,7 +131,7 @@ def _walk_alpha(path: _Path, rung: Rung) -> Rung:
             alpha = rung.alpha * factor
             if alpha < _LEAST_ALPHA:
                 break
-            following = path.with_alpha(rung, alpha)
+            following = ladder.learn(rung.rank, alpha, None if rung.rank == LINEAR else rung, "alpha")
             # Always beside the best so far: small losses would add up.
             stronger, weaker = (following, least) if factor > 1 else (least, following)
             if (simplest([stronger.evidence, weaker.evidence], clearly) == 0) != (factor > 1):
@@ -188,11 +145,11 @@ def _walk_alpha(path: _Path, rung: Rung) -> Rung:
     return rung
 
 
-def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
+def _conclude(task: Task, ladder: Ladder, rung: Rung) -> Choice:
     """Learn from all rows with the settings of a rung, from where it has ended."""
-    settings, maps = task.settings, path.maps
-    held_out = _held_out(task, path.ladder, rung)
-    left_out = path.ladder.left_out_of(rung) if task.has_noise else None
+    settings, maps = task.settings, ladder.maps
+    held_out = _held_out(task, ladder, rung)
+    left_out = ladder.left_out_of(rung) if task.has_noise else None
     how = f"on rows that were held out, error {rung.evidence.error:.4g}"
     if rung.rank == LINEAR:
         why = "without interactions, the linear model in these functions is the model:"
@@ -203,7 +160,7 @@ def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
         )
         alone = None if task.parts is None else (additive_part(range(len(maps))),)
         return task.conclude(
-            path.trial, maps, settings.linear_plan(maps.dims, rung.alpha), None, held_out, left_out, alone
+            ladder.trial, maps, settings.linear_plan(maps.dims, rung.alpha), None, held_out, left_out, alone
         )
     task.reasons.append(f"rank {rung.rank} and alpha {rung.alpha:.2g} were the best {how}")
     parts = None if task.parts is None else with_rank(task.parts, maps.dims, rung.rank)
@@ -215,7 +172,7 @@ def _conclude(task: Task, path: _Path, rung: Rung) -> Choice:
         if settings.max_sweeps == "auto":
             usual = _LAST_SWEEPS if parts is None else _LAST_ROUNDS
             changes["max_sweeps"] = settings.n_sweeps if settings.patience else usual
-    return task.conclude(path.trial, maps, settings.plan(maps.dims, **changes), starts, held_out, left_out, parts)
+    return task.conclude(ladder.trial, maps, settings.plan(maps.dims, **changes), starts, held_out, left_out, parts)
 
 
 def _held_out(task: Task, ladder: Ladder, rung: Rung) -> HeldOut | None:

@@ -16,11 +16,11 @@ from polytrain.choice.result import Choice, HeldOut, LeftOutScores, Tried
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, joined_ranks, make_parts, with_rank
 from polytrain.learning.start import FEW_ROWS
+from polytrain.learning.targets import Target
 from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows import Rows
 from polytrain.rows.sketch import RowSketch
-from polytrain.rows.targets import Target
 from polytrain.tensor import clip_ranks
 
 __all__ = ["Settings", "Task"]

@@ -26,21 +26,21 @@ from polytrain.choice import Choice, Chosen, MapMaker, Settings, choose
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._lazy import map_blocks
-from polytrain.estimators._learning import Goal, Learning
+from polytrain.estimators._learning import Goal, fit_trains
 from polytrain.estimators._parameters import check_parameters, given_starts, make_settings
 from polytrain.estimators._probabilities import expected_labels, recalibrated
 from polytrain.estimators._streaming import Stream, go_on
 from polytrain.explain import feature_importances
 from polytrain.learning.losses import get_loss
 from polytrain.learning.sweep import STOP_REASONS
+from polytrain.learning.targets import Target
 from polytrain.learning.trainer import TrainJob, TrainResult
 from polytrain.maps import CategoryMap, MapList, basis_names, map_kind
 from polytrain.maps.category import MOST_LEVELS
 from polytrain.models import FittedModel
-from polytrain.progress import ChoiceProgress
+from polytrain.progress import show_choice
 from polytrain.rows import Rows, is_dask, is_dask_frame, open_fit
 from polytrain.rows.summary import RawRows
-from polytrain.rows.targets import Target
 from polytrain.rows.validation import given_validation, hold_out
 from polytrain.tensor import TensorTrain
 
@@ -155,8 +155,11 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         else:
             settings = replace(settings, maps=_checked_maps(maps, summary.n_features))
         with _remedy_for_overflow(summary.n_features):
-            chosen = self._last_choice if self._is_warm else self._choose
-            choice = chosen(settings, rows, goal, seeds)
+            if self._is_warm:
+                choice = self._last_choice(settings, rows, goal, seeds)
+            else:
+                choice = choose(settings, rows, goal.targets, goal.guides, seeds, self.n_jobs, self._calibrates)
+                show_choice(int(self.verbose), choice.reasons, Chosen.of(choice).table())
             _warn_of_levels(rows, choice.maps)
             ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
             if choice.held_out is not None:
@@ -171,9 +174,8 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
                 return callbacks.sweep_done(train, _rescaled(record, float(sizes[train]), degree), cores)
 
-            arguments = self.n_jobs, int(self.verbose), watch, choice.parts
-            learning = Learning(rows, validation, choice.maps, goal, *arguments)
-            results, plan = learning.run(choice.plan, self._jobs(choice, goal, seeds))
+            options: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": int(self.verbose), "watch": watch}
+            results, plan = fit_trains(rows, validation, choice, goal, self._jobs(choice, goal, seeds), **options)
         model = replace(make(*(result.cores for result in results)), loss=plan.loss)
         self.model_ = self._with_uncertainty(model, choice, [result.moments for result in results], rows, apart)
         self.plan_, self.choice_ = plan, Chosen.of(choice)
@@ -223,16 +225,6 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         if groups is not None:
             check_no_conflict(self.get_params(deep=False), self._is_warm, stops_early)
         return groups
-
-    def _choose(
-        self, settings: Settings, rows: Rows, goal: Goal, seeds: Sequence[int], calibrate: bool = False
-    ) -> Choice:
-        with ChoiceProgress(int(self.verbose)) as progress:
-            choice = choose(
-                settings, rows, goal.targets, goal.guides, seeds, self.n_jobs, calibrate or self._calibrates
-            )
-            progress.chosen(choice.reasons, Chosen.of(choice).table())
-        return choice
 
     #: Whether trains are learned together.
     _is_joint = False
@@ -339,7 +331,8 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         if not calibrate:
             return last
         afresh = replace(open_now, alpha=settings.alpha, max_sweeps="auto", maps=kept)
-        anew = self._choose(afresh, rows, goal, seeds, calibrate)
+        anew = choose(afresh, rows, goal.targets, goal.guides, seeds, self.n_jobs, calibrate)
+        show_choice(int(self.verbose), anew.reasons, Chosen.of(anew).table())
         plan = replace(last.plan, alpha=anew.plan.alpha)
         return replace(last, plan=plan, reasons=anew.reasons, tried=anew.tried, held_out=anew.held_out)
 

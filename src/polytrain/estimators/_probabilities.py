@@ -17,8 +17,8 @@ from polytrain.decisions import Softmax
 from polytrain.estimators._parameters import check_between
 from polytrain.estimators._streaming import Stream
 from polytrain.learning.losses import get_loss, loss_names
+from polytrain.learning.targets import Target
 from polytrain.models import FittedModel
-from polytrain.rows.targets import Target
 from polytrain.texts import short_list
 
 __all__ = ["NeedsLogOdds", "class_weights", "expected_labels", "fit_probabilities", "recalibrated"]

@@ -27,10 +27,10 @@ from scipy.special import logsumexp
 from polytrain.learning.losses import Loss, get_loss
 from polytrain.learning.problem import ProblemRows
 from polytrain.learning.sampling import row_keys
+from polytrain.learning.targets import ClassTarget, JointTarget, PlacedBlock, Target
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_train
 from polytrain.models import FittedModel
 from polytrain.rows.summary import RawRows
-from polytrain.rows.targets import JointTarget, PlacedBlock, Target
 
 __all__ = ["PartialFit", "Stream", "go_on"]
 
@@ -183,11 +183,12 @@ def go_on(
     before = model.values(kept[0])
     results = []
     for index, (own, seed) in enumerate(zip(targets, seeds, strict=True)):
-        target, score = own, before[index] + own.offset
-        if is_joint:
-            target = JointTarget(own, index, maps, list(trains), np.zeros(len(trains)))  # type: ignore[arg-type]
+        target: Target | JointTarget = own
+        score = before[index] + own.offset
+        if isinstance(own, ClassTarget) and is_joint:
+            target = JointTarget(own, index, maps, list(trains), np.zeros(len(trains)))
             score = before[index] - logsumexp(np.delete(before, index, axis=0), axis=0)
-        problem = _joined(target.problem(new), _of_past(loss, target, past, score))
+        problem = _joined(target.problem(new), _of_past(loss, target, own.wanted(past.y)[1] > 0, past, score))
         if len(problem.weights):
             result = learn_train(own_plan, maps, problem.normalised(), TrainJob(seed, trains[index]))
         else:  # a pair of classes that no row is of
@@ -202,10 +203,12 @@ def _placed(model: FittedModel, X: NDArray, y: NDArray, weights: NDArray) -> Pla
     return PlacedBlock(columns, y, weights, row_keys(columns))
 
 
-def _of_past(loss: Loss, target: Target, past: PlacedBlock, score: NDArray) -> ProblemRows:
-    """Rows that cost least at the scores of the past, or the rows of the memory with their own targets."""
+def _of_past(loss: Loss, target: Target | JointTarget, used: NDArray, past: PlacedBlock, score: NDArray) -> ProblemRows:
+    """Rows that cost least at the scores of the past, or the rows of the memory with their own targets.
+
+    A problem leaves out rows of classes that it is not about; ``used`` are the others.
+    """
     rows = target.problem(past)
-    used = target.wanted(past.y)[1] > 0  # a problem leaves out classes that it is not about
     stand_ins = loss.stand_ins(score[used])
     if stand_ins is None:
         return rows

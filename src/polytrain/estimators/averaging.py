@@ -17,7 +17,7 @@ from polytrain.estimators._parameters import check_count, check_nonnegative
 from polytrain.estimators._streaming import Stream
 from polytrain.learning.losses import get_loss
 from polytrain.models import FittedModel, fitted_model
-from polytrain.progress import ChoiceProgress
+from polytrain.progress import show_merge
 from polytrain.tensor import TensorTrain
 from polytrain.texts import short_list
 
@@ -145,8 +145,7 @@ def average(
     # Rounding would let columns interact that must not.
     is_constrained = any(model.interaction_cst is not None for model in models)
     model, merge = _merged(fitted, shares, limit, largest, is_constrained)
-    with ChoiceProgress(int(verbose)) as progress:
-        progress.merged(str(merge))
+    show_merge(int(verbose), str(merge))
     return _estimator(models, model, merge)
 
 

@@ -369,8 +369,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
                         f"decision={self.decision!r} compares. Begin with rows of one of them, or use "
                         f"decision={OneVsRest.name!r}."
                     )
-            rows.__dict__["summary"] = replace(summary, labels=known, label_weights=weights)
-            self._fit_rows(rows, loss, self.alpha, maps=maps)
+            self._fit_rows(rows.with_labels(known, weights), loss, self.alpha, maps=maps)
 
     @property
     def classes_(self) -> NDArray:

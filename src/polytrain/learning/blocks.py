@@ -4,8 +4,8 @@ Engines split the rows into blocks, ask every block the same question and add up
 that belongs to its rows (environments, scores, the loss and its derivatives), so blocks can live in other processes, on
 disk or on other machines. What a block returns is float64 and shaped like a core; what it keeps has the compute dtype.
 
-The conversation is typed: a question is a method of ``RowBlock`` or ``TrainBlock`` that no subclass overrides, such as
-``RowBlock.try_step``, passed as a function with its arguments. Where the train stands is decided by the engine.
+The conversation is typed: a question is a method of ``RowBlock`` or ``TrainBlock``, such as ``RowBlock.try_step``, and
+is called by its name with its arguments. Where the train stands is decided by the engine.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class RowBlock(ABC):
         """Scores of a core without the offset, float64."""
 
     @abstractmethod
-    def _facts(self, need: Need) -> Facts:
-        """What is asked about the present scores."""
+    def facts(self, need: Need) -> Facts:
+        """Answer what is asked about the present scores."""
 
     def loss_at(self, scores: NDArray) -> LossAt:
         """Loss and derivatives at these scores."""
@@ -101,10 +101,6 @@ class RowBlock(ABC):
         if self._offset is not None:
             scores += self._offset
         self.here = self.loss_at(scores)
-
-    def facts(self, need: Need) -> Facts:
-        """Answer what is asked about the present scores."""
-        return self._facts(need)
 
     def clear_ray(self) -> None:
         """Lay the ray at zero."""
@@ -168,7 +164,7 @@ class LinearBlock(RowBlock):
             return np.zeros(self.n_rows)
         return np.concatenate([flat @ values for _, values in self._pieces()])
 
-    def _facts(self, need: Need) -> Facts:
+    def facts(self, need: Need) -> Facts:
         """Values times slopes, and the Gram matrix itself, in one pass over the values."""
         gradient = np.zeros(self._n_values) if need.gradient else None
         gram = np.zeros((self._n_values, self._n_values)) if need.gram else None
@@ -236,7 +232,7 @@ class TrainBlock(RowBlock):
         far_rank = core.shape[2] if self._to_right else core.shape[0]
         if old is self._border or len(old) != far_rank:
             old = np.empty((far_rank, self.n_rows), dtype=self._dtype)
-        self._bonds[bond] = self.extended(core, old)
+        self._bonds[bond] = self._contraction().images(core, old)
         self.stand(site, to_right)
 
     def _sides(self) -> tuple[NDArray, NDArray]:
@@ -263,10 +259,6 @@ class TrainBlock(RowBlock):
     def forward(self, core: NDArray) -> NDArray:
         """Scores of the core in all rows."""
         return self._contraction().scores(core).astype(np.float64, copy=False)
-
-    def gradient(self) -> NDArray:
-        """Sums over all rows, weighed by their slopes."""
-        return self._contraction().sums(self.here.slope)
 
     def local_factors(self) -> LocalFactors:
         """Environments, function values and curvatures of all rows, in fresh memory where they share it."""
@@ -304,15 +296,15 @@ class TrainBlock(RowBlock):
             sums += kernels.moments(left[:, rows], products[:, rows], right[:, rows], curvature[rows], work)
         return sums
 
-    def _facts(self, need: Need) -> Facts:
+    def facts(self, need: Need) -> Facts:
         """Answers one by one; moments are those of both environments and the functions."""
         return Facts(
             self.here.value,
-            self.gradient() if need.gradient else None,
+            self._contraction().sums(self.here.slope) if need.gradient else None,
             self.gram_moments() if need.gram else None,
-            self._second_moment(self._bonds[self._site]) if need.left else None,
+            second_moment(self._bonds[self._site], self.here.curvature, self._take) if need.left else None,
             self._middle_moment() if need.middle else None,
-            self._second_moment(self._bonds[self._site + 1]) if need.right else None,
+            second_moment(self._bonds[self._site + 1], self.here.curvature, self._take) if need.right else None,
         )
 
     def _middle_moment(self) -> tuple[NDArray, float]:
@@ -324,6 +316,3 @@ class TrainBlock(RowBlock):
         else:
             middle = moment_between_knots(self._columns[self._site], knots, self.here.curvature)
         return middle, float(middle[0, 0])
-
-    def _second_moment(self, side: NDArray) -> NDArray:
-        return second_moment(side, self.here.curvature, self._take)

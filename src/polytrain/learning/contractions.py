@@ -51,6 +51,8 @@ class Contraction(ABC):
         Whether the next move goes right.
     """
 
+    _compiled: native.DenseRows | native.LocalRows | None = None  # where there are compiled kernels
+
     def __init__(self, near: NDArray, far: NDArray, n: int, to_right: bool) -> None:
         self._near, self._far, self._n, self._to_right = near, far, n, to_right
 
@@ -70,10 +72,6 @@ class Contraction(ABC):
     def product(self, step: NDArray, curvature: NDArray) -> tuple[NDArray, NDArray]:
         """Scores of a step, and C' (curvature * scores), shaped like the core, float64."""
 
-    def descend(self, descent: Descent, curvature: NDArray) -> tuple[NDArray, NDArray] | None:
-        """Solution of a Newton system, and its scores, float64; None if products must be taken one by one."""
-        return None
-
     def _turned(self, core: NDArray) -> NDArray:
         """A core as (functions, near rank, far rank)."""
         return core.transpose(1, 0, 2) if self._to_right else core.transpose(1, 2, 0)
@@ -81,15 +79,16 @@ class Contraction(ABC):
     def _fold(self, matrix: NDArray) -> NDArray:
         return kernels.fold(matrix, self._n, self._to_right)
 
-    def _solved(
-        self, rows: native.DenseRows | native.LocalRows, descent: Descent, curvature: NDArray
-    ) -> tuple[NDArray, NDArray]:
+    def descend(self, descent: Descent, curvature: NDArray) -> tuple[NDArray, NDArray] | None:
+        """Solution of a Newton system, and its scores, float64; None if products must be taken one by one."""
+        if self._compiled is None:
+            return None
         left, middle, right = descent.nearly.turns
         turns = (middle, left, right) if self._to_right else (middle, right, left)
         system = native.System(
             turns, self._turned(descent.nearly.spectrum), descent.alpha, descent.tolerance, descent.most
         )
-        step, ray = rows.descend(system, self._turned(descent.gradient), curvature)
+        step, ray = native.conjugate_gradients(self._compiled, system, self._turned(descent.gradient), curvature)
         return self._fold(step), ray
 
 
@@ -138,7 +137,7 @@ class DenseContraction(Contraction):
 
     def __init__(self, near: NDArray, far: NDArray, to_right: bool, values: NDArray) -> None:
         super().__init__(near, far, len(values), to_right)
-        self._rows = native.DenseRows(near, values, far)
+        self._compiled = self._rows = native.DenseRows(near, values, far)
 
     def _matrix(self, core: NDArray) -> NDArray:
         """A core as (n * near rank, far rank), contiguous."""
@@ -163,10 +162,6 @@ class DenseContraction(Contraction):
         scores, sums = self._rows.product(self._matrix(step), curvature, sums=True)
         return scores, self._fold(sums)  # type: ignore[return-value,arg-type]
 
-    def descend(self, descent: Descent, curvature: NDArray) -> tuple[NDArray, NDArray]:
-        """One call."""
-        return self._solved(self._rows, descent, curvature)
-
 
 class LocalContraction(Contraction):
     """By compiled kernels, from the functions at the knots.
@@ -177,7 +172,8 @@ class LocalContraction(Contraction):
 
     def __init__(self, near: NDArray, far: NDArray, to_right: bool, x: NDArray, knots: NDArray) -> None:
         super().__init__(near, far, knots.shape[1], to_right)
-        self._knots, self._rows = knots, native.LocalRows(np.ascontiguousarray(x), near, far, knots)
+        self._knots = knots
+        self._compiled = self._rows = native.LocalRows(np.ascontiguousarray(x), near, far, knots)
 
     def _tables(self, core: NDArray) -> NDArray:
         """A core contracted with the functions at every knot, (knots + 1, near rank, far rank in whole vectors)."""
@@ -212,10 +208,6 @@ class LocalContraction(Contraction):
         totals = self._totals()
         scores = self._rows.product(self._tables(step), curvature, totals)
         return scores, self._gathered(totals)  # type: ignore[return-value]
-
-    def descend(self, descent: Descent, curvature: NDArray) -> tuple[NDArray, NDArray]:
-        """One call."""
-        return self._solved(self._rows, descent, curvature)
 
 
 def make_contraction(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from polytrain.learning.sweep import CoreUpdate, SweepState, sweep_train
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 
-__all__ = ["Report", "TrainJob", "TrainPlan", "TrainResult", "learn_on", "learn_train", "shared_linear_gram"]
+__all__ = ["Report", "TrainJob", "TrainPlan", "TrainResult", "learn_train", "shared_linear_gram"]
 
 
 #: Told each sweep's record and the cores as soon as they are there; True ends the sweeps.
@@ -66,11 +66,12 @@ class TrainResult:
     history: list[dict]
     stop_reason: str
     moments: tuple[CoreMoments, ...] = ()
+    parts: Sequence[Sequence[NDArray]] = ()  # the trains that this one is the sum of, if it is one
 
     @property
     def following(self) -> Any:
         """Where a job that goes on from here starts."""
-        return self.cores
+        return self.parts or self.cores
 
 
 def _record(state: SweepState, previous: SweepState, sweep: int, n_rows: int) -> dict:
@@ -110,56 +111,47 @@ class TrainJob:
 def learn_train(
     plan: TrainPlan,
     maps: MapList,
-    rows: ProblemRows,
+    rows: ProblemRows | Engine,
     job: TrainJob,
     *,
     report: Report | None = None,
     n_processes: int = 1,
     linear_gram: NDArray | None = None,
-    validation: ProblemRows | None = None,
+    validation: ProblemRows | Engine | None = None,
 ) -> TrainResult:
-    """Learn one train on rows in memory.
+    """Learn one train on rows in memory, or on those of an engine.
 
     Parameters
     ----------
     plan : TrainPlan
     maps : MapList
         One per column.
-    rows : ProblemRows
-        Their weights sum to 1.
+    rows : ProblemRows or Engine
+        Weights sum to 1.
     job : TrainJob
     report : callable, optional
-        Called with each sweep's record and the cores as soon as they are there; if it returns True, it was the last.
+        Called with each sweep's record and the cores; if it returns True, the sweep was the last.
     n_processes : int, default=1
-        Processes that share the rows. The result does not depend on it.
+        Processes that share rows in memory. The result does not depend on it.
     linear_gram : ndarray, optional
         Gram matrix of the linear model on these rows, if it is known.
-    validation : ProblemRows, optional
+    validation : ProblemRows or Engine, optional
         Rows whose loss decides when to stop, and which of the trains on the way is kept.
     """
     loss = get_loss(plan.loss)
-    with one_blas_thread(), open_engine(rows, loss, maps, n_processes) as engine:
-        watched = None if validation is None else LocalEngine(validation, loss, maps)
-        return learn_on(engine, plan, maps, job, report=report, linear_gram=linear_gram, validation=watched)
-
-
-def learn_on(
-    engine: Engine,
-    plan: TrainPlan,
-    maps: MapList,
-    job: TrainJob,
-    *,
-    report: Report | None = None,
-    linear_gram: NDArray | None = None,
-    validation: Engine | None = None,
-) -> TrainResult:
-    """Learn one train on the rows of an engine, wherever they are; see `learn_train`."""
-    with np.errstate(over="ignore", invalid="ignore"):  # the sweep refuses an objective that is not finite
+    if isinstance(validation, ProblemRows):
+        validation = LocalEngine(validation, loss, maps)
+    opened = nullcontext(rows) if isinstance(rows, Engine) else open_engine(rows, loss, maps, n_processes)
+    # The sweep refuses an objective that is not finite.
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"), opened as engine:
         learner = _Learner(engine, plan, maps, job, report, linear_gram, validation)
         if job.checkpoint is not None:
             name = fingerprint(plan, maps, job, engine.fingerprint())
             learner.resume(Checkpoint(job.checkpoint, name, plan.dims, plan.ranks))
-        return learner.run()
+        cores, reason = learner.run()
+        moments = measure_moments(engine, cores, job.seed) if job.measure else ()
+    # In C order: file formats may silently store anything else wrongly.
+    return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), learner.history, str(reason), moments)
 
 
 def shared_linear_gram(engine: Engine, maps: MapList) -> NDArray:
@@ -167,10 +159,6 @@ def shared_linear_gram(engine: Engine, maps: MapList) -> NDArray:
     with engine.linear() as linear:
         linear.score(np.zeros((1, 1 + sum(maps.linear_sizes()), 1)))
         return linear.facts(Need(gram=True)).gram
-
-
-class _SampleMisledError(Exception):
-    """What was learned from a sample of the rows does not hold for more of them."""
 
 
 class _Learner:
@@ -200,7 +188,7 @@ class _Learner:
         self._best: tuple[float, tuple[NDArray, ...]] = math.inf, ()  # loss of the validation rows, and its cores
         self._since_best = 0
         self._rng = np.random.default_rng(self._job.seed)
-        self._history: list[dict] = []
+        self.history: list[dict] = []
         self._stages = [(1.0, plan.max_sweeps)]
         if sampled:
             self._stages = sweep_samples(self._engine.n_distinct, plan.n_unknowns, plan.max_sweeps)
@@ -215,10 +203,10 @@ class _Learner:
             planned = len(stages) > self._before.stage and self._before.n_sweeps <= stages[-1][1]
             if not planned or (self._sampled and not may_sample):
                 raise checkpoint.unusable("it has made sweeps that the plan of this fit does not have")
-            self._history = self._before.history
+            self.history = self._before.history
             self._rng.bit_generator.state = self._before.random_state
             if self._report is not None:
-                for record in self._history:
+                for record in self.history:
                     self._report(record, self._before.cores)
 
     def _first_cores(self) -> list[NDArray]:
@@ -232,22 +220,7 @@ class _Learner:
         quadratic = get_loss(plan.loss).quadratic
         return linear_start(self._engine, self._maps, plan.ranks, plan.alpha, quadratic, rng, self._linear_gram)
 
-    def run(self) -> TrainResult:
-        learned = None
-        with suppress(_SampleMisledError):
-            learned = self._run()
-        if learned is None:  # the sample is let go of by now, with all its memory
-            self._begin(sampled=False)
-            self._before = None
-            learned = self._run()
-        cores, reason = learned
-        if self._best[1]:
-            cores = list(self._best[1])
-        moments = measure_moments(self._engine, cores, self._job.seed) if self._job.measure else ()
-        # A last word in C order: file formats may silently store anything else wrongly.
-        return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), self._history, str(reason), moments)
-
-    def _run(self) -> tuple[list[NDArray], str | None]:
+    def run(self) -> tuple[Sequence[NDArray], str | None]:
         """Sweep in all stages, over more and more rows, and return the cores with the reason to stop."""
         before = self._before
         if before is None:
@@ -263,13 +236,20 @@ class _Learner:
             whole = nullcontext(self._engine)
             with whole if fraction == 1.0 else self._engine.sample(fraction, self._job.seed) as rows:
                 state = self._sweep(rows, cores, stage, n_sweeps, position, done)
+            if state is None:  # begin anew without samples, once the sample is let go of with all its memory
+                self._begin(sampled=False)
+                self._before = None
+                return self.run()
             cores, position, reason = list(state.cores), state.position, state.stop_reason
-        return cores, reason
+        return self._best[1] or cores, reason
 
     def _sweep(
         self, rows: Engine, cores: list[NDArray], stage: int, n_sweeps: int, position: int, done: int
-    ) -> SweepState:
-        """Make the sweeps of a stage, or what is left of them, and return where the train stands."""
+    ) -> SweepState | None:
+        """Make the sweeps of a stage, or what is left of them, and return where the train stands.
+
+        None if what was learned from a sample of the rows does not hold for more of them.
+        """
         plan, whole = self._plan, self._stages[stage][0] == 1.0
         states = sweep_train(
             rows,
@@ -285,18 +265,18 @@ class _Learner:
         # Random cores are no model; any other start may be better than what the sweeps make of it.
         if self._validation is not None and whole and done == 0 and (plan.init != "random" or self._job.start):
             self._validate(state)
-        if stage > 0 and done == 0 and not still_holds(self._history[-1]["objective"], state.objective):
-            raise _SampleMisledError
+        if stage > 0 and done == 0 and not still_holds(self.history[-1]["objective"], state.objective):
+            return None
         for following in states:
             if isinstance(following, CoreUpdate):
                 continue
-            self._history.append(_record(following, state, len(self._history) + 1, rows.n_rows))
+            self.history.append(_record(following, state, len(self.history) + 1, rows.n_rows))
             state = following
             if self._checkpoint is not None:
                 self._checkpoint.save(self._progress(state, stage, done + state.sweep))
             if self._validation is not None:
-                self._history[-1]["validation_loss"] = self._validate(state, whole)
-            if self._report is not None and self._report(self._history[-1], state.cores):
+                self.history[-1]["validation_loss"] = self._validate(state, whole)
+            if self._report is not None and self._report(self.history[-1], state.cores):
                 return replace(state, stop_reason="stopped")
             if whole and self._validation is not None and self._since_best >= self._plan.patience:
                 return state if state.stop_reason else replace(state, stop_reason="validation")
@@ -323,6 +303,6 @@ class _Learner:
             stage,
             n_sweeps,
             state.stop_reason,
-            self._history,
+            self.history,
             dict(random_state),
         )

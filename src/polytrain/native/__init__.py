@@ -149,14 +149,14 @@ class System(NamedTuple):
     most: int
 
 
-def _descend(
-    sizes: tuple[int, ...],
-    rows: tuple[Any, ...],
-    knots: NDArray | None,
-    curvature: NDArray,
-    system: System,
-    start: NDArray,
+def conjugate_gradients(
+    rows: DenseRows | LocalRows, system: System, start: NDArray, curvature: NDArray
 ) -> tuple[NDArray, NDArray]:
+    """Solve a system loosely by conjugate gradients.
+
+    Shapes: start (n, a, b), the gradient, and curvature (N,) -> step (n * a, b), and its scores (N,), both float64.
+    """
+    sizes, lines, knots = rows.arguments()
     n_rows, n_near, n, n_far, _ = sizes
     step, ray = np.empty((n * n_near, n_far)), np.empty(n_rows)
     there, back = (
@@ -166,7 +166,7 @@ def _descend(
     arrays = _place(knots), _place(curvature), _place(there), _place(back), _place(spectrum)
     numbers = system.alpha, system.tolerance, system.most
     routine = _routines()["conjugate_gradients", curvature.dtype.char]
-    failed = routine(*sizes, *rows, *arrays, *numbers, _place(gradient), _place(step), _place(ray))
+    failed = routine(*sizes, *lines, *arrays, *numbers, _place(gradient), _place(step), _place(ray))
     _check("conjugate_gradients", failed)
     return step, ray
 
@@ -222,13 +222,9 @@ class DenseRows:
         _check("dense_move", self._move(*self._sizes, len(out), *self._near, _place(matrix), *_lines(out)))
         return out
 
-    def descend(self, system: System, gradient: NDArray, curvature: NDArray) -> tuple[NDArray, NDArray]:
-        """Solve a system loosely by conjugate gradients.
-
-        Shapes: gradient (n, a, b), curvature (N,) -> step (n * a, b), and its scores (N,), both float64.
-        """
-        sizes = *self._sizes, self._shape[1], 0
-        return _descend(sizes, (*self._near, *self._far), None, curvature, system, gradient)
+    def arguments(self) -> tuple[tuple[int, ...], tuple[Any, ...], NDArray | None]:
+        """Sizes, lines and knots, as `conjugate_gradients` takes them."""
+        return (*self._sizes, self._shape[1], 0), (*self._near, *self._far), None
 
 
 def dense_moments(near: NDArray, functions: NDArray, far: NDArray, weights: NDArray) -> NDArray:
@@ -300,11 +296,11 @@ class LocalRows:
         _check("local_move", self._move(*sizes, *self._near, _place(tables), *_lines(out)))
         return out
 
-    def descend(self, system: System, gradient: NDArray, curvature: NDArray) -> tuple[NDArray, NDArray]:
-        """Solve a system loosely by conjugate gradients; see `DenseRows.descend`."""
+    def arguments(self) -> tuple[tuple[int, ...], tuple[Any, ...], NDArray | None]:
+        """Sizes, lines and knots, as `conjugate_gradients` takes them."""
         sizes = self._n_rows, self._n_near, self._knots.shape[1], self._n_far, len(self._knots) - 1
         x, *side = self._near
-        return _descend(sizes, (*side, x, 0, *self._far), self._knots, curvature, system, gradient)
+        return sizes, (*side, x, 0, *self._far), self._knots
 
 
 def local_width(n_far: int, dtype: np.dtype) -> int:

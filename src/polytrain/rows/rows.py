@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from polytrain.columns import Columns
 from polytrain.learning.engines.tasks import Runner
+from polytrain.learning.placed import Budget, PlacedRows
 from polytrain.learning.sampling import row_keys
+from polytrain.learning.targets import PlacedBlock
 from polytrain.maps import ColumnSummary, MapList
-from polytrain.rows.placed import Budget, PlacedArray, PlacedPartitions, PlacedRows
 from polytrain.rows.sketch import RowSketch, column_summaries, row_hashes, sketch_rows, target_hashes
 from polytrain.rows.summary import RawRows, Summary, summarise
-from polytrain.rows.targets import PlacedBlock
 
 __all__ = ["ArrayRows", "PartitionedRows", "Rows", "Scored"]
 
@@ -124,6 +124,8 @@ class Rows(ABC):
         self.columns_of_any_type = columns
         self._parts: tuple[tuple[int, int, int, bool], ...] = ()
         self._apart: tuple[float, bool] | None = None
+        self._summary: Summary | None = None
+        self._sketch: RowSketch | None = None
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -151,15 +153,19 @@ class Rows(ABC):
     def _map(self, function: Callable, *arguments: Any) -> list[Any]:
         return self._map_raw(_Checked(self._check, self._parts, self._apart, function, *arguments))
 
-    @cached_property
+    @property
     def summary(self) -> Summary:
-        """What the first pass over the rows tells."""
-        return Summary.merge(self._collect(self._map(summarise, self.classify)))
+        """Summary of all rows, made by the first pass over them."""
+        if self._summary is None:
+            self._summary = Summary.merge(self._collect(self._map(summarise, self.classify)))
+        return self._summary
 
-    @cached_property
+    @property
     def sketch(self) -> RowSketch:
         """A few different rows that stand for all."""
-        return RowSketch.merge(self._collect(self._map(sketch_rows, self.summary)))
+        if self._sketch is None:
+            self._sketch = RowSketch.merge(self._collect(self._map(sketch_rows, self.summary)))
+        return self._sketch
 
     def columns(self, with_values: bool, weights: NDArray | None = None) -> list[ColumnSummary]:
         """What the maps may know about every column: its range, and its values if they are asked for.
@@ -170,14 +176,19 @@ class Rows(ABC):
             return column_summaries(self.summary, None)
         return column_summaries(self.summary, self.sketch if weights is None else replace(self.sketch, weights=weights))
 
+    def with_labels(self, labels: NDArray, weights: NDArray) -> Rows:
+        """Return the same rows with other known labels, some of which may have no rows, and their total weights."""
+        other = copy(self)
+        other._summary, other._sketch = replace(self.summary, labels=labels, label_weights=weights), None
+        return other
+
     def part(self, start: int, stop: int, n_parts: int, inside: bool = True) -> Rows:
         """Return some of several parts of the rows, or all others, with the summary of all.
 
         Rows belong to a part by what they hold: equal rows are together, wherever they are.
         """
         other = copy(self)
-        other.__dict__["summary"] = self.summary
-        other.__dict__.pop("sketch", None)
+        other._summary, other._sketch = self.summary, None
         other._parts = (*self._parts, (start, stop, n_parts, inside))
         return other
 
@@ -190,8 +201,7 @@ class Rows(ABC):
         sides = []
         for inside in (False, True):
             other = copy(self)
-            for known in ("summary", "sketch"):
-                other.__dict__.pop(known, None)
+            other._summary = other._sketch = None
             other._apart = fraction, inside
             sides.append(other)
         return sides[0], sides[1]
@@ -217,9 +227,10 @@ class ArrayRows(Rows):
         classify: bool,
         column_names: Sequence[str] | None = None,
         columns: Columns | None = None,
+        summary: Summary | None = None,
     ) -> None:
         super().__init__(_as_is, classify, column_names, columns)
-        self._raw = rows
+        self._raw, self._summary = rows, summary
 
     def _map_raw(self, function: Callable[[Any], Any]) -> list[Any]:
         return [function(self._raw)]
@@ -229,7 +240,7 @@ class ArrayRows(Rows):
 
     def place(self, maps: MapList) -> PlacedRows:
         """Place all columns at once."""
-        return PlacedArray(maps, self._map(_place, maps, self.summary, self.classify)[0])
+        return PlacedRows(self._map(_place, maps, self.summary, self.classify)[0])
 
 
 def _as_is(rows: RawRows) -> RawRows:
@@ -275,4 +286,4 @@ class PartitionedRows(Rows):
         """Place the columns where they are."""
         partitions = self._map(_place, maps, self.summary, self.classify)
         budget = Budget(self._max_bytes, self.summary.n_rows, self.summary.dtype.itemsize)
-        return PlacedPartitions(self._runner, maps, partitions, budget)
+        return PlacedRows(runner=self._runner, partitions=partitions, budget=budget)

@@ -50,9 +50,7 @@ def given_validation(rows: Rows, X: Any, y: Any, sample_weight: Any, loss: str |
     summary = rows.summary
     n_outputs = None if summary.target is None else len(summary.target.low)
     known = Known(rows.columns_of_any_type, summary.n_features, summary.labels, n_outputs)
-    held_out = ArrayRows(known.check(X, y, sample_weight, loss, ("X_val", "y_val")), rows.classify)
-    held_out.__dict__["summary"] = summary
-    return held_out
+    return ArrayRows(known.check(X, y, sample_weight, loss, ("X_val", "y_val")), rows.classify, summary=summary)
 
 
 class Known(NamedTuple):

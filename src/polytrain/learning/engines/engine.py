@@ -201,7 +201,8 @@ class Engine(CoreRows):
         for core in cores[:position]:
             self._move(core, to_right=True)
         self._stand_at(position, self._at.to_right)
-        self.score(cores[position])
+        self._score(cores[position])
+        self._loss_here = self._tried = None
 
     def move_right(self, core: NDArray) -> None:
         """Absorb the (left-orthogonal) core stood at into the left environment and stand at the next one."""
@@ -240,10 +241,13 @@ class Engine(CoreRows):
 
     def facts(self, need: Need) -> Facts:
         """Answer everything that a solver needs at the present scores in one round."""
+        if self._loss_here is not None and not any(need):
+            return Facts(self._loss_here)
         site, known = self._at.site, self._moments
         if need.middle and self._loss.quadratic:
             need = Need(need.gradient, need.gram, site not in known, True, site + 1 not in known)
-        loss, gradient, gram, left, middle, right = super().facts(need)
+        loss, gradient, gram, left, middle, right = self._answer(need)
+        self._loss_here = loss
         if need.gram:
             shape = self._ranks[site], self._dims[site], self._ranks[site + 1]
             gram = gram_from_moments(gram, shape, self._maps[site].products.table)
@@ -267,17 +271,12 @@ class Engine(CoreRows):
     def local_factors(self) -> LocalFactors:
         """Bring what the rows know about the core stood at to the memory of this process; for few rows."""
 
-    def _descend(self, descent: Descent) -> NDArray | None:
-        """Solve where the rows are, and lay the ray along the step; None if that cannot be done in one place."""
-        return None
-
     def descend(self, descent: Descent) -> NDArray | None:
         """Solve a Newton system in one question, and lay the ray along the step.
 
         None where rows are in several places: then it takes a question for every product.
         """
-        self._tried = None
-        return self._descend(descent)
+        return None
 
     def clear_ray(self) -> None:
         """Lay the ray at zero."""

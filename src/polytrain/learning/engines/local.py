@@ -6,6 +6,7 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from operator import methodcaller
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -29,7 +30,7 @@ _BLOCK_ROWS = 8000
 
 P = ParamSpec("P")
 T = TypeVar("T")
-#: A question to a block: a method that no kind of block overrides, see `polytrain.learning.blocks`.
+#: A question to a block: a method that is called by its name, see `polytrain.learning.blocks`.
 Question = Callable[Concatenate[Any, P], T]
 
 
@@ -138,26 +139,36 @@ class BlockEngine(_BlockRows, Engine):
         return chosen, weights / weights.sum()
 
 
-class _LocalLinearRows(BlockLinearRows):
+class _LocalRows(_BlockRows):
+    """Asks blocks of this process, which takes no more calls than it must."""
+
+    _blocks: Sequence[Any]
+
+    def _ask(self, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
+        return list(map(methodcaller(question.__name__, *arguments, **nothing), self._blocks))
+
+    _tell = _ask  # type: ignore[assignment]
+
+    def _answer(self, need: Need) -> Facts:
+        answers = list(map(methodcaller("facts", need), self._blocks))
+        return add_up(answers)
+
+
+class _LocalLinearRows(_LocalRows, BlockLinearRows):
     def __init__(self, blocks: Sequence[LinearBlock], gram: NDArray | None) -> None:
         super().__init__(gram)
         self._blocks, self.n_rows = blocks, sum(block.n_rows for block in blocks)
 
-    def _ask(self, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
-        return [question(block, *arguments, **nothing) for block in self._blocks]
 
-
-class LocalEngine(BlockEngine):
+class LocalEngine(_LocalRows, BlockEngine):
     """All rows of one problem in this process; see `BlockEngine`."""
 
     def __init__(self, rows: ProblemRows, loss: Loss, maps: MapList) -> None:
         super().__init__(rows, loss, maps)
         self._blocks = make_blocks(rows, loss, maps)
 
-    def _ask(self, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
-        return [question(block, *arguments, **nothing) for block in self._blocks]
-
-    def _descend(self, descent: Descent) -> NDArray | None:
+    def descend(self, descent: Descent) -> NDArray | None:
+        self._tried = None
         return self._blocks[0].descend(descent) if len(self._blocks) == 1 else None
 
     def linear(self, gram: NDArray | None = None) -> BlockLinearRows:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ class _Share:
 
     def ask(self, group: int, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
         """Answers of the blocks of a group."""
-        return [question(block, *arguments, **nothing) for block in self._groups[group]]
+        return list(map(methodcaller(question.__name__, *arguments, **nothing), self._groups[group]))
 
 
 def _serve(connection: Connection, first: int, step: int) -> None:

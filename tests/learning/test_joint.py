@@ -6,12 +6,12 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 
 from polytrain.learning.losses import LogisticLoss
+from polytrain.learning.placed import PlacedRows
 from polytrain.learning.sampling import row_keys
+from polytrain.learning.schedule import log_losses, train
+from polytrain.learning.targets import ClassTarget, JointTarget, PlacedBlock
 from polytrain.learning.trainer import TrainJob, TrainPlan
 from polytrain.maps import MapList, PolynomialMap
-from polytrain.rows.joint import learn_jointly, log_losses
-from polytrain.rows.placed import PlacedArray
-from polytrain.rows.targets import ClassTarget, JointTarget, PlacedBlock
 from polytrain.tensor import TensorTrain, clip_ranks
 
 
@@ -73,7 +73,6 @@ def test_the_whole_objective_never_rises(n_classes, init):
     block = _block(rng, 120, 4, n_classes)
     plan = TrainPlan("logistic", maps.dims, clip_ranks(maps.dims, 3), 1e-3, init, "auto", 8, 0.0, None, joint=True)
     own = [ClassTarget(code, np.ones(n_classes)) for code in 2 * np.eye(n_classes) - 1]
-    placed = PlacedArray(maps, block)
     weights = block.weights / block.weights.sum()
     objectives = []
     present = {}
@@ -88,7 +87,7 @@ def test_the_whole_objective_never_rises(n_classes, init):
             objectives.append(objective([present[k] for k in range(n_classes)]))
 
     jobs = [TrainJob(seed) for seed in range(n_classes)]
-    results = list(placed.learn(plan, own, jobs, 1, watch))
+    results = train(PlacedRows(block), maps, plan, own, jobs, n_jobs=1, report=watch)
     assert np.diff(objectives).max() < 1e-9
     assert len(objectives) > 10
     assert objectives[-1] == pytest.approx(objective([result.cores for result in results]))
@@ -101,7 +100,7 @@ def test_linear_models_are_solved_together():
     block = _block(rng, 200, 3, 3)
     plan = TrainPlan("logistic", maps.dims, clip_ranks(maps.dims, 2), 1e-2, "linear", "auto", 0, 0.0, None, joint=True)
     own = [ClassTarget(code, np.ones(3)) for code in 2 * np.eye(3) - 1]
-    results = list(PlacedArray(maps, block).learn(plan, own, [TrainJob(0)] * 3, 1, lambda *heard: None))
+    results = train(PlacedRows(block), maps, plan, own, [TrainJob(0)] * 3)
     weights = block.weights / block.weights.sum()
     values = np.stack([np.ones(200), *block.columns])
     coefficients = np.stack([[TensorTrain(result.cores)[where] for where in
@@ -120,4 +119,4 @@ def test_only_classes_are_learned_together():
     plan = TrainPlan("logistic", (2,), (1, 1), 0.0, "linear", "auto", 2, 0.0, joint=True)
     maps, jobs = MapList([PolynomialMap("power", 2)]), [TrainJob(0, [np.ones((1, 2, 1))])] * 2
     with pytest.raises(TypeError, match="only classes"):
-        learn_jointly(lambda *heard: [], maps, plan, [None, None], jobs, print)
+        train(PlacedRows(), maps, plan, [None, None], jobs)

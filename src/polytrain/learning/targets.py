@@ -10,11 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from polytrain.learning.parts import Part, part_scores
 from polytrain.learning.problem import ProblemRows
 from polytrain.maps import MapList
 from polytrain.tensor.stack import TrainStack
 
-__all__ = ["ClassTarget", "JointTarget", "NumberTarget", "PlacedBlock", "Target"]
+__all__ = [
+    "ClassTarget",
+    "JointTarget",
+    "KnownScores",
+    "NumberTarget",
+    "OtherParts",
+    "PartTarget",
+    "PlacedBlock",
+    "Target",
+]
 
 
 class PlacedBlock(NamedTuple):
@@ -172,25 +182,10 @@ class JointTarget:
     trains: Sequence[Sequence[NDArray]]
     shift: NDArray
 
-    steepness = 1.0
-
-    @property
-    def offset(self) -> float:
-        """Where the own score begins, the others aside."""
-        return float(self.shift[self.index])
-
     @property
     def keeps_all(self) -> bool:
         """Every row has a class."""
         return self.own.keeps_all
-
-    def wanted(self, y: NDArray) -> tuple[NDArray, NDArray]:
-        """The codes of the labels."""
-        return self.own.wanted(y)
-
-    def sketched(self, sums: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
-        """Mean codes."""
-        return self.own.sketched(sums, weights)
 
     def problem(self, rows: PlacedBlock) -> ProblemRows:
         """All rows, with an offset that the other trains make."""
@@ -198,4 +193,54 @@ class JointTarget:
         functions, knots = ([getattr(one, name) for one in self.maps] for name in ("values", "knots"))
         stack = TrainStack([self.trains[k] for k in others], functions, rows.columns.dtype, knots)
         scores = stack.evaluate(rows.columns.T, np.transpose).astype(np.float64) + self.shift[others, None]
-        return self.own.problem(rows)._replace(offset=self.offset - logsumexp(scores, axis=0))
+        return self.own.problem(rows)._replace(offset=float(self.shift[self.index]) - logsumexp(scores, axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class KnownScores:
+    """Scores (N,) of the other parts of a sum, where all rows are in one place."""
+
+    scores: NDArray
+
+    def of(self, columns: NDArray, numbers: NDArray) -> NDArray:
+        """Scores of the rows with these numbers."""
+        return self.scores[numbers]
+
+
+@dataclass(frozen=True, eq=False)
+class OtherParts:
+    """The other parts of a sum, evaluated wherever the rows are."""
+
+    parts: Sequence[Part]
+    maps: MapList
+    trains: Sequence[Sequence[NDArray]]
+
+    def of(self, columns: NDArray, numbers: NDArray) -> NDArray:
+        """Scores of rows with these placed columns."""
+        total = np.zeros(columns.shape[1])
+        for part, cores in zip(self.parts, self.trains, strict=True):
+            total += part_scores(part, self.maps, cores, columns)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class PartTarget:
+    """The problem of one part of a sum of trains: some columns, and scores that begin at those of the other parts."""
+
+    target: Target
+    columns: tuple[int, ...]
+    others: KnownScores | OtherParts
+
+    @property
+    def keeps_all(self) -> bool:
+        """As the target says."""
+        return self.target.keeps_all
+
+    def problem(self, rows: PlacedBlock) -> ProblemRows:
+        """Rows of the target's problem, which may be fewer: in the place of keys, numbers tell which they are."""
+        problem = self.target.problem(rows._replace(keys=np.arange(len(rows.keys))))
+        offset = self.others.of(problem.columns, problem.keys)
+        if problem.offset is not None:
+            offset = offset + problem.offset
+        columns = np.ascontiguousarray(problem.columns[list(self.columns)])
+        return problem._replace(columns=columns, keys=rows.keys[problem.keys], offset=offset)

@@ -6,44 +6,27 @@ import pytest
 from polytrain.choice.maps import function_values
 from polytrain.learning.dual import solve_dual
 from polytrain.learning.parts import joined_ranks, make_parts, parts_kernel, with_rank
-from polytrain.learning.trainer import TrainPlan
+from polytrain.learning.placed import Budget, PlacedRows
+from polytrain.learning.schedule import train
+from polytrain.learning.targets import KnownScores, OtherParts, PartTarget, PlacedBlock
+from polytrain.learning.trainer import TrainJob, TrainPlan
 from polytrain.maps import MapList, PolynomialMap
 from polytrain.models import FittedModel
 from polytrain.rows import ClassTarget, NumberTarget
-from polytrain.rows.backfitting import Backfitting
-from polytrain.rows.part_target import KnownScores, OtherParts, PartTarget
-from polytrain.rows.placed import PlacedRows
 from polytrain.rows.rows import ArrayRows
 from polytrain.rows.summary import RawRows
-from polytrain.rows.targets import PlacedBlock
 
 GROUPS = [{0, 1}, {1, 2, 3}, {4}]
 
 
-def silent(index, record, cores):
-    pass
+class Elsewhere:
+    """Runs tasks at once; rows that it keeps are never in one place."""
 
+    def map(self, function, *columns):
+        return [function(*row) for row in zip(*columns, strict=True)]
 
-class Elsewhere(PlacedRows):
-    """Rows that are never in one place."""
-
-    def __init__(self, rows):
-        self._rows = rows
-
-    def _learn_each(self, *arguments):
-        return self._rows._learn_each(*arguments)
-
-    def block(self):
-        raise AssertionError("they stay where they are")
-
-    def engine(self, plan, target):
-        return self._rows.engine(plan, target)
-
-    def seen_by(self, maps):
-        return Elsewhere(self._rows.seen_by(maps))
-
-    def in_one_place(self, plan):
-        return None
+    def collect(self, handles):
+        return handles
 
 
 def some_rows(n_rows=120, seed=0):
@@ -62,8 +45,9 @@ def backfit(loss="squared", rank=3, max_sweeps=4, tol=0.0, alpha=1e-2, rows=None
     target = ClassTarget(np.array([-1.0, 1.0]), np.ones(2)) if classify else NumberTarget(0)
     raw = RawRows(X.astype(dtype), (numbers > 0).astype(int) if classify else numbers, weights)
     placed = ArrayRows(raw, classify).place(maps)
-    job = Backfitting(Elsewhere(placed) if elsewhere else placed, maps, parts, plan, [target], [0], None)
-    (found,) = job.learn([None], silent)
+    if elsewhere:
+        placed = PlacedRows(runner=Elsewhere(), partitions=[placed.block], budget=Budget(0, len(X), 8))
+    (found,) = train(placed, maps, plan, [target], [TrainJob(0)], parts=parts)
     return maps, parts, found, FittedModel.make(loss, maps, [found.cores])
 
 
@@ -86,7 +70,7 @@ def test_the_objective_is_that_of_the_whole(loss):
     scores = model.scores(X)[0]
     signs = np.where(y > 0, 1.0, -1.0)
     losses = np.square(scores - y) if loss == "squared" else np.logaddexp(0, -signs * scores)
-    norms = sum(np.square(np.linalg.norm(_dense(cores))) for cores in found.trains)
+    norms = sum(np.square(np.linalg.norm(_dense(cores))) for cores in found.parts)
     expected = np.average(losses, weights=weights) + alpha / 2 * norms
     np.testing.assert_allclose(found.history[-1]["objective"], expected, rtol=1e-9)
 
@@ -137,7 +121,7 @@ def test_an_additive_part_alone_is_solved_at_once():
     parts = make_parts([{k} for k in range(5)], 5)
     plan = TrainPlan("squared", maps.dims, joined_ranks(parts, maps.dims), 0.1, "linear", "auto", 4, 0.0)
     placed = ArrayRows(RawRows(X, y, weights), False).place(maps)
-    (found,) = Backfitting(placed, maps, parts, plan, [NumberTarget(0)], [0], None).learn([None], silent)
+    (found,) = train(placed, maps, plan, [NumberTarget(0)], [TrainJob(0)], parts=parts)
     model = FittedModel.make("squared", maps, [found.cores])
     kernel, shares = parts_kernel(function_values(maps, X), parts), weights / weights.sum()
     np.testing.assert_allclose(model.scores(X)[0], kernel @ solve_dual(kernel, y, shares, 0.1), atol=1e-10)
@@ -151,7 +135,7 @@ def test_scores_that_are_known_are_those_of_the_other_parts(code):
     maps, parts, found, _ = backfit()
     columns = rng.uniform(-1, 1, size=(5, 40))
     block = PlacedBlock(columns, rng.integers(0, 3, size=40), rng.uniform(1, 2, size=40), rng.integers(0, 9, size=40))
-    others = OtherParts(parts[1:], maps, found.trains[1:])
+    others = OtherParts(parts[1:], maps, found.parts[1:])
     known = KnownScores(others.of(columns, np.arange(40)))
     target = ClassTarget(np.array(code), np.ones(3))
     one, two = (PartTarget(target, (4, 2), rest).problem(block) for rest in (others, known))
@@ -167,16 +151,14 @@ def test_a_report_may_end_the_rounds():
     maps = MapList([PolynomialMap("legendre", 3)] * 5)
     parts = with_rank(make_parts(GROUPS, 5), maps.dims, 2)
     plan = TrainPlan("squared", maps.dims, joined_ranks(parts, maps.dims), 1e-2, "linear", "auto", 9, 0.0)
-    job = Backfitting(
-        ArrayRows(RawRows(X, y, weights), False).place(maps), maps, parts, plan, [NumberTarget(0)], [0], None
-    )
+    placed = ArrayRows(RawRows(X, y, weights), False).place(maps)
     seen = []
 
     def report(index, record, cores):
         seen.append(cores)
         return len(seen) == 2
 
-    (found,) = job.learn([None], report)
+    (found,) = train(placed, maps, plan, [NumberTarget(0)], [TrainJob(0)], report=report, parts=parts)
     assert (found.stop_reason, len(found.history)) == ("stopped", 2)
     for one, other in zip(seen[-1], found.cores, strict=True):
         np.testing.assert_array_equal(one, other)

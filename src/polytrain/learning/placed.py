@@ -1,0 +1,70 @@
+"""Rows whose columns are placed by maps: one block in the memory of this process, or partitions elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polytrain.learning.engines import Engine, LocalEngine
+from polytrain.learning.engines.tasks import Runner, TaskEngine
+from polytrain.learning.losses import get_loss
+from polytrain.learning.targets import JointTarget, PartTarget, PlacedBlock, Target
+from polytrain.learning.trainer import TrainPlan
+from polytrain.maps import MapList
+
+__all__ = ["Budget", "PlacedRows"]
+
+# Bytes of a row besides its columns and environments: about eight numbers in float64.
+_ROW_BYTES = 64
+
+
+class Budget(NamedTuple):
+    """Memory that rows may take in this process, and the largest number and size of the rows."""
+
+    max_bytes: int
+    n_rows: int
+    itemsize: int
+
+    def n_processes(self, plan: TrainPlan) -> int:
+        """How many processes can learn a train each; 0 if the rows are better left where they are."""
+        # The placed columns are there twice while they are joined. A process has the environments, a quarter of them
+        # more while they are replaced, and targets, weights, scores, slopes and curvatures.
+        rows = self.n_rows * (2 * len(plan.dims) * self.itemsize + _ROW_BYTES)
+        environments = self.n_rows * (5 * sum(plan.ranks) * self.itemsize // 4 + _ROW_BYTES)
+        return max(0, (self.max_bytes - rows) // max(1, environments))
+
+
+class PlacedRows:
+    """Placed rows: a block, or the partitions of a runner, which are brought here if that fits a budget."""
+
+    def __init__(
+        self,
+        block: PlacedBlock | None = None,
+        runner: Runner | None = None,
+        partitions: Sequence[Any] = (),
+        budget: Budget | None = None,
+    ) -> None:
+        self._block, self._runner, self._partitions, self._budget = block, runner, partitions, budget
+
+    @cached_property
+    def block(self) -> PlacedBlock:
+        """All rows, in the memory of this process."""
+        if self._block is not None or self._runner is None:
+            return self._block  # type: ignore[return-value]
+        columns, *others = zip(*self._runner.collect(self._partitions), strict=True)
+        return PlacedBlock(np.concatenate(columns, axis=1), *(np.concatenate(arrays) for arrays in others))
+
+    def n_processes(self, plan: TrainPlan) -> int:
+        """How many processes can learn a train of this plan from one block; 0 if the rows stay in partitions."""
+        return sys.maxsize if self._budget is None else self._budget.n_processes(plan)
+
+    def engine(self, plan: TrainPlan, maps: MapList, target: Target | JointTarget | PartTarget) -> Engine:
+        """Return an engine on the problem of one train, where the rows are."""
+        if self._runner is None:
+            return LocalEngine(target.problem(self.block).normalised(), get_loss(plan.loss), maps)
+        problem = self._runner.map(target.problem, self._partitions)
+        return TaskEngine(self._runner, problem, get_loss(plan.loss), maps)
