@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from polytrain.estimators.saving import load_with_table, save
 from polytrain.explain.view import ModelView, read_model
-from polytrain.models import FittedModel, ModelFileError
+from polytrain.models import FittedModel
+from polytrain.models.file import ModelFileError
 from polytrain.tables.cells import FileCells
 from polytrain.tables.errors import Option, TableError
 from polytrain.tables.evaluation import count_errors
@@ -313,5 +314,5 @@ def load_table_model(path: str | os.PathLike[str]) -> TableModel:
     try:
         layout, training = read_section(table, estimator)
     except (ValueError, TypeError, OverflowError) as error:
-        raise ModelFileError(f"{path!s} is no valid model file: {error}") from error
+        raise ModelFileError(f"{path!s} is not a valid model file: {error}") from error
     return TableModel(estimator, layout, training)
