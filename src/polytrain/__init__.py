@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     )
     from polytrain.estimators.averaging import average
     from polytrain.estimators.saving import load
-    from polytrain.models import ModelFileError
+    from polytrain.models.file import ModelFileError
     from polytrain.reporting import report
     from polytrain.tensor import Polynomial, TensorTrain
 
@@ -39,7 +39,7 @@ __all__ = [
 # All of these are imported on first use, so that nothing waits for what it does not need: the command line answers
 # --help before NumPy is there.
 _HOMES = {
-    "ModelFileError": "polytrain.models",
+    "ModelFileError": "polytrain.models.file",
     "Polynomial": "polytrain.tensor",
     "TensorTrain": "polytrain.tensor",
     "TensorTrainClassifier": "polytrain.estimators",

@@ -122,11 +122,11 @@ def test_missing_cells_of_polynomials(tmp_path, capsys):
 def test_model_and_table_exchanged(folder, capsys):
     model, table = folder / "m.polytrain", folder / "train.csv"
     check_err(capsys, folder, ["predict", model, model], "is a polytrain model file, not a table")
-    check_err(capsys, folder, ["predict", table, model], "train.csv is no polytrain model file")
+    check_err(capsys, folder, ["predict", table, model], "train.csv is not a polytrain model file")
     check_err(capsys, folder, ["fit", model, "--out", folder / "new", *FIT], "not a table")
     check_err(capsys, folder, ["info", folder / "nothing"], "no such file or directory")
     (folder / "cut").write_bytes(model.read_bytes()[:500])
-    check_err(capsys, folder, ["info", folder / "cut"], "is no polytrain model file, or a damaged one")
+    check_err(capsys, folder, ["info", folder / "cut"], "is not a polytrain model file, or a damaged one")
 
 
 def test_bad_outputs(folder, capsys):

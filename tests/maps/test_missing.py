@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from test_table_maps import BASES, summary_of
 
 from polytrain.maps import CategoryMap, ColumnSummary, MapList, MapSettings, PolynomialMap, TableMap, fit_map
-from polytrain.models.document import Document
+from polytrain.models.file import Document
 from polytrain.models.fitted import FittedModel
 from polytrain.models.fitted_state import describe_fitted, read_fitted
 

@@ -259,7 +259,7 @@ def test_the_largest_header_takes_little_memory(tmp_path):
         header = opening + filler * ((limit - len(opening) - 10) // len(filler)) + b'0]"}}'
         path.write_bytes(seal(len(header).to_bytes(8, "little") + header))
         tracemalloc.start()
-        with pytest.raises(ModelFileError, match="no JSON object"):
+        with pytest.raises(ModelFileError, match="not a JSON object"):
             polytrain.load(path)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()

@@ -14,7 +14,7 @@ from polytrain import ModelFileError, TensorTrain, TensorTrainRegressor
 from polytrain.decisions import OneVsOne
 from polytrain.estimators._probabilities import class_weights
 from polytrain.maps import MapList, PolynomialMap, TableMap
-from polytrain.models.overflow import overflows
+from polytrain.models.fitted_state import overflows
 from polytrain.tables import FileColumn, Layout
 from polytrain.tables.layout import RowReader
 from power_models import power_classifier, power_regressor

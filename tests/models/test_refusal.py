@@ -41,8 +41,8 @@ def refused(tmp_path, content, message, **options):
         (b"\0" * 8, "header length is not plausible"),
         (b"\xff" * 8 + b"{}", "header length is not plausible"),
         (pickle.dumps({"a": 1}), "header length is not plausible"),
-        (b"PK\x03\x04" + b"\0" * 4096, "is no polytrain model file, or a damaged one"),
-        ((2).to_bytes(8, "little") + b"{}", "is a safetensors file, but no polytrain model file"),
+        (b"PK\x03\x04" + b"\0" * 4096, "is not a polytrain model file, or a damaged one"),
+        ((2).to_bytes(8, "little") + b"{}", "is a safetensors file, but not a polytrain model file"),
         ((4).to_bytes(8, "little") + b"[[]]", "the header is no JSON object"),
         ((100_000).to_bytes(8, "little") + b"[" * 100_000, "nested too deeply"),
         ((3).to_bytes(8, "little") + b"NaN", "NaN is no JSON"),
@@ -56,7 +56,7 @@ def test_foreign_files(tmp_path, content, message):
 
 def test_damaged_files(tmp_path, raw):
     for k in range(0, len(raw), 97):
-        refused(tmp_path, raw[:k], "is no polytrain model file, or a damaged one")
+        refused(tmp_path, raw[:k], "is not a polytrain model file, or a damaged one")
     refused(tmp_path, raw + b"\0", "1 bytes follow the last tensor")
     refused(tmp_path, raw[:-1] + bytes([raw[-1] ^ 1]), "checksum does not match")
     refused(tmp_path, raw.replace(b"0.1.0", b"0.1.1", 1), "checksum does not match")
@@ -68,7 +68,7 @@ def test_future_formats(tmp_path, raw, reseal):
     message = rf"this model file uses format {FORMAT + 1}; this polytrain reads up to {FORMAT}\. Upgrade polytrain\."
     refused(tmp_path, later, message)
     refused(tmp_path, reseal(later), message)
-    refused(tmp_path, reseal(raw.replace(now, b'"version":"0"', 1)), "'0' is no format number")
+    refused(tmp_path, reseal(raw.replace(now, b'"version":"0"', 1)), "'0' is not a format number")
 
 
 def test_a_later_format_may_look_different(tmp_path):
@@ -124,7 +124,7 @@ BAD_ENTRIES = [
     ("maps", [{"kind": "polynomial", "count": 10**18}], "there cannot be"),
     ("maps", [{"kind": "polynomial", "count": 4}], "should name families"),
     ("maps", [{"kind": "polynomial", "count": 4, "entries": {"families": ["sine"]}}], "should name families"),
-    ("maps", [{"kind": "polynomial", "count": 4, "entries": {"families": [[]]}}], "no valid model file"),
+    ("maps", [{"kind": "polynomial", "count": 4, "entries": {"families": [[]]}}], "not a valid model file"),
     ("maps", [{"kind": "polynomial", "count": 2}] * 2, "'columns.0' is missing"),
     ("column_names", ["a", "b", "c", "\ud800"], "half of a character"),
     ("table", 1, "'table' should be dict or NoneType"),
@@ -329,11 +329,11 @@ BAD_PARAMETERS = [
     ({"tol": {"float": "nan"}}, "tol must be a finite number"),
     ({"tol": {"float": "1e5"}}, "is no float"),
     ({"tol": {"numpy": ["float32", 1e300]}}, "does not fit float32"),
-    ({"tol": {"numpy": ["int8", 300]}}, "no valid model file"),
+    ({"tol": {"numpy": ["int8", 300]}}, "not a valid model file"),
     ({"tol": {"numpy": ["object", 1]}}, "is no NumPy scalar"),
     ({"class_weight": {"dict": [[[1], 2]]}}, "no scalar"),
     ({"class_weight": {"dict": [[7, 1.0]]}}, "class_weight names classes"),
-    ({"class_weight": {"dict": [[0, "a"]]}}, "no valid model file"),
+    ({"class_weight": {"dict": [[0, "a"]]}}, "not a valid model file"),
     ({"random_state": {"random_state": ["cores", 0, 0, 0.0]}}, "does not name an array"),
     ({"random_state": {"random_state": ["parameter.0", 700, 0, 0.0]}}, "is no RandomState"),
     ({"random_state": {"array": "parameter.0"}}, "random_state must be"),
@@ -362,7 +362,7 @@ def test_parameters_of_a_later_version_keep_their_defaults(tmp_path, raw, take_a
         ({"dims": [3, 3, 3]}, "rank"),
         ({"dims": [3, 3, 3, 2]}, "dims and ranks ask for"),
         ({"dims": [3, 3, 3, 10**9]}, "dims of the plan are not plausible"),
-        ({"dims": []}, "no valid model file"),
+        ({"dims": []}, "not a valid model file"),
         ({"dims": [3, 3, 3, 1]}, "contradicts itself"),
         ({"ranks": [1, 50, 2, 2, 1]}, "contradicts itself"),
         ({"ranks": [2, 2, 2, 2, 1]}, "contradicts itself"),
@@ -440,7 +440,7 @@ def test_regressors(tmp_path, take_apart):
     power_regressor(rank=2, max_sweeps=1).fit(X, Y).save(tmp_path / "model")
     content = (tmp_path / "model").read_bytes()
     for name, value, message in (
-        ("estimator", "TensorTrainClassifier", "no valid model file"),
+        ("estimator", "TensorTrainClassifier", "not a valid model file"),
         ("decision", "one-vs-rest", "both a decision and classes"),
         ("classes", {"dtype": "object", "labels": ["a", "b"]}, "both a decision and classes"),
         ("calibrated", True, "a regressor is not calibrated"),

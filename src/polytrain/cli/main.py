@@ -95,7 +95,7 @@ def _is_mistake(error: Exception) -> bool:
         return "polytrain[" in str(error)
     if not isinstance(error, ValueError):
         return True
-    from polytrain.models.errors import ModelFileError
+    from polytrain.models.file import ModelFileError
     from polytrain.tables.options import TableError
 
     return isinstance(error, ModelFileError | TableError)

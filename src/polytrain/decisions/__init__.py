@@ -1,16 +1,12 @@
 """Decisions: which binary problems to learn, and how their scores become classes.
 
-A new decision is one file beside this one, with a subclass of `Decision`, and one line in ``_DECISIONS`` below.
+A new decision is one subclass of `Decision`, and one entry in ``_DECISIONS`` below.
 """
 
 from __future__ import annotations
 
-from polytrain.decisions.binary_code import BinaryCode
 from polytrain.decisions.decision import Decision
-from polytrain.decisions.one_vs_one import OneVsOne
-from polytrain.decisions.one_vs_rest import OneVsRest
-from polytrain.decisions.softmax import Softmax
-from polytrain.decisions.two_classes import TwoClasses
+from polytrain.decisions.strategies import BinaryCode, OneVsOne, OneVsRest, Softmax, TwoClasses
 
 __all__ = [
     "BinaryCode",
@@ -24,12 +20,12 @@ __all__ = [
 ]
 
 _DECISIONS: dict[str, Decision] = {decision.name: decision for decision in (OneVsRest(), OneVsOne(), BinaryCode())}
-# What comes with a loss, rather than by name.
+# These come with a loss, rather than by name.
 _OTHERS: dict[str, Decision] = {Softmax.name: Softmax()}
 
 
 def decision_names() -> list[str]:
-    """Names that an estimator's ``decision`` may have.
+    """Return the names that an estimator's ``decision`` may have.
 
     Examples
     --------
@@ -41,7 +37,7 @@ def decision_names() -> list[str]:
 
 
 def get_decision(name: str, n_classes: int) -> Decision:
-    """Return the decision strategy of that name for so many classes. Between two classes there is only one.
+    """Return the decision of this name for ``n_classes`` classes. Between two classes there is only one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a decision is: m classes -> binary problems, and the scores of their trains -> classes.
+"""The interface of decisions: m classes -> binary problems, and the scores of their trains -> classes.
 
 Conventions
 -----------
@@ -6,7 +6,7 @@ Conventions
 learns to tell the classes with code 1 from those with code -1 and never sees those with code 0. Train scores have
 shape (n_trains, N); decisions and log-probabilities have shape (N, m) and a larger value means more likely.
 
-A decision also says how it is written in ONNX and in C, so that a new one is one file.
+A decision also writes itself in ONNX and in C, so that a new one is one class.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Decision(ABC):
         return np.exp(self.log_probabilities(scores, n_classes))
 
     def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Say what a high score of each train speaks for, given the names of the classes."""
+        """Return what a high score of each train speaks for, given the names of the classes."""
         sides = [
             ["/".join(name for name, sign in zip(names, row, strict=True) if sign == side) for side in (1, -1)]
             for row in self.code(len(names))
@@ -60,7 +60,7 @@ class Decision(ABC):
         return tuple(" vs ".join(pair) for pair in sides)
 
     def n_decided(self, n_classes: int) -> int:
-        """Return how many numbers `decide` gives per row."""
+        """Return the number of entries per row that `decide` returns."""
         return n_classes
 
     def __repr__(self) -> str:
@@ -86,7 +86,7 @@ class Decision(ABC):
 
     @abstractmethod
     def c_decision(self, writer: CWriter, n_classes: int) -> str:
-        """Write `decide` in C: ``static void decide(const REAL *values, REAL *scores)`` and what it needs."""
+        """Write `decide` in C: ``static void decide(const REAL *values, REAL *scores)`` and the tables it reads."""
 
     def c_choice(self) -> str:
         """Write `choose` in C: the body of a function that has ``scores`` and returns the index."""
@@ -99,53 +99,5 @@ class Decision(ABC):
     def c_log_probabilities(self, writer: CWriter, n_classes: int) -> str:
         """Write statements that put log-probabilities, up to a constant, of ``values`` into ``probabilities``.
 
-        ``log_sigmoid(z)`` is there, and ``code`` if `c_decision` has written it.
+        They may call ``log_sigmoid(z)``, and read ``code`` if `c_decision` has written it.
         """
-
-
-def normalised(logs: NDArray) -> NDArray:
-    """Subtract what makes the probabilities of every row sum to 1."""
-    # The largest one first: beside 1e18 the logarithm of a sum is nothing.
-    logs = logs - logs.max(axis=1, keepdims=True)
-    return logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
-
-
-def squash(sums: NDArray) -> NDArray:
-    """Map any number into (-1/3, 1/3), keeping the order: breaks ties between integers and changes nothing else."""
-    return sums / (3.0 * (np.abs(sums) + 1.0))
-
-
-def add_squashed(graph: GraphWriter, votes: str, scores: str, code: NDArray) -> str:
-    """Add the squashed sums of the scores in the code's direction to votes."""
-    sums = graph.add("MatMul", scores, graph.constant(code, np.float64))
-    size = graph.add("Add", graph.add("Abs", sums), graph.constant(1.0))
-    return graph.add("Add", votes, graph.add("Div", sums, graph.add("Mul", size, graph.constant(3.0))))
-
-
-def c_votes(writer: CWriter, code: NDArray, vote: str) -> str:
-    """Write a vote over trains in C; ``vote`` is the statement that counts one of them."""
-    return f"""/* What train t says about class c: 1 for, -1 against, 0 nothing. */
-{writer.integers("code", code.astype(int))}
-
-static void decide(const REAL *values, REAL *scores)
-{{
-    for (int c = 0; c < NAME_N_CLASSES; c++) {{
-        REAL votes = 0, sum = 0;
-        for (int t = 0; t < N_TRAINS; t++) {{
-            const int sign = code[t * NAME_N_CLASSES + c];
-            if (sign == 0) continue;
-            {vote}
-            sum += (REAL)sign * values[t];
-        }}
-        scores[c] = votes + sum / (3 * ((sum < 0 ? -sum : sum) + 1));
-    }}
-}}
-"""
-
-
-#: The scores themselves, in C.
-C_COPY = """static void decide(const REAL *values, REAL *scores)
-{
-    for (int t = 0; t < N_TRAINS; t++) scores[t] = values[t];
-}
-"""

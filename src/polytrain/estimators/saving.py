@@ -38,12 +38,10 @@ from polytrain.estimators.regressor import TensorTrainRegressor
 from polytrain.learning.losses import get_loss
 from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import basis_names, map_kind
-from polytrain.models import FittedModel, ModelFileError
-from polytrain.models.document import Document
-from polytrain.models.file import read_model_file, write_model_file
+from polytrain.models import FittedModel
+from polytrain.models.file import Document, ModelFileError, read_model_file, write_model_file
 from polytrain.models.fitted_state import describe_fitted, read_fitted
-from polytrain.models.history import describe_history, read_history
-from polytrain.models.values import ValueReader, ValueWriter
+from polytrain.models.values import ValueReader, ValueWriter, describe_history, read_history
 from polytrain.tensor_file import parse_json
 from polytrain.version import __version__
 
@@ -124,7 +122,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
 
 def load_with_table(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> tuple[Any, dict[str, Any] | None]:
     """Read a model file; return the estimator, and the unchecked JSON about tables, if there is any."""
-    return _rebuild(f"{path!s} is no valid model file", *read_model_file(path, max_bytes))
+    return _rebuild(f"{path!s} is not a valid model file", *read_model_file(path, max_bytes))
 
 
 def _rebuild(what: str, content: Any, tensors: dict[str, NDArray]) -> tuple[Any, dict[str, Any] | None]:

@@ -1,25 +1,25 @@
 """The model file: layout, checksum, atomic writing and careful reading. ``docs/model-files.md`` describes the bytes.
 
 A model file is a safetensors file (see `polytrain.tensor_file`) whose header begins with fixed bytes and a checksum of
-all others. What the arrays and the JSON document in the metadata mean is not the business of this module.
+all others. This module does not know what the arrays and the JSON document in the metadata mean.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import stat
-from typing import Any, BinaryIO
+from typing import Any
 
 from numpy.typing import NDArray
 
 from polytrain.atomic_file import write_atomically
-from polytrain.models.errors import ModelFileError
 from polytrain.tensor_file import Header, pack_tensors, parse_json, read_header, read_tensors
 
-__all__ = ["FORMAT", "read_model_file", "write_model_file"]
+__all__ = ["FORMAT", "Document", "ModelFileError", "read_model_file", "write_model_file"]
 
 #: Number of the format that is written. A reader knows all numbers up to its own.
 FORMAT = 1
@@ -30,6 +30,20 @@ _OPENING = b'{"__metadata__":{"format":"polytrain","sha256":"'
 _DIGEST = slice(8 + len(_OPENING), 8 + len(_OPENING) + 64)
 _NO_DIGEST = "0" * 64
 _CHUNK = 1 << 20
+
+
+class ModelFileError(ValueError):
+    """A file that is not a valid model file, or a model that cannot be written as one.
+
+    Examples
+    --------
+    >>> import polytrain
+    >>> try:
+    ...     polytrain.load("setup.cfg")
+    ... except (polytrain.ModelFileError, FileNotFoundError) as error:
+    ...     print("refused")
+    refused
+    """
 
 
 def _checksum(header: bytes, body: Any) -> str:
@@ -68,9 +82,11 @@ def read_model_file(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, 
         try:
             header = read_header(stream, n_bytes, MAX_HEADER_BYTES)
         except ValueError as error:
-            raise ModelFileError(f"{path!s} is no polytrain model file, or a damaged one: {error}") from None
+            raise ModelFileError(f"{path!s} is not a polytrain model file, or a damaged one: {error}") from None
         _check_header(path, header)
-        if header.raw[_DIGEST].decode("ascii", "replace") != _checksum(header.raw, _chunks(stream)):
+        if header.raw[_DIGEST].decode("ascii", "replace") != _checksum(
+            header.raw, iter(lambda: stream.read(_CHUNK), b"")
+        ):
             raise ModelFileError(f"{path!s} is damaged: its checksum does not match its content. Get a fresh copy.")
         try:
             tensors = read_tensors(stream, header)
@@ -79,32 +95,82 @@ def read_model_file(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, 
     try:
         content = parse_json(header.metadata["model"])
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path!s} is no valid model file: {error}") from error
+        raise ModelFileError(f"{path!s} is not a valid model file: {error}") from error
     return content, tensors
 
 
 def _open_file(path: str, flags: int) -> int:
     """Open a regular file; a pipe would block, and a device has no size."""
     if not stat.S_ISREG(os.stat(path).st_mode):
-        raise ModelFileError(f"{path} is not a regular file, so it is no model file.")
+        raise ModelFileError(f"{path} is not a regular file, so it is not a model file.")
     return os.open(path, flags)
-
-
-def _chunks(stream: BinaryIO) -> Any:
-    return iter(lambda: stream.read(_CHUNK), b"")
 
 
 def _check_header(path: str | os.PathLike[str], header: Header) -> None:
     """Check that this is a model file, and of a known format."""
     metadata = header.metadata
     if metadata.get("format") != "polytrain":
-        raise ModelFileError(f"{path!s} is a safetensors file, but no polytrain model file.")
+        raise ModelFileError(f"{path!s} is a safetensors file, but not a polytrain model file.")
     version = metadata.get("version", "")
     if not re.fullmatch("[1-9][0-9]{0,8}", version, re.ASCII):
-        raise ModelFileError(f"{path!s} is damaged: {version[:20]!r} is no format number.")
+        raise ModelFileError(f"{path!s} is damaged: {version[:20]!r} is not a format number.")
     if int(version) > FORMAT:
         raise ModelFileError(
             f"{path!s}: this model file uses format {version}; this polytrain reads up to {FORMAT}. Upgrade polytrain."
         )
     if not header.raw.startswith(_OPENING, 8) or metadata.keys() != {"format", "sha256", "version", "model"}:
         raise ModelFileError(f"{path!s} is damaged or was rewritten by another tool: its header is not as saved.")
+
+
+class Document:
+    """The document and arrays of a file; readers take every entry once, with the type it should have.
+
+    Errors are ``ValueError`` without the name of the file; whoever opened it adds the name.
+    """
+
+    def __init__(self, content: Any, tensors: dict[str, NDArray]) -> None:
+        if not isinstance(content, dict):
+            raise ValueError("the description of the model is not a JSON object.")
+        self._content, self._tensors = dict(content), dict(tensors)
+
+    def take(self, name: str, *types: type) -> Any:
+        """Return an entry of the document."""
+        if name not in self._content:
+            raise ValueError(f"the description of the model lacks {name!r}.")
+        value = self._content.pop(name)
+        if type(value) not in types:
+            raise ValueError(f"{name!r} should be {' or '.join(kind.__name__ for kind in types)}, got {value!r:.60}.")
+        return value
+
+    def take_float(self, name: str) -> float:
+        """Return a finite number."""
+        value = self.take(name, float, int)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            raise ValueError(f"{name!r} is not a finite number.")
+        return number
+
+    def tensor(self, name: str, dtypes: tuple[Any, ...] | None = None, shape: tuple[int | None, ...] = ()) -> NDArray:
+        """Return an array; None in ``shape`` fits any length."""
+        if name not in self._tensors:
+            raise ValueError(f"the array {name!r} is missing.")
+        array = self._tensors.pop(name)
+        if dtypes is None:
+            return array
+        fits = array.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+        if array.dtype not in dtypes or not fits:
+            raise ValueError(f"the array {name!r} should not have dtype {array.dtype} and shape {array.shape}.")
+        return array
+
+    def tensors(self, prefix: str) -> dict[str, NDArray]:
+        """Return all arrays whose names begin with ``prefix``, by the rest of their names."""
+        names = [name for name in self._tensors if name.startswith(prefix)]
+        return {name.removeprefix(prefix): self._tensors.pop(name) for name in names}
+
+    def check_empty(self) -> None:
+        """Refuse entries that no reader took: a newer writer would have raised the format number."""
+        if self._content or self._tensors:
+            raise ValueError(f"it holds unknown entries: {str([*self._content, *self._tensors])[:100]}.")

@@ -6,6 +6,7 @@ Numbers that decide about memory are compared with what is there before they are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import cycle
 from typing import Any
@@ -15,20 +16,24 @@ from numpy.typing import NDArray
 
 from polytrain.columns import Columns
 from polytrain.decisions import Decision, get_decision
+from polytrain.learning.moments import CoreMoments
 from polytrain.maps import KINDS, CategoryMap, FeatureMap, MapList
-from polytrain.models.document import Document
-from polytrain.models.errors import ModelFileError
+from polytrain.models.file import Document, ModelFileError
 from polytrain.models.fitted import FittedModel
-from polytrain.models.labels import read_labels, write_labels
-from polytrain.models.overflow import overflows
-from polytrain.models.uncertainty_state import describe_uncertainty, read_uncertainty
-from polytrain.models.values import join_cores
+from polytrain.models.values import join_cores, read_labels, write_labels
+from polytrain.tensor.decompose import split_exponent
+from polytrain.uncertainty import LeftOutErrors, TrainUncertainty, Uncertainty
 
-__all__ = ["describe_fitted", "read_fitted"]
+__all__ = ["describe_fitted", "overflows", "read_fitted"]
 
-# Trains of unequal ranks are padded to the largest when they are stacked. A file may ask for padding to so many
-# numbers, or to so many times what it stores, and not for more.
+# Trains of unequal ranks are padded to the largest when they are stacked: up to this many numbers in all, or up to this
+# many times the numbers in the file.
 _FREE_PADDING, _LARGEST_PADDING = 1 << 22, 16
+# Powers of two; the largest float is 2**1024. Decisions add up scores of classifiers.
+_MOST, _MOST_OF_CLASSIFIERS = 1023.0, 1000.0
+# Learned cores do not stretch what they multiply, but for a factor like this one over all columns. The functions of
+# thousands of columns may still do it, in corners of their ranges where no row is.
+_MOST_STRETCH = 500.0
 
 
 def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, NDArray]]:
@@ -50,7 +55,7 @@ def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, NDArr
         "shift": model.shift,
         "size": model.size,
         **map_tensors,
-        **describe_uncertainty(model.uncertainty),
+        **_describe_uncertainty(model.uncertainty),
     }
     if model.classes is not None:
         document["classes"], labels = write_labels(model.classes)
@@ -59,7 +64,7 @@ def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, NDArr
 
 
 def _describe_maps(maps: MapList) -> tuple[list[dict[str, Any]], dict[str, NDArray]]:
-    """Kinds with what they say about their maps; the columns of a kind are listed where there are several."""
+    """Return one entry per kind of map, and its arrays; with several kinds, also the columns of each."""
     groups: list[dict[str, Any]] = []
     tensors: dict[str, NDArray] = {}
     for index, (kind, columns) in enumerate(maps.groups):
@@ -96,12 +101,12 @@ def read_fitted(document: Document, loss: str, dims: tuple[int, ...]) -> FittedM
         raise ValueError("the scores of the trains are too large for floats in some rows.")
     model = FittedModel.make(loss, maps, trains, feature_names=names, **ends)
     if model.classes is None:
-        model = replace(model, uncertainty=read_uncertainty(document, model.cores))
+        model = replace(model, uncertainty=_read_uncertainty(document, model.cores))
     return model if columns is None else replace(model, columns=_read_columns(columns, model))
 
 
 def _read_columns(described: dict[str, Any], model: FittedModel) -> Columns:
-    """How columns of any type become the features."""
+    """Check and return how columns of any type become the features."""
     columns = Columns.from_json(described)
     if columns.n_features != model.n_features or model.feature_names != columns.feature_names:
         raise ValueError("the columns become other features than those of the model.")
@@ -112,7 +117,7 @@ def _read_columns(described: dict[str, Any], model: FittedModel) -> Columns:
 
 
 def _read_trains(cores: NDArray, dims: tuple[int, ...], ranks: NDArray) -> list[list[NDArray]]:
-    """Cut the cores, once it is sure that sizes fit and that stacking will not blow them up."""
+    """Check that sizes fit and that stacking does not blow them up, then cut the cores."""
     ends = ranks[:, [0, -1]]
     if not len(ranks) or ranks.min() < 1 or ranks.max() > cores.size or (ends != 1).any():
         raise ValueError("the ranks are not plausible.")
@@ -163,7 +168,7 @@ def _read_maps(document: Document, n_features: int) -> MapList:
 
 
 def _read_ends(document: Document, n_trains: int) -> dict[str, Any]:
-    """What becomes of the scores: arguments of ``FittedModel.make``."""
+    """Return the arguments of ``FittedModel.make`` that turn scores into answers."""
     shift, size = (document.tensor(name, (np.float64,), (n_trains,)) for name in ("shift", "size"))
     one_output, calibrated = document.take("one_output", bool), document.take("calibrated", bool)
     decision, labels = document.take("decision", str, type(None)), document.take("classes", dict, type(None))
@@ -193,3 +198,136 @@ def _read_decision(name: str, n_classes: int, n_trains: int) -> Decision:
     if n_trains != needed:
         raise ValueError(f"{n_classes} classes need {needed} trains with {name}, not {n_trains}.")
     return decision
+
+
+# --- overflow ---------------------------------------------------------------------------------------------------------
+
+
+def overflows(
+    maps: MapList, trains: Sequence[Sequence[NDArray]], size: NDArray, shift: NDArray, is_classifier: bool
+) -> bool:
+    """Tell whether a row within the ranges of the maps has values or scores that exceed the largest float.
+
+    Cores may be finite and their product not. A safe bound is enough for most trains. For the others this searches a
+    row whose values overflow on the way through the train, so that it refuses no model that works.
+    """
+    most = _MOST_OF_CLASSIFIERS if is_classifier else _MOST
+    if (np.abs(shift) > 2.0**most).any():
+        return True
+    factors = np.log2(np.maximum(size, 1.0))
+    suspects = np.flatnonzero(factors + _log_bounds(maps, trains) > _MOST_OF_CLASSIFIERS).tolist()
+    if not suspects:
+        return False
+    extremes = [feature_map.extremes() for feature_map in maps]
+    most = max(most, _MOST_STRETCH + float(np.log2(maps.dims).sum()) / 2)
+    return any(_log_largest(trains[t], extremes, float(factors[t])) > most for t in suspects)
+
+
+def _log_bounds(maps: MapList, trains: Sequence[Sequence[NDArray]]) -> NDArray:
+    """Return log2 of a bound on all values on the way through each train, (n_trains,)."""
+    cores = [core for train in trains for core in train]
+    starts = np.cumsum([0, *(core.size for core in cores)])[:-1]
+    with np.errstate(over="ignore", divide="ignore"):
+        sums = np.add.reduceat(np.abs(np.concatenate([core.ravel() for core in cores])), starts)
+        logs = np.log2(sums).reshape(len(trains), -1) + np.log2([feature_map.bound for feature_map in maps])
+    return np.maximum(logs, 0.0).sum(axis=1)
+
+
+def _log_largest(train: Sequence[NDArray], extremes: Sequence[NDArray], log_size: float) -> float:
+    """Return log2 of the largest value on the way through a train, in the row that is greedily worst by column.
+
+    Shapes: extremes (n, P), one per column.
+    """
+    left, exponent, largest = np.ones(1), 0, 0
+    for core, values in zip(train, extremes, strict=True):
+        (core, of_core), (values, of_values) = split_exponent(core), split_exponent(values)
+        choices = values.T @ np.tensordot(left, core, axes=1)  # (P, right rank)
+        left, step = split_exponent(choices[np.abs(choices).max(axis=1).argmax()])
+        if not left.any():
+            return largest
+        largest = max(largest, exponent + of_values)  # functions are multiplied before the core is
+        exponent += of_core + of_values + step
+        largest = max(largest, exponent)
+    return max(largest, exponent + log_size)
+
+
+# --- uncertainty ------------------------------------------------------------------------------------------------------
+
+
+def _describe_uncertainty(known: Uncertainty | None) -> dict[str, NDArray]:
+    """Return the arrays; none if the uncertainty is not known."""
+    if known is None:
+        return {}
+    trains = known.trains
+    cores = [core for train in trains for core in train.moments]
+    errors = [train.left_out for train in trains]
+    found: dict[str, NDArray] = {
+        "guaranteed": np.array([known.guaranteed]),
+        "numbers": np.array([(train.alpha, train.reach, train.noise) for train in trains]),
+        "counts": np.array([(len(t.moments), len(t.left_out.errors), t.left_out.n_rows) for t in trains]),
+        "errors": np.concatenate([np.stack([own.errors, own.heights]) for own in errors], axis=1),
+        "ranks": np.array([(len(core.left), len(core.right)) for core in cores], dtype=np.int64).reshape(-1, 2),
+        "moments": np.concatenate([np.zeros(0), *(array.ravel() for core in cores for array in core)]),
+    }
+    return {"uncertainty." + name: array for name, array in found.items()}
+
+
+def _read_uncertainty(document: Document, cores: Sequence[Sequence[NDArray]]) -> Uncertainty | None:
+    """Check and undo `_describe_uncertainty`, for a model with these trains."""
+    kept = document.tensors("uncertainty.")
+    if not kept:
+        return None
+    arrays = Document({}, kept)
+    n_trains, n_cores = len(cores), len(cores[0])
+    floats, ints = (np.float64,), (np.int64,)
+    guaranteed = arrays.tensor("guaranteed", (np.bool_,), (1,))
+    numbers = arrays.tensor("numbers", floats, (n_trains, 3))
+    counts = arrays.tensor("counts", ints, (n_trains, 3))
+    errors = arrays.tensor("errors", floats, (2, None))
+    ranks = arrays.tensor("ranks", ints, (None, 2))
+    moments = arrays.tensor("moments", floats, (None,))
+    arrays.check_empty()
+    for array in (numbers, errors, moments):
+        if not np.isfinite(array).all() or (array is not moments and (array < 0).any()):
+            raise ValueError("the uncertainty holds numbers that are not finite, or negative ones.")
+    n_moments, n_errors, n_rows = counts.T
+    if (n_errors < 1).any() or (n_rows < n_errors).any() or n_errors.sum() != errors.shape[1]:
+        raise ValueError("the errors of the uncertainty are not plausible.")
+    if not np.isin(n_moments, (0, n_cores)).all() or n_moments.sum() != len(ranks):
+        raise ValueError("the moments of the uncertainty are not those of the trains.")
+    measured = _read_moments(moments, ranks, [train for train, n in zip(cores, n_moments, strict=True) if n])
+    left_outs = np.split(errors, np.cumsum(n_errors)[:-1], axis=1)
+    trains = []
+    for (alpha, reach, noise), n, left_out, count in zip(
+        numbers.tolist(), n_moments.tolist(), left_outs, n_rows.tolist(), strict=True
+    ):
+        if (np.diff(left_out) < 0).any() or left_out[1, -1] != 1.0:
+            raise ValueError("the errors of the uncertainty are not in order.")
+        own = measured.pop(0) if n else ()
+        errors, heights = left_out.copy()
+        trains.append(TrainUncertainty(own, alpha, reach, noise, LeftOutErrors(errors, heights, count)))
+    return Uncertainty(tuple(trains), bool(guaranteed[0]))
+
+
+def _read_moments(
+    moments: NDArray, ranks: NDArray, cores: Sequence[Sequence[NDArray]]
+) -> list[tuple[CoreMoments, ...]]:
+    """Check that sizes fit, then cut the moments."""
+    shapes = []
+    for (left, right), core in zip(ranks.tolist(), (core for train in cores for core in train), strict=True):
+        a, n, b = core.shape
+        if not (1 <= left <= a and 1 <= right <= b):
+            raise ValueError("the ranks of the moments are not plausible.")
+        shapes.append([(left, a), (n, n), (right, b), (left,), (n,), (right,)])
+    sizes = [int(np.prod(shape)) for shape in (shape for core in shapes for shape in core)]
+    if sum(sizes) != len(moments):
+        raise ValueError(f"the moments should be {sum(sizes)} numbers, but there are {len(moments)}.")
+    parts = iter(np.split(moments, np.cumsum(sizes)[:-1]) if sizes else [])
+    found = []
+    for of_core in shapes:
+        arrays = [next(parts).reshape(shape).copy() for shape in of_core]
+        if any((array < 0).any() for array in arrays[3:]):
+            raise ValueError("a second moment is negative.")
+        found.append(CoreMoments(*arrays))
+    n_cores = len(cores[0]) if cores else 1
+    return [tuple(found[first : first + n_cores]) for first in range(0, len(found), n_cores)]

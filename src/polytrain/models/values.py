@@ -1,4 +1,4 @@
-"""Values of constructor parameters <-> JSON and named arrays.
+"""Parameters, class labels and the history of a fit <-> JSON and named arrays.
 
 Conventions
 -----------
@@ -10,23 +10,45 @@ file names something to import or to call. Errors are ``ModelFileError`` when wr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns.scalars import check_hashes
-from polytrain.models.errors import ModelFileError
+from polytrain.models.file import Document, ModelFileError
 from polytrain.tensor import TensorTrain
 from polytrain.tensor_file import DTYPES
 
-__all__ = ["ValueReader", "ValueWriter", "join_cores", "split_cores"]
+__all__ = [
+    "ValueReader",
+    "ValueWriter",
+    "describe_history",
+    "join_cores",
+    "read_history",
+    "read_labels",
+    "write_labels",
+]
 
 _MAX_DEPTH = 8
 _MAX_RANGE = 100_000
 # bool, int8 ... uint64, float16, float32, float64
 _SCALARS: dict[str, Any] = {dtype.name: dtype.newbyteorder("=").type for dtype in DTYPES.values()}
+# Class labels.
+_LABEL_TYPES = tuple(dtype.name for dtype in DTYPES.values())
+_DATES = re.compile(r"datetime64\[(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]", re.ASCII)
+_TEXT = re.compile(r"str([1-9][0-9]{0,5})", re.ASCII)
+_MAX_TEXT_BYTES = 1 << 26
+_FREE_WIDTH, _LARGEST_PADDING = 4096, 16
+# Columns of the history.
+_COUNTS = ("train", "sweep", "n_rows")
+_NUMBERS = ("loss", "objective", "decrease", "seconds")
+_OPTIONAL = "validation_loss"
+_KEYS = {*_COUNTS, *_NUMBERS, "ranks"}
+_LARGEST = sys.float_info.max
 
 
 def join_cores(cores: Any) -> NDArray:
@@ -226,3 +248,112 @@ class ValueReader:
         state = np.random.RandomState(0)
         state.set_state(("MT19937", keys, position, int(has_gauss), gauss))
         return state
+
+
+# --- class labels -----------------------------------------------------------------------------------------------------
+
+
+def write_labels(classes: NDArray) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """Return ``{"dtype": ..., "labels": ...}`` and, where labels are numbers or dates, their array instead."""
+    classes = classes.astype(classes.dtype.newbyteorder("="), copy=False)
+    kind = classes.dtype.name
+    if kind in _LABEL_TYPES:
+        return {"dtype": kind, "labels": None}, {"classes": classes}
+    if _DATES.fullmatch(kind):
+        return {"dtype": kind, "labels": None}, {"classes": classes.view(np.int64)}
+    if classes.dtype.kind == "U":
+        return {"dtype": f"str{classes.dtype.itemsize // 4}", "labels": classes.tolist()}, {}
+    if kind == "object" and all(type(label) is str for label in classes):
+        return {"dtype": "object", "labels": list(classes)}, {}
+    raise ModelFileError(f"labels of type {kind} cannot be stored in a model file. Use numbers or strings, or pickle.")
+
+
+def read_labels(entry: dict[str, Any], take: Callable[..., NDArray]) -> NDArray:
+    """Return the classes: at least two, in order, each once."""
+    if entry.keys() != {"dtype", "labels"} or not isinstance(entry["dtype"], str):
+        raise ValueError("the classes should have a dtype and labels.")
+    kind, labels = entry["dtype"], entry["labels"]
+    classes = _read_array(kind, take) if labels is None else _read_text(kind, labels)
+    if len(classes) < 2 or not (classes[:-1] < classes[1:]).all():
+        raise ValueError("the classes should be at least two, in order and different.")
+    return classes
+
+
+def _read_array(kind: str, take: Callable[..., NDArray]) -> NDArray:
+    if kind in _LABEL_TYPES:
+        return take("classes", (np.dtype(kind),), (None,))
+    if _DATES.fullmatch(kind):
+        return take("classes", (np.int64,), (None,)).view(np.dtype(kind))
+    raise ValueError(f"there are no classes of type {kind!r:.60}.")
+
+
+def _read_text(kind: str, labels: Any) -> NDArray:
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise ValueError("the labels should be strings.")
+    if kind == "object":
+        classes = np.empty(len(labels), dtype=object)
+        classes[:] = labels
+        return classes
+    match = _TEXT.fullmatch(kind)
+    width, longest = int(match[1]) if match else 0, max(map(len, labels), default=0)
+    most = max(_FREE_WIDTH, _LARGEST_PADDING * longest)  # every predicted label has this width
+    if not longest <= width <= most or 4 * width * len(labels) > _MAX_TEXT_BYTES or not match:
+        raise ValueError(f"the labels do not fit the type {kind!r:.60}.")
+    return np.array(labels, dtype=f"U{width}")
+
+
+# --- history of the fit -----------------------------------------------------------------------------------------------
+
+
+def describe_history(history: list[dict[str, Any]]) -> tuple[list[str], dict[str, NDArray]]:
+    """Return the keys of the records, and one array for each of them: integers, floats or tuples of integers."""
+    keys = list(history[0]) if history else []
+    columns = {}
+    for key in keys:
+        column = [record[key] if record.keys() == history[0].keys() else None for record in history]
+        # By kind and not by type: numbers of NumPy are numbers, too.
+        values = np.array(column)
+        if values.dtype.kind not in "iuf":
+            raise ModelFileError(f"history_ holds values of {key!r} that a model file cannot store. Use pickle.")
+        columns[f"history.{key}"] = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+    return keys, columns
+
+
+def read_history(document: Document, ranks: Sequence[int], n_trains: int) -> list[dict[str, Any]]:
+    """Check and undo `describe_history` for ``n_trains`` trains with no more than these ranks."""
+    keys = document.take("history", list)
+    if not keys:
+        return []
+    if not all(isinstance(key, str) for key in keys) or len(set(keys)) < len(keys):
+        raise ValueError("the history has a column twice, or one without a name.")
+    if not _KEYS <= set(keys) <= {*_KEYS, _OPTIONAL}:
+        raise ValueError(f"the history should have the columns {sorted(_KEYS)}, not {str(keys)[:200]}.")
+    n_records: int | None = None
+    columns: dict[str, NDArray] = {}
+    for key in keys:
+        dtype = np.float64 if key in (*_NUMBERS, _OPTIONAL) else np.int64
+        columns[key] = document.tensor(f"history.{key}", (dtype,), (n_records, len(ranks))[: 1 + (key == "ranks")])
+        n_records = len(columns[key])
+    _check_columns(columns, ranks, n_trains)
+    # Squared losses of huge targets may exceed the largest float, and JSON has no infinity.
+    for key in {"loss", "objective", "decrease", _OPTIONAL} & columns.keys():
+        columns[key] = np.clip(columns[key], -_LARGEST, _LARGEST)
+    lists = [map(tuple, column.tolist()) if column.ndim == 2 else column.tolist() for column in columns.values()]
+    return [dict(zip(keys, record, strict=True)) for record in zip(*lists, strict=True)]
+
+
+def _check_columns(columns: dict[str, NDArray], ranks: Sequence[int], n_trains: int) -> None:
+    if not len(columns["train"]):
+        raise ValueError("the history has columns, but no records.")
+    if (columns["train"] < 0).any() or (columns["train"] >= n_trains).any():
+        raise ValueError("the history speaks of trains that are not there.")
+    if any((columns[key] < 0).any() for key in _COUNTS):
+        raise ValueError("the history has a negative number of sweeps or rows.")
+    seen = columns["ranks"]
+    if (seen < 1).any() or (seen > np.array(ranks, dtype=np.int64)).any():
+        raise ValueError("the ranks in the history are not those of the plan.")
+    if (
+        any(np.isnan(columns[key]).any() for key in {*_NUMBERS, _OPTIONAL} & columns.keys())
+        or not np.isfinite(columns["seconds"]).all()
+    ):
+        raise ValueError("the history contains NaN, or infinitely many seconds.")

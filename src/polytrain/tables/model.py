@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from polytrain.estimators.saving import load_with_table, save
 from polytrain.explain.view import ModelView, read_model
-from polytrain.models import FittedModel, ModelFileError
+from polytrain.models import FittedModel
+from polytrain.models.file import ModelFileError
 from polytrain.tables.cells import FileCells
 from polytrain.tables.evaluation import count_errors
 from polytrain.tables.layout import Fact, FileColumn, Layout, RowReader, read_section, write_section
