@@ -116,6 +116,17 @@ def test_rows_of_a_source_that_fit_in_memory_are_learned_from_as_arrays(rows, n_
         power_classifier(max_memory="500 kB", **settings).fit(source)
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_rows_that_fit_in_memory_are_learned_from_as_an_array(rows, loss):
+    """To the last bit, also where several classes share a Gram matrix."""
+    X, y, weights = rows
+    settings = {"rank": 3, "random_state": 0, "loss": loss, "init": "linear"}
+    expected = power_classifier(**settings).fit(X, y, weights)
+    model = power_classifier(max_memory="10 MB", **settings).fit(Blocks((700, 0, 1100, 1200), X, y, weights))
+    assert len(model.trains_) > 1
+    np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+
+
 def test_no_more_processes_learn_than_there_is_memory_for(rows, monkeypatch):
     used = []
     monkeypatch.setattr(schedule, "_pays", lambda plan, n_rows, n_processes, n_trains: used.append(n_processes))

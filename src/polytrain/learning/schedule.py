@@ -93,7 +93,9 @@ def train(
         return _train_jointly(each, maps, replace(plan, joint=False), targets, jobs, report)
     most, gram = rows.n_processes(plan), None
     if _shares_gram(plan, targets, jobs):
-        with rows.engine(plan, maps, targets[0]) as engine:
+        # Where the rows are learned from: sums over partitions have other last digits than sums over a block.
+        source = PlacedRows(rows.block) if most else rows
+        with source.engine(plan, maps, targets[0]) as engine:
             gram = shared_linear_gram(engine, maps)
     if not most:  # one train after the other, spread over all partitions
         return [
