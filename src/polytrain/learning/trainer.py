@@ -148,7 +148,11 @@ def learn_train(
         if job.checkpoint is not None:
             name = fingerprint(plan, maps, job, engine.fingerprint())
             learner.resume(Checkpoint(job.checkpoint, name, plan.dims, plan.ranks))
-        cores, reason = learner.run()
+        outcome = learner.run()
+        if outcome is None:  # by now the sample is let go of, with all its memory
+            learner.forget_samples()
+            outcome = learner.run()
+        cores, reason = outcome  # type: ignore[misc]  # without samples there is one
         moments = measure_moments(engine, cores, job.seed) if job.measure else ()
     # In C order: file formats may silently store anything else wrongly.
     return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), learner.history, str(reason), moments)
@@ -220,8 +224,16 @@ class _Learner:
         quadratic = get_loss(plan.loss).quadratic
         return linear_start(self._engine, self._maps, plan.ranks, plan.alpha, quadratic, rng, self._linear_gram)
 
-    def run(self) -> tuple[Sequence[NDArray], str | None]:
-        """Sweep in all stages, over more and more rows, and return the cores with the reason to stop."""
+    def forget_samples(self) -> None:
+        """Begin anew, with all rows from the first sweep on."""
+        self._begin(sampled=False)
+        self._before = None
+
+    def run(self) -> tuple[Sequence[NDArray], str | None] | None:
+        """Sweep in all stages, over more and more rows, and return the cores with the reason to stop.
+
+        None if what was learned from a sample of the rows does not hold for more of them.
+        """
         before = self._before
         if before is None:
             cores, position, reason = self._first_cores(), 0, None
@@ -236,10 +248,8 @@ class _Learner:
             whole = nullcontext(self._engine)
             with whole if fraction == 1.0 else self._engine.sample(fraction, self._job.seed) as rows:
                 state = self._sweep(rows, cores, stage, n_sweeps, position, done)
-            if state is None:  # begin anew without samples, once the sample is let go of with all its memory
-                self._begin(sampled=False)
-                self._before = None
-                return self.run()
+            if state is None:
+                return None
             cores, position, reason = list(state.cores), state.position, state.stop_reason
         return self._best[1] or cores, reason
 
