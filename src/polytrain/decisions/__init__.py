@@ -5,8 +5,7 @@ A new decision is one subclass of `Decision`, and one entry in ``_DECISIONS`` be
 
 from __future__ import annotations
 
-from polytrain.decisions.decision import Decision
-from polytrain.decisions.strategies import BinaryCode, OneVsOne, OneVsRest, Softmax, TwoClasses
+from polytrain.decisions.strategies import BinaryCode, Decision, OneVsOne, OneVsRest, Softmax, TwoClasses
 
 __all__ = [
     "BinaryCode",
@@ -20,8 +19,6 @@ __all__ = [
 ]
 
 _DECISIONS: dict[str, Decision] = {decision.name: decision for decision in (OneVsRest(), OneVsOne(), BinaryCode())}
-# These come with a loss, rather than by name.
-_OTHERS: dict[str, Decision] = {Softmax.name: Softmax()}
 
 
 def decision_names() -> list[str]:
@@ -42,12 +39,10 @@ def get_decision(name: str, n_classes: int) -> Decision:
     Examples
     --------
     >>> from polytrain.decisions import get_decision
-    >>> get_decision("one-vs-one", 3)
-    OneVsOne()
-    >>> get_decision("one-vs-one", 2)
-    TwoClasses()
+    >>> get_decision("one-vs-one", 3), get_decision("one-vs-one", 2)
+    (OneVsOne(), TwoClasses())
     """
-    known = {**_DECISIONS, **_OTHERS}
+    known = _DECISIONS | {Softmax.name: Softmax()}  # which comes with a loss, rather than by name
     if n_classes == 2 and name in (*known, TwoClasses.name):
         return TwoClasses()
     if name not in known:

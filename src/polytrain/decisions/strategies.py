@@ -1,27 +1,112 @@
-"""The decisions that come with polytrain. Their methods are described once, in `Decision`.
+"""Decisions: m classes -> binary problems, and the scores of their trains -> classes.
 
-Two of them vote: votes are integers, and the scores break ties. In C and ONNX as here.
+Conventions
+-----------
+``classes`` are indices 0 .. m-1. A decision is a code matrix of shape (n_trains, m) with entries -1, 0, 1: train t
+learns to tell the classes with code 1 from those with code -1 and never sees those with code 0. Train scores have
+shape (n_trains, N); decisions and log-probabilities have shape (N, m) and a larger value means more likely.
+
+A decision also writes itself in ONNX and in C, so that a new one is one class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import expit
 
-from polytrain.decisions.decision import Decision
 from polytrain.writing import CWriter, GraphWriter
 
-__all__ = ["BinaryCode", "OneVsOne", "OneVsRest", "Softmax", "TwoClasses"]
+__all__ = ["BinaryCode", "Decision", "OneVsOne", "OneVsRest", "Softmax", "TwoClasses"]
 
-_C_COPY = """static void decide(const REAL *values, REAL *scores)
+
+class Decision(ABC):
+    """A way to reduce m classes to binary problems and back. Decisions have no state.
+
+    By default, the scores of the trains are those of the classes, and the largest one wins.
+    """
+
+    name: str
+
+    @abstractmethod
+    def code(self, n_classes: int) -> NDArray:
+        """Return the code matrix of shape (n_trains, m)."""
+
+    @abstractmethod
+    def n_trains(self, n_classes: int) -> int:
+        """Return the number of trains without forming the code matrix."""
+
+    def decide(self, scores: NDArray, n_classes: int) -> NDArray:
+        """Return a number per row and class whose largest entry is the decision."""
+        return scores.T
+
+    @abstractmethod
+    def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
+        """Return log-probabilities, given scores that are log-odds."""
+
+    def choose(self, decided: NDArray) -> NDArray:
+        """Return the index of the class of every row, given what `decide` returned."""
+        return decided.argmax(axis=1)
+
+    def probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
+        """Return probabilities, given scores that are log-odds."""
+        return np.exp(self.log_probabilities(scores, n_classes))
+
+    def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return what a high score of each train speaks for, given the names of the classes."""
+        sides = [
+            ["/".join(name for name, sign in zip(names, row, strict=True) if sign == side) for side in (1, -1)]
+            for row in self.code(len(names))
+        ]
+        return tuple(" vs ".join(pair) for pair in sides)
+
+    def n_decided(self, n_classes: int) -> int:
+        """Return the number of entries per row that `decide` returns."""
+        return n_classes
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    # --- exports ------------------------------------------------------------------------------------------------------
+
+    def add_decision(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
+        """Write `decide` into an ONNX graph. Shapes: scores (N, n_trains) -> (N, `n_decided`)."""
+        return scores
+
+    def add_choice(self, graph: GraphWriter, decided: str) -> str:
+        """Write `choose` into an ONNX graph. Shapes: decided (N, `n_decided`) -> (N,), int64."""
+        return graph.add("ArgMax", decided, axis=1, keepdims=0)
+
+    @abstractmethod
+    def add_log_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
+        """Write log-probabilities up to a constant per row. Shapes: scores (N, n_trains) -> (N, m)."""
+
+    def c_decision(self, writer: CWriter, n_classes: int) -> str:
+        """Write `decide` in C: ``static void decide(const REAL *values, REAL *scores)`` and the tables it reads."""
+        return """static void decide(const REAL *values, REAL *scores)
 {
     for (int t = 0; t < N_TRAINS; t++) scores[t] = values[t];
 }
 """
+
+    def c_choice(self) -> str:
+        """Write `choose` in C: the body of a function that has ``scores`` and returns the index."""
+        return """    int best = 0;
+    for (int c = 1; c < NAME_N_CLASSES; c++)
+        if (scores[c] > scores[best]) best = c;
+    return best;"""
+
+    @abstractmethod
+    def c_log_probabilities(self, writer: CWriter, n_classes: int) -> str:
+        """Write statements that put log-probabilities, up to a constant, of ``values`` into ``probabilities``.
+
+        They may call ``log_sigmoid(z)``, and read ``code`` if `c_decision` has written it.
+        """
 
 
 def _normalised(logs: NDArray) -> NDArray:
@@ -29,45 +114,6 @@ def _normalised(logs: NDArray) -> NDArray:
     # The largest one first: next to 1e18 the logarithm of a sum vanishes.
     logs = logs - logs.max(axis=1, keepdims=True)
     return logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
-
-
-def _squash(sums: NDArray) -> NDArray:
-    """Map any number into (-1/3, 1/3), keeping the order: breaks ties between integers and changes nothing else."""
-    return sums / (3.0 * (np.abs(sums) + 1.0))
-
-
-def _add_squashed(graph: GraphWriter, votes: str, scores: str, code: NDArray) -> str:
-    """Add the squashed sums of the scores in the code's direction to votes, in ONNX."""
-    sums = graph.add("MatMul", scores, graph.constant(code, np.float64))
-    size = graph.add("Add", graph.add("Abs", sums), graph.constant(1.0))
-    return graph.add("Add", votes, graph.add("Div", sums, graph.add("Mul", size, graph.constant(3.0))))
-
-
-def _add_signs(graph: GraphWriter, scores: str, code: NDArray) -> str:
-    """Multiply the code with 1 for positive scores and 0 for others, in ONNX."""
-    positive = graph.cast(graph.add("Greater", scores, graph.constant(0.0)), np.float64)
-    return graph.add("MatMul", positive, graph.constant(code, np.float64))
-
-
-def _c_votes(writer: CWriter, code: NDArray, vote: str) -> str:
-    """Write a vote over trains in C; ``vote`` is the statement that counts one of them."""
-    return f"""/* What train t says about class c: 1 for, -1 against, 0 nothing. */
-{writer.integers("code", code.astype(int))}
-
-static void decide(const REAL *values, REAL *scores)
-{{
-    for (int c = 0; c < NAME_N_CLASSES; c++) {{
-        REAL votes = 0, sum = 0;
-        for (int t = 0; t < N_TRAINS; t++) {{
-            const int sign = code[t * NAME_N_CLASSES + c];
-            if (sign == 0) continue;
-            {vote}
-            sum += (REAL)sign * values[t];
-        }}
-        scores[c] = votes + sum / (3 * ((sum < 0 ? -sum : sum) + 1));
-    }}
-}}
-"""
 
 
 class TwoClasses(Decision):
@@ -109,21 +155,12 @@ class TwoClasses(Decision):
     def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
         return (names[1],)
 
-    def add_decision(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
-        return scores
-
     def add_choice(self, graph: GraphWriter, decided: str) -> str:
         positive = graph.cast(graph.add("Greater", decided, graph.constant(0.0)), np.int64)
         return graph.add("Reshape", positive, graph.constant([-1], np.int64))
 
     def add_log_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
         return graph.log_sigmoid(graph.add("Concat", graph.add("Neg", scores), scores, axis=1))
-
-    def add_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
-        return graph.add("Exp", self.add_log_probabilities(graph, scores, n_classes))
-
-    def c_decision(self, writer: CWriter, n_classes: int) -> str:
-        return _C_COPY
 
     def c_choice(self) -> str:
         return "    return scores[0] > 0;"
@@ -153,9 +190,6 @@ class OneVsRest(Decision):
     def n_trains(self, n_classes: int) -> int:
         return n_classes
 
-    def decide(self, scores: NDArray, n_classes: int) -> NDArray:
-        return scores.T
-
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
         """Return the log-probability of each class on its own, normalised over the classes."""
         return _normalised(-np.logaddexp(0.0, -scores.T))
@@ -163,14 +197,8 @@ class OneVsRest(Decision):
     def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(names)
 
-    def add_decision(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
-        return scores
-
     def add_log_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
         return graph.log_sigmoid(scores)
-
-    def c_decision(self, writer: CWriter, n_classes: int) -> str:
-        return _C_COPY
 
     def c_log_probabilities(self, writer: CWriter, n_classes: int) -> str:
         return "    for (int c = 0; c < NAME_N_CLASSES; c++) probabilities[c] = log_sigmoid(values[c]);"
@@ -199,7 +227,60 @@ class Softmax(OneVsRest):
         return "    for (int c = 0; c < NAME_N_CLASSES; c++) probabilities[c] = values[c];"
 
 
-class OneVsOne(Decision):
+class _Vote(Decision):
+    """Trains vote for classes; the sum of their scores in the code's direction breaks ties.
+
+    The sum is squashed into (-1/3, 1/3), which keeps the order and never outweighs a vote.
+    """
+
+    @abstractmethod
+    def _signs(self, n_classes: int) -> csr_array:
+        """Return the transposed code matrix (m, n_trains); of many pairs, almost all entries are zero."""
+
+    def code(self, n_classes: int) -> NDArray:
+        return self._signs(n_classes).T.toarray()
+
+    def _no_votes(self, n_classes: int) -> int:
+        """Return the entry of a class that no train votes for."""
+        return 0
+
+    def decide(self, scores: NDArray, n_classes: int) -> NDArray:
+        signs = self._signs(n_classes)
+        sums, n_against = signs @ scores, (signs < 0).sum(axis=1)
+        votes = signs @ (scores > 0) + (n_against + self._no_votes(n_classes))[:, None]
+        return np.ascontiguousarray((votes + sums / (3.0 * (np.abs(sums) + 1.0))).T)
+
+    def add_decision(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
+        """Write votes as (scores > 0) @ code + number of trains against the class."""
+        code = self.code(n_classes)
+        table = graph.constant(code, np.float64)
+        positive = graph.cast(graph.add("Greater", scores, graph.constant(0.0)), np.float64)
+        against = (code < 0).sum(axis=0) + self._no_votes(n_classes)
+        votes = graph.add("Add", graph.add("MatMul", positive, table), graph.constant(against, np.float64))
+        sums = graph.add("MatMul", scores, table)
+        size = graph.add("Add", graph.add("Abs", sums), graph.constant(1.0))
+        return graph.add("Add", votes, graph.add("Div", sums, graph.add("Mul", size, graph.constant(3.0))))
+
+    def c_decision(self, writer: CWriter, n_classes: int) -> str:
+        return f"""/* What train t says about class c: 1 for, -1 against, 0 nothing. */
+{writer.integers("code", self.code(n_classes).astype(int))}
+
+static void decide(const REAL *values, REAL *scores)
+{{
+    for (int c = 0; c < NAME_N_CLASSES; c++) {{
+        REAL votes = {self._no_votes(n_classes)}, sum = 0;
+        for (int t = 0; t < N_TRAINS; t++) {{
+            const int sign = code[t * NAME_N_CLASSES + c];
+            if (sign == (values[t] > 0 ? 1 : -1)) votes += 1;
+            if (sign != 0) sum += (REAL)sign * values[t];
+        }}
+        scores[c] = votes + sum / (3 * ((sum < 0 ? -sum : sum) + 1));
+    }}
+}}
+"""
+
+
+class OneVsOne(_Vote):
     """One train per pair of classes; the majority vote wins, ties go to the larger sum of scores.
 
     Probabilities couple the pairs as p_i ~ 1 / (1 + sum over j of exp(-s_ij)), which is exact when the pairwise
@@ -216,67 +297,36 @@ class OneVsOne(Decision):
 
     name = "one-vs-one"
 
-    def code(self, n_classes: int) -> NDArray:
-        """Return one row per pair of classes, in lexicographic order; the first of the two is the positive one."""
-        pairs = list(combinations(range(n_classes), 2))
-        code = np.zeros((len(pairs), n_classes))
-        for row, (i, j) in zip(code, pairs, strict=True):
-            row[i], row[j] = 1.0, -1.0
-        return code
+    def _signs(self, n_classes: int) -> csr_array:
+        """Return one column per pair of classes, in lexicographic order; the first of the two is the positive one."""
+        pairs = np.column_stack(np.triu_indices(n_classes, 1))
+        ends = 2 * np.arange(len(pairs) + 1)
+        code = csr_array((np.tile([1.0, -1.0], len(pairs)), pairs.ravel(), ends), (len(pairs), n_classes))
+        return code.T.tocsr()
 
     def n_trains(self, n_classes: int) -> int:
         return n_classes * (n_classes - 1) // 2
 
-    def decide(self, scores: NDArray, n_classes: int) -> NDArray:
-        """Return votes, with ties broken by the sum of the scores in favour of a class."""
-        votes, sums = (np.zeros((n_classes, scores.shape[1])) for _ in range(2))
-        for i, against in _by_first(scores, n_classes):
-            won = against > 0
-            votes[i] += won.sum(axis=0)
-            votes[i + 1 :] += ~won
-            sums[i] += against.sum(axis=0)
-            sums[i + 1 :] -= against
-        return np.ascontiguousarray((votes + _squash(sums)).T)
-
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
-        top = np.zeros((n_classes, scores.shape[1]))  # the largest exponent, taken out of the sum
-        for i, score in _by_first(scores, n_classes):
-            np.maximum(top[i], -score.min(axis=0), out=top[i])
-            np.maximum(top[i + 1 :], score, out=top[i + 1 :])
-        total = np.exp(-top)
-        for i, score in _by_first(scores, n_classes):
-            total[i] += np.exp(-score - top[i]).sum(axis=0)
-            total[i + 1 :] += np.exp(score - top[i + 1 :])
-        return _normalised(-(top + np.log(total)).T)
-
-    def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(" vs ".join(pair) for pair in combinations(names, 2))
-
-    def add_decision(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
-        """Write votes: positive @ (code > 0) + (1 - positive) @ (code < 0)."""
-        code = self.code(n_classes)
-        won = _add_signs(graph, scores, code)
-        votes = graph.add("Add", won, graph.constant((code < 0).sum(axis=0), np.float64))
-        return _add_squashed(graph, votes, scores, code)
+        signs, logs = self._signs(n_classes), np.empty((scores.shape[1], n_classes))
+        for c in range(n_classes):
+            pairs = slice(signs.indptr[c], signs.indptr[c + 1])
+            against = -signs.data[pairs, None] * scores[signs.indices[pairs]]
+            logs[:, c] = -np.logaddexp.reduce(against, axis=0, initial=0.0)
+        return _normalised(logs)
 
     def add_log_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
         """Write -log(1 + sum over j of exp(-s_ij)), from the scores of all pairs."""
         n_pairs = self.n_trains(n_classes)
-        against = np.zeros((n_classes, n_classes), dtype=np.int64)  # column 0 stays: it points to the constant 0
-        filled = [1] * n_classes
+        against = np.zeros((n_classes, n_classes), dtype=np.int64)  # indices into 0, scores and -scores
         for pair, (i, j) in enumerate(combinations(range(n_classes), 2)):
-            against[i, filled[i]], against[j, filled[j]] = 1 + n_pairs + pair, 1 + pair
-            filled[i] += 1
-            filled[j] += 1
+            against[i, j - i], against[j, i - j] = 1 + n_pairs + pair, 1 + pair
         first = graph.add("Gather", scores, graph.constant([0], np.int64), axis=1)
         nothing = graph.add("Mul", first, graph.constant(0.0))
         signed = graph.add("Concat", nothing, scores, graph.add("Neg", scores), axis=1)
         table = graph.add("Gather", signed, graph.constant(against), axis=1)  # (N, m, m)
-        # The log-softmax of the entry that is 0 is minus the log of the sum.
+        # The log-softmax of the entry that is 0, in column 0, is minus the log of the sum.
         return graph.add("Gather", graph.add("LogSoftmax", table, axis=2), graph.constant(0, np.int64), axis=2)
-
-    def c_decision(self, writer: CWriter, n_classes: int) -> str:
-        return _c_votes(writer, self.code(n_classes), "if (sign == (values[t] > 0 ? 1 : -1)) votes += 1;")
 
     def c_log_probabilities(self, writer: CWriter, n_classes: int) -> str:
         """Write -log(1 + sum of exp(-s)), with the largest exponent taken out."""
@@ -295,16 +345,7 @@ class OneVsOne(Decision):
     }}"""
 
 
-def _by_first(scores: NDArray, n_classes: int) -> Iterator[tuple[int, NDArray]]:
-    """Yield every class but the last with the scores of its pairs with all later ones, which lie together."""
-    start = 0
-    for i in range(n_classes - 1):
-        stop = start + n_classes - 1 - i
-        yield i, scores[start:stop]
-        start = stop
-
-
-class BinaryCode(Decision):
+class BinaryCode(_Vote):
     """ceil(log2 m) trains, one per bit of the class index; the nearest code word wins, ties go to the larger margin.
 
     Examples
@@ -318,19 +359,16 @@ class BinaryCode(Decision):
 
     name = "binary-code"
 
-    def code(self, n_classes: int) -> NDArray:
+    def _signs(self, n_classes: int) -> csr_array:
         """Return the bits of the class index, the lowest first."""
-        bits = (np.arange(n_classes) >> np.arange(self.n_trains(n_classes))[:, None]) & 1
-        return 2.0 * bits - 1.0
+        bits = (np.arange(n_classes)[:, None] >> np.arange(self.n_trains(n_classes))) & 1
+        return csr_array(2.0 * bits - 1.0)
 
     def n_trains(self, n_classes: int) -> int:
         return int(n_classes - 1).bit_length()
 
-    def decide(self, scores: NDArray, n_classes: int) -> NDArray:
-        """Return minus the Hamming distance, with ties broken by the sum of the scores in the code's direction."""
-        code = self.code(n_classes)
-        agreement = np.where(scores > 0, 1.0, -1.0).T @ code  # n_bits - 2 * distance
-        return (agreement - len(code)) / 2.0 + _squash(scores.T @ code)
+    def _no_votes(self, n_classes: int) -> int:
+        return -self.n_trains(n_classes)  # so that votes are minus the Hamming distance
 
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
         """Take bits as independent, and normalise over the code words in use."""
@@ -338,24 +376,11 @@ class BinaryCode(Decision):
         agree, differ = -np.logaddexp(0.0, -scores.T), -np.logaddexp(0.0, scores.T)
         return _normalised(agree @ (code > 0) + differ @ (code < 0))
 
-    def add_decision(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
-        """Write (agreement - n_bits) / 2 with agreement = (2 positive - 1) @ code."""
-        code = self.code(n_classes)
-        agreement = _add_signs(graph, scores, code)
-        votes = graph.add("Sub", agreement, graph.constant((code.sum(axis=0) + len(code)) / 2, np.float64))
-        return _add_squashed(graph, votes, scores, code)
-
     def add_log_probabilities(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
         code = self.code(n_classes)
         agree, differ = graph.log_sigmoid(scores), graph.log_sigmoid(graph.add("Neg", scores))
-        return graph.add(
-            "Add",
-            graph.add("MatMul", agree, graph.constant(code > 0, np.float64)),
-            graph.add("MatMul", differ, graph.constant(code < 0, np.float64)),
-        )
-
-    def c_decision(self, writer: CWriter, n_classes: int) -> str:
-        return _c_votes(writer, self.code(n_classes), "if (sign != (values[t] > 0 ? 1 : -1)) votes -= 1;")
+        likely = graph.add("MatMul", agree, graph.constant(code > 0, np.float64))
+        return graph.add("Add", likely, graph.add("MatMul", differ, graph.constant(code < 0, np.float64)))
 
     def c_log_probabilities(self, writer: CWriter, n_classes: int) -> str:
         return """    for (int c = 0; c < NAME_N_CLASSES; c++) {

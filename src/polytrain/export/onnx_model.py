@@ -162,7 +162,7 @@ def _add_classifier(
     second = decided = decision.add_decision(graph, scores, n_classes)
     graph.add("Gather", graph.constant(labels), decision.add_choice(graph, decided), output=outputs[0])
     if model.has_probabilities:
-        second = decision.add_probabilities(graph, scores, n_classes)
+        second = graph.add("Softmax", decision.add_log_probabilities(graph, scores, n_classes), axis=1)
     graph.add("Cast", second, to=_onnx_type(dtype), output=outputs[1])
 
 
