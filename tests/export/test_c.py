@@ -265,7 +265,7 @@ def test_bad_arguments(table):
         to_c(TensorTrainRegressor())
     model = power_regressor(rank=2).fit(X, 1e100 * target)
     for name in ("2nd", "a-b", "int", "", "ä", None):
-        with pytest.raises(ValueError, match="name must be an identifier of C"):
+        with pytest.raises(ValueError, match="name must be a C identifier"):
             to_c(model, name)
     with pytest.raises(ValueError, match="dtype must be one of"):
         to_c(model, dtype="half")

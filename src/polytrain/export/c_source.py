@@ -1,25 +1,25 @@
 """Fitted models as C99 source without dependencies, for devices where nothing else fits.
 
 The file has tables of numbers and a few loops over them: the functions of each column, one matrix-vector product per
-column, decide. Nothing is allocated; the working memory is two vectors of the largest rank and the function values of
-one column. How maps and decisions are written in C is said by themselves.
+column, decide. The working memory is two vectors of the largest rank and the function values of one column. Maps and
+decisions write their own C code.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from polytrain.decisions import Decision
 from polytrain.models import FittedModel, fitted_model
 from polytrain.version import __version__
 
 __all__ = ["to_c"]
 
 _TYPES: dict[str, tuple[str, str, Any]] = {"float64": ("double", "", np.float64), "float32": ("float", "f", np.float32)}
-_KEYWORDS = re.compile(
+_KEYWORDS = (
     "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|main|"
     "register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while"
 )
@@ -50,10 +50,10 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
           ``NAME_class_names`` are the labels as text; ``void NAME_scores(const double *x, double *scores)`` is the
           decision function, one number for two classes and one per class for more; unless the loss is "squared",
           ``void NAME_probabilities(const double *x, double *probabilities)``.
-        - regressors: ``double NAME_predict(const double *x)``, or, of several outputs,
+        - regressors: ``double NAME_predict(const double *x)``, or, for several outputs,
           ``void NAME_predict(const double *x, double *outputs)``.
 
-        ``x`` holds the features. Of a model that was fitted from a frame with other columns than numbers, these are
+        ``x`` holds the features. If the model was fitted from a frame with columns that are not numbers, these are
         ``model.model_.columns.encode(frame)``: categories by the number of their level, dates by their parts. The end
         of the file lists them.
 
@@ -68,22 +68,82 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
     True
     """
     fitted = fitted_model(model, "to_c")
-    if not isinstance(name, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) or _KEYWORDS.fullmatch(name):
-        raise ValueError(f"name must be an identifier of C, got {name!r}.")
+    if not isinstance(name, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) or re.fullmatch(_KEYWORDS, name):
+        raise ValueError(f"name must be a C identifier, got {name!r}.")
     if dtype not in _TYPES:
         raise ValueError(f"dtype must be one of {list(_TYPES)}, got {dtype!r}.")
     return _Source(fitted, name, dtype).text()
 
 
-def _wrapped(items: Iterable[str]) -> str:
-    """Join items with commas in lines of about 100 characters."""
-    lines, line = [], "   "
-    for item in items:
-        if len(line) + len(item) > 100:
-            lines.append(line)
-            line = "   "
-        line += f" {item},"
-    return "\n".join([*lines, line])
+# In C code, REAL is the type of numbers, NAME the name of the model, and SCORE, EXP and LOG1P are expressions.
+_TRAINS = """/* The scores of all trains. */
+static void evaluate_trains(const REAL *x, REAL *values)
+{
+    const REAL *core = cores;
+    for (int t = 0; t < N_TRAINS; t++) {
+        const int *rank = ranks + t * (NAME_N_FEATURES + 1);
+        REAL left[MAX_RANK] = {1}, next[MAX_RANK], phi[MAX_DIM];
+        for (int k = 0; k < NAME_N_FEATURES; k++) {
+            evaluate_map(x, k, phi);
+            for (int b = 0; b < MAX_RANK; b++) next[b] = 0;
+            for (int a = 0; a < rank[k]; a++)
+                for (int i = 0; i < dims[k]; i++) {
+                    const REAL weight = left[a] * phi[i];
+                    for (int b = 0; b < rank[k + 1]; b++) next[b] += weight * *core++;
+                }
+            for (int b = 0; b < rank[k + 1]; b++) left[b] = next[b];
+        }
+        values[t] = SCORE;
+    }
+}
+"""
+_ONE_NUMBER = """REAL NAME_predict(const REAL *x)
+{
+    REAL value;
+    evaluate_trains(x, &value);
+    return value;
+}
+"""
+_SEVERAL_NUMBERS = """void NAME_predict(const REAL *x, REAL *outputs)
+{
+    evaluate_trains(x, outputs);
+}
+"""
+_CLASS = """void NAME_scores(const REAL *x, REAL *scores)
+{
+    REAL values[N_TRAINS];
+    evaluate_trains(x, values);
+    decide(values, scores);
+}
+
+int NAME_predict(const REAL *x)
+{
+    REAL scores[NAME_N_SCORES];
+    NAME_scores(x, scores);
+CHOICE
+}
+"""
+_LOG_SIGMOID = """/* log(1 / (1 + exp(-z))) */
+static REAL log_sigmoid(REAL z)
+{
+    return z < 0 ? z - LOG1P(EXP(z)) : -LOG1P(EXP(-z));
+}
+"""
+_PROBABILITIES = """void NAME_probabilities(const REAL *x, REAL *probabilities)
+{
+    REAL values[N_TRAINS];
+    evaluate_trains(x, values);
+LOGS
+    REAL largest = probabilities[0], sum = 0;
+    for (int c = 1; c < NAME_N_CLASSES; c++)
+        if (probabilities[c] > largest) largest = probabilities[c];
+    for (int c = 0; c < NAME_N_CLASSES; c++) {
+        probabilities[c] = EXP(probabilities[c] - largest);
+        sum += probabilities[c];
+    }
+    for (int c = 0; c < NAME_N_CLASSES; c++) probabilities[c] /= sum;
+}
+"""
 
 
 def _c_string(text: str) -> str:
@@ -100,7 +160,7 @@ def _in_comment(value: Any) -> str:
 
 
 class _Source:
-    """The pieces of the file for one model; what maps and decisions write is collected through `CWriter`'s methods."""
+    """The `CWriter` of one model, which puts the file together."""
 
     def __init__(self, model: FittedModel, name: str, dtype: str) -> None:
         self._model, self._name = model, name
@@ -108,18 +168,28 @@ class _Source:
 
     def text(self) -> str:
         """Return the whole file."""
-        ends = self._regression() if self._model.decision is None else self._classification()
-        pieces = [self._opening(), self._tables(), self._maps(), self._chain(), *ends]
-        # Labels come last, as they are: a class may be called REAL.
-        code = re.sub(r"\bREAL\b", self._real, re.sub("NAME", self._name, "\n".join(pieces)))
+        pieces = [self._declarations(), self._tables(), self._maps(), _TRAINS.replace("SCORE", self._score())]
+        if self._model.decision is None:
+            pieces.append(_ONE_NUMBER if self._model.one_output else _SEVERAL_NUMBERS)
+        else:
+            pieces += self._classification(self._model.decision, len(self._labels))
+        code = "\n".join(pieces)
+        words = {"NAME": self._name, r"\bREAL\b": self._real}
+        words |= {rf"\b{name.upper()}\b": name + self.suffix for name in ("exp", "log1p")}
+        for word, text in words.items():
+            code = re.sub(word, text, code)
+        # Names of the user come last, as they are: a class may be called REAL.
         return code + self._class_names() + self._features()
 
+    @property
+    def _labels(self) -> list[str]:
+        return [] if self._model.classes is None else [str(label) for label in self._model.classes]
+
     def _class_names(self) -> str:
-        if self._model.classes is None:
+        if not self._labels:
             return ""
-        names = ",\n    ".join(_c_string(str(label)) for label in self._model.classes)
-        size = len(self._model.classes)
-        return f"\nconst char *const {self._name}_class_names[{size}] = {{\n    {names}\n}};\n"
+        names = ",\n    ".join(map(_c_string, self._labels))
+        return f"\nconst char *const {self._name}_class_names[{len(self._labels)}] = {{\n    {names}\n}};\n"
 
     def _features(self) -> str:
         """Say what x holds, where that is not plain."""
@@ -132,27 +202,24 @@ class _Source:
             lines += [f"       {number}: {_in_comment(level)}" for number, level in enumerate(levels or ())]
         return "\n/* " + "\n".join(lines) + " */\n"
 
-    def _numbers(self, values: Any) -> list[str]:
-        """Write numbers with all their digits: Python's shortest form for double, nine digits for float."""
+    def table(self, name: str, values: Any) -> str:
+        """Return the definition of a constant array of REAL."""
         with np.errstate(over="ignore"):
             array = np.ravel(values).astype(self._dtype)
         if not np.isfinite(array).all():
             raise ValueError(f"some numbers of the model do not fit {self._real}; use dtype='float64'.")
-        if not self.suffix:
-            return [repr(value) for value in array.tolist()]
-        return [f"{value:.8e}f" for value in array.tolist()]
-
-    def table(self, name: str, values: Any) -> str:
-        """Return the definition of a constant array of REAL."""
-        numbers = self._numbers(values)
-        return f"static const REAL {name}[{len(numbers)}] = {{\n{_wrapped(numbers)}\n}};"
+        # All digits: Python's shortest form for double, nine digits for float.
+        return self._array("REAL", name, [f"{x:.8e}f" if self.suffix else repr(x) for x in array.tolist()])
 
     def integers(self, name: str, values: Any) -> str:
         """Return the definition of a constant array of int."""
-        flat = np.ravel(values)
-        return f"static const int {name}[{len(flat)}] = {{\n{_wrapped(map(str, flat.tolist()))}\n}};"
+        return self._array("int", name, list(map(str, np.ravel(values).tolist())))
 
-    def _opening(self) -> str:
+    def _array(self, kind: str, name: str, items: list[str]) -> str:
+        lines = ",\n    ".join(", ".join(items[k : k + 5]) for k in range(0, len(items), 5))
+        return f"static const {kind} {name}[{len(items)}] = {{\n    {lines}\n}};"
+
+    def _declarations(self) -> str:
         model = self._model
         lines = [
             f"/* {model.estimator_name} of {model.n_features} features, {model.n_parameters} coefficients.",
@@ -162,156 +229,63 @@ class _Source:
             "/* Declarations, for a header of your own. x has NAME_N_FEATURES numbers. */",
             f"enum {{ NAME_N_FEATURES = {model.n_features} }};",
         ]
-        if model.decision is None or model.classes is None:
-            if model.one_output:
-                return "\n".join([*lines, "REAL NAME_predict(const REAL *x);", ""])
+        if model.decision is not None:
+            n_classes = len(self._labels)
+            lines += [
+                f"enum {{ NAME_N_CLASSES = {n_classes}, NAME_N_SCORES = {model.decision.n_decided(n_classes)} }};",
+                "extern const char *const NAME_class_names[NAME_N_CLASSES];",
+                "void NAME_scores(const REAL *x, REAL *scores); /* NAME_N_SCORES numbers */",
+                "int NAME_predict(const REAL *x); /* index into NAME_class_names */",
+            ]
+            if model.has_probabilities:
+                lines.append("void NAME_probabilities(const REAL *x, REAL *probabilities); /* one per class */")
+        elif model.one_output:
+            lines.append("REAL NAME_predict(const REAL *x);")
+        else:
             lines.append(f"enum {{ NAME_N_OUTPUTS = {model.n_trains} }};")
-            return "\n".join([*lines, "void NAME_predict(const REAL *x, REAL *outputs);", ""])
-        n_classes = len(model.classes)
-        lines += [
-            f"enum {{ NAME_N_CLASSES = {n_classes}, NAME_N_SCORES = {model.decision.n_decided(n_classes)} }};",
-            "extern const char *const NAME_class_names[NAME_N_CLASSES];",
-            "void NAME_scores(const REAL *x, REAL *scores); /* NAME_N_SCORES numbers */",
-            "int NAME_predict(const REAL *x); /* index into NAME_class_names */",
-        ]
-        if model.has_probabilities:
-            lines.append("void NAME_probabilities(const REAL *x, REAL *probabilities); /* NAME_N_CLASSES numbers */")
+            lines.append("void NAME_predict(const REAL *x, REAL *outputs);")
         return "\n".join([*lines, ""])
 
     def _tables(self) -> str:
-        trains, dims = self._model.cores, self._model.maps.dims
+        model, trains, dims = self._model, self._model.cores, self._model.maps.dims
         ranks = [[1, *(core.shape[2] for core in cores)] for cores in trains]
         # Room for a step of a recurrence, lest compilers warn of it where all degrees are 1.
         sizes = f"N_TRAINS = {len(trains)}, MAX_DIM = {max(*dims, 3)}, MAX_RANK = {max(map(max, ranks))}"
-        return "\n".join(
-            [
-                f"enum {{ {sizes} }};",
-                "/* Functions of each column; ranks of each train, one more than columns;",
-                "   cores [left rank][function][right rank], column after column and train after train. */",
-                self.integers("dims", dims),
-                self.integers("ranks", ranks),
-                self.table("cores", np.concatenate([core.ravel() for train in trains for core in train])),
-                *self._ends(),
-                "",
-            ]
-        )
-
-    def _ends(self) -> list[str]:
-        """What makes scores of the values of the trains."""
-        if not self._model.rescales:
-            return []
-        return [self.table("size", self._model.size), self.table("shift", self._model.shift)]
+        lines = [
+            f"enum {{ {sizes} }};",
+            "/* Functions of each column; ranks of each train, one more than columns;",
+            "   cores [left rank][function][right rank], column after column and train after train. */",
+            self.integers("dims", dims),
+            self.integers("ranks", ranks),
+            self.table("cores", np.concatenate([core.ravel() for train in trains for core in train])),
+        ]
+        if model.rescales:
+            lines += [self.table("size", model.size), self.table("shift", model.shift)]
+        return "\n".join([*lines, ""])
 
     def _maps(self) -> str:
         maps = self._model.maps
-        code = [kind.c_code(maps.members(columns), self) for kind, columns in maps.groups]
-        opening = "/* The functions of column k. */\nstatic void evaluate_map(const REAL *x, int k, REAL *phi)\n{\n"
-        if len(maps.groups) == 1:
-            return "\n".join([*code, f"{opening}    {maps.groups[0][0].kind}_values(x[k], k, phi);\n}}\n"])
         # Which kind a column has, and which of the columns of that kind it is.
         places = {k: (g, i) for g, (_, columns) in enumerate(maps.groups) for i, k in enumerate(columns)}
-        tables = [
-            self.integers(name, [places[k][side] for k in range(len(maps))])
-            for side, name in enumerate(("map_kind", "map_index"))
+        pieces = [kind.c_code(maps.members(columns), self) for kind, columns in maps.groups]
+        pieces += [
+            self.integers("map_kind", [places[k][0] for k in range(len(maps))]),
+            self.integers("map_index", [places[k][1] for k in range(len(maps))]),
+            "/* The functions of column k. */\nstatic void evaluate_map(const REAL *x, int k, REAL *phi)\n{",
+            "    switch (map_kind[k]) {",
         ]
-        cases = "\n".join(
-            f"    case {g}: {kind.kind}_values(x[k], map_index[k], phi); break;"
-            for g, (kind, _) in enumerate(maps.groups)
-        )
-        return "\n".join([*code, *tables, "", f"{opening}    switch (map_kind[k]) {{\n{cases}\n    }}\n}}\n"])
+        for g, (kind, _) in enumerate(maps.groups):
+            pieces.append(f"    case {g}: {kind.kind}_values(x[k], map_index[k], phi); break;")
+        return "\n".join([*pieces, "    }\n}\n"])
 
-    def _chain(self) -> str:
+    def _score(self) -> str:
         score = "left[0] * size[t] + shift[t]" if self._model.rescales else "left[0]"
-        if self._model.link == "log":
-            score = f"exp{self.suffix}({score})"
-        return f"""/* The scores of all trains. */
-static void evaluate_trains(const REAL *x, REAL *values)
-{{
-    const REAL *core = cores;
-    for (int t = 0; t < N_TRAINS; t++) {{
-        const int *rank = ranks + t * (NAME_N_FEATURES + 1);
-        REAL left[MAX_RANK] = {{1}}, next[MAX_RANK], phi[MAX_DIM];
-        for (int k = 0; k < NAME_N_FEATURES; k++) {{
-            evaluate_map(x, k, phi);
-            for (int b = 0; b < MAX_RANK; b++) next[b] = 0;
-            for (int a = 0; a < rank[k]; a++)
-                for (int i = 0; i < dims[k]; i++) {{
-                    const REAL weight = left[a] * phi[i];
-                    for (int b = 0; b < rank[k + 1]; b++) next[b] += weight * *core++;
-                }}
-            for (int b = 0; b < rank[k + 1]; b++) left[b] = next[b];
-        }}
-        values[t] = {score};
-    }}
-}}
-"""
+        return f"EXP({score})" if self._model.link == "log" else score
 
-    def _regression(self) -> list[str]:
-        if self._model.one_output:
-            return [
-                """REAL NAME_predict(const REAL *x)
-{
-    REAL value;
-    evaluate_trains(x, &value);
-    return value;
-}
-"""
-            ]
-        return [
-            """void NAME_predict(const REAL *x, REAL *outputs)
-{
-    evaluate_trains(x, outputs);
-}
-"""
-        ]
-
-    def _classification(self) -> list[str]:
-        decision, classes = self._model.decision, self._model.classes
-        if decision is None or classes is None:
-            raise TypeError("a classifier has classes.")
-        pieces = [
-            decision.c_decision(self, len(classes)),
-            """void NAME_scores(const REAL *x, REAL *scores)
-{
-    REAL values[N_TRAINS];
-    evaluate_trains(x, values);
-    decide(values, scores);
-}
-""",
-            f"""int NAME_predict(const REAL *x)
-{{
-    REAL scores[NAME_N_SCORES];
-    NAME_scores(x, scores);
-{decision.c_choice()}
-}}
-""",
-        ]
+    def _classification(self, decision: Decision, n_classes: int) -> list[str]:
+        pieces = [decision.c_decision(self, n_classes), _CLASS.replace("CHOICE", decision.c_choice())]
         if self._model.has_probabilities:
-            pieces.append(self._probabilities(decision.c_log_probabilities(self, len(classes))))
+            logs = decision.c_log_probabilities(self, n_classes)
+            pieces += [_LOG_SIGMOID] if "log_sigmoid" in logs else []
+            pieces.append(_PROBABILITIES.replace("LOGS", logs))
         return pieces
-
-    def _probabilities(self, logs: str) -> str:
-        exp, log1p = f"exp{self.suffix}", f"log1p{self.suffix}"
-        log_sigmoid = f"""/* log(1 / (1 + exp(-z))) */
-static REAL log_sigmoid(REAL z)
-{{
-    return z < 0 ? z - {log1p}({exp}(z)) : -{log1p}({exp}(-z));
-}}
-
-"""
-        needed = log_sigmoid if "log_sigmoid" in logs else ""
-        return f"""{needed}void NAME_probabilities(const REAL *x, REAL *probabilities)
-{{
-    REAL values[N_TRAINS];
-    evaluate_trains(x, values);
-{logs}
-    REAL largest = probabilities[0], sum = 0;
-    for (int c = 1; c < NAME_N_CLASSES; c++)
-        if (probabilities[c] > largest) largest = probabilities[c];
-    for (int c = 0; c < NAME_N_CLASSES; c++) {{
-        probabilities[c] = {exp}(probabilities[c] - largest);
-        sum += probabilities[c];
-    }}
-    for (int c = 0; c < NAME_N_CLASSES; c++) probabilities[c] /= sum;
-}}
-"""

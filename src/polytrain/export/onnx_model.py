@@ -5,14 +5,15 @@ Conventions of the graph
 Rows are the first axis (``N``), ``m`` trains are batched, ``R`` is the largest rank and ``n`` the largest dimension;
 cores are padded with zeros to (m, n * R, R) and stacked along the features, so that one Scan runs over all of them.
 Maps and decisions add their own operators. All arithmetic is float64, also for float32 rows: a product over a hundred
-features in float32 would lose half of its digits, and earlier steps of a pipeline round differently. onnx is an extra,
-so functions import it when they run.
+features in float32 would lose half of its digits. onnx is an extra, so functions import it when they run.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,6 @@ _DTYPES = ("float32", "float64")
 
 
 def _need(extra_module: str) -> Any:
-    from importlib import import_module
-
     try:
         return import_module(extra_module)
     except ImportError as error:
@@ -61,7 +60,7 @@ def to_onnx(model: Any, *, dtype: str = "float32", opset: int = 17) -> Any:
         ``scores`` (the decision function) instead of the latter where it has no probabilities. A regressor has the
         output ``variable`` of shape (N, number of targets). These are skl2onnx's names.
 
-        Of a model that was fitted from a frame with other columns than numbers, ``X`` is
+        If the model was fitted from a frame with columns that are not numbers, ``X`` is
         ``model.model_.columns.encode(frame)``: categories by the number of their level, dates by their parts. The
         entry "columns" of the metadata describes them, as ``columns.to_json()`` does.
 
@@ -99,30 +98,23 @@ def _check_opset(opset: Any) -> None:
 
 
 def _numbered(prefix: str = "") -> Callable[[str], str]:
-    """Return a function that makes different names of equal ones."""
-    counts: dict[str, int] = {}
-
-    def unique(wish: str) -> str:
-        counts[wish] = counts.get(wish, 0) + 1
-        return f"{prefix}{wish}_{counts[wish]}"
-
-    return unique
+    """Return a function that adds a different number to every name."""
+    numbers = count(1)
+    return lambda name: f"{prefix}{name}_{next(numbers)}"
 
 
 def _convert_model(model: FittedModel, dtype: np.dtype, opset: int) -> Any:
     from onnx import checker, helper
 
-    graph = GraphBuilder(_numbered())
-    kind = _onnx_type(dtype)
+    graph, kind = GraphBuilder(_numbered()), _onnx_type(dtype)
     inputs = [helper.make_tensor_value_info("X", kind, [None, model.n_features])]
     if model.decision is None or model.classes is None:
-        _add_regressor(graph, model, "X", dtype, "variable")
+        _add_outputs(graph, model, "X", dtype, ["variable"])
         outputs = [helper.make_tensor_value_info("variable", kind, [None, model.n_trains])]
     else:
-        labels = _label_array(model.classes)
-        second = "probabilities" if model.has_probabilities else "scores"
+        labels, second = _label_array(model.classes), "probabilities" if model.has_probabilities else "scores"
         width = len(labels) if model.has_probabilities else model.decision.n_decided(len(labels))
-        _add_classifier(graph, model, "X", dtype, labels, ("label", second))
+        _add_outputs(graph, model, "X", dtype, ["label", second], labels)
         label_kind = _onnx_type(object if labels.dtype.kind in "UO" else labels.dtype)
         outputs = [
             helper.make_tensor_value_info("label", label_kind, [None]),
@@ -143,27 +135,21 @@ def _convert_model(model: FittedModel, dtype: np.dtype, opset: int) -> Any:
     return result
 
 
-def _add_regressor(graph: GraphBuilder, model: FittedModel, rows: str, dtype: Any, output: str) -> None:
-
-    numbers = _add_scores(graph, model, rows)
-    if model.link == "log":
-        numbers = graph.add("Exp", numbers)
-    graph.add("Cast", numbers, to=_onnx_type(dtype), output=output)
-
-
-def _add_classifier(
-    graph: GraphBuilder, model: FittedModel, rows: str, dtype: Any, labels: Any, outputs: tuple[str, str]
+def _add_outputs(
+    graph: GraphBuilder, model: FittedModel, rows: str, dtype: Any, outputs: Sequence[str], labels: Any = None
 ) -> None:
-
-    decision, n_classes = model.decision, len(labels)
-    if decision is None:
-        raise TypeError("a classifier has a decision.")
-    scores = _add_scores(graph, model, rows)
-    second = decided = decision.add_decision(graph, scores, n_classes)
-    graph.add("Gather", graph.constant(labels), decision.add_choice(graph, decided), output=outputs[0])
-    if model.has_probabilities:
-        second = graph.add("Softmax", decision.add_log_probabilities(graph, scores, n_classes), axis=1)
-    graph.add("Cast", second, to=_onnx_type(dtype), output=outputs[1])
+    """Add the numbers that a regressor predicts; or the labels, and probabilities or scores, of a classifier."""
+    numbers = scores = _add_scores(graph, model, rows)
+    if model.link == "log":
+        numbers = graph.add("Exp", scores)
+    if model.decision is not None:
+        numbers = model.decision.add_decision(graph, scores, len(labels))
+        choice = model.decision.add_choice(graph, numbers)
+        graph.add("Gather", graph.constant(labels), choice, output=outputs[0])
+        if model.has_probabilities:
+            logs = model.decision.add_log_probabilities(graph, scores, len(labels))
+            numbers = graph.add("Softmax", logs, axis=1)
+    graph.add("Cast", numbers, to=_onnx_type(dtype), output=outputs[-1])
 
 
 def _onnx_type(dtype: DTypeLike) -> int:
@@ -174,13 +160,7 @@ def _onnx_type(dtype: DTypeLike) -> int:
 
 
 class GraphBuilder:
-    """Collects nodes and initialisers under fresh names.
-
-    Parameters
-    ----------
-    unique : callable
-        Turns a wish for a name into a name that nothing else has.
-    """
+    """Collects nodes and initialisers; ``unique`` makes of a name one that nothing else has."""
 
     def __init__(self, unique: Callable[[str], str]) -> None:
         self._unique = unique
@@ -249,24 +229,22 @@ def _add_scores(graph: GraphBuilder, model: FittedModel, rows: str) -> str:
 
 def _add_values(graph: GraphBuilder, maps: MapList, columns: str, n: int) -> str:
     """Functions of all columns but the constant. Shapes: raw columns (d, N) -> (d, n - 1, N)."""
-    if len(maps.groups) == 1:
-        return _stack_values(graph, maps.groups[0][0].add_to_graph(list(maps), graph, columns), columns, n)
     parts, order = [], []
     for kind, members in maps.groups:
-        some = graph.add("Gather", columns, graph.constant(members, np.int64), axis=0)
-        parts.append(_stack_values(graph, kind.add_to_graph(maps.members(members), graph, some), some, n))
+        some = columns
+        if len(maps.groups) > 1:
+            some = graph.add("Gather", columns, graph.constant(members, np.int64), axis=0)
+        values = kind.add_to_graph(maps.members(members), graph, some)
+        if len(values) < n - 1:  # functions that are not there are zero
+            nothing = graph.add("Expand", graph.constant(0.0), graph.add("Shape", some))
+            values = [*values, *[nothing] * (n - 1 - len(values))]
+        lifted = [graph.add("Unsqueeze", value, graph.constant([1], np.int64)) for value in values]
+        parts.append(graph.add("Concat", *lifted, axis=1))
         order += members
+    if len(parts) == 1:
+        return parts[0]
     together = graph.add("Concat", *parts, axis=0)
     return graph.add("Gather", together, graph.constant(np.argsort(order), np.int64), axis=0)
-
-
-def _stack_values(graph: GraphBuilder, values: list[str], columns: str, n: int) -> str:
-    """Functions 1 to n - 1, each (d, N) -> (d, n - 1, N); those that are not there are zero."""
-    if len(values) < n - 1:
-        nothing = graph.add("Expand", graph.constant(0.0), graph.add("Shape", columns))
-        values = [*values, *[nothing] * (n - 1 - len(values))]
-    lifted = [graph.add("Unsqueeze", value, graph.constant([1], np.int64)) for value in values]
-    return lifted[0] if len(lifted) == 1 else graph.add("Concat", *lifted, axis=1)
 
 
 def _chain_step(n: int, n_trains: int, rank: int) -> Any:
@@ -276,16 +254,14 @@ def _chain_step(n: int, n_trains: int, rank: int) -> Any:
     """
     from onnx import TensorProto, helper
 
-    graph = GraphBuilder(_numbered("chain_"))
-    kind = TensorProto.DOUBLE
+    graph, kind = GraphBuilder(_numbered("chain_")), TensorProto.DOUBLE
     state, values, core = "chain_state", "chain_values", "chain_core"
     upright = graph.add("Transpose", values, perm=[1, 0])
     parts = [state]
     for function in range(n - 1):
         value = graph.add("Gather", upright, graph.constant([function], np.int64), axis=1)  # (N, 1)
         parts.append(graph.add("Mul", state, value))
-    spread = graph.add("Concat", *parts, axis=2)
-    graph.add("MatMul", spread, core, output="chain_next")
+    graph.add("MatMul", graph.add("Concat", *parts, axis=2), core, output="chain_next")
     inputs = [
         helper.make_tensor_value_info(state, kind, [n_trains, None, rank]),
         helper.make_tensor_value_info(values, kind, [n - 1, None]),
@@ -297,15 +273,13 @@ def _chain_step(n: int, n_trains: int, rank: int) -> Any:
 
 def _label_array(classes: NDArray) -> NDArray:
     """Classes in a type that ONNX's label outputs have: int64, string, or a float or bool type of their own."""
-    if classes.dtype.kind in "UO":
-        return classes
     if classes.dtype.kind in "iu":
         if classes.dtype == np.uint64 and classes.max() > np.iinfo(np.int64).max:
             raise ValueError(f"the label {classes.max()} does not fit int64, the type of labels in ONNX.")
         return classes.astype(np.int64)
-    if classes.dtype.kind in "bf":
-        return classes
-    raise ValueError(f"labels of type {classes.dtype} have no counterpart in ONNX; use numbers or strings.")
+    if classes.dtype.kind not in "UObf":
+        raise ValueError(f"labels of type {classes.dtype} have no counterpart in ONNX; use numbers or strings.")
+    return classes
 
 
 def _convert_pipeline(pipeline: Any, dtype: str, opset: int) -> Any:
@@ -338,11 +312,11 @@ def register_onnx_converters() -> None:
         TensorTrainClassifier,
         "PolytrainTensorTrainClassifier",
         calculate_linear_classifier_output_shapes,
-        _classifier_converter,
+        _convert_step,
         options={"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]},
     )
     skl2onnx.update_registered_converter(
-        TensorTrainRegressor, "PolytrainTensorTrainRegressor", _regressor_shapes, _regressor_converter
+        TensorTrainRegressor, "PolytrainTensorTrainRegressor", _regressor_shapes, _convert_step
     )
 
 
@@ -354,55 +328,31 @@ def _regressor_shapes(operator: Any) -> None:
     operator.outputs[0].type.shape = [None, operator.raw_operator.model_.n_trains]
 
 
-def _output_dtype(operator: Any) -> Any:
-    """Return the type that skl2onnx expects of a step's numbers: float64 for float64 inputs, else float32."""
+def _convert_step(scope: Any, operator: Any, container: Any) -> None:
+    """Write the model of a step, whose input is the output of the step before, into skl2onnx's container."""
+    from onnx import helper
     from skl2onnx.common.data_types import DoubleTensorType
 
-    return np.dtype(np.float64 if isinstance(operator.inputs[0].type, DoubleTensorType) else np.float32)
-
-
-def _step_model(operator: Any) -> FittedModel:
-    """The model of a step, whose input is the output of the step before."""
-    model = operator.raw_operator.model_
+    _check_opset(container.target_opset)
+    model: FittedModel = operator.raw_operator.model_
     if model.columns is not None:
         raise ValueError(
             "this model turns columns of a frame, or those named by categorical_features, into features itself, which "
             "a converted pipeline cannot do. Convert the model alone with polytrain.export.to_onnx; its rows are "
             "model.model_.columns.encode(X)."
         )
-    return model
-
-
-def _hand_over(graph: Any, container: Any) -> None:
-    """Put the collected nodes into skl2onnx's container."""
-    from onnx import helper
-
-    if container.target_opset < OLDEST_OPSET:
-        _check_opset(container.target_opset)
+    labels = None
+    if model.classes is not None:
+        labels = _label_array(model.classes)
+        if container.get_options(operator.raw_operator, {"nocl": False})["nocl"]:
+            labels = np.arange(len(labels))
+        elif labels.dtype.kind in "bf":  # skl2onnx declares all labels that are not strings as int64
+            labels = labels.astype(np.int64)
+    # skl2onnx expects float64 for float64 inputs, else float32.
+    dtype = np.float64 if isinstance(operator.inputs[0].type, DoubleTensorType) else np.float32
+    graph, outputs = GraphBuilder(scope.get_unique_variable_name), [output.full_name for output in operator.outputs]
+    _add_outputs(graph, model, operator.inputs[0].full_name, dtype, outputs, labels)
     container.initializers.extend(graph.initializers)
     for node in graph.nodes:
         attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
         container.add_node(node.op_type, list(node.input), list(node.output), name=node.name, **attributes)
-
-
-def _classifier_converter(scope: Any, operator: Any, container: Any) -> None:
-
-    estimator = operator.raw_operator
-    graph = GraphBuilder(scope.get_unique_variable_name)
-    labels = _label_array(estimator.classes_)
-    if container.get_options(estimator, {"nocl": False})["nocl"]:
-        labels = np.arange(len(labels))
-    elif labels.dtype.kind in "bf":  # skl2onnx declares all labels that are no strings as int64
-        labels = labels.astype(np.int64)
-    outputs = operator.outputs[0].full_name, operator.outputs[1].full_name
-    rows, model = operator.inputs[0].full_name, _step_model(operator)
-    _add_classifier(graph, model, rows, _output_dtype(operator), labels, outputs)
-    _hand_over(graph, container)
-
-
-def _regressor_converter(scope: Any, operator: Any, container: Any) -> None:
-
-    graph = GraphBuilder(scope.get_unique_variable_name)
-    rows, output = operator.inputs[0].full_name, operator.outputs[0].full_name
-    _add_regressor(graph, _step_model(operator), rows, _output_dtype(operator), output)
-    _hand_over(graph, container)
