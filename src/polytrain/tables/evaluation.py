@@ -124,14 +124,10 @@ def _scaled(function: Callable[..., Any]) -> Callable[[Answers], float]:
 
 def _deviance(answers: Answers) -> float | None:
     """Mean deviance of the model's loss: Poisson, gamma, pinball, or else the mean squared error."""
-    name, _, settings = answers.loss.partition("(")
-    if name == "quantile":
-        level = float(settings.partition(",")[0].rstrip(")"))
-        return float(metrics.mean_pinball_loss(answers.y, answers.predicted, alpha=level))
-    functions = {"poisson": metrics.mean_poisson_deviance, "gamma": metrics.mean_gamma_deviance}
+    loss = get_loss(answers.loss)
     try:
         with np.errstate(over="ignore"):
-            deviance = float(functions.get(name, metrics.mean_squared_error)(answers.y, answers.predicted))
+            deviance = float(getattr(metrics, loss.metric)(answers.y, answers.predicted, **loss.metric_options))
     except ValueError:  # a count below 0, or an amount of 0
         return None
     return deviance if np.isfinite(deviance) else None
