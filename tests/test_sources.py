@@ -5,7 +5,7 @@ import pytest
 
 from polytrain import TensorTrainClassifier
 from polytrain.learning import schedule
-from polytrain.learning.engines import arena, spill
+from polytrain.learning.engines import runners
 from polytrain.rows.summary import RawRows, summarise
 from polytrain.sources import is_source, open_rows, recut
 from power_models import power_classifier, power_regressor
@@ -63,7 +63,7 @@ def test_regressor_on_blocks_equals_the_one_on_arrays(rows):
 
 
 def test_labels_that_are_objects_survive_the_disk(rows, monkeypatch):
-    monkeypatch.setattr(spill, "_SMALL", 1000)
+    monkeypatch.setattr(runners, "_SMALL", 1000)
     X, y, _ = rows
     labels = y.astype(object)
     model = power_classifier(rank=2, random_state=0, max_memory=100_000).fit(Blocks((3000,), X, labels))
@@ -85,14 +85,14 @@ def test_little_memory_gives_the_same_model_through_files_on_disk(rows, tmp_path
     monkeypatch.setattr("tempfile.tempdir", None)
     X, y, _ = rows
     written = []
-    original = arena.Arena.write
+    original = runners.Arena.write
 
     def write(self, arrays):
         written.append(arrays)
         return original(self, arrays)
 
-    monkeypatch.setattr(arena.Arena, "write", write)
-    monkeypatch.setattr(spill, "_SMALL", 1000)
+    monkeypatch.setattr(runners.Arena, "write", write)
+    monkeypatch.setattr(runners, "_SMALL", 1000)
     model = power_classifier(rank=4, random_state=0, max_memory=200_000).fit(Blocks((3000,), X, y))
     assert len(written) > 100
     assert list(tmp_path.iterdir()) == []

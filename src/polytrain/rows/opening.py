@@ -24,8 +24,7 @@ from polytrain.checks import COMPUTE_DTYPES, check_columns, check_weights, valid
 from polytrain.columns import Columns, NumberColumn, is_frame, needs_encoding
 from polytrain.columns.column_list import is_identifier
 from polytrain.columns.scalars import show
-from polytrain.learning.engines.cluster import ClusterRunner
-from polytrain.learning.engines.spill import SpillRunner
+from polytrain.learning.engines.runners import ClusterRunner, SpillRunner
 from polytrain.learning.losses import get_loss
 from polytrain.learning.threads import one_blas_thread
 from polytrain.rows.dask_blocks import FEW_BYTES, aligned_blocks, block_bytes, is_dask, join_blocks

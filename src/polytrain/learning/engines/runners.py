@@ -1,0 +1,216 @@
+"""Runners: tasks on the workers of a Dask cluster, or in this process with results that wait on disk."""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import pickle
+import tempfile
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["Arena", "ClusterRunner", "SpillRunner"]
+
+# Results of at most this many bytes stay in memory.
+_SMALL = 1 << 16
+_ALIGNMENT = 64
+
+Buffers = Sequence[bytes | memoryview]
+
+
+class ClusterRunner:
+    """Tasks on the current Dask client; handles are its futures. Nothing else in the package knows Dask's client.
+
+    Tasks are ordinary ones, without actors: results of a lost worker are computed again elsewhere.
+    """
+
+    def __init__(self) -> None:
+        from distributed import get_client
+
+        try:
+            self._client = get_client()
+        except ValueError:
+            raise ValueError(
+                "X is a Dask collection, which is fitted on the current Dask client, but there is none. Start one "
+                "first: from dask.distributed import Client; client = Client()"
+            ) from None
+
+    def start(self, delayed: Sequence[Any]) -> list[Any]:
+        """Start to compute Dask's own lazy objects; the results stay on the workers."""
+        return self._client.compute(list(delayed))
+
+    def map(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
+        return self._client.map(function, *columns, pure=False)
+
+    def collect(self, handles: Sequence[Any]) -> list[Any]:
+        return self._client.gather(list(handles))
+
+
+class _Stored:
+    """Handle of a result in memory or on disk, which is removed together with its handle."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class SpillRunner:
+    """Tasks in this process with a memory budget. Use it as a context manager: the end removes what waits on disk.
+
+    Parameters
+    ----------
+    max_bytes : int
+        Bytes of results that may stay in memory; the least recently used go to a temporary file.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes, self._n_bytes = max_bytes, 0
+        self._numbers = itertools.count()
+        # A result is its pickle, and then the memory of its arrays, which are not copied.
+        self._in_memory: OrderedDict[int, tuple[Buffers, int]] = OrderedDict()
+        self._on_disk: dict[int, _Stretch] = {}
+        self._arena = Arena()
+
+    def __enter__(self) -> SpillRunner:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._in_memory.clear()
+        self._on_disk.clear()
+        self._arena.close()
+
+    def map(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
+        return [self.keep(function(*(self._load(entry) for entry in row))) for row in zip(*columns, strict=True)]
+
+    def collect(self, handles: Sequence[Any]) -> Iterator[Any]:
+        return (self._load(handle) for handle in handles)
+
+    def keep(self, value: Any) -> Any:
+        """Return a handle for a value; a small value is its own handle."""
+        arrays: list[pickle.PickleBuffer] = []
+        content = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
+        buffers: Buffers = [content, *(array.raw() for array in arrays)]
+        size = sum(map(len, buffers))
+        if size <= _SMALL:
+            return value
+        handle = _Stored(next(self._numbers))
+        weakref.finalize(handle, self._forget, handle.number)
+        self._in_memory[handle.number] = buffers, size
+        self._n_bytes += size
+        while self._n_bytes > self._max_bytes and len(self._in_memory) > 1:
+            oldest, (buffers, size) = self._in_memory.popitem(last=False)
+            self._n_bytes -= size
+            self._on_disk[oldest] = self._arena.write(buffers)
+        return handle
+
+    def _load(self, handle: Any) -> Any:
+        if not isinstance(handle, _Stored):
+            return handle
+        if handle.number in self._in_memory:
+            self._in_memory.move_to_end(handle.number)
+            (content, *arrays), _ = self._in_memory[handle.number]
+        else:
+            content, *arrays = self._on_disk[handle.number].read()
+        return pickle.loads(content, buffers=arrays)
+
+    def _forget(self, number: int) -> None:
+        if number in self._in_memory:
+            self._n_bytes -= self._in_memory.pop(number)[1]
+        self._on_disk.pop(number, None)
+
+
+@contextmanager
+def _remedy(action: str) -> Iterator[None]:
+    """Add the remedy to an error of the disk."""
+    try:
+        yield
+    except (OSError, ValueError) as error:  # the latter from a file that somebody cut
+        why = getattr(error, "strerror", None) or str(error)
+        raise OSError(
+            f"cannot {action} in {tempfile.gettempdir()}: {why}. Rows that do not fit in memory wait there during a "
+            "fit; name a folder with room for them in the environment variable TMPDIR, or raise max_memory."
+        ) from error
+
+
+class _Pages(mmap.mmap):
+    """A view of a stretch, which keeps the stretch: nothing else is written there while an array uses the view."""
+
+    stretch: _Stretch
+
+
+class _Stretch:
+    """Part of an arena's file with some buffers; it is free for others once nobody refers to it."""
+
+    def __init__(self, file_number: int, start: int, spans: Sequence[slice]) -> None:
+        self._file_number, self._start, self._spans = file_number, start, spans
+
+    def read(self) -> list[memoryview]:
+        """Return the buffers, mapped: only pages that are used are read."""
+        with _remedy("read waiting rows"):
+            size = max(1, self._spans[-1].stop)
+            pages = _Pages(self._file_number, size, access=mmap.ACCESS_READ, offset=self._start)
+        pages.stretch = self
+        view = memoryview(pages)
+        return [view[span] for span in self._spans]
+
+
+class Arena:
+    """Buffers that wait on a disk, in one file without a name: it is gone with its process, however that ends."""
+
+    def __init__(self) -> None:
+        with _remedy("make a temporary file"):
+            self._file = tempfile.TemporaryFile(buffering=0, prefix="polytrain-")  # noqa: SIM115
+        self._end = 0
+        self._free: list[tuple[int, int]] = []
+        self._released: deque[tuple[int, int]] = deque()  # by finalizers, which may run at any moment
+
+    def write(self, buffers: Buffers) -> _Stretch:
+        """Write some buffers, at least one."""
+        spans, size = [], 0
+        for buffer in buffers:
+            size += -size % _ALIGNMENT
+            spans.append(slice(size, size + len(buffer)))
+            size += len(buffer)
+        start, stop = self._take(size)
+        stretch = _Stretch(self._file.fileno(), start, spans)
+        weakref.finalize(stretch, self._released.append, (start, stop)).atexit = False
+        with _remedy("write waiting rows"):
+            for buffer, span in zip(buffers, spans, strict=True):
+                self._file.seek(start + span.start)
+                content = memoryview(buffer)
+                while content:  # a system may take less at a time
+                    content = content[self._file.write(content) :]
+            self._file.truncate(self._end)  # empty buffers have a place, too
+        return stretch
+
+    def _take(self, size: int) -> tuple[int, int]:
+        """Find a free part, a whole number of pages long: the first that is large enough, or one at the end."""
+        size = max(1, size)
+        size += -size % mmap.ALLOCATIONGRANULARITY
+        self._collect()
+        for index, (start, stop) in enumerate(self._free):
+            if stop - start >= size:
+                self._free[index] = start + size, stop
+                return start, start + size
+        self._end += size
+        return self._end - size, self._end
+
+    def _collect(self) -> None:
+        """Join released parts with free ones."""
+        if not self._released:
+            return
+        while self._released:
+            self._free.append(self._released.popleft())
+        joined: list[tuple[int, int]] = []
+        for start, stop in sorted(part for part in self._free if part[0] < part[1]):
+            if joined and joined[-1][1] == start:
+                joined[-1] = joined[-1][0], stop
+            else:
+                joined.append((start, stop))
+        self._free = joined
+
+    def close(self) -> None:
+        """Close the file; buffers that are in use stay."""
+        self._file.close()
