@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
 from polytrain import native
-from polytrain.learning import kernels
+from polytrain.learning import contractions
 from polytrain.learning.engines import LocalEngine
 from polytrain.learning.losses import get_loss
 from polytrain.learning.problem import Need, ProblemRows
@@ -84,13 +84,13 @@ def engine_block(rank: int, n: int, dtype: type) -> int:
     """Rows per block that the engine takes for its moments: seen by watching it work."""
     engine, _ = make_engine(rank, n, dtype)
     seen = []
-    original = kernels.moments
+    original = contractions.moments
 
     def watch(left: NDArray, *rest: object, **options: object) -> NDArray:
         seen.append(left.shape[-1])
         return original(left, *rest, **options)
 
-    with mock.patch.object(kernels, "moments", watch), native.switched_off():
+    with mock.patch.object(contractions, "moments", watch), native.switched_off():
         engine.facts(GRAM)
     return max(seen)
 
@@ -107,7 +107,7 @@ def gemm_rate(rank: int, n: int, dtype: type, repeats: int) -> dict:
 
     def moments() -> None:
         for _ in range(calls):
-            kernels.moment_product(spread, weighted)
+            contractions.moment_product(spread, weighted)
 
     times = best_of({"moments": moments, "large": lambda: large @ other}, repeats)
     rates = {

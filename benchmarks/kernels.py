@@ -18,7 +18,7 @@ from sklearn.datasets import make_friedman1
 from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
 from polytrain import TensorTrainRegressor, native
-from polytrain.learning.contractions import DenseContraction, LocalContraction, SpreadContraction
+from polytrain.learning.contractions import CompiledContraction, SpreadContraction
 from polytrain.maps import TableMap
 
 N_ROWS, N_KNOTS = 8000, 128
@@ -50,11 +50,14 @@ def compare(n: int, rank: int, dtype: type, repeats: int) -> dict:
     def by_numpy(seen: np.ndarray) -> tuple:
         return SpreadContraction(near, far, True, seen, take).product(step, curvature)
 
+    def by_kernels(rows: native.DenseRows | native.LocalRows) -> tuple:
+        return CompiledContraction(rows, True).product(step, curvature)
+
     ways = {
         "numpy": lambda: by_numpy(feature_map.values(x, take("values", values.shape))),
         "numpy, values given": lambda: by_numpy(values),
-        "compiled, values given": lambda: DenseContraction(near, far, True, values).product(step, curvature),
-        "local": lambda: LocalContraction(near, far, True, x, feature_map.knots(x.dtype)).product(step, curvature),
+        "compiled, values given": lambda: by_kernels(native.DenseRows(near, values, far)),
+        "local": lambda: by_kernels(native.LocalRows(x, near, far, feature_map.knots(x.dtype))),
     }
     results = [way() for way in ways.values()]
     for scores, sums in results[1:]:

@@ -18,8 +18,7 @@ from polytrain.choice.maps import (
     judge_kernel,
     try_maps,
 )
-from polytrain.learning.dual import product_kernel, round_rank_ones, solve_dual
-from polytrain.learning.leave_one_out import leave_one_out
+from polytrain.learning.dual import leave_one_out, product_kernel, round_rank_ones, solve_dual
 from polytrain.maps import ColumnSummary
 from polytrain.tensor import clip_ranks
 

@@ -5,8 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polytrain.learning.dual import product_kernel, round_rank_ones, round_together, upper_kernel
-from polytrain.learning.leave_one_out import LeftOut, leave_one_out
+from polytrain.learning.dual import (
+    LeftOut,
+    leave_one_out,
+    product_kernel,
+    round_rank_ones,
+    round_together,
+    upper_kernel,
+)
 from polytrain.tensor import clip_ranks
 
 

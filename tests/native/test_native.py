@@ -61,12 +61,13 @@ def test_dense_products_are_sums_over_rows(shape, dtype, level):
     near, values, far, _, _ = make_rows(shape, dtype)
     rng = np.random.default_rng(1)
     core = rng.standard_normal((shape[1] * shape[0], shape[2])).astype(dtype)
+    cube = core.reshape(shape[1], shape[0], shape[2])
     factors = rng.uniform(0, 1, shape[3]).astype(dtype)
     spread = np.einsum("ij,aj->iaj", *wide(values, near)).reshape(len(core), -1)
     scores = np.einsum("kj,kb,bj->j", spread, *wide(core, far))
     rows = native.DenseRows(near, values, far)
 
-    found, nothing = rows.product(core, None, sums=False)
+    found, nothing = rows.product(cube, None, sums=False)
     assert found.dtype == dtype
     assert nothing is None
     close(found, scores, dtype)
@@ -74,11 +75,11 @@ def test_dense_products_are_sums_over_rows(shape, dtype, level):
     assert nothing is None
     assert sums.dtype == np.float64
     close(sums, (spread * factors) @ far.T, dtype)
-    again, sums = rows.product(core, factors, sums=True)
+    again, sums = rows.product(cube, factors, sums=True)
     assert_array_equal(again, found)
     close(sums, (spread * scores * factors) @ far.T, dtype)
     out = np.full((shape[2], shape[3] + 2), 7, dtype=dtype)
-    rows.move(core, out[:, : shape[3]])
+    rows.move(cube, out[:, : shape[3]])
     close(out[:, : shape[3]], core.T.astype(float) @ spread, dtype)
     assert (out[:, shape[3] :] == 7).all()
 
@@ -110,23 +111,18 @@ def test_knots_give_what_all_functions_give(shape, dtype, level):
     core = rng.standard_normal((shape[1], shape[0], shape[2])).astype(dtype)
     factors = rng.uniform(0, 1, shape[3]).astype(dtype)
     dense, local = native.DenseRows(near, values, far), native.LocalRows(x, near, far, knots)
-    flat, tables = core.reshape(-1, shape[2]), native.knot_tables(knots, core)
-
-    def gathered(totals):
-        sums = np.einsum("ki,kab->iab", *wide(knots, totals))
-        assert not sums[:, :, shape[2] :].any()
-        return sums[:, :, : shape[2]].reshape(-1, shape[2])
-
-    close(local.product(tables, None, None), dense.product(flat, None, sums=False)[0], dtype)
-    totals = np.zeros_like(tables)
-    assert local.product(None, factors, totals) is None
-    close(gathered(totals), dense.product(None, factors, sums=True)[1], dtype)
-    totals[:] = 0
-    scores, sums = dense.product(flat, factors, sums=True)
-    close(local.product(tables, factors, totals), scores, dtype)
-    close(gathered(totals), sums, dtype)
+    found, nothing = local.product(core, None, sums=False)
+    assert found.dtype == dtype
+    assert nothing is None
+    close(found, dense.product(core, None, sums=False)[0], dtype)
+    nothing, sums = local.product(None, factors, sums=True)
+    assert nothing is None
+    assert sums.dtype == np.float64
+    close(sums, dense.product(None, factors, sums=True)[1], dtype)
+    for found, expected in zip(local.product(core, factors, True), dense.product(core, factors, True), strict=True):
+        close(found, expected, dtype)
     outs = np.empty((2, shape[2], shape[3]), dtype=dtype)
-    close(local.move(tables, outs[0]), dense.move(flat, outs[1]), dtype)
+    close(local.move(core, outs[0]), dense.move(core, outs[1]), dtype)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -137,7 +133,7 @@ def test_no_position_reaches_beyond_the_tables(place, dtype, level):
     tables = native.knot_tables(knots, np.ones((3, 4, 4)))
     guarded = np.zeros((len(tables) + 200, *tables.shape[1:]), dtype=dtype)
     totals = guarded[100:-100]
-    native.LocalRows(x, near, far, knots).product(tables, np.ones(50, dtype=dtype), totals)
+    native.LocalRows(x, near, far, knots)._run(tables, np.ones(50, dtype), np.empty(50, dtype), totals)
     assert not guarded[:100].any()
     assert not guarded[-100:].any()
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.learning.leave_one_out import LeftOut, leave_one_out
+from polytrain.learning.dual import LeftOut, leave_one_out
 
 __all__ = ["AlphaTrial", "Evidence", "find_alpha", "simplest", "strongest"]
 

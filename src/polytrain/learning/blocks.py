@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain import native
-from polytrain.learning import kernels
+from polytrain.learning import contractions
 from polytrain.learning.contractions import Contraction, make_contraction, moment_between_knots, second_moment
-from polytrain.learning.kronecker import Descent
+from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import Facts, LocalFactors, Need, ProblemRows
 from polytrain.maps import MapList
@@ -270,30 +270,30 @@ class TrainBlock(RowBlock):
         self._image, sums = self._contraction().product(step, self.here.curvature)
         return sums
 
-    def descend(self, descent: Descent) -> NDArray | None:
+    def descend(self, nearly: KroneckerHessian, gradient: NDArray, *limits: float) -> NDArray | None:
         """Solve a Newton system of these rows alone, and lay the ray along the step; None if the rows cannot."""
-        solved = self._contraction().descend(descent, self.here.curvature)
+        solved = self._contraction().descend(nearly, gradient, self.here.curvature, *limits)
         if solved is None:
             return None
         step, self._ray = solved
         return step
 
     def gram_moments(self) -> NDArray:
-        """The few sums that hold the whole Gram matrix, see `kernels.moments`."""
+        """The few sums that hold the whole Gram matrix, see `contractions.moments`."""
         left, right = self._bonds[self._site], self._bonds[self._site + 1]
         rule = self._maps[self._site].products
         products = self._take("products", (rule.size, self.n_rows))
         rule.values(self._columns[self._site], products)
         if native.is_here():
             return native.dense_moments(left, products, right, self.here.curvature)
-        items = kernels.moment_items(len(left), rule.size, len(right))
+        items = contractions.moment_items(len(left), rule.size, len(right))
         size = min(self.n_rows, max(_MIN_ROWS, _WORK_BYTES // (self._dtype.itemsize * items)))
         work = self._take("moments", (items * size,))
         n_left, n_right = (len(side) * (len(side) + 1) // 2 for side in (left, right))
         sums, curvature = np.zeros((rule.size, n_left, n_right)), self.here.curvature
         for start in range(0, self.n_rows, size):
             rows = slice(start, start + size)
-            sums += kernels.moments(left[:, rows], products[:, rows], right[:, rows], curvature[rows], work)
+            sums += contractions.moments(left[:, rows], products[:, rows], right[:, rows], curvature[rows], work)
         return sums
 
     def facts(self, need: Need) -> Facts:

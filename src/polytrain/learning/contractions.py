@@ -1,60 +1,49 @@
-"""The rows of a block against one core: scores, sums over rows, and the next environment.
+"""The rows of a block against one core: scores, sums over rows, the next environment, and second moments.
 
 There are three ways to the same numbers. The plain one forms the *spread*, the near environment times all function
 values, and leaves the products to BLAS. Compiled kernels do it strip by strip without storing a spread. And where
-functions are straight lines between knots, a row meets two knots, however many functions there are: the core is
-contracted with the functions at every knot first, which leaves one matrix per knot.
+functions are straight lines between knots, a row needs only two knots: the core is contracted with the functions at
+every knot first, which leaves one matrix per knot.
+
+Conventions
+-----------
+Rows are the LAST axis, so every elementwise product runs over contiguous memory: ``left`` is (a, N), ``values``
+(i, N), ``right`` (b, N), a core (a, i, b). ``values[0]`` is always the constant 1 and is never multiplied with. The
+near environment is the one that the next move extends: the left one on the way to the right. The row vector of the
+paper, c[(a, i, b)] = left[a] values[i] right[b], is never formed.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain import native
-from polytrain.learning import kernels
-from polytrain.learning.kronecker import Descent
+from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.maps import FeatureMap
 from polytrain.tensor.contract import khatri_rao
 from polytrain.tensor.thin_products import multiply_rows, sum_over_rows
 
-__all__ = [
-    "Contraction",
-    "DenseContraction",
-    "LocalContraction",
-    "SpreadContraction",
-    "make_contraction",
-    "moment_between_knots",
-    "second_moment",
-]
-
 #: Name and shape -> memory with arbitrary values.
 Take = Callable[[str, tuple[int, ...]], NDArray]
 
-# What sorting rows by their knots costs, in multiplications per row (`python -m benchmarks.local_maps`).
+# Cost of sorting rows by their knots, in multiplications per row (`python -m benchmarks.local_maps`).
 _SORTING_WORK = {"f": 140, "d": 60}
 
 
+# --- scores and sums over rows ----------------------------------------------------------------------------------------
+
+
 class Contraction(ABC):
-    """One core against the rows of a block.
+    """One core against the rows of a block: near and far environment (a, N) and (b, N), and n functions."""
 
-    Parameters
-    ----------
-    near, far : ndarray of shape (near rank, N) and (far rank, N)
-        Environments; the near one is the left one on the way to the right.
-    n : int
-        Number of functions of the column.
-    to_right : bool
-        Whether the next move goes right.
-    """
-
-    _compiled: native.DenseRows | native.LocalRows | None = None  # where there are compiled kernels
-
-    def __init__(self, near: NDArray, far: NDArray, n: int, to_right: bool) -> None:
-        self._near, self._far, self._n, self._to_right = near, far, n, to_right
+    def __init__(self, n: int, to_right: bool) -> None:
+        self._n, self._to_right = n, to_right
 
     @abstractmethod
     def images(self, core: NDArray, out: NDArray) -> NDArray:
@@ -72,43 +61,37 @@ class Contraction(ABC):
     def product(self, step: NDArray, curvature: NDArray) -> tuple[NDArray, NDArray]:
         """Scores of a step, and C' (curvature * scores), shaped like the core, float64."""
 
+    def descend(
+        self, nearly: KroneckerHessian, gradient: NDArray, curvature: NDArray, *limits: float
+    ) -> tuple[NDArray, NDArray] | None:
+        """Solution of a Newton system, and its scores, float64; None if products must be taken one by one.
+
+        ``limits`` are those of `native.conjugate_gradients`.
+        """
+        return None
+
     def _turned(self, core: NDArray) -> NDArray:
         """A core as (functions, near rank, far rank)."""
         return core.transpose(1, 0, 2) if self._to_right else core.transpose(1, 2, 0)
 
-    def _fold(self, matrix: NDArray) -> NDArray:
-        return kernels.fold(matrix, self._n, self._to_right)
-
-    def descend(self, descent: Descent, curvature: NDArray) -> tuple[NDArray, NDArray] | None:
-        """Solution of a Newton system, and its scores, float64; None if products must be taken one by one."""
-        if self._compiled is None:
-            return None
-        left, middle, right = descent.nearly.turns
-        turns = (middle, left, right) if self._to_right else (middle, right, left)
-        system = native.System(
-            turns, self._turned(descent.nearly.spectrum), descent.alpha, descent.tolerance, descent.most
-        )
-        step, ray = native.conjugate_gradients(self._compiled, system, self._turned(descent.gradient), curvature)
-        return self._fold(step), ray
+    def _folded(self, matrix: NDArray) -> NDArray:
+        """A matrix (functions * near rank, far rank) as a core."""
+        parts = matrix.reshape(self._n, -1, matrix.shape[1])
+        return parts.transpose(1, 0, 2) if self._to_right else parts.transpose(2, 0, 1)
 
 
 class SpreadContraction(Contraction):
-    """By NumPy: the spread is formed once, and serves whatever is asked.
-
-    ``values`` are those of the functions, (n, N); ``take`` gives memory.
-    """
+    """By NumPy: the spread is formed once from function values (n, N); ``take`` gives memory."""
 
     def __init__(self, near: NDArray, far: NDArray, to_right: bool, values: NDArray, take: Take) -> None:
-        super().__init__(near, far, len(values), to_right)
-        self._take = take
+        super().__init__(len(values), to_right)
+        self._far, self._take = far, take
         self._spread = khatri_rao(near, values, take("spread", (len(values) * len(near), near.shape[1])))
 
-    def _unfold(self, core: NDArray) -> NDArray:
-        return kernels.unfold(core.astype(self._near.dtype, copy=False), self._to_right)
-
     def images(self, core: NDArray, out: NDArray) -> NDArray:
-        """Unfolded core times spread."""
-        return multiply_rows(self._unfold(core), self._spread, out)
+        a, n, b = core.shape
+        matrix = core.transpose(2, 1, 0).reshape(b, n * a) if self._to_right else core.reshape(a, n * b)
+        return multiply_rows(matrix.astype(self._spread.dtype, copy=False), self._spread, out)
 
     def _scored(self, core: NDArray) -> tuple[NDArray, NDArray]:
         """Scores, and memory of the shape of the far environment."""
@@ -117,97 +100,46 @@ class SpreadContraction(Contraction):
         return np.add.reduce(images, axis=0), images
 
     def scores(self, core: NDArray) -> NDArray:
-        """Images, summed against the far environment."""
         return self._scored(core)[0]
 
     def sums(self, factors: NDArray) -> NDArray:
-        """Spread times the weighted far environment."""
         weighted = np.multiply(self._far, factors, out=self._take("images", self._far.shape))
-        return self._fold(sum_over_rows(self._spread, weighted))
+        return self._folded(sum_over_rows(self._spread, weighted))
 
     def product(self, step: NDArray, curvature: NDArray) -> tuple[NDArray, NDArray]:
-        """One after the other."""
         scores, images = self._scored(step)
         weighted = np.multiply(self._far, scores * curvature, out=images)
-        return scores, self._fold(sum_over_rows(self._spread, weighted))
+        return scores, self._folded(sum_over_rows(self._spread, weighted))
 
 
-class DenseContraction(Contraction):
-    """By compiled kernels, from the values of all functions, (n, N)."""
+class CompiledContraction(Contraction):
+    """By compiled kernels, in one pass over the rows for every question."""
 
-    def __init__(self, near: NDArray, far: NDArray, to_right: bool, values: NDArray) -> None:
-        super().__init__(near, far, len(values), to_right)
-        self._compiled = self._rows = native.DenseRows(near, values, far)
-
-    def _matrix(self, core: NDArray) -> NDArray:
-        """A core as (n * near rank, far rank), contiguous."""
-        return np.ascontiguousarray(self._turned(core), dtype=self._near.dtype)
+    def __init__(self, rows: native.DenseRows | native.LocalRows, to_right: bool) -> None:
+        super().__init__(rows.sizes[2], to_right)
+        self._rows: Any = rows
 
     def images(self, core: NDArray, out: NDArray) -> NDArray:
-        """One pass."""
-        return self._rows.move(self._matrix(core), out)
+        return self._rows.move(self._turned(core), out)
 
     def scores(self, core: NDArray) -> NDArray:
-        """One pass."""
-        scores, _ = self._rows.product(self._matrix(core), None, sums=False)
-        return scores  # type: ignore[return-value]  # there is a core
+        return self._rows.product(self._turned(core), None, False)[0]
 
     def sums(self, factors: NDArray) -> NDArray:
-        """One pass."""
-        _, sums = self._rows.product(None, factors, sums=True)
-        return self._fold(sums)  # type: ignore[arg-type]  # they are wanted
+        return self._folded(self._rows.product(None, factors, True)[1])
 
     def product(self, step: NDArray, curvature: NDArray) -> tuple[NDArray, NDArray]:
-        """One pass for both."""
-        scores, sums = self._rows.product(self._matrix(step), curvature, sums=True)
-        return scores, self._fold(sums)  # type: ignore[return-value,arg-type]
+        scores, sums = self._rows.product(self._turned(step), curvature, True)
+        return scores, self._folded(sums)
 
-
-class LocalContraction(Contraction):
-    """By compiled kernels, from the functions at the knots.
-
-    ``x`` are positions among the knots, (N,), and ``knots`` the functions there, (knots + 1, n); see
-    `FeatureMap.knots`.
-    """
-
-    def __init__(self, near: NDArray, far: NDArray, to_right: bool, x: NDArray, knots: NDArray) -> None:
-        super().__init__(near, far, knots.shape[1], to_right)
-        self._knots = knots
-        self._compiled = self._rows = native.LocalRows(np.ascontiguousarray(x), near, far, knots)
-
-    def _tables(self, core: NDArray) -> NDArray:
-        """A core contracted with the functions at every knot, (knots + 1, near rank, far rank in whole vectors)."""
-        return native.knot_tables(self._knots, self._turned(core))
-
-    def _totals(self) -> NDArray:
-        width = native.local_width(len(self._far), self._near.dtype)
-        return np.zeros((len(self._knots), len(self._near), width), dtype=self._near.dtype)
-
-    def _gathered(self, totals: NDArray) -> NDArray:
-        """Sums for every knot -> sums for every function, shaped like the core."""
-        sums = (self._knots.T @ totals.reshape(len(totals), -1)).reshape(self._n, *totals.shape[1:])
-        matrix = sums[:, :, : len(self._far)].reshape(-1, len(self._far))
-        return self._fold(matrix.astype(np.float64, copy=False))
-
-    def images(self, core: NDArray, out: NDArray) -> NDArray:
-        """One pass."""
-        return self._rows.move(self._tables(core), out)
-
-    def scores(self, core: NDArray) -> NDArray:
-        """One pass."""
-        return self._rows.product(self._tables(core), None, None)  # type: ignore[return-value]
-
-    def sums(self, factors: NDArray) -> NDArray:
-        """One pass."""
-        totals = self._totals()
-        self._rows.product(None, factors, totals)
-        return self._gathered(totals)
-
-    def product(self, step: NDArray, curvature: NDArray) -> tuple[NDArray, NDArray]:
-        """One pass for both."""
-        totals = self._totals()
-        scores = self._rows.product(self._tables(step), curvature, totals)
-        return scores, self._gathered(totals)  # type: ignore[return-value]
+    def descend(
+        self, nearly: KroneckerHessian, gradient: NDArray, curvature: NDArray, *limits: float
+    ) -> tuple[NDArray, NDArray] | None:
+        left, middle, right = nearly.eigenvectors
+        vectors = (middle, left, right) if self._to_right else (middle, right, left)
+        spectrum, slope = self._turned(nearly.eigenvalues), self._turned(gradient)
+        step, ray = native.conjugate_gradients(self._rows, slope, curvature, vectors, spectrum, *limits)
+        return self._folded(step), ray
 
 
 def make_contraction(
@@ -215,16 +147,31 @@ def make_contraction(
 ) -> Contraction:
     """Choose the way that costs least.
 
-    ``x`` are the coordinates of the column, (N,). What is returned is valid until "values" or "spread" is taken again.
+    ``x`` are the coordinates of the column, (N,). The result is valid until "values" or "spread" is taken again.
     """
-    if native.is_here():
+    compiled = native.is_here()
+    if compiled:
         knots = feature_map.knots(x.dtype)
         if knots is not None and _prefers_local(knots, len(near), len(far), len(x)):
-            return LocalContraction(near, far, to_right, x, knots)
+            return CompiledContraction(native.LocalRows(np.ascontiguousarray(x), near, far, knots), to_right)
     values = feature_map.values(x, take("values", (feature_map.n, len(x))))
-    if native.is_here():
-        return DenseContraction(near, far, to_right, values)
+    if compiled:
+        return CompiledContraction(native.DenseRows(near, values, far), to_right)
     return SpreadContraction(near, far, to_right, values, take)
+
+
+def _prefers_local(knots: NDArray, n_near: int, n_far: int, n_rows: int) -> bool:
+    """Compare the work of one product: through two knots for every row, or through all functions.
+
+    The two differ only by rounding, so the number of rows may count.
+    """
+    n_knots, n = knots.shape
+    dense = n * n_near * n_far * n_rows
+    width = native.local_width(n_far, knots.dtype)
+    return (2 * n_near * width + _SORTING_WORK[knots.dtype.char]) * n_rows + 2 * n_knots * n * n_near * width < dense
+
+
+# --- second moments ---------------------------------------------------------------------------------------------------
 
 
 def second_moment(side: NDArray, factors: NDArray, take: Take) -> NDArray:
@@ -233,7 +180,7 @@ def second_moment(side: NDArray, factors: NDArray, take: Take) -> NDArray:
     Shapes: side (a, N), factors (N,) -> (a, a).
     """
     if native.is_here():  # with the constant alone, the spread is the environment itself
-        return native.DenseRows(side, side[:1], side).product(None, factors, sums=True)[1]  # type: ignore[return-value]
+        return native.DenseRows(side, side[:1], side).product(None, factors, True)[1]  # type: ignore[return-value]
     return sum_over_rows(np.multiply(side, factors, out=take("images", side.shape)), side)
 
 
@@ -256,12 +203,81 @@ def moment_between_knots(x: NDArray, knots: NDArray, factors: NDArray) -> NDArra
     return lines.T @ (own[:, None] * lines) + between + between.T
 
 
-def _prefers_local(knots: NDArray, n_near: int, n_far: int, n_rows: int) -> bool:
-    """Compare the work of one product: through two knots for every row, or through all functions.
+# --- the Gram matrix from few sums ------------------------------------------------------------------------------------
 
-    Between the two lie only roundings, so the number of rows may count.
+
+@lru_cache(maxsize=64)
+def pair_index(size: int) -> NDArray:
+    """Return a symmetric (size, size) table: the index of the pair (a, a') in the list of distinct pairs.
+
+    >>> pair_index(3)
+    array([[0, 1, 2],
+           [1, 3, 4],
+           [2, 4, 5]])
     """
-    n_knots, n = knots.shape
-    dense = n * n_near * n_far * n_rows
-    width = native.local_width(n_far, knots.dtype)
-    return (2 * n_near * width + _SORTING_WORK[knots.dtype.char]) * n_rows + 2 * n_knots * n * n_near * width < dense
+    table = np.zeros((size, size), dtype=np.intp)
+    upper = np.triu_indices(size)
+    table[upper] = np.arange(len(upper[0]))
+    table = np.maximum(table, table.T)
+    table.setflags(write=False)
+    return table
+
+
+def _pair_products(rows: NDArray, others: NDArray, out: NDArray) -> None:
+    """Write rows[a] * others[a'] for a <= a' into ``out`` in the order of ``pair_index``."""
+    start = 0
+    for a in range(len(rows)):
+        stop = start + len(rows) - a
+        np.multiply(rows[a], others[a:], out=out[start:stop])
+        start = stop
+
+
+def moment_items(a: int, n_products: int, b: int) -> int:
+    """Numbers per row that ``moments`` handles for these ranks and this size of the product rule."""
+    fewer, more = sorted((a * (a + 1) // 2, b * (b + 1) // 2))
+    return n_products * fewer + more
+
+
+def moments(left: NDArray, products: NDArray, right: NDArray, weights: NDArray, work: NDArray | None = None) -> NDArray:
+    """Sum over rows of weight * (pairs of left) x (functions of the product rule) x (pairs of right).
+
+    These few sums hold the whole of C.T diag(weights) C: pairs are symmetric, and a product of two functions of a map
+    is a combination of the m functions of its product rule (2n - 1 for polynomials). One GEMM per block of rows.
+
+    Shapes: left (a, N), products (m, N) with products[0] = 1, right (b, N), weights (N,) -> (m, a(a+1)/2, b(b+1)/2).
+    ``work`` is a flat array of at least ``moment_items(a, m, b) * N`` numbers; fresh memory for every block would cost
+    a third more.
+    """
+    n_products, n_rows = products.shape
+    n_left, n_right = len(left) * (len(left) + 1) // 2, len(right) * (len(right) + 1) // 2
+    if n_left > n_right:  # the functions go to the side with fewer pairs
+        return moments(right, products, left, weights, work).transpose(0, 2, 1)
+    if work is None:
+        work = np.empty((n_products * n_left + n_right) * n_rows, dtype=left.dtype)
+    cut = n_products * n_left * n_rows
+    spread = work[:cut].reshape(n_products, n_left, n_rows)
+    weighted = work[cut : cut + n_right * n_rows].reshape(n_right, n_rows)
+    _pair_products(left, left, spread[0])
+    for e in range(1, n_products):
+        np.multiply(spread[0], products[e], out=spread[e])
+    _pair_products(right * weights, right, weighted)
+    return moment_product(spread.reshape(n_products * n_left, n_rows), weighted).reshape(n_products, n_left, n_right)
+
+
+def moment_product(spread: NDArray, weighted: NDArray) -> NDArray:
+    """Return ``spread @ weighted.T``, in which ``moments`` spends its time.
+
+    The order of the operands is up to the BLAS kernels: in float64 with AVX-512 the narrow one first gains a third.
+    """
+    return (weighted @ spread.T).T if spread.dtype == np.float64 else spread @ weighted.T
+
+
+def gram_from_moments(sums: NDArray, shape: tuple[int, int, int], table: NDArray) -> NDArray:
+    """Scatter the moments into C.T diag(weights) C, with the table of a product rule.
+
+    Shapes: sums (m, a(a+1)/2, b(b+1)/2), shape = (a, n, b), table (n, n, m) -> (a n b, a n b).
+    """
+    a, n, b = shape
+    products = np.tensordot(table, sums, axes=(2, 0))  # (n, n, left pairs, right pairs)
+    pairs = products[:, :, pair_index(a)[:, :, None, None], pair_index(b)[None, None]]  # (n, n, a, a, b, b)
+    return pairs.transpose(2, 0, 4, 3, 1, 5).reshape(a * n * b, a * n * b)

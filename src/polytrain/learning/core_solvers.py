@@ -22,7 +22,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.optimize import minimize
 
 from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows
-from polytrain.learning.kronecker import Descent, KroneckerHessian
+from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.problem import FACTORS, GRADIENT, Facts, Need
 
 __all__ = ["SOLVERS", "CoreSolver", "solve_linear", "update_work"]
@@ -145,7 +145,7 @@ class _ConjugateGradients:
         nearly = KroneckerHessian(facts, alpha)
 
         def solve(gradient: NDArray) -> NDArray:
-            at_once = rows.descend(Descent(nearly, gradient, alpha, _CG_TOL, _MAX_CG))
+            at_once = rows.descend(nearly, gradient, alpha, _CG_TOL, _MAX_CG)
             return _descend(rows, nearly, gradient, alpha) if at_once is None else at_once
 
         return solve

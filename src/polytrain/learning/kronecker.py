@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,11 @@ from scipy.linalg.lapack import dsyevd
 
 from polytrain.learning.problem import Facts
 
-__all__ = ["Descent", "KroneckerHessian"]
-
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 
 def _eigenbasis(matrix: NDArray) -> tuple[NDArray, NDArray]:
-    """Eigenvalues, none negative, and eigenvectors of a positive semidefinite matrix."""
+    """Eigenvalues, at least 0, and eigenvectors of a positive semidefinite matrix."""
     values, vectors, failed = dsyevd(matrix)  # without NumPy's wrapper, which costs as much as the work
     if failed:
         raise LinAlgError("the eigenvalues of a matrix of second moments could not be found")
@@ -28,38 +26,33 @@ def _eigenbasis(matrix: NDArray) -> tuple[NDArray, NDArray]:
 class KroneckerHessian:
     """F1 x F2 x F3 + alpha, nearly the Hessian, diagonalised through three small eigendecompositions.
 
-    Attributes
-    ----------
-    turns : tuple of ndarray
-        Eigenvectors of left environment, function values and right environment, as columns.
-    spectrum : ndarray of the shape of the core
-        Eigenvalues.
+    ``eigenvectors`` holds those of left environment, function values and right environment, as columns, and
+    ``eigenvalues`` has the shape of the core.
     """
 
     def __init__(self, facts: Facts, alpha: float) -> None:
         factors: tuple[Any, ...] = facts.left, facts.middle, facts.right
-        (left, left_turn), (middle, turn), (right, right_turn) = (_eigenbasis(factor) for factor in factors)
-        self.turns = left_turn, turn, right_turn
+        (left, middle, right), self.eigenvectors = zip(*map(_eigenbasis, factors), strict=True)
         spectrum = np.multiply.outer(left, np.multiply.outer(middle, right)) + alpha
         # Directions that no row has: keep the inverse bounded where alpha is zero.
-        self.spectrum = np.maximum(spectrum, max(_EPS * float(spectrum.max()), _TINY))
+        self.eigenvalues = np.maximum(spectrum, max(_EPS * float(spectrum.max()), _TINY))
 
     @cached_property
     def _rest(self) -> NDArray:
-        """Turns basis values and right environment together: two products instead of three."""
-        _, turn, other_turn = self.turns
-        size = len(turn) * len(other_turn)
-        return np.multiply.outer(turn, other_turn).transpose(0, 2, 1, 3).reshape(size, size)
+        """Eigenvectors of function values and right environment together: two products instead of three."""
+        _, middle, right = self.eigenvectors
+        size = len(middle) * len(right)
+        return np.multiply.outer(middle, right).transpose(0, 2, 1, 3).reshape(size, size)
 
     @cached_property
     def _flat(self) -> NDArray:
-        return self.spectrum.reshape(len(self.spectrum), -1)
+        return self.eigenvalues.reshape(len(self.eigenvalues), -1)
 
     def _to_eigenbasis(self, core: NDArray) -> NDArray:
-        return self.turns[0].T @ core.reshape(self._flat.shape) @ self._rest
+        return self.eigenvectors[0].T @ core.reshape(self._flat.shape) @ self._rest
 
-    def _from_eigenbasis(self, turned: NDArray) -> NDArray:
-        return self.turns[0] @ turned @ self._rest.T
+    def _from_eigenbasis(self, rotated: NDArray) -> NDArray:
+        return self.eigenvectors[0] @ rotated @ self._rest.T
 
     def solve(self, core: NDArray) -> NDArray:
         """Apply the inverse."""
@@ -72,26 +65,3 @@ class KroneckerHessian:
     def color(self, white: NDArray) -> NDArray:
         """Coordinates in which the Hessian is nearly the identity, flat -> core, flat."""
         return self._from_eigenbasis(white.reshape(self._flat.shape) / np.sqrt(self._flat)).ravel()
-
-
-class Descent(NamedTuple):
-    """A Newton system that is to be solved loosely by conjugate gradients from zero.
-
-    Attributes
-    ----------
-    nearly : KroneckerHessian
-        The preconditioner.
-    gradient : ndarray of the shape of the core
-    alpha : float
-        The system is (C' diag(weights * curvature) C + alpha) step = -gradient.
-    tolerance : float
-        The next step must promise this part of what all steps have brought.
-    most : int
-        Number of products.
-    """
-
-    nearly: KroneckerHessian
-    gradient: NDArray
-    alpha: float
-    tolerance: float
-    most: int

@@ -1,14 +1,8 @@
-"""Compiled products with rows of data, where a C compiler was at hand when the package was built.
+"""Compiled products with rows of data, if there was a C compiler when the package was built.
 
-`kernels.c` holds the arithmetic, this module the way there: it finds the library, picks the routines for the processor,
-and takes NumPy arrays. Without a library `is_here` is False, and callers do the same in NumPy. The environment variable
-POLYTRAIN_NATIVE=0 and the context `switched_off` do without it, too. Calls let other threads run.
-
-Conventions
------------
-Rows are the last axis and contiguous; lines may be apart by any stride. All arrays of a call have one dtype, float32 or
-float64. A core comes as a matrix (basis * near rank, far rank), in the order of `polytrain.learning.kernels.unfold`,
-transposed.
+Without a library `is_here` is False, and callers do the same in NumPy. The environment variable POLYTRAIN_NATIVE=0 and
+the context `switched_off` do without it, too. Calls let other threads run. Rows are the last axis and contiguous; lines
+may be apart by any stride. All arrays of a call have one dtype, float32 or float64.
 """
 
 from __future__ import annotations
@@ -19,33 +13,24 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "DenseRows",
-    "LocalRows",
-    "System",
-    "Trains",
-    "dense_moments",
-    "interpolate",
-    "is_here",
-    "knot_tables",
-    "local_width",
-    "switched_off",
+    *("DenseRows", "LocalRows", "Trains", "conjugate_gradients", "dense_moments"),
+    *("interpolate", "is_here", "knot_tables", "local_width", "switched_off"),
 ]
 
-# What the library must say it is: another one was built from other sources.
+# Version of the interface; a library with another one was built from other sources.
 _INTERFACE = 3
 _LEVELS = (0, 3, 4)
 _VECTOR_BYTES = 32
 _TYPES = {"f": "f32", "d": "f64"}
 
-_Arguments = list[Any]
 _N, _NUMBER, _ARRAY = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
-_SIGNATURES: dict[str, _Arguments] = {
+_SIGNATURES: dict[str, list[Any]] = {
     "dense_product": [_N, _N, _N, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _ARRAY, _ARRAY, _ARRAY],
     "dense_move": [_N, _N, _N, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _ARRAY, _N],
     "dense_moments": [_N, _N, _N, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _N, _ARRAY, _ARRAY],
@@ -76,7 +61,7 @@ def switched_off() -> Iterator[None]:
 
 
 def _library(folder: Path) -> ctypes.CDLL | None:
-    """The library in this folder, if there is one that fits."""
+    """The library in this folder, or None."""
     for path in sorted(folder.glob("_kernels.*")):
         try:
             library = ctypes.CDLL(str(path))
@@ -88,16 +73,16 @@ def _library(folder: Path) -> ctypes.CDLL | None:
 
 
 def _load(library: ctypes.CDLL, level: int) -> dict[tuple[str, str], Callable[..., int]]:
-    """Routines by name and character of the dtype, of the highest level that is no more than this one."""
-    found = {}
-    for has in (one for one in _LEVELS if one <= level):
+    """Routines by name and character of the dtype, of the highest level up to this one."""
+    routines = {}
+    for available in (candidate for candidate in _LEVELS if candidate <= level):
         for name, arguments in _SIGNATURES.items():
             for char, suffix in _TYPES.items():
-                routine = getattr(library, f"{name}_{suffix}_l{has}", None)
+                routine = getattr(library, f"{name}_{suffix}_l{available}", None)
                 if routine is not None:
                     routine.argtypes, routine.restype = arguments, ctypes.c_int
-                    found[name, char] = routine
-    return found
+                    routines[name, char] = routine
+    return routines
 
 
 @cache
@@ -117,7 +102,7 @@ def _place(array: NDArray | None) -> int | None:
 
 
 def _lines(array: NDArray) -> tuple[int, int]:
-    """Where an array (lines, N) begins, and items from line to line."""
+    """Address of an array (lines, N), and its stride from line to line in items."""
     if array.strides[1] != array.itemsize and array.shape[1] > 1:
         raise ValueError("rows must be contiguous.")
     return array.__array_interface__["data"][0], array.strides[0] // array.itemsize
@@ -128,110 +113,131 @@ def _check(name: str, failed: int) -> None:
         raise MemoryError(f"no memory for the scratch of {name}.")
 
 
-class System(NamedTuple):
-    """A Newton system (C' diag(curvature) C + alpha) step = -gradient, nearly diagonal in other coordinates.
-
-    Attributes
-    ----------
-    turns : sequence of ndarray of shape (n, n), (a, a) and (b, b), float64
-        Coordinates of functions, near and far channels, as columns.
-    spectrum : ndarray of shape (n, a, b), float64
-        The diagonal.
-    alpha, tolerance : float
-    most : int
-        Number of products; at most 64.
-    """
-
-    turns: Sequence[NDArray]
-    spectrum: NDArray
-    alpha: float
-    tolerance: float
-    most: int
-
-
-def conjugate_gradients(
-    rows: DenseRows | LocalRows, system: System, start: NDArray, curvature: NDArray
-) -> tuple[NDArray, NDArray]:
-    """Solve a system loosely by conjugate gradients.
-
-    Shapes: start (n, a, b), the gradient, and curvature (N,) -> step (n * a, b), and its scores (N,), both float64.
-    """
-    sizes, lines, knots = rows.arguments()
-    n_rows, n_near, n, n_far, _ = sizes
-    step, ray = np.empty((n * n_near, n_far)), np.empty(n_rows)
-    there, back = (
-        np.concatenate([turn.ravel() for turn in turns]) for turns in (system.turns, [t.T for t in system.turns])
-    )
-    spectrum, gradient = np.ascontiguousarray(system.spectrum), np.ascontiguousarray(start)
-    arrays = _place(knots), _place(curvature), _place(there), _place(back), _place(spectrum)
-    numbers = system.alpha, system.tolerance, system.most
-    routine = _routines()["conjugate_gradients", curvature.dtype.char]
-    failed = routine(*sizes, *lines, *arrays, *numbers, _place(gradient), _place(step), _place(ray))
-    _check("conjugate_gradients", failed)
-    return step, ray
-
-
 class DenseRows:
     """Rows with the values of all functions.
 
-    Parameters
-    ----------
-    near, values, far : ndarray of shape (a, N), (n, N) and (b, N)
-        Environments, and function values, the first of them 1.
+    Shapes: near (a, N), values (n, N), the first of them 1, and far (b, N). Cores are (n, a, b).
     """
 
     def __init__(self, near: NDArray, values: NDArray, far: NDArray) -> None:
         self._arrays = near, values, far  # their memory must stay
-        (n_near, n_rows), self._dtype, routines = near.shape, near.dtype, _routines()
-        self._shape, self._n_rows = (len(values) * n_near, len(far)), n_rows
+        self._dtype, routines = near.dtype, _routines()
         self._move, self._product = (routines[name, near.dtype.char] for name in ("dense_move", "dense_product"))
-        self._sizes = n_rows, n_near, len(values)
-        self._near = *_lines(near), *_lines(values)
-        self._far = _lines(far)
+        self.sizes = near.shape[1], len(near), len(values), len(far), 0
+        self.lines = *_lines(near), *_lines(values), *_lines(far)
+        self.knots: NDArray | None = None
 
     def product(
-        self, matrix: NDArray | None, factors: NDArray | None, sums: bool
+        self, core: NDArray | None, factors: NDArray | None, sums: bool
     ) -> tuple[NDArray | None, NDArray | None]:
-        """Scores of a core, and sums over rows of spread times far environment times factors, in one pass.
+        """Scores of a core, (N,), and sums over rows of near * values * far * factors, (n * a, b), float64.
 
-        Parameters
-        ----------
-        matrix : ndarray of shape (n * a, b), contiguous, or None
-            The core whose scores are wanted.
-        factors : ndarray of shape (N,), or None
-            What every row counts in the sums: times its score, if there is a core.
-        sums : bool
-            Whether sums are wanted.
-
-        Returns
-        -------
-        scores : ndarray of shape (N,), or None
-        sums : ndarray of shape (n * a, b), float64, or None
+        Either may be left out: ``core`` is None, or ``sums`` is False. With a core, the factors are multiplied by the
+        scores.
         """
-        scores = None if matrix is None else np.empty(self._n_rows, dtype=self._dtype)
-        totals = np.empty(self._shape) if sums else None
+        n_rows, n_near, n, n_far, _ = self.sizes
+        matrix = None if core is None else np.ascontiguousarray(core, self._dtype)
+        scores = None if core is None else np.empty(n_rows, self._dtype)
+        totals = np.empty((n * n_near, n_far)) if sums else None
         places = _place(matrix), _place(factors), _place(scores), _place(totals)
-        _check("dense_product", self._product(*self._sizes, self._shape[1], *self._near, *self._far, *places))
+        _check("dense_product", self._product(*self.sizes[:4], *self.lines, *places))
         return scores, totals
 
-    def move(self, matrix: NDArray, out: NDArray) -> NDArray:
-        """Contract the near environment with a core.
-
-        Shapes: matrix (n * a, b), contiguous -> (b, N), written to ``out``.
-        """
-        _check("dense_move", self._move(*self._sizes, len(out), *self._near, _place(matrix), *_lines(out)))
+    def move(self, core: NDArray, out: NDArray) -> NDArray:
+        """Near environment contracted with a core, (b, N), written to ``out``; the core may have another b."""
+        matrix = np.ascontiguousarray(core, self._dtype)
+        _check("dense_move", self._move(*self.sizes[:3], len(out), *self.lines[:4], _place(matrix), *_lines(out)))
         return out
 
-    def arguments(self) -> tuple[tuple[int, ...], tuple[Any, ...], NDArray | None]:
-        """Sizes, lines and knots, as `conjugate_gradients` takes them."""
-        return (*self._sizes, self._shape[1], 0), (*self._near, *self._far), None
+
+class LocalRows:
+    """Rows with functions that are straight lines between knots; does what `DenseRows` does.
+
+    Parameters
+    ----------
+    x : ndarray of shape (N,), contiguous
+        Position of each row: 2.5 is half-way between the third and the fourth knot.
+    near, far : ndarray of shape (a, N) and (b, N)
+    knots : ndarray of shape (knots + 1, n), contiguous
+        Functions at the knots. Rows lie before the last of them.
+    """
+
+    def __init__(self, x: NDArray, near: NDArray, far: NDArray, knots: NDArray) -> None:
+        self._arrays = x, near, far  # their memory must stay
+        self._dtype, routines = near.dtype, _routines()
+        self._move, self._product = (routines[name, near.dtype.char] for name in ("local_move", "local_product"))
+        self.sizes = near.shape[1], len(near), knots.shape[1], len(far), len(knots) - 1
+        self._near, self._far = (_place(x), *_lines(near)), _lines(far)
+        self.lines = *_lines(near), _place(x), 0, *self._far
+        self.knots = knots
+
+    def product(
+        self, core: NDArray | None, factors: NDArray | None, sums: bool
+    ) -> tuple[NDArray | None, NDArray | None]:
+        """See `DenseRows.product`."""
+        n_rows, n_near, n, n_far, _ = self.sizes
+        tables = None if core is None else knot_tables(self.knots, core)
+        scores = None if core is None else np.empty(n_rows, self._dtype)
+        if not sums:
+            self._run(tables, factors, scores, None)
+            return scores, None
+        totals = np.zeros((len(self.knots), n_near, local_width(n_far, self._dtype)), self._dtype)
+        self._run(tables, factors, scores, totals)
+        # Sums for every knot -> sums for every function.
+        gathered = (self.knots.T @ totals.reshape(len(totals), -1)).reshape(n, *totals.shape[1:])
+        return scores, gathered[:, :, :n_far].reshape(-1, n_far).astype(np.float64, copy=False)
+
+    def _run(
+        self, tables: NDArray | None, factors: NDArray | None, scores: NDArray | None, totals: NDArray | None
+    ) -> None:
+        n_rows, n_near, _, n_far, n_knots = self.sizes
+        places = _place(tables), _place(factors), _place(scores), _place(totals)
+        _check("local_product", self._product(n_rows, n_near, n_far, n_knots, *self._near, *self._far, *places))
+
+    def move(self, core: NDArray, out: NDArray) -> NDArray:
+        """See `DenseRows.move`."""
+        return self.move_tables(knot_tables(self.knots, core), out)
+
+    def move_tables(self, tables: NDArray, out: NDArray) -> NDArray:
+        """Do the same with a core from `knot_tables`."""
+        sizes = *self.sizes[:2], len(out), len(tables) - 1
+        _check("local_move", self._move(*sizes, *self._near, _place(tables), *_lines(out)))
+        return out
+
+
+def conjugate_gradients(
+    rows: DenseRows | LocalRows,
+    gradient: NDArray,
+    curvature: NDArray,
+    eigenvectors: Sequence[NDArray],
+    eigenvalues: NDArray,
+    *limits: float,
+) -> tuple[NDArray, NDArray]:
+    """Solve (C' diag(curvature) C + alpha) step = -gradient by conjugate gradients.
+
+    The preconditioner is diagonal in other coordinates: ``eigenvectors`` of functions, near and far channels, as
+    columns, with ``eigenvalues`` (n, a, b), all float64. ``limits`` are alpha, the tolerance and the largest number of
+    products, at most 64.
+
+    Shapes: gradient (n, a, b), curvature (N,) -> step (n * a, b), and its scores (N,), both float64.
+    """
+    n_rows, n_near, n, n_far, _ = rows.sizes
+    step, ray = np.empty((n * n_near, n_far)), np.empty(n_rows)
+    there = np.concatenate([vectors.ravel() for vectors in eigenvectors])
+    back = np.concatenate([vectors.T.ravel() for vectors in eigenvectors])
+    eigenvalues, gradient = np.ascontiguousarray(eigenvalues), np.ascontiguousarray(gradient)
+    arrays = _place(rows.knots), _place(curvature), _place(there), _place(back), _place(eigenvalues)
+    routine = _routines()["conjugate_gradients", curvature.dtype.char]
+    failed = routine(*rows.sizes, *rows.lines, *arrays, *limits, _place(gradient), _place(step), _place(ray))
+    _check("conjugate_gradients", failed)
+    return step, ray
 
 
 def dense_moments(near: NDArray, functions: NDArray, far: NDArray, weights: NDArray) -> NDArray:
     """Sum weights times pairs of near channels times functions times pairs of far channels over all rows.
 
     Shapes: near (a, N), functions (m, N), the first of them 1, far (b, N), weights (N,) -> (m, a(a+1)/2, b(b+1)/2),
-    float64, in the order of `polytrain.learning.kernels.pair_index`.
+    float64, in the order of `polytrain.learning.contractions.pair_index`.
     """
     (n_near, n_rows), n, n_far = near.shape, len(functions), len(far)
     sums = np.empty((n, n_near * (n_near + 1) // 2, n_far * (n_far + 1) // 2))
@@ -241,68 +247,6 @@ def dense_moments(near: NDArray, functions: NDArray, far: NDArray, weights: NDAr
     return sums
 
 
-class LocalRows:
-    """Rows with functions that are straight lines between knots.
-
-    Parameters
-    ----------
-    x : ndarray of shape (N,), contiguous
-        Where each row lies: 2.5 is half-way between the third and the fourth knot.
-    near, far : ndarray of shape (a, N) and (b, N)
-        Environments.
-    knots : ndarray of shape (knots + 1, n), contiguous
-        Functions at the knots. Rows lie before the last of them.
-    """
-
-    def __init__(self, x: NDArray, near: NDArray, far: NDArray, knots: NDArray) -> None:
-        self._arrays = x, near, far  # their memory must stay
-        self._knots = knots
-        self._dtype, routines = near.dtype, _routines()
-        self._n_near, self._n_rows = near.shape
-        self._n_far = len(far)
-        self._move, self._product = (routines[name, near.dtype.char] for name in ("local_move", "local_product"))
-        self._near = _place(x), *_lines(near)
-        self._far = _lines(far)
-
-    def product(self, tables: NDArray | None, factors: NDArray | None, totals: NDArray | None) -> NDArray | None:
-        """Do what `DenseRows.product` does.
-
-        Parameters
-        ----------
-        tables : ndarray of shape (knots + 1, a, local_width(b)), contiguous, or None
-            The core, contracted with the functions at every knot, see `knot_tables`.
-        factors : ndarray of shape (N,), or None
-        totals : ndarray of the shape of ``tables``, or None
-            What the sums are added to: summed over the knots, times the functions there, they are those of
-            `DenseRows.product`.
-
-        Returns
-        -------
-        ndarray of shape (N,), or None
-            The scores, if there are tables.
-        """
-        scores = None if tables is None else np.empty(self._n_rows, dtype=self._dtype)
-        sizes = self._n_rows, self._n_near, self._n_far, len(self._knots) - 1
-        places = _place(tables), _place(factors), _place(scores), _place(totals)
-        _check("local_product", self._product(*sizes, *self._near, *self._far, *places))
-        return scores
-
-    def move(self, tables: NDArray, out: NDArray) -> NDArray:
-        """Contract the near environment with a core.
-
-        Shapes: tables (knots + 1, a, local_width(b)), contiguous -> (b, N), written to ``out``.
-        """
-        sizes = self._n_rows, self._n_near, len(out), len(tables) - 1
-        _check("local_move", self._move(*sizes, *self._near, _place(tables), *_lines(out)))
-        return out
-
-    def arguments(self) -> tuple[tuple[int, ...], tuple[Any, ...], NDArray | None]:
-        """Sizes, lines and knots, as `conjugate_gradients` takes them."""
-        sizes = self._n_rows, self._n_near, self._knots.shape[1], self._n_far, len(self._knots) - 1
-        x, *side = self._near
-        return sizes, (*side, x, 0, *self._far), self._knots
-
-
 def local_width(n_far: int, dtype: np.dtype) -> int:
     """Number of far channels, rounded up to whole vectors."""
     lanes = _VECTOR_BYTES // dtype.itemsize
@@ -310,7 +254,7 @@ def local_width(n_far: int, dtype: np.dtype) -> int:
 
 
 def knot_tables(knots: NDArray, core: NDArray) -> NDArray:
-    """Contract a core with the functions at every knot, as `LocalRows` takes it.
+    """Contract a core with the functions at every knot.
 
     Shapes: knots (knots + 1, n), core (n, a, b) -> (knots + 1, a, local_width(b)), of the dtype of ``knots``.
     """
@@ -321,26 +265,19 @@ def knot_tables(knots: NDArray, core: NDArray) -> NDArray:
 
 
 def interpolate(x: NDArray, tables: NDArray, out: NDArray) -> NDArray:
-    """Interpolate functions between knots: what `LocalRows.move` does with a near environment of ones.
+    """Interpolate functions between knots, as `LocalRows` does with a near environment of ones.
 
     Shapes: x (N,), contiguous, tables (knots + 1, 1, local_width(n)) -> (n, N), written to ``out``.
     """
     ones = np.ones((1, len(x)), dtype=x.dtype)
-    return LocalRows(x, ones, out, tables[:, 0]).move(tables, out)
+    return LocalRows(x, ones, out, tables[:, 0]).move_tables(tables, out)
 
 
 class Trains:
-    """Trains over the same columns, evaluated together.
+    """Trains over the same columns, evaluated together in one dtype.
 
-    Parameters
-    ----------
-    trains : sequence of sequences of ndarray of shape (n, a, b)
-        Cores of each train, the functions first.
-    knots : sequence of ndarray of shape (knots + 1, n), or None
-        For each column, its functions at the knots if rows come as positions among them, None if they come as values
-        of all functions.
-    dtype : dtype
-        What to compute in.
+    ``trains`` has the cores (n, a, b) of each train, and ``knots``, for each column, its functions at the knots,
+    (knots + 1, n), if rows come as positions among them, or None if they come as values of all functions.
     """
 
     def __init__(self, trains: Sequence[Sequence[NDArray]], knots: Sequence[NDArray | None], dtype: np.dtype) -> None:

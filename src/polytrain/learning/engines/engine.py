@@ -12,8 +12,8 @@ from typing import NamedTuple, Self
 
 from numpy.typing import NDArray
 
-from polytrain.learning.kernels import gram_from_moments
-from polytrain.learning.kronecker import Descent
+from polytrain.learning.contractions import gram_from_moments
+from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import LOSS, Facts, LocalFactors, Need, ProblemRows
 from polytrain.maps import MapList
@@ -271,10 +271,11 @@ class Engine(CoreRows):
     def local_factors(self) -> LocalFactors:
         """Bring what the rows know about the core stood at to the memory of this process; for few rows."""
 
-    def descend(self, descent: Descent) -> NDArray | None:
+    def descend(self, nearly: KroneckerHessian, gradient: NDArray, *limits: float) -> NDArray | None:
         """Solve a Newton system in one question, and lay the ray along the step.
 
-        None where rows are in several places: then it takes a question for every product.
+        ``limits`` are those of `native.conjugate_gradients`. None where rows are in several places: then it takes a
+        question for every product.
         """
         return None
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from polytrain.learning.blocks import LinearBlock, RowBlock, Scratch, TrainBlock
 from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Position
-from polytrain.learning.kronecker import Descent
+from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import Facts, LocalFactors, Need, ProblemRows, add_up
 from polytrain.learning.sampling import DistinctRows, choose_rows
@@ -171,9 +171,9 @@ class LocalEngine(_LocalRows, BlockEngine):
         super().__init__(rows, loss, maps)
         self._blocks = make_blocks(rows, loss, maps)
 
-    def descend(self, descent: Descent) -> NDArray | None:
+    def descend(self, nearly: KroneckerHessian, gradient: NDArray, *limits: float) -> NDArray | None:
         self._tried = None
-        return self._blocks[0].descend(descent) if len(self._blocks) == 1 else None
+        return self._blocks[0].descend(nearly, gradient, *limits) if len(self._blocks) == 1 else None
 
     def linear(self, gram: NDArray | None = None) -> BlockLinearRows:
         return _LocalLinearRows(self._ask(TrainBlock.linear), gram)

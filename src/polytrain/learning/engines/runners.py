@@ -110,10 +110,10 @@ class SpillRunner:
             return handle
         if handle.number in self._in_memory:
             self._in_memory.move_to_end(handle.number)
-            (content, *arrays), _ = self._in_memory[handle.number]
+            buffers, _ = self._in_memory[handle.number]
         else:
-            content, *arrays = self._on_disk[handle.number].read()
-        return pickle.loads(content, buffers=arrays)
+            buffers = self._on_disk[handle.number].read()
+        return pickle.loads(buffers[0], buffers=buffers[1:])
 
     def _forget(self, number: int) -> None:
         if number in self._in_memory:

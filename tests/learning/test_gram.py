@@ -1,12 +1,11 @@
-"""The block arithmetic against loops and explicit C matrices."""
+"""Gram matrices from moments, against explicit C matrices."""
 
 import numpy as np
 import pytest
 from reference import c_matrix, left_vector, make_problem, right_vector
 
 from polytrain.basis import get_basis
-from polytrain.learning import kernels
-from polytrain.tensor.contract import khatri_rao
+from polytrain.learning import contractions
 
 SHAPES = [
     # dims, rank, site, rows
@@ -37,33 +36,18 @@ def _close(actual, desired, dtype):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize(("dims", "rank", "site", "n_rows"), SHAPES)
-def test_kernels_match_reference(dims, rank, site, n_rows, basis, dtype):
+def test_gram_matrices_match_the_reference(dims, rank, site, n_rows, basis, dtype):
     problem, (left, values, right) = _block(dims, rank, site, n_rows, basis, dtype)
     core = problem.cores[site]
     explicit = c_matrix(problem.cores, site, problem.columns, basis)
-    cast = core.astype(dtype)
     before = left.copy(), values.copy(), right.copy()
-
-    expected_left = np.array([left_vector(problem.cores, site + 1, row, basis) for row in problem.columns.T]).T
-    expected_right = np.array([right_vector(problem.cores, site - 1, row, basis) for row in problem.columns.T]).T
-    rows = np.random.default_rng(0).standard_normal(n_rows).astype(dtype)
-    for to_right, near, far, extended in ((True, left, right, expected_left), (False, right, left, expected_right)):
-        spread = khatri_rao(near, values)
-        images = kernels.unfold(cast, to_right) @ spread
-        if to_right or site > 0:
-            _close(images, extended, dtype)
-        _close((images * far).sum(axis=0), explicit @ core.ravel(), dtype)
-        adjoint = kernels.fold(spread @ (far * rows).T, core.shape[1], to_right)
-        assert adjoint.shape == core.shape
-        assert adjoint.dtype == dtype
-        _close(adjoint.ravel(), explicit.T @ rows.astype(np.float64), dtype)
 
     weights = np.random.default_rng(1).uniform(0, 1, n_rows).astype(dtype)
     powers = get_basis(basis).values(problem.columns[site].astype(dtype), 2 * dims[site] - 1)
-    sums = kernels.moments(left, powers, right, weights)
+    sums = contractions.moments(left, powers, right, weights)
     a, n, b = core.shape
     assert sums.shape == (2 * n - 1, a * (a + 1) // 2, b * (b + 1) // 2)
-    gram = kernels.gram_from_moments(sums, core.shape, get_basis(basis).product_table(dims[site]))
+    gram = contractions.gram_from_moments(sums, core.shape, get_basis(basis).product_table(dims[site]))
     _close(gram, explicit.T @ (weights.astype(np.float64)[:, None] * explicit), dtype)
 
     for kept, part in zip(before, (left, values, right), strict=True):
@@ -74,17 +58,11 @@ def test_kernels_match_reference(dims, rank, site, n_rows, basis, dtype):
 def test_moments_keep_the_compute_dtype(dtype):
     problem, (left, _, right) = _block((2, 3, 2), 2, 1, 10, "power", dtype)
     powers = get_basis("power").values(problem.columns[1].astype(dtype), 5)
-    assert kernels.moments(left, powers, right, np.ones(10, dtype=dtype)).dtype == dtype
-
-
-@pytest.mark.parametrize("to_right", [True, False])
-def test_fold_is_the_inverse_of_the_transposed_unfold(to_right):
-    core = np.random.default_rng(0).standard_normal((2, 3, 5))
-    np.testing.assert_array_equal(kernels.fold(kernels.unfold(core, to_right).T, 3, to_right), core)
+    assert contractions.moments(left, powers, right, np.ones(10, dtype=dtype)).dtype == dtype
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_pair_index_numbers_each_pair_once(size):
-    table = kernels.pair_index(size)
+    table = contractions.pair_index(size)
     np.testing.assert_array_equal(table, table.T)
     assert sorted(table[np.triu_indices(size)]) == list(range(size * (size + 1) // 2))
