@@ -10,7 +10,7 @@ import pytest
 from polytrain import TensorTrainRegressor
 from polytrain.columns import CategoryColumn, Columns, NumberColumn
 from polytrain.explain import effects, sobol_indices
-from polytrain.explain.strongest import strongest_terms
+from polytrain.explain.terms import strongest_terms
 from polytrain.explain.view import read_model
 
 

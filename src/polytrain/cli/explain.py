@@ -21,7 +21,7 @@ from polytrain.cli.common import (
 )
 from polytrain.explain import sobol_indices, top_terms
 from polytrain.explain.local import number_format
-from polytrain.explain.strongest import strongest_terms
+from polytrain.explain.terms import strongest_terms
 from polytrain.tables import TableModel, load_table_model
 from polytrain.tables.row_explanations import ExplainedRows, RowSample, explain_table_rows, knows_columns
 from polytrain.texts import listed, printable

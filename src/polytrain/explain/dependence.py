@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 
 from polytrain.columns import DateColumn
 from polytrain.columns.cells import Cells
-from polytrain.explain.axes import column_axis, value_text
-from polytrain.explain.sites import make_measure, row_weights, site_matrices
+from polytrain.explain.axes import column_axis, encode_dates, number_grid, value_text
+from polytrain.explain.sites import ColumnMeasure, make_measure, site_matrices
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
@@ -65,16 +65,11 @@ class PartialDependence:
         lines = [f"mean score over {' and '.join(map(printable, self.names))}, {self.values[0].size} values"]
         for name, values in zip(self.train_names, self.values, strict=True):
             ends = []
-            for place in (values.argmin(), values.argmax()):
-                at = np.unravel_index(place, values.shape)
-                ends.append(
-                    (
-                        values[at],
-                        ", ".join(printable(value_text(axis[k])) for axis, k in zip(self.grid, at, strict=True)),
-                    )
-                )
-            (low, where), (high, there) = ends
-            lines.append(f"  {printable(name)}: from {low:.4g} at {where} to {high:.4g} at {there}")
+            for end in (values.argmin(), values.argmax()):
+                place = np.unravel_index(end, values.shape)
+                texts = [printable(value_text(axis[k])) for axis, k in zip(self.grid, place, strict=True)]
+                ends.append(f"{values[place]:.4g} at {', '.join(texts)}")
+            lines.append(f"  {printable(name)}: from {ends[0]} to {ends[1]}")
         return "\n".join(lines)
 
 
@@ -133,37 +128,29 @@ def partial_dependence(
     >>> partial_dependence(model, ["x2", "x3"], X).values.shape
     (1, 50, 50)
     """
-    view = read_model(model, feature_names)
+    view, size = read_model(model, feature_names), check_positive_integer(grid_size, "grid_size")
     date = _date_column(view, features)
-    chosen = tuple(view.groups[date]) if date is not None else _check_features(view, features)
-    rows: NDArray | None = None
-    blocks: Iterable[tuple[list[NDArray], NDArray]]
-    if X is None:
-        # The score is linear in the basis values of each feature: independent features are one row of mean values.
-        blocks = [([mean[:, None] for mean in make_measure(view, None, sample_weight).means], np.ones(1))]
-    else:
-        rows = view.rows(X)
-        blocks = _row_blocks(view, rows, row_weights(sample_weight, len(rows)))
     if date is not None:
-        return _date_dependence(view, date, blocks, grid, check_positive_integer(grid_size, "grid_size"))
-    axes = _check_grid(view, chosen, grid, check_positive_integer(grid_size, "grid_size"), rows)
-
-    order = sorted(chosen)
-    coefficients = np.zeros((len(view.trains), *(view.trains[0].dims[k] for k in order)))
-    for values, weights in blocks:
-        for total, train in zip(coefficients, view.trains, strict=True):
-            total += _weighted_coefficients(train.cores, values, weights, order)
-    if order != list(chosen):
+        return _date_dependence(view, date, make_measure(view, X, sample_weight), grid, size)
+    chosen = _check_features(view, features)
+    measure = make_measure(view, X, sample_weight)
+    axes = _check_grid(view, chosen, grid, size, measure)
+    coefficients = _mean_coefficients([train.cores for train in view.trains], sorted(chosen), measure)
+    if sorted(chosen) != list(chosen):
         coefficients = coefficients.transpose(0, 2, 1)
     means = coefficients
     for k, axis in zip(chosen, axes, strict=True):
-        feature_map = view.maps[k]
-        numbers = _as_numbers(view, k, axis)
+        feature_map, column = view.maps[k], view.category(k)
+        numbers = axis if column is None else column.encode(Cells.of_objects(column.name, axis))[0]
         # The axis that is contracted is the second; its values are appended at the end, so the order is kept.
         means = np.tensordot(means, feature_map.values(feature_map.place(numbers)), axes=(1, 0))
-    names = tuple(view.feature_names[k] for k in chosen)
     return PartialDependence(
-        chosen, names, axes, means + view.fitted.shift.reshape(-1, *(1,) * len(axes)), coefficients, view.train_names
+        features=chosen,
+        names=tuple(view.feature_names[k] for k in chosen),
+        grid=axes,
+        values=means + view.fitted.shift.reshape(-1, *(1,) * len(axes)),
+        coefficients=coefficients,
+        train_names=view.train_names,
     )
 
 
@@ -173,112 +160,108 @@ def _date_column(view: ModelView, features: object) -> int | None:
         features = features[0]
     if not isinstance(features, str) or features in view.feature_names or features not in view.column_names:
         return None
-    return view.column_index(features)
+    return view.index("column", features)
 
 
 def _date_dependence(
-    view: ModelView,
-    column: int,
-    blocks: Iterable[tuple[list[NDArray], NDArray]],
-    grid: object,
-    grid_size: int,
+    view: ModelView, column: int, measure: ColumnMeasure, grid: Any, grid_size: int
 ) -> PartialDependence:
     """Average over all columns but a date, whose parts vary together."""
-    group, date = view.groups[column], view.column(column)
-    axis = column_axis(view, column, grid_size)
+    group, kind = view.groups[column], view.column(column)
+    axis = column_axis(view, measure, column, grid_size)
     dates, features = axis.grid, axis.features
-    if grid is not None and isinstance(date, DateColumn):
+    if grid is not None and isinstance(kind, DateColumn):
         dates = np.asarray(grid, dtype="datetime64")
-        features = date.encode(Cells.of_array(date.name, dates))
+        features = encode_dates(kind, dates)
     functions = view.column_functions(column, features)
-    around = [np.zeros((train.cores[group[0]].shape[0], train.cores[group[-1]].shape[2])) for train in view.trains]
-    for values, weights in blocks:
-        for total, train in zip(around, view.trains, strict=True):
-            left, right = np.ones((1, len(weights))), np.ones((1, len(weights)))
-            for k in range(group.start):
-                left = np.einsum("aib,aj,ij->bj", train.cores[k], left, values[k], optimize=True)
-            for k in range(view.n_features - 1, group.stop - 1, -1):
-                right = np.einsum("aib,bj,ij->aj", train.cores[k], right, values[k], optimize=True)
-            total += (left * weights) @ right.T
-    means = [
-        site_matrices([train.cores[k] for k in group], functions).reshape(len(dates), -1) @ total.ravel()
-        for train, total in zip(view.trains, around, strict=True)
-    ]
-    names, empty = (view.column_names[column],), np.zeros((len(means), 0))
-    values = np.array(means) + view.fitted.shift[:, None]
-    return PartialDependence(tuple(group), names, (dates,), values, empty, view.train_names)
+    # The parts of the date become one core, with one function per date of the grid.
+    trains = []
+    for train in view.trains:
+        site = site_matrices(train.cores[group.start : group.stop], functions).transpose(1, 0, 2)
+        trains.append([*train.cores[: group.start], site, *train.cores[group.stop :]])
+    means = _mean_coefficients(trains, [group.start], measure, skipped=group[1:])
+    return PartialDependence(
+        features=tuple(group),
+        names=(view.column_names[column],),
+        grid=(dates,),
+        values=means + view.fitted.shift[:, None],
+        coefficients=np.zeros((len(means), 0)),
+        train_names=view.train_names,
+    )
 
 
-def _check_features(view: ModelView, features: int | str | Sequence[int | str]) -> tuple[int, ...]:
+def _check_features(view: ModelView, features: Any) -> tuple[int, ...]:
     """Indices of one or two different features."""
     several = isinstance(features, Sequence | np.ndarray) and not isinstance(features, str)
-    chosen = tuple(view.feature_index(feature) for feature in (features if several else [features]))  # type: ignore
+    chosen = tuple(view.index("feature", feature) for feature in (features if several else [features]))
     if len(chosen) not in (1, 2) or len(set(chosen)) < len(chosen):
         raise ValueError(f"features must name one or two different features, got {features!r}.")
     return chosen
 
 
-def _row_blocks(view: ModelView, rows: NDArray, weights: NDArray) -> Iterator[tuple[list[NDArray], NDArray]]:
-    """Yield the function values (n_k, rows) of every feature and the weights (rows,), block after block."""
-    for start in range(0, len(weights), _BLOCK_ROWS):
-        some = slice(start, start + _BLOCK_ROWS)
-        yield view.functions(rows[some]), weights[some]
-
-
 def _check_grid(
-    view: ModelView, chosen: tuple[int, ...], grid: object, grid_size: int, rows: NDArray | None
+    view: ModelView, chosen: tuple[int, ...], grid: Any, grid_size: int, measure: ColumnMeasure
 ) -> tuple[NDArray, ...]:
     """One array of values in original units for each chosen feature."""
     if grid is None:
-        return tuple(_default_axis(view, k, grid_size, rows) for k in chosen)
+        return tuple(_default_axis(view, k, grid_size, measure) for k in chosen)
     several = isinstance(grid, Sequence | np.ndarray) and len(grid) > 0 and np.ndim(grid[0]) > 0
-    parts = list(grid) if several else [grid]  # type: ignore[call-overload]
+    parts = list(grid) if several else [grid]
     if len(parts) != len(chosen):
         raise ValueError(f"grid must have one array per feature, got {len(parts)} for {len(chosen)} features.")
-    is_category = [view.category(k) is not None for k in chosen]
-    axes = tuple(
-        np.asarray(part, dtype=object if levels else np.float64)
-        for part, levels in zip(parts, is_category, strict=True)
-    )
-    for axis, levels in zip(axes, is_category, strict=True):
-        if axis.ndim != 1 or not len(axis) or not (levels or np.isfinite(axis).all()):
+    axes = []
+    for k, part in zip(chosen, parts, strict=True):
+        is_category = view.category(k) is not None
+        axis = np.asarray(part, dtype=object if is_category else np.float64)
+        if axis.ndim != 1 or not len(axis) or not (is_category or np.isfinite(axis).all()):
             raise ValueError(f"grid must hold finite numbers, one-dimensional for each feature, got {axis!r}.")
-    return axes
+        axes.append(axis)
+    return tuple(axes)
 
 
-def _default_axis(view: ModelView, k: int, grid_size: int, rows: NDArray | None) -> NDArray:
-    axis, column = view.maps[k].grid(grid_size), view.category(k)
-    if axis is not None and column is not None:
-        codes = np.unique(np.rint(axis).clip(0, len(column.levels) - 1).astype(np.intp))
-        return np.array([*(column.levels[code] for code in codes), *[None] * view.maps[k].has_missing], dtype=object)
-    if axis is not None:
+def _default_axis(view: ModelView, k: int, grid_size: int, measure: ColumnMeasure) -> NDArray:
+    feature_map, column = view.maps[k], view.category(k)
+    axis = feature_map.grid(grid_size)
+    if axis is None:
+        return number_grid(measure, k, grid_size)
+    if column is None:
         return axis
-    # A map without range has no measure either: without rows, there would be no average to draw.
-    values = np.zeros(1) if rows is None else rows[:, k]
-    return np.linspace(values.min(), values.max(), grid_size)
+    codes = np.unique(np.rint(axis).clip(0, len(column.levels) - 1).astype(np.intp))
+    return np.array([*(column.levels[code] for code in codes), *[None] * feature_map.has_missing], dtype=object)
 
 
-def _as_numbers(view: ModelView, k: int, axis: NDArray) -> NDArray:
-    """The numbers that stand for the values of an axis, float64."""
-    column = view.category(k)
-    return axis if column is None else column.encode(Cells.of_objects(column.name, axis))[0]
-
-
-def _weighted_coefficients(
-    cores: Sequence[NDArray], values: Sequence[NDArray], weights: NDArray, order: list[int]
+def _mean_coefficients(
+    trains: Sequence[Sequence[NDArray]], order: list[int], measure: ColumnMeasure, skipped: Sequence[int] = ()
 ) -> NDArray:
-    """Coefficients of the weighted sum of the scores as a function of the features in ``order``, lowest index first.
+    """Coefficients of the mean scores as functions of the cores in ``order``, lowest index first.
 
-    Shapes: values (n_k, rows) each, weights (rows,) -> (n_j,) or (n_j, n_k).
+    Features in ``skipped`` have no core of their own. Shapes: -> (n_trains, n_j) or (n_trains, n_j, n_k).
     """
-    # State (open functions, rank, rows): a chosen feature keeps its functions apart, the others are mixed in.
-    state = np.ones((1, 1, len(weights)))
-    for k, core in enumerate(cores):
-        left_rank, n, right_rank = core.shape
-        if k in order:
-            opened = core.transpose(1, 2, 0).reshape(n * right_rank, left_rank) @ state
-            state = opened.reshape(-1, right_rank, len(weights))
-        else:
-            spread = (state[:, :, None, :] * values[k]).reshape(len(state), left_rank * n, len(weights))
-            state = core.reshape(left_rank * n, right_rank).T @ spread
-    return (state[:, 0] @ weights).reshape([cores[k].shape[1] for k in order])
+    total = np.zeros((len(trains), *(trains[0][k].shape[1] for k in order)))
+    for values, weights in _row_blocks(measure, skipped):
+        for sums, cores in zip(total, trains, strict=True):
+            # State (open functions, rank, rows): a chosen core keeps its functions apart, the others are mixed in.
+            state = np.ones((1, 1, len(weights)))
+            for k, core in enumerate(cores):
+                left_rank, n, right_rank = core.shape
+                if k in order:
+                    opened = core.transpose(1, 2, 0).reshape(n * right_rank, left_rank) @ state
+                    state = opened.reshape(-1, right_rank, len(weights))
+                else:
+                    mixed = (state[:, :, None, :] * values[k]).reshape(len(state), left_rank * n, len(weights))
+                    state = core.reshape(left_rank * n, right_rank).T @ mixed
+            sums += (state[:, 0] @ weights).reshape(sums.shape)
+    return total
+
+
+def _row_blocks(measure: ColumnMeasure, skipped: Sequence[int]) -> Iterator[tuple[list[NDArray], NDArray]]:
+    """Yield the function values (n_k, rows) of the features and the weights (rows,), block after block."""
+    kept = [k for k in range(len(measure.maps)) if k not in skipped]
+    if measure.rows is None:
+        # The score is linear in the functions of each feature: independent features are one row of mean values.
+        yield [measure.means[k][:, None] for k in kept], np.ones(1)
+        return
+    weights = measure.features[0][1]
+    for start in range(0, len(weights), _BLOCK_ROWS):
+        some = slice(start, start + _BLOCK_ROWS)
+        yield [measure.maps[k].values(measure.features[k][0][some]) for k in kept], weights[some]

@@ -1,7 +1,5 @@
 """A score as a sum of effects: its mean, a function of each column, functions of pairs, and the rest.
 
-The method
-----------
 If columns are independent, every score is a unique sum of functions of sets of columns, each with mean 0 over each of
 its columns (functional ANOVA). The function of one column is the mean of the score over all others, minus the mean;
 that of a pair is the mean over all others, minus the functions of both and the mean. Means of a train are products of
@@ -10,9 +8,9 @@ the means of its cores, so all of this is exact. The functions are uncorrelated:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,11 +20,10 @@ from sklearn.base import BaseEstimator
 from polytrain.checks import check_mass
 from polytrain.explain.axes import ColumnAxis, column_axis, value_text
 from polytrain.explain.search import search_pairs
-from polytrain.explain.sensitivity import INDEPENDENCE, table_lines, train_variance, variance_shares
-from polytrain.explain.sites import ColumnMeasure, Sites, column_cores, make_measure, open_sites, row_weights
+from polytrain.explain.sensitivity import INDEPENDENCE, VarianceShares, table_lines, variance_shares
+from polytrain.explain.sites import Sites, column_cores, make_measure
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
-from polytrain.tensor.decompose import orthogonalize_cores
 from polytrain.texts import printable
 
 __all__ = ["Effects", "MainEffect", "PairEffect", "RowEffects", "all_effects", "effects"]
@@ -225,7 +222,7 @@ class Effects:
 
     def __getitem__(self, name: str) -> MainEffect:
         """Return the main effect of a column, given by its name."""
-        return self.main[self._view.column_index(name)]
+        return self.main[self._view.index("column", name)]
 
     def ranked(self) -> list[MainEffect]:
         """Return the main effects of the columns, that with the largest total share first."""
@@ -251,8 +248,7 @@ class Effects:
         main = np.column_stack([sites.main(column, values) for column, values in enumerate(columns)])
         pairs = np.zeros((len(rows), len(self._index)))
         for k, (i, j) in enumerate(self._index):
-            left = sites.left(i, columns[i]) @ sites.between(i, j)
-            pairs[:, k] = sites.scaled(np.sum(left * sites.right(j, columns[j]), axis=1))
+            pairs[:, k] = sites.pair(i, j, columns[i], columns[j], on_grid=False)
         scores = view.fitted.scores(rows)[self._train]
         rest = scores - (self.mean + main.sum(axis=1) + pairs.sum(axis=1))
         names = (*view.column_names, *(" * ".join(pair.names) for pair in self.pairs))
@@ -345,7 +341,7 @@ def effects(
     True
     """
     view = read_model(model, feature_names)
-    return all_effects(view, X, [view.output_index(output)], top_pairs, grid_size, pair_grid_size, sample_weight)[0]
+    return all_effects(view, X, [view.index("output", output)], top_pairs, grid_size, pair_grid_size, sample_weight)[0]
 
 
 def all_effects(
@@ -361,90 +357,75 @@ def all_effects(
     n_pairs = 0 if top_pairs == 0 else check_positive_integer(top_pairs, "top_pairs")
     size = check_positive_integer(grid_size, "grid_size")
     pair_size = check_positive_integer(pair_grid_size, "pair_grid_size")
-    rows = weights = n_rows = None
-    if X is not None:
-        rows = view.rows(X)
-        weights = row_weights(sample_weight, len(rows))
-        n_rows = check_mass(sample_weight, len(rows))
     measure = make_measure(view, X, sample_weight)
-    axes = [column_axis(view, column, size, rows, weights) for column in range(view.n_columns)]
-    small_axis = cache(lambda column: column_axis(view, column, pair_size, rows, weights))
-    return [_effects(view, measure, output, n_pairs, axes, small_axis, n_rows) for output in outputs]
-
-
-def _effects(
-    view: ModelView,
-    measure: ColumnMeasure,
-    output: int,
-    n_pairs: int,
-    axes: Sequence[ColumnAxis],
-    small_axis: Callable[[int], ColumnAxis],
-    n_rows: float | None,
-) -> Effects:
-    """Effects on one score; ``small_axis`` returns the values of a column for pairs."""
-    train = view.trains[output]
-    cores = column_cores(train, measure)
-    _, deviation, first, _, total = variance_shares(cores, pairs=False)
-    gauge, _ = orthogonalize_cores(cores, 0)
-    found = search_pairs(gauge, n_pairs)
-    variance = train_variance(gauge)
-    scale = 1.0 / variance if variance > 0 else 0.0
-    pair_shares = zip(found.pairs, (found.variances * scale).tolist(), strict=True)
-    shares = {pair: share for pair, share in pair_shares if share > _LEAST_SHARE}
-    sites = open_sites(train, measure)
-    main_share, pair_share = float(first.sum()), found.whole * scale
-    return Effects(
-        mean=sites.mean + float(view.fitted.shift[output]),
-        deviation=deviation,
-        main=tuple(
-            _main_effect(view, sites, column, axis, n_rows, float(first[column]), float(total[column]))
-            for column, axis in enumerate(axes)
-        ),
-        pairs=tuple(
-            _pair_effect(view, sites, (i, j), (small_axis(i), small_axis(j)), s) for (i, j), s in shares.items()
-        ),
-        main_share=main_share,
-        pair_share=pair_share,
-        rest_share=max(1.0 - main_share - pair_share, 0.0) if variance > 0 else 0.0,
-        output=view.train_names[output],
-        n_rows=n_rows,
-        _view=view,
-        _sites=sites,
-        _index=tuple(shares),
-        _train=output,
-    )
+    n_rows = None if measure.rows is None else check_mass(sample_weight, len(measure.rows))
+    axis_of = cache(partial(column_axis, view, measure))
+    found = []
+    for output in outputs:
+        cores, exponent = column_cores(view.trains[output], measure)
+        shares = variance_shares(cores, exponent, pairs=False)
+        search, scale = search_pairs(cores, n_pairs), 1.0 / shares.variance if shares.variance > 0 else 0.0
+        pairs = dict(zip(search.pairs, (search.variances * scale).tolist(), strict=True))
+        pairs = {pair: share for pair, share in pairs.items() if share > _LEAST_SHARE}
+        sites, main_share, pair_share = Sites(view.trains[output], measure), shares.first.sum(), search.whole * scale
+        main = [
+            _main_effect(view, sites, column, axis_of(column, size), n_rows, shares)
+            for column in range(len(view.groups))
+        ]
+        pair_effects = [
+            _pair_effect(view, sites, (i, j), axis_of(i, pair_size), axis_of(j, pair_size), share)
+            for (i, j), share in pairs.items()
+        ]
+        effects_on_output = Effects(
+            mean=shares.mean + float(view.fitted.shift[output]),
+            deviation=shares.deviation,
+            main=tuple(main),
+            pairs=tuple(pair_effects),
+            main_share=float(main_share),
+            pair_share=pair_share,
+            rest_share=float(max(1.0 - main_share - pair_share, 0.0)) if shares.variance > 0 else 0.0,
+            output=view.train_names[output],
+            n_rows=n_rows,
+            _view=view,
+            _sites=sites,
+            _index=tuple(pairs),
+            _train=output,
+        )
+        found.append(effects_on_output)
+    return found
 
 
 def _main_effect(
-    view: ModelView, sites: Sites, column: int, axis: ColumnAxis, n_rows: float | None, share: float, total: float
+    view: ModelView, sites: Sites, column: int, axis: ColumnAxis, n_rows: float | None, shares: VarianceShares
 ) -> MainEffect:
-    values = sites.main(column, view.column_functions(column, axis.features))
-    missing = None if axis.missing is None else [np.array([x]) for x in axis.missing]
+    part, missing = axis.missing_part, None
+    if part is not None:
+        gap = view.column_functions(column, [np.array([np.nan])] * len(axis.features))
+        missing = float(sites.main(column, gap)[0])
     return MainEffect(
         name=view.column_names[column],
         kind=axis.kind,
         grid=axis.grid,
-        values=values,
+        values=sites.main(column, view.column_functions(column, axis.features)),
         parts=axis.parts,
         counts=None if n_rows is None else np.round(axis.parts * n_rows, 6),  # whole rows are whole numbers
-        missing=None if missing is None else float(sites.main(column, view.column_functions(column, missing))[0]),
-        missing_part=axis.missing_part,
-        missing_count=None if n_rows is None else round(axis.missing_part * n_rows, 6),
-        share=share,
-        total=total,
+        missing=missing,
+        missing_part=part or 0.0,
+        missing_count=None if n_rows is None else round((part or 0.0) * n_rows, 6),
+        share=float(shares.first[column]),
+        total=float(shares.total[column]),
     )
 
 
 def _pair_effect(
-    view: ModelView, sites: Sites, pair: tuple[int, int], axes: tuple[ColumnAxis, ColumnAxis], share: float
+    view: ModelView, sites: Sites, pair: tuple[int, int], first: ColumnAxis, second: ColumnAxis, share: float
 ) -> PairEffect:
     i, j = pair
-    left = sites.left(i, view.column_functions(i, axes[0].features)) @ sites.between(i, j)
-    values = sites.scaled(left @ sites.right(j, view.column_functions(j, axes[1].features)).T)
+    functions = view.column_functions(i, first.features), view.column_functions(j, second.features)
     return PairEffect(
         names=(view.column_names[i], view.column_names[j]),
-        kinds=(axes[0].kind, axes[1].kind),
-        grids=(axes[0].grid, axes[1].grid),
-        values=values,
+        kinds=(first.kind, second.kind),
+        grids=(first.grid, second.grid),
+        values=sites.pair(i, j, *functions, on_grid=True),
         share=share,
     )

@@ -198,7 +198,7 @@ def explain_local(
     ['petal width (cm)', 'petal length (cm)']
     """
     view = read_model(model)
-    scores = list(range(len(view.trains))) if output is None else [view.output_index(output)]
+    scores = list(range(len(view.trains))) if output is None else [view.index("output", output)]
     rows, measure = view.rows(X), make_measure(view, X_background)
     cells, row_names = cell_texts(X, view.taken), row_labels(X, len(rows))
     return explain_rows(view, rows, measure, scores=scores, cells=cells, row_names=row_names)

@@ -1,17 +1,15 @@
 """Sobol indices: which columns and pairs of columns make a score vary.
 
-The method
-----------
-Rewrite every core in functions that are orthonormal under the measure and start with the constant 1. Then the square of
-a coefficient is the share of the variance that belongs to the set of columns whose index is not 0. All indices are
-sums of such squares, contracted along the train: nothing is sampled, and nothing is subtracted.
+Every core is rewritten in functions that are orthonormal under the measure and start with the constant 1. Then the
+square of a coefficient is the share of the variance that belongs to the set of columns whose index is not 0. All
+indices are sums of such squares, contracted along the train: nothing is sampled, and nothing is subtracted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,17 +18,17 @@ from sklearn.inspection import permutation_importance
 
 from polytrain.explain.sites import column_cores, make_measure, suffix_products
 from polytrain.explain.view import read_model
-from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
+from polytrain.tensor.decompose import scale_exponent
 from polytrain.texts import printable
 
 __all__ = [
     "INDEPENDENCE",
     "FeatureImportances",
     "SobolIndices",
+    "VarianceShares",
     "feature_importances",
     "sobol_indices",
     "table_lines",
-    "train_variance",
     "variance_shares",
 ]
 
@@ -45,7 +43,7 @@ _MOST_LINES = 20
 class SobolIndices:
     """Shares of the variance of each score; the first axis counts the trains.
 
-    They are about columns of the table: the parts of a date count together, and so do the levels of a category.
+    The parts of a date count as one column, and so do the levels of a category.
 
     Attributes
     ----------
@@ -99,13 +97,10 @@ class SobolIndices:
 
     def __str__(self) -> str:
         lines = []
-        for index, name in enumerate(self.train_names):
-            order = np.argsort(-self.total[index], kind="stable")[:_MOST_LINES]
-            columns = [
-                (self.feature_names[k], self.first[index, k], self.second[index, k].sum(), self.total[index, k])
-                for k in order.tolist()
-            ]
+        for name, *shares in zip(self.train_names, self.first, self.second.sum(axis=2), self.total, strict=True):
+            order = np.argsort(-shares[-1], kind="stable")[:_MOST_LINES].tolist()
             lines.append(f"{printable(name)}: shares of the variance (Sobol indices; {INDEPENDENCE})")
+            columns = [(self.feature_names[k], *(share[k] for share in shares)) for k in order]
             lines += table_lines(("column", "main", "pairs", "total"), columns)
         return "\n".join(lines)
 
@@ -133,7 +128,7 @@ class FeatureImportances:
     permutation_std: NDArray | None = None
 
     def ranked(self) -> list[tuple[str, float]]:
-        """Return pairs of name and importance, the most important column first."""
+        """Return names and importances, the most important column first."""
         return [(self.feature_names[k], float(self.importances[k])) for k in self._order()]
 
     def _order(self) -> list[int]:
@@ -220,12 +215,20 @@ def sobol_indices(
     """
     view = read_model(model, feature_names)
     measure = make_measure(view, X, sample_weight)
-    shares = [variance_shares(column_cores(train, measure)) for train in view.trains]
-    mean, deviation, first, second, total = (np.array(part) for part in zip(*shares, strict=True))
+    shares = [variance_shares(*column_cores(train, measure)) for train in view.trains]
+    mean, deviation, first, second, total, _ = (np.array(part) for part in zip(*shares, strict=True))
     with np.errstate(over="ignore"):
         variance = np.square(deviation)
-    names = view.column_names, view.train_names
-    return SobolIndices(mean + view.fitted.shift, variance, first, second, total, *names, deviation)
+    return SobolIndices(
+        mean=mean + view.fitted.shift,
+        variance=variance,
+        first=first,
+        second=second,
+        total=total,
+        feature_names=view.column_names,
+        train_names=view.train_names,
+        deviation=deviation,
+    )
 
 
 def feature_importances(
@@ -279,17 +282,15 @@ def feature_importances(
     if y is not None and X is None:
         raise ValueError("y are the targets of the rows of X; pass X as well, or leave y out.")
     measure = make_measure(view, X, sample_weight)
-    total = np.array([variance_shares(column_cores(train, measure), pairs=False)[-1] for train in view.trains])
-    mean = total.mean(axis=0)
-    whole = mean.sum()
-    importances = mean / whole if whole > 0 else mean
+    shares = [variance_shares(*column_cores(train, measure), pairs=False) for train in view.trains]
+    total = np.mean([share.total for share in shares], axis=0)
+    importances = total / (total.sum() or 1.0)
     if y is None:
         return FeatureImportances(importances, view.column_names)
     settings = {"scoring": scoring, "n_repeats": n_repeats, "random_state": random_state}
     # scikit-learn permutes columns of pandas only, and makes one array of other frames.
     rows: Any = X
-    if hasattr(rows, "to_pandas"):
-        rows = rows.to_pandas()
+    rows = rows.to_pandas() if hasattr(rows, "to_pandas") else rows
     permuted = permutation_importance(model, rows, y, sample_weight=sample_weight, **settings)
     # Steps of a pipeline may have put the columns in another order.
     order = slice(None) if view.taken is None else list(view.taken)
@@ -298,49 +299,42 @@ def feature_importances(
     )
 
 
-def variance_shares(cores: list[NDArray], pairs: bool = True) -> tuple[float, float, NDArray, NDArray, NDArray]:
-    """Mean, standard deviation and indices of a train in orthonormal functions, the constant first in every core.
+class VarianceShares(NamedTuple):
+    """Mean, standard deviation and indices of a train: first (d,), second (d, d) and total (d,).
 
-    Without ``pairs``, the shares of these are left at 0.
-
-    Shapes: -> scalar, scalar, first (d,), second (d, d), total (d,).
+    ``variance`` is that of the cores, without the power of 2 that belongs to them.
     """
+
+    mean: float
+    deviation: float
+    first: NDArray
+    second: NDArray
+    total: NDArray
+    variance: float
+
+
+def variance_shares(cores: Sequence[NDArray], exponent: int, pairs: bool = True) -> VarianceShares:
+    """Shares of the variance of a train that `column_cores` has rewritten; without ``pairs``, ``second`` is 0."""
     d = len(cores)
-    # Right-orthogonal cores: what lies right of a feature then sums to the identity, and nothing overflows.
-    cores, exponent = orthogonalize_cores([core.astype(np.float64, copy=False) for core in cores], 0)
     constants = suffix_products([core[:, 0, :] for core in cores])
     first, total, second = np.zeros(d), np.zeros(d), np.zeros((d, d))
-    constant_left, gram = np.ones((1, 1)), np.ones((1, 1))
+    constant_left, gram, variance = np.ones(1), np.ones((1, 1)), 0.0
     open_left = np.zeros((0, 1))  # one row per pair of earlier feature and its function, constant elsewhere
     owner = np.zeros(0, dtype=np.intp)
     for k, core in enumerate(cores):
         varying = core[:, 1:, :]
-        first[k] = np.sum((constant_left @ (varying @ constants[k + 1])) ** 2)
+        fresh = np.tensordot(constant_left, varying, axes=1)
+        variance += float(np.sum(fresh**2))  # of all terms that first vary at column k
+        first[k] = np.sum((fresh @ constants[k + 1]) ** 2)
         total[k] = np.einsum("ab,aic,bic->", gram, varying, varying)
         if pairs:
             ends = open_left @ (varying @ constants[k + 1])
             second[:, k] = np.bincount(owner, np.sum(ends**2, axis=1), minlength=d)
-            fresh = np.tensordot(constant_left[0], varying, axes=1)
             open_left = np.concatenate((open_left @ core[:, 0, :], fresh))
             owner = np.concatenate((owner, np.full(len(fresh), k)))
         constant_left = constant_left @ core[:, 0, :]
         gram = np.einsum("ab,aic,bid->cd", gram, core, core, optimize=True)
-    mean = float(constant_left[0, 0])
-    variance = train_variance(cores)
     scale = 1.0 / variance if variance > 0 else 0.0
-    exact_mean = float(scale_exponent(np.asarray(mean), exponent))
-    deviation = float(scale_exponent(np.sqrt(variance), exponent))
-    return exact_mean, deviation, first * scale, (second + second.T) * scale, total * scale
-
-
-def train_variance(cores: Sequence[NDArray]) -> float:
-    """Sum of the squares of all coefficients but the constant: everything that first varies at column k, for each k.
-
-    The cores are right-orthogonal, so what follows column k sums to the norm of the row vector there.
-    """
-    left = np.ones(1)
-    variance = 0.0
-    for core in cores:
-        variance += float(np.sum(np.tensordot(left, core[:, 1:, :], axes=1) ** 2))
-        left = left @ core[:, 0, :]
-    return variance
+    mean, deviation = scale_exponent(np.array([constant_left[0], np.sqrt(variance)]), exponent).tolist()
+    second = (second + second.T) * scale
+    return VarianceShares(mean, deviation, first * scale, second, total * scale, variance)

@@ -1,18 +1,16 @@
 """Distributions of columns, and columns as sites of a train: their means and deviations from them.
 
-A site is a column. It has one core where the column is one feature, and several adjacent ones where it became more, as
-dates do. ``G(x)`` is the product of its cores at a value x of the column; the score is the product of these matrices
-over the columns. With independent columns, only the mean of ``G(x)`` and the covariance of its entries matter.
-
-The features of one column depend on each other: with given rows, their combinations are counted as they occur. Without
-rows only the distribution of every single feature is known, and the features of a column are taken as independent.
+A site is a column: one core where the column is one feature, several adjacent ones where it became more, as dates do.
+``G(x)`` is the product of its cores at a value x of the column, and the score is the product of these matrices. With
+independent columns, only the mean of ``G(x)`` and the covariance of its entries matter. The features of one column
+depend on each other: with given rows, their combinations are counted; without rows, they are taken as independent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,16 +21,7 @@ from polytrain.maps import MapList
 from polytrain.tensor import TensorTrain
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 
-__all__ = [
-    "ColumnMeasure",
-    "Sites",
-    "column_cores",
-    "make_measure",
-    "open_sites",
-    "row_weights",
-    "site_matrices",
-    "suffix_products",
-]
+__all__ = ["ColumnMeasure", "Sites", "column_cores", "make_measure", "site_matrices", "suffix_products"]
 
 # Combinations of the features of one column whose matrices are formed at once.
 _BLOCK = 2048
@@ -42,13 +31,13 @@ _BLOCK = 2048
 class ColumnMeasure:
     """Distribution of every column: coordinates (Q,) and weights (Q,), which sum to 1, of each of its features.
 
-    ``joint`` says whether the features of a column share their rows.
+    ``rows`` (Q, d) holds the given rows as features; None if the distributions are those of the maps.
     """
 
     maps: MapList
     groups: tuple[range, ...]
     features: list[tuple[NDArray, NDArray]]
-    joint: bool
+    rows: NDArray | None = None
 
     @cached_property
     def means(self) -> list[NDArray]:
@@ -59,55 +48,51 @@ class ColumnMeasure:
     def matrices(self) -> list[NDArray]:
         """Matrices (n_k, n_k) that rewrite a map's functions in functions which are orthonormal under the measure.
 
-        Row i holds function i as a combination of the constant 1 and of uncorrelated functions with mean 0 and
-        variance 1. In the new coefficients, the variance is the sum of the squares of all but the constant's.
+        The j-th new function is function j without the part that functions 0 to j - 1 explain; the first is the
+        constant 1. In the new coefficients, the variance is the sum of the squares of all but the constant's.
         """
         matrices = []
-        for feature_map, (points, weights), means in zip(self.maps, self.features, self.means, strict=True):
-            # From the deviations and not from their covariance: squaring would lose half of the digits.
-            deviations = (feature_map.values(points)[1:] - means[1:, None]) * np.sqrt(weights)
-            left, singular, _ = np.linalg.svd(deviations, full_matrices=False)
-            matrix = np.zeros((feature_map.n, feature_map.n))
-            matrix[:, 0] = means
-            matrix[1:, 1 : 1 + len(singular)] = left * singular
-            matrices.append(matrix)
+        for feature_map, (points, weights) in zip(self.maps, self.features, strict=True):
+            values = (feature_map.values(points) * np.sqrt(weights)).T
+            padding = np.zeros((max(feature_map.n - len(values), 0), feature_map.n))  # R needs n rows
+            upper = np.asarray(np.linalg.qr(np.concatenate([values, padding]), mode="r"))
+            matrices.append((upper * np.where(np.diagonal(upper) < 0, -1.0, 1.0)[:, None]).T)
         return matrices
 
+    def is_joint(self, column: int) -> bool:
+        """Whether a column has several features whose combinations are known."""
+        return self.rows is not None and len(self.groups[column]) > 1
+
     def combinations(self, column: int) -> tuple[list[NDArray], NDArray]:
-        """Different values of a column of several features, as coordinates (Q,) of each, and their weights (Q,)."""
+        """Function values (n_k, Q) of each feature at the different values of a column, and their weights (Q,)."""
         group = self.groups[column]
         points = np.stack([self.features[k][0] for k in group])
         different, index = np.unique(points, axis=1, return_inverse=True)
         weights = np.bincount(index.ravel(), self.features[group[0]][1], minlength=different.shape[1])
-        return list(different), weights
-
-    def functions(self, column: int, points: Sequence[NDArray]) -> list[NDArray]:
-        """Functions (n_k, Q) of the features of a column at coordinates (Q,) of each."""
-        return [self.maps[k].values(x) for k, x in zip(self.groups[column], points, strict=True)]
+        return [self.maps[k].values(x) for k, x in zip(group, different, strict=True)], weights
 
     def site_blocks(self, column: int, cores: Sequence[NDArray]) -> Iterator[tuple[NDArray, NDArray]]:
         """Yield weights (Q,) and matrices (Q, left rank, right rank) of the combinations of a column."""
-        points, weights = self.combinations(column)
+        functions, weights = self.combinations(column)
         for start in range(0, len(weights), _BLOCK):
             block = slice(start, start + _BLOCK)
-            yield weights[block], site_matrices(cores, self.functions(column, [x[block] for x in points]))
+            yield weights[block], site_matrices(cores, [values[:, block] for values in functions])
 
     def site_mean(self, column: int, cores: Sequence[NDArray]) -> NDArray:
         """Mean of the matrix of a column, given the cores of its features."""
-        if len(cores) > 1 and self.joint:
-            return np.sum(
-                [np.tensordot(weights, matrices, axes=1) for weights, matrices in self.site_blocks(column, cores)],
-                axis=0,
-            )
+        if self.is_joint(column):
+            blocks = self.site_blocks(column, cores)
+            return np.sum([np.tensordot(weights, matrices, axes=1) for weights, matrices in blocks], axis=0)
         return site_matrices(cores, [self.means[k][:, None] for k in self.groups[column]])[0]
 
 
 def make_measure(view: ModelView, X: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ColumnMeasure:
     """Distribution of every column: that in the rows of X, or that in its map."""
     if X is not None:
-        coordinates = view.maps.place(view.rows(X))
-        weights = row_weights(sample_weight, coordinates.shape[1])
-        return ColumnMeasure(view.maps, view.groups, [(points, weights) for points in coordinates], joint=True)
+        rows = view.rows(X)
+        weights = check_weights(sample_weight, len(rows))
+        weights = weights / weights.sum()
+        return ColumnMeasure(view.maps, view.groups, [(points, weights) for points in view.maps.place(rows)], rows)
     if sample_weight is not None:
         raise ValueError("sample_weight belongs to the rows of X; pass X as well, or leave sample_weight out.")
     features = []
@@ -119,13 +104,7 @@ def make_measure(view: ModelView, X: ArrayLike | None = None, sample_weight: Arr
                 "training rows, to average over."
             )
         features.append(measure)
-    return ColumnMeasure(view.maps, view.groups, features, joint=False)
-
-
-def row_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray:
-    """Weights of rows that sum to 1."""
-    weights = check_weights(sample_weight, n_rows)
-    return weights / weights.sum()
+    return ColumnMeasure(view.maps, view.groups, features)
 
 
 def site_matrices(cores: Sequence[NDArray], functions: Sequence[NDArray]) -> NDArray:
@@ -133,33 +112,32 @@ def site_matrices(cores: Sequence[NDArray], functions: Sequence[NDArray]) -> NDA
 
     Shapes: cores (a, n, b) each, functions (n, Q) each -> (Q, first a, last b).
     """
-    product: NDArray | None = None
+    matrices = []
     for core, values in zip(cores, functions, strict=True):
         left, n, right = core.shape
-        matrices = (values.T @ core.transpose(1, 0, 2).reshape(n, left * right)).reshape(-1, left, right)
-        product = matrices if product is None else product @ matrices
-    if product is None:
-        raise ValueError("a column has at least one core.")
-    return product
+        matrices.append((values.T @ core.transpose(1, 0, 2).reshape(n, left * right)).reshape(-1, left, right))
+    return reduce(np.matmul, matrices)
 
 
-def column_cores(train: TensorTrain, measure: ColumnMeasure) -> list[NDArray]:
+def column_cores(train: TensorTrain, measure: ColumnMeasure) -> tuple[list[NDArray], int]:
     """One core per column, in functions that are orthonormal under the measure, the constant first.
 
-    The functions of a column that is one feature are the map's, made orthonormal; those of others are any that span
-    what the train can tell.
+    The functions of a column that is one feature are the map's, made orthonormal; those of other columns are any that
+    span all that the train can distinguish. The cores are right-orthogonal: what lies right of a column sums to the
+    identity, and nothing overflows. The train is theirs times 2 to the power of the integer that is also returned.
     """
     cores = [core.astype(np.float64, copy=False) for core in train.cores]
     sites = []
     for column, group in enumerate(measure.groups):
-        if len(group) > 1 and measure.joint:
+        if measure.is_joint(column):
             sites.append(_joint_core(measure, column, [cores[k] for k in group]))
             continue
-        site = np.einsum("aib,ij->ajb", cores[group[0]], measure.matrices[group[0]])
-        for k in group[1:]:
-            site = _merge(site, np.einsum("aib,ij->ajb", cores[k], measure.matrices[k]))
+        parts = [np.einsum("aib,ij->ajb", cores[k], measure.matrices[k]) for k in group]
+        site = parts[0]
+        for part in parts[1:]:
+            site = _merge(site, part)
         sites.append(site)
-    return sites
+    return orthogonalize_cores(sites, 0)
 
 
 def _joint_core(measure: ColumnMeasure, column: int, cores: Sequence[NDArray]) -> NDArray:
@@ -175,7 +153,7 @@ def _joint_core(measure: ColumnMeasure, column: int, cores: Sequence[NDArray]) -
 
 
 def _merge(left: NDArray, right: NDArray) -> NDArray:
-    """Two sites as one, with no more functions than there are entries in its matrices."""
+    """Two sites as one, with at most as many functions as there are entries in its matrices."""
     merged = np.einsum("aib,bjc->aijc", left, right, optimize=True)
     first, _, _, last = merged.shape
     merged = merged.reshape(first, -1, last)
@@ -185,77 +163,44 @@ def _merge(left: NDArray, right: NDArray) -> NDArray:
     return np.concatenate([merged[:, :1], varying.reshape(-1, first, last).transpose(1, 0, 2)], axis=1)
 
 
-@dataclass(frozen=True)
 class Sites:
     """Means of the columns of one train, to evaluate effects at values of columns.
 
-    ``cores`` are those of the features, scaled by a power of 2; ``means`` are those of ``G(x)``, and ``prefix`` and
-    ``suffix`` their products before and after every column.
+    ``means`` are those of ``G(x)``, and ``prefix`` and ``suffix`` their products before and after every column. The
+    cores are right-orthogonal: products of hundreds of them neither overflow nor vanish.
     """
 
-    measure: ColumnMeasure
-    cores: list[NDArray]
-    exponent: int
-    means: list[NDArray]
-    prefix: list[NDArray]
-    suffix: list[NDArray]
+    def __init__(self, train: TensorTrain, measure: ColumnMeasure) -> None:
+        cores, self._exponent = orthogonalize_cores([core.astype(np.float64, copy=False) for core in train.cores], 0)
+        self._cores = [cores[group.start : group.stop] for group in measure.groups]
+        self._function_means = [measure.means[group[0]][:, None] for group in measure.groups]
+        self._means = [measure.site_mean(column, cores) for column, cores in enumerate(self._cores)]
+        self._suffix = suffix_products(self._means)
+        self._prefix = suffix_products([mean.T for mean in reversed(self._means)])[::-1]
 
-    @property
-    def mean(self) -> float:
-        """Mean of the train."""
-        return float(self.scaled(self.prefix[-1])[0])
-
-    def scaled(self, values: NDArray) -> NDArray:
-        """Bring values to the units of the train."""
-        return scale_exponent(np.asarray(values, dtype=np.float64), self.exponent)
-
-    def left(self, column: int, functions: Sequence[NDArray]) -> NDArray:
-        """Product of the means before a column and its deviation: functions (n_k, Q) each -> (Q, right rank)."""
-        group = self.measure.groups[column]
-        if len(group) == 1:
-            return (functions[0] - self.measure.means[group[0]][:, None]).T @ np.tensordot(
-                self.prefix[column], self.cores[group[0]], axes=1
-            )
-        rows = np.repeat(self.prefix[column][None], functions[0].shape[1], axis=0)
-        for k, values in zip(group, functions, strict=True):
-            rows = np.einsum("qa,aib,iq->qb", rows, self.cores[k], values, optimize=True)
-        return rows - self.prefix[column] @ self.means[column]
-
-    def right(self, column: int, functions: Sequence[NDArray]) -> NDArray:
-        """The deviation of a column from its mean, times what is after it: functions (n_k, Q) -> (Q, left rank)."""
-        group = self.measure.groups[column]
-        if len(group) == 1:
-            return (functions[0] - self.measure.means[group[0]][:, None]).T @ (
-                self.cores[group[0]] @ self.suffix[column + 1]
-            ).T
-        rows = np.repeat(self.suffix[column + 1][None], functions[0].shape[1], axis=0)
-        for k, values in zip(reversed(group), reversed(functions), strict=True):
-            rows = np.einsum("qb,aib,iq->qa", rows, self.cores[k], values, optimize=True)
-        return rows - self.means[column] @ self.suffix[column + 1]
+    def _deviation(self, column: int, functions: Sequence[NDArray], vector: NDArray, transposed: bool) -> NDArray:
+        """Product of a vector and the deviation of a column from its mean, or its transpose, (Q, rank)."""
+        cores, mean = self._cores[column], self._means[column]
+        if transposed:
+            cores, functions, mean = [core.T for core in reversed(cores)], list(reversed(functions)), mean.T
+        if len(cores) == 1:
+            return (functions[0] - self._function_means[column]).T @ np.tensordot(vector, cores[0], axes=1)
+        rows = np.repeat(vector[None], functions[0].shape[1], axis=0)
+        for core, values in zip(cores, functions, strict=True):
+            rows = np.einsum("qa,aib,iq->qb", rows, core, values, optimize=True)
+        return rows - vector @ mean
 
     def main(self, column: int, functions: Sequence[NDArray]) -> NDArray:
-        """Main effect of a column, (Q,)."""
-        return self.scaled(self.left(column, functions) @ self.suffix[column + 1])
+        """Main effect (Q,) of a column at values (n_k, Q) of the functions of each of its features."""
+        left = self._deviation(column, functions, self._prefix[column], False)
+        return scale_exponent(left @ self._suffix[column + 1], self._exponent)
 
-    def between(self, first: int, second: int) -> NDArray:
-        """Product of the means of the columns between two."""
-        product = np.eye(self.means[first].shape[1])
-        for column in range(first + 1, second):
-            product = product @ self.means[column]
-        return product
-
-
-def open_sites(train: TensorTrain, measure: ColumnMeasure) -> Sites:
-    """Compute the means of every column of a train."""
-    # Right-orthogonal cores: products of hundreds of them neither overflow nor vanish.
-    cores, exponent = orthogonalize_cores([core.astype(np.float64, copy=False) for core in train.cores], 0)
-    means = [measure.site_mean(column, cores[g.start : g.stop]) for column, g in enumerate(measure.groups)]
-    prefix = [np.ones(1)]
-    for mean in means:
-        prefix.append(prefix[-1] @ mean)
-    return Sites(
-        measure=measure, cores=cores, exponent=exponent, means=means, prefix=prefix, suffix=suffix_products(means)
-    )
+    def pair(self, i: int, j: int, first: Sequence[NDArray], second: Sequence[NDArray], on_grid: bool) -> NDArray:
+        """Effect of columns i < j at values of their functions: (Q,) row by row, or (Q, P) on the grid of both."""
+        between = reduce(np.matmul, self._means[i + 1 : j], np.eye(self._means[i].shape[1]))
+        left = self._deviation(i, first, self._prefix[i], False) @ between
+        right = self._deviation(j, second, self._suffix[j + 1], True)
+        return scale_exponent(left @ right.T if on_grid else np.sum(left * right, axis=1), self._exponent)
 
 
 def suffix_products(matrices: Sequence[NDArray]) -> list[NDArray]:

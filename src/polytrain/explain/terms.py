@@ -1,7 +1,7 @@
-"""Terms of a fitted polynomial: the largest ones, or all as a SymPy expression.
+"""Terms of a fitted polynomial: the largest ones, all as a SymPy expression, or those that make it vary most.
 
-Terms are products of powers of scaled features, distances from the centre, or raw features. These are affine in each
-other, feature by feature, so changing them is a small matrix on the middle axis of each core; the ranks stay.
+Powers of scaled features, of distances from the centre and of raw features are affine in each other, feature by
+feature, so changing them is a small matrix on the middle axis of each core; the ranks stay.
 """
 
 from __future__ import annotations
@@ -9,27 +9,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from polytrain.columns.column_list import unique_names
 from polytrain.explain.search import entries_at, largest_entries
+from polytrain.explain.sensitivity import variance_shares
+from polytrain.explain.sites import ColumnMeasure, column_cores, make_measure, site_matrices
 from polytrain.explain.view import ModelView, read_model
-from polytrain.maps import AffinePowers
+from polytrain.maps import AffinePowers, FeatureMap, TableMap
 from polytrain.tensor import Polynomial, TensorTrain
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.tensor.notation import format_terms
 from polytrain.texts import printable
 
-__all__ = ["TopTerms", "to_sympy", "top_terms"]
+__all__ = ["StrongestTerms", "TopTerms", "strongest_terms", "to_sympy", "top_terms"]
 
 _RANKINGS = ("strength", "coefficient")
 _UNITS = ("auto", "original", "centred", "scaled")
 
 # Largest growth of the coefficients at which "auto" still takes raw features: one digit may cancel.
 _MAX_GROWTH = 10.0
+# Prefixes that the search for the strongest terms follows at once.
+_MAX_NODES = 50_000
+# Functions of a column of which earlier ones explain all but this share add nothing.
+_LEAST_NEW = 1e-9
 
 
 @dataclass(frozen=True)
@@ -162,10 +169,9 @@ def top_terms(
         raise ValueError(f"max_nodes must be larger than k={k}, got {max_nodes}.")
     if rank_by not in _RANKINGS:
         raise ValueError(f"rank_by must be one of {list(_RANKINGS)}, got {rank_by!r}.")
-    which = view.train_index(train)
+    which = view.index("train", train)
     variables = _choose_variables(view, units)
-    cores = _power_cores(view, view.trains[which], variables)
-    weighted = _weigh_cores(cores, variables.largest)
+    cores, weighted = _power_cores(view, view.trains[which], variables)
     _check_finite((*cores, *weighted), variables.units)
     # One more than asked for: with its intercept, the constant may fall out of the list.
     ranked = weighted if rank_by == "strength" else cores
@@ -173,7 +179,7 @@ def top_terms(
     constant = ~index.any(axis=1)
     shift = float(view.fitted.shift[which])
     if shift and not constant.any():
-        index = np.concatenate((index, np.zeros((1, view.n_features), dtype=np.intp)))
+        index = np.concatenate((index, np.zeros((1, len(view.maps)), dtype=np.intp)))
         constant = np.append(constant, True)
     shifts = np.where(constant, shift, 0.0)
     coefficients, strengths = entries_at(cores, index) + shifts, np.abs(entries_at(weighted, index) + shifts)
@@ -240,10 +246,10 @@ def to_sympy(
     except ImportError as error:
         raise ImportError("to_sympy needs SymPy; install it with pip install 'polytrain[symbolic]'.") from error
     view = read_model(model, feature_names)
-    which = view.train_index(train)
+    which = view.index("train", train)
     max_terms = check_positive_integer(max_terms, "max_terms")
     variables = _choose_variables(view, units)
-    cores = _power_cores(view, view.trains[which], variables)
+    cores, _ = _power_cores(view, view.trains[which], variables)
     _check_finite(cores, variables.units)
     try:
         polynomial = Polynomial.from_train(TensorTrain(cores), tol=tol, max_size=max_terms)
@@ -286,37 +292,33 @@ def _choose_variables(view: ModelView, units: str) -> _Variables:
         return _variables(view, units)
     raw, scaled = _variables(view, "original"), _variables(view, "scaled")
     for train in view.trains:
-        before = _strength_norm(view, train, scaled)
-        if not _strength_norm(view, train, raw) <= _MAX_GROWTH * before < np.inf:
+        if not _strength_norm(view, train, raw) <= _MAX_GROWTH * _strength_norm(view, train, scaled) < np.inf:
             return scaled
     return raw
 
 
 def _variables(view: ModelView, units: str) -> _Variables:
-    d, names = view.n_features, view.feature_names
-    one, zero = np.ones(d), np.zeros(d)
-    powers = _all_powers(view)
-    ranges = [feature_map.range for feature_map in view.maps]
+    names = view.feature_names
+    one, zero = np.ones(len(names)), np.zeros(len(names))
+    powers, ranges = _all_powers(view), [feature_map.range for feature_map in view.maps]
     if not any(ranges):
         # Features were taken as they are. Their range is not known; the estimator asks for size one.
         return _Variables("original", one, zero, one, names)
-    factor, centre = (np.array([getattr(form, name) for form in powers]) for name in ("factor", "centre"))
+    factor, centre = np.array([(form.factor, form.centre) for form in powers]).T
     if units == "scaled":
         return _Variables(units, one, zero, np.where(factor > 0, 1.0, 0.0), names)
     with np.errstate(over="ignore"):
-        if units == "centred":
-            half = np.divide(1.0, factor, out=np.zeros(d), where=factor > 0)
-            names = tuple(
-                f"({name} {'-' if middle >= 0 else '+'} {abs(middle):.4g})"
-                for name, middle in zip(names, centre, strict=True)
-            )
-            return _Variables(units, factor, zero, half, names)
-        largest = np.array([1.0 if ends is None else max(abs(ends[0]), abs(ends[1])) for ends in ranges])
-        return _Variables(units, factor, -centre * factor, largest, names)
+        if units == "original":
+            largest = np.array([1.0 if ends is None else max(map(abs, ends)) for ends in ranges])
+            return _Variables(units, factor, -centre * factor, largest, names)
+        half = np.divide(1.0, factor, out=zero.copy(), where=factor > 0)
+        signs = ["-" if middle >= 0 else "+" for middle in centre]
+        names = tuple(f"({name} {sign} {abs(c):.4g})" for name, sign, c in zip(names, signs, centre, strict=True))
+        return _Variables(units, factor, zero, half, names)
 
 
 def _all_powers(view: ModelView) -> list[AffinePowers]:
-    """Every map as polynomials; the others have no terms."""
+    """Every map as polynomials; maps that are not polynomials are refused."""
     forms = []
     for name, feature_map in zip(view.feature_names, view.maps, strict=True):
         if feature_map.powers is None:
@@ -328,16 +330,16 @@ def _all_powers(view: ModelView) -> list[AffinePowers]:
     return forms
 
 
-def _power_cores(view: ModelView, train: TensorTrain, variables: _Variables) -> list[NDArray]:
-    """Cores in float64 of the same polynomial in powers of the variables."""
-    cores = []
-    with np.errstate(over="ignore", invalid="ignore"):  # callers check that the cores are finite
-        for core, form, factor, offset in zip(
-            train.cores, _all_powers(view), variables.factor, variables.offset, strict=True
-        ):
-            matrix = form.matrix @ _substitution(core.shape[1], factor, offset)
-            cores.append(np.einsum("aib,ij->ajb", core.astype(np.float64, copy=False), matrix))
-    return cores
+@np.errstate(over="ignore", invalid="ignore")  # callers check that the cores are finite
+def _power_cores(view: ModelView, train: TensorTrain, variables: _Variables) -> tuple[list[NDArray], list[NDArray]]:
+    """Cores of the polynomial in powers of the variables, and of the strengths of its terms up to their signs."""
+    cores, strengths = [], []
+    parts = zip(train.cores, _all_powers(view), variables.factor, variables.offset, variables.largest, strict=True)
+    for old, form, factor, offset, largest in parts:
+        matrix = form.matrix @ _substitution(old.shape[1], factor, offset)
+        cores.append(np.einsum("aib,ij->ajb", old.astype(np.float64, copy=False), matrix))
+        strengths.append(cores[-1] * (largest ** np.arange(old.shape[1]))[:, None])
+    return cores, strengths
 
 
 def _substitution(n: int, factor: float, offset: float) -> NDArray:
@@ -349,12 +351,6 @@ def _substitution(n: int, factor: float, offset: float) -> NDArray:
     return matrix
 
 
-def _weigh_cores(cores: Sequence[NDArray], largest: NDArray) -> list[NDArray]:
-    """Multiply every coefficient by the largest magnitude its term reaches: cores of strengths, up to the sign."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return [core * (size ** np.arange(core.shape[1]))[:, None] for core, size in zip(cores, largest, strict=True)]
-
-
 def _check_finite(cores: Sequence[NDArray], units: str) -> None:
     if not all(np.isfinite(core).all() for core in cores):
         raise ValueError(f"the coefficients overflow with units={units!r}; use units='scaled'.")
@@ -362,7 +358,107 @@ def _check_finite(cores: Sequence[NDArray], units: str) -> None:
 
 def _strength_norm(view: ModelView, train: TensorTrain, variables: _Variables) -> float:
     """Root of the sum of the squared strengths of all terms; infinite where they overflow."""
-    cores = _weigh_cores(_power_cores(view, train, variables), variables.largest)
-    if not all(np.isfinite(core).all() for core in cores):
-        return np.inf
-    return TensorTrain(cores).norm()
+    _, strengths = _power_cores(view, train, variables)
+    return TensorTrain(strengths).norm() if all(np.isfinite(core).all() for core in strengths) else np.inf
+
+
+# --- terms that vary most ---------------------------------------------------------------------------------------------
+
+
+class StrongestTerms(NamedTuple):
+    """The terms that make a polynomial vary most, strongest first.
+
+    ``names`` are products of functions of columns; ``effects`` (K,) are their standard deviations over the rows, and
+    ``shares`` (K,) their shares of the variance. ``exact`` says whether these are proven to be the strongest terms.
+    """
+
+    names: tuple[str, ...]
+    effects: NDArray
+    shares: NDArray
+    exact: bool
+    train_name: str
+
+
+def strongest_terms(view: ModelView, X: NDArray | None = None, k: int = 10, train: int = 0) -> StrongestTerms:
+    """Find the terms that bring most variance, columns taken as independent.
+
+    Coefficients say little where the functions of a column overlap. Here, every column's functions are made orthonormal
+    under its distribution, and the square of a coefficient is then the variance that its term brings.
+
+    Parameters
+    ----------
+    view : ModelView
+        The model, as `polytrain.explain.view.read_model` reads it.
+    X : array-like, optional
+        Rows that give the distribution of each column; see `sobol_indices`.
+    k : int, default=10
+        How many terms.
+    train : int, default=0
+        Which of the model's polynomials.
+
+    Returns
+    -------
+    StrongestTerms
+        A power stands for what it adds to the lower powers of the feature, and f2(x) for what the second function of a
+        map that is not a polynomial adds to the first; "x is missing" tells missing numbers from others. An effect of a
+        polynomial is positive if it grows with the product of its features' deviations from their means; that of other
+        functions of numbers is positive at the largest value.
+    """
+    measure = make_measure(view, X)
+    cores, names = _named_cores(view, view.trains[train], measure)
+    index, exact = largest_entries(cores, k + 1, _MAX_NODES)  # one of them may be the constant
+    index = index[index.any(axis=1)][:k]
+    effects = entries_at(cores, index)
+    deviation = variance_shares(*column_cores(view.trains[train], measure), pairs=False).deviation
+    return StrongestTerms(
+        names=tuple(" * ".join(n[j - 1] for n, j in zip(names, term, strict=True) if j) for term in index.tolist()),
+        effects=effects,
+        shares=(effects / deviation) ** 2 if deviation > 0 else np.zeros(len(effects)),
+        exact=exact,
+        train_name=view.train_names[train],
+    )
+
+
+def _named_cores(view: ModelView, train: TensorTrain, measure: ColumnMeasure) -> tuple[list[NDArray], list[list[str]]]:
+    """Cores in orthonormal functions, each without what those before it explain, and the names of the functions.
+
+    There is one core per column, but one per feature where the features of a column are independent for lack of rows.
+    """
+    titles = unique_names([(name, (name, f"{name} is missing")) for name in view.feature_names])
+    functions = [_function_names(titles[2 * k], titles[2 * k + 1], m) for k, m in enumerate(view.maps)]
+    cores, names = [], []
+    for column, group in enumerate(view.groups):
+        given = [train.cores[k].astype(np.float64) for k in group]
+        if measure.is_joint(column):
+            cores.append(_joint_core(measure, column, given))
+            names.append([name for k in group for name in functions[k]])
+        else:
+            cores += [np.einsum("aib,ij->ajb", core, measure.matrices[k]) for k, core in zip(group, given, strict=True)]
+            names += [functions[k] for k in group]
+    return cores, names
+
+
+def _joint_core(measure: ColumnMeasure, column: int, cores: list[NDArray]) -> NDArray:
+    """Core of a column of several features in the functions of each, made orthonormal on the rows; no products."""
+    functions, weights = measure.combinations(column)
+    roots = np.sqrt(weights)
+    given = np.concatenate([functions[0][:1], *(values[1:] for values in functions)]) * roots
+    basis = np.zeros_like(given)
+    for j, values in enumerate(given):
+        new = values
+        for _ in range(2):  # the second time removes what rounding has left
+            new = new - basis[:j].T @ (basis[:j] @ new)
+        size = float(np.linalg.norm(new))
+        if size > _LEAST_NEW * float(np.linalg.norm(values)):
+            basis[j] = new / size
+    return np.einsum("jq,qab->ajb", basis * roots, site_matrices(cores, functions), optimize=True)
+
+
+def _function_names(name: str, missing: str, feature_map: FeatureMap) -> list[str]:
+    """Names of all functions of a feature but the constant."""
+    names = [f"f{j}({name})" for j in range(1, feature_map.n)]
+    if feature_map.powers is not None:
+        names = [name if j == 1 else f"{name}^{j}" for j in range(1, feature_map.n)]
+    if isinstance(feature_map, TableMap) and feature_map.has_missing:
+        names[-1] = missing
+    return names

@@ -161,7 +161,7 @@ class InteractionDisplay:
             chosen = slice(None)
             title = "mean over the trains" if len(indices.train_names) > 1 else indices.train_names[0]
         else:
-            position = read_model(estimator).train_index(train)
+            position = read_model(estimator).index("train", train)
             chosen, title = slice(position, position + 1), indices.train_names[position]
         shares = indices.second[chosen].mean(axis=0)
         np.fill_diagonal(shares, indices.first[chosen].mean(axis=0))
@@ -257,7 +257,7 @@ class PartialDependenceDisplay:
         dependence = partial_dependence(estimator, features, X, grid_size=grid_size, feature_names=feature_names)
         view = read_model(estimator)
         if train is not None:
-            train = view.train_index(train)
+            train = view.index("train", train)
         ticks = None
         if X is not None:
             rows = view.rows(X)

@@ -141,7 +141,7 @@ class RankDisplay:
             Where to draw; a new figure by default.
         """
         view = read_model(estimator)
-        if view.n_features < 2:
+        if len(view.maps) < 2:
             raise ValueError("the model has one feature only; there is no rank to draw.")
         ranks = np.array([train.ranks[1:-1] for train in view.trains])
         needed = np.array([train.round(tol).ranks[1:-1] for train in view.trains])

@@ -96,7 +96,7 @@ class ScoredRows:
 
     def cells(self, j: int, columns: Sequence[int] | None = None) -> tuple[str, ...]:
         """Values of a row of X in some columns, or in all, as text."""
-        shown = range(self.view.n_columns) if columns is None else columns
+        shown = range(len(self.view.groups)) if columns is None else columns
         return tuple(self._cell(k, float(self.X[j, self.view.groups[k].start])) for k in shown)
 
     def _cell(self, column: int, value: float) -> str:

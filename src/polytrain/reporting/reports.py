@@ -313,7 +313,7 @@ def _build_page(
         target += f", one of {len(labels)} classes ({', '.join(labels[:_MOST_CLASSES])}{more})"
         cards = [("error", percent(figures["error"]))]
         cards += [("log loss", number(figures["log_loss"]))] if "log_loss" in figures else []
-    cards += [("rows", number(rows.errors.n)), ("columns", number(rows.view.n_columns))]
+    cards += [("rows", number(rows.errors.n)), ("columns", number(len(rows.view.groups)))]
     cards.append(("most important", rows.view.column_names[important[0]]))
     schemes = [
         {**paper, **{f"series{k}": colour for k, colour in enumerate(colours)}}

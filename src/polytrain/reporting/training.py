@@ -87,7 +87,7 @@ def settings_section(rows: ScoredRows, data_name: str, file_bytes: int | None, s
         "target": rows.target or "not recorded",
         **rows.training,
     }
-    columns = [_column(rows, k) for k in range(rows.view.n_columns)]
+    columns = [_column(rows, k) for k in range(len(rows.view.groups))]
     n_categories = sum(kind == "category" for _, kind, _, _ in columns)
     return {
         "tables": [
