@@ -24,8 +24,7 @@ from polytrain.learning import losses
 from polytrain.learning.losses import Loss
 from polytrain.maps import FeatureMap, MapList
 from polytrain.models import FittedModel
-from polytrain.rows.rows import PartitionedRows
-from polytrain.rows.summary import RawRows
+from polytrain.rows import Rows
 from power_models import power_classifier, power_regressor
 
 # --- a map: cosines on [0, 1], damped, the k-th by 1/k ----------------------------------------------------------------
@@ -322,27 +321,17 @@ class ThreadRunner:
         return [handle.result() for handle in handles]
 
 
-class ThreadRows(PartitionedRows):
-    """Arrays in partitions."""
-
-    def __init__(self, runner, partitions, classify):
-        super().__init__(runner, lambda rows: rows, classify)
-        self._partitions = partitions
-
-    def _map_raw(self, function):
-        return self._runner.map(function, self._partitions)
-
-
 @pytest.mark.parametrize("n_partitions", [1, 3])
 def test_a_place_for_rows_is_a_runner(table, n_partitions):
     X, y = table
-    partitions = [
-        RawRows(X[k::n_partitions], y[k::n_partitions], np.ones(len(X[k::n_partitions]))) for k in range(n_partitions)
-    ]
+    weights = np.ones(len(X))
+    partitions = [tuple(array[k::n_partitions] for array in (X, y, weights)) for k in range(n_partitions)]
     expected = power_regressor(rank=3, random_state=0).fit(X, y)
     model = power_regressor(rank=3, random_state=0)
     with ThreadPoolExecutor(8) as pool:
-        model._fit_rows(ThreadRows(ThreadRunner(pool), partitions, classify=False), "squared", model.alpha)
+        runner = ThreadRunner(pool)
+        rows = Rows(lambda function: runner.map(function, partitions), tuple, classify=False, runner=runner)
+        model._fit_rows(rows, "squared", model.alpha)
     np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-8)
 
 

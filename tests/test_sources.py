@@ -6,7 +6,7 @@ import pytest
 from polytrain import TensorTrainClassifier
 from polytrain.learning import schedule
 from polytrain.learning.engines import runners
-from polytrain.rows.summary import RawRows, summarise
+from polytrain.rows.summary import summarise
 from polytrain.sources import is_source, open_rows, recut
 from power_models import power_classifier, power_regressor
 
@@ -286,7 +286,7 @@ def test_levels_that_appear_in_a_later_pass_are_refused(rows):
 
 
 def test_an_unknown_label_of_rows_elsewhere_is_named():
-    summary = summarise(RawRows(np.ones((2, 1)), np.array(["b", "d"]), np.ones(2)), classify=True)
+    summary = summarise(np.ones((2, 1)), np.array(["b", "d"]), np.ones(2), classify=True)
     assert summary.label_index(np.array(["d", "b", "d"])).tolist() == [1, 0, 1]
     for label in ("a", "c", "e"):
         with pytest.raises(ValueError, match=rf"y holds the label '{label}', which was not there .*\['b', 'd'\]"):

@@ -11,7 +11,6 @@ from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.estimators._streaming import Stream, _resampled
 from polytrain.learning.losses import get_loss
 from polytrain.learning.schedule import log_losses
-from polytrain.rows.summary import RawRows
 from polytrain.tensor import TensorTrain
 from power_models import power_classifier, power_regressor
 
@@ -320,7 +319,7 @@ def test_the_memory_stands_for_all_rows():
 def test_forgetting_bounds_what_was_seen():
     stream, rng = Stream(0.0, 10.0), np.random.default_rng(0)
     for _ in range(200):
-        stream.remember(RawRows(np.zeros((10, 1)), np.zeros(10), np.ones(10)), 0.1, rng)
+        stream.remember((np.zeros((10, 1)), np.zeros(10), np.ones(10)), 0.1, rng)
     assert stream.seen == pytest.approx(90.0, rel=1e-6)
     assert stream.weights.sum() == pytest.approx(90.0, rel=1e-6)
     assert stream.n_blocks == 200

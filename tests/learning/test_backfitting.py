@@ -12,9 +12,7 @@ from polytrain.learning.targets import KnownScores, OtherParts, PartTarget, Plac
 from polytrain.learning.trainer import TrainJob, TrainPlan
 from polytrain.maps import MapList, PolynomialMap
 from polytrain.models import FittedModel
-from polytrain.rows import ClassTarget, NumberTarget
-from polytrain.rows.rows import ArrayRows
-from polytrain.rows.summary import RawRows
+from polytrain.rows import ClassTarget, NumberTarget, Rows
 
 GROUPS = [{0, 1}, {1, 2, 3}, {4}]
 
@@ -43,8 +41,8 @@ def backfit(loss="squared", rank=3, max_sweeps=4, tol=0.0, alpha=1e-2, rows=None
     plan = TrainPlan(loss, maps.dims, joined_ranks(parts, maps.dims), alpha, "linear", "auto", max_sweeps, tol)
     classify = loss == "logistic"
     target = ClassTarget(np.array([-1.0, 1.0]), np.ones(2)) if classify else NumberTarget(0)
-    raw = RawRows(X.astype(dtype), (numbers > 0).astype(int) if classify else numbers, weights)
-    placed = ArrayRows(raw, classify).place(maps)
+    arrays = X.astype(dtype), (numbers > 0).astype(int) if classify else numbers, weights
+    placed = Rows.of_arrays(arrays, classify).place(maps)
     if elsewhere:
         placed = PlacedRows(runner=Elsewhere(), partitions=[placed.block], budget=Budget(0, len(X), 8))
     (found,) = train(placed, maps, plan, [target], [TrainJob(0)], parts=parts)
@@ -120,7 +118,7 @@ def test_an_additive_part_alone_is_solved_at_once():
     maps = MapList([PolynomialMap("legendre", 3)] * 5)
     parts = make_parts([{k} for k in range(5)], 5)
     plan = TrainPlan("squared", maps.dims, joined_ranks(parts, maps.dims), 0.1, "linear", "auto", 4, 0.0)
-    placed = ArrayRows(RawRows(X, y, weights), False).place(maps)
+    placed = Rows.of_arrays((X, y, weights), False).place(maps)
     (found,) = train(placed, maps, plan, [NumberTarget(0)], [TrainJob(0)], parts=parts)
     model = FittedModel.make("squared", maps, [found.cores])
     kernel, shares = parts_kernel(function_values(maps, X), parts), weights / weights.sum()
@@ -151,7 +149,7 @@ def test_a_report_may_end_the_rounds():
     maps = MapList([PolynomialMap("legendre", 3)] * 5)
     parts = with_rank(make_parts(GROUPS, 5), maps.dims, 2)
     plan = TrainPlan("squared", maps.dims, joined_ranks(parts, maps.dims), 1e-2, "linear", "auto", 9, 0.0)
-    placed = ArrayRows(RawRows(X, y, weights), False).place(maps)
+    placed = Rows.of_arrays((X, y, weights), False).place(maps)
     seen = []
 
     def report(index, record, cores):

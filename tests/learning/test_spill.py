@@ -11,7 +11,7 @@ import pytest
 from polytrain.learning.engines import runners
 from polytrain.learning.problem import Facts
 from polytrain.learning.targets import PlacedBlock
-from polytrain.rows.summary import RawRows, summarise
+from polytrain.rows.summary import summarise
 from power_models import power_classifier
 
 
@@ -38,11 +38,11 @@ def test_results_of_any_form_come_back_from_disk():
         assert not any(isinstance(handle, tuple | np.ndarray) for handle in handles)
         for result, again in zip(results, runner.collect(handles), strict=True):
             assert _same(result, again)
-        summary = summarise(RawRows(np.ones((2, 9000)), np.array([0, 1]), np.ones(2)), classify=True)
+        summary = summarise(np.ones((2, 9000)), np.array([0, 1]), np.ones(2), classify=True)
         handle = runner.keep(summary)
         runner.keep(big)
         [again] = runner.collect([handle])
-        assert (again.sizes, again.n_rows) == ((2,), 2)
+        assert again.n_rows == 2
         np.testing.assert_array_equal(again.low, summary.low)
 
 

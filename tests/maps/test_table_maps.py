@@ -17,8 +17,9 @@ from polytrain.explain import partial_dependence, sobol_indices
 from polytrain.export import to_c, to_onnx
 from polytrain.maps import CategoryMap, ColumnSummary, MapSettings, TableMap, fit_map
 from polytrain.maps.karhunen_loeve import eigenfunctions, gauss_kernel, level_kernel, spline_kernel
+from polytrain.rows.rows import positive_rows
 from polytrain.rows.sketch import RowSketch, sketch_rows
-from polytrain.rows.summary import RawRows, summarise
+from polytrain.rows.summary import summarise
 from power_models import power_classifier, power_regressor
 
 BASES = [*TableMap.bases, "category"]
@@ -261,8 +262,8 @@ def test_warm_starts_keep_the_knots(mixed):
 
 
 def sketched(X, y, weights, classify=False):
-    rows = RawRows(X, y, weights)
-    return sketch_rows(rows, summarise(rows, classify))
+    rows = positive_rows(X, y, weights)
+    return sketch_rows(*rows, summarise(*rows, classify))
 
 
 @settings(max_examples=60, deadline=None)
@@ -282,12 +283,12 @@ def test_sketches_of_partitions_merge_to_that_of_all_rows(n_rows, cuts, targets,
         "one number": rng.normal(size=n_rows),
         "two numbers": 1e300 * rng.normal(size=(n_rows, 2)),
     }[targets]
-    whole_rows = RawRows(X, y, weights)
-    summary = summarise(whole_rows, classify=targets == "labels")
-    whole = sketch_rows(whole_rows, summary)
+    whole_rows = positive_rows(X, y, weights)
+    summary = summarise(*whole_rows, classify=targets == "labels")
+    whole = sketch_rows(*whole_rows, summary)
     bounds = sorted(min(cut, n_rows) for cut in cuts)
     pieces = zip(*(np.split(array, bounds) for array in (X, y, weights)), strict=True)
-    merged = RowSketch.merge([sketch_rows(RawRows(*piece), summary) for piece in pieces])
+    merged = RowSketch.merge([sketch_rows(*positive_rows(*piece), summary) for piece in pieces])
     for name in ("hashes", "X", "weights"):
         np.testing.assert_array_equal(getattr(merged, name), getattr(whole, name))
     np.testing.assert_allclose(merged.sums, whole.sums, atol=1e-13)

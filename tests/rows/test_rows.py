@@ -12,9 +12,9 @@ from polytrain.learning.blocks import LinearBlock
 from polytrain.learning.targets import PlacedBlock
 from polytrain.rows import ClassTarget, NumberTarget, Summary
 from polytrain.rows import rows as rows_module
-from polytrain.rows.rows import ArrayRows
+from polytrain.rows.rows import Rows, positive_rows
 from polytrain.rows.sketch import target_hashes
-from polytrain.rows.summary import RawRows, summarise
+from polytrain.rows.summary import summarise
 from power_models import power_classifier, power_regressor
 
 
@@ -45,11 +45,11 @@ def test_summaries_of_partitions_merge_to_that_of_all_rows(n_rows, cuts, outputs
     y = rng.uniform(-1, 1, (n_rows, outputs) if outputs else n_rows) * 10.0**exponent
     weights = rng.uniform(0.1, 1, n_rows) * (rng.random(n_rows) > 0.3) * 10.0 ** rng.choice([0.0, 300.0])
     weights[0] = weights.max() or 1.0
-    whole = summarise(RawRows(X, y, weights), classify=False)
+    whole = summarise(*positive_rows(X, y, weights), classify=False)
     bounds = sorted(min(cut, n_rows) for cut in cuts)
-    pieces = [RawRows(*(np.split(array, bounds)[k] for array in (X, y, weights))) for k in range(len(bounds) + 1)]
-    merged = Summary.merge([summarise(piece, classify=False) for piece in pieces])
-    assert (merged.n_rows, sum(merged.sizes)) == (whole.n_rows, n_rows)
+    pieces = zip(*(np.split(array, bounds) for array in (X, y, weights)), strict=True)
+    merged = Summary.merge([summarise(*positive_rows(*piece), classify=False) for piece in pieces])
+    assert merged.n_rows == whole.n_rows == np.sum(weights > 0)
     for name in ("low", "high"):
         np.testing.assert_array_equal(getattr(merged, name), getattr(whole, name))
         np.testing.assert_array_equal(getattr(merged.target, name), getattr(whole.target, name))
@@ -62,10 +62,10 @@ def test_summaries_of_partitions_merge_to_that_of_all_rows(n_rows, cuts, outputs
 def test_labels_and_their_weights_merge():
     X = np.zeros((5, 1))
     pieces = [
-        RawRows(X, np.array(["b", "a", "b", "c", "d"]), np.array([1.0, 2.0, 3.0, 0.0, 1e2])),
-        RawRows(X[:2], np.array(["a", "c"]), np.array([4e299, 2e299])),
+        (X, np.array(["b", "a", "b", "c", "d"]), np.array([1.0, 2.0, 3.0, 0.0, 1e2])),
+        (X[:2], np.array(["a", "c"]), np.array([4e299, 2e299])),
     ]
-    merged = Summary.merge([summarise(piece, classify=True) for piece in pieces])
+    merged = Summary.merge([summarise(*positive_rows(*piece), classify=True) for piece in pieces])
     assert merged.labels.tolist() == ["a", "b", "c", "d"]
     np.testing.assert_allclose(merged.label_weights, [1.0, 1e-299, 0.5, 2.5e-298], rtol=1e-12)
     assert (merged.largest_weight, merged.least_weight) == (4e299, 1.0)
@@ -151,12 +151,12 @@ def test_problems_of_numbers():
 def test_blocks_that_do_not_belong_together_are_refused():
     X = np.zeros((4, 2))
     with pytest.raises(ValueError, match=r"blocks of X differ in their number of features: \[1, 2\]"):
-        Summary.merge([summarise(RawRows(X[:, :k], np.arange(4), np.ones(4)), classify=True) for k in (1, 2)])
-    found = [summarise(RawRows(X, np.ones((4, k)), np.ones(4)), classify=False) for k in (1, 2)]
+        Summary.merge([summarise(X[:, :k], np.arange(4), np.ones(4), classify=True) for k in (1, 2)])
+    found = [summarise(X, np.ones((4, k)), np.ones(4), classify=False) for k in (1, 2)]
     with pytest.raises(ValueError, match="blocks of y differ in their number of outputs"):
         Summary.merge(found)
     with pytest.raises(ValueError, match="no rows of positive weight"):
-        Summary.merge([summarise(RawRows(X, np.ones(4), np.zeros(4)), classify=False)])
+        Summary.merge([summarise(X[:0], np.ones(0), np.zeros(0), classify=False)])
 
 
 def test_rows_set_apart_know_nothing_of_each_other():
@@ -164,7 +164,7 @@ def test_rows_set_apart_know_nothing_of_each_other():
     X, y = rng.normal(size=(2000, 2)), rng.normal(size=2000)
     X[5] = X[3]  # another target
     X[9], y[9] = X[8], y[8]
-    rows = ArrayRows(RawRows(X, y, np.ones(2000)), False)
+    rows = Rows.of_arrays((X, y, np.ones(2000)), False)
     assert rows.sketch.n_rows == 1998
     learned, apart = rows.set_apart(0.2)
     sizes = [side.summary.n_rows for side in (learned, apart)]
@@ -175,7 +175,7 @@ def test_rows_set_apart_know_nothing_of_each_other():
     assert not keys[0] & keys[1]
     assert len(keys[0] | keys[1]) == 1999
     # Neither order nor what else is there matters, and parts of a side are parts of it alone.
-    few = ArrayRows(RawRows(X[::-3], y[::-3], np.ones(667)), False).set_apart(0.2)[1].scored(lambda X: X.T)
+    few = Rows.of_arrays((X[::-3], y[::-3], np.ones(667)), False).set_apart(0.2)[1].scored(lambda X: X.T)
     assert set(target_hashes(few.hashes, few.y).tolist()) <= keys[1]
     halves = [learned.part(k, k + 1, 2).scored(lambda X: X.T).hashes for k in range(2)]
     assert sum(map(len, halves)) == sizes[0]

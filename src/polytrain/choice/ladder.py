@@ -122,8 +122,8 @@ class Ladder:
         has_rows = [True] * len(self._targets)
         # Some parts of few rows are empty, and two rare classes may both be in the part that is held out.
         if self.n_folds > 1 or not all(target.keeps_all for target in self._targets):
-            present = np.unique(learned.label_codes())
-            has_rows = [bool(target.wanted(present[present >= 0])[1].any()) for target in self._targets]
+            present = learned.present_labels()
+            has_rows = [bool(target.wanted(present)[1].any()) for target in self._targets]
         return _Fold(learned.place(self.maps), held_out, has_rows)
 
     @property
@@ -194,7 +194,7 @@ class Ladder:
             trains.append(learned)
             joined = learned if parts is None else [join_parts(parts, dims, cores) for cores in learned]
             seen.append(fold.held_out.scored(partial(train_values, FittedModel.make(plan.loss, self.maps, joined))))
-        self._seen = held_out = Scored(*(np.concatenate(pieces) for pieces in zip(*seen, strict=True)))
+        self._seen = held_out = Scored.merge(seen)
         return self._noted(step, Rung(rank, alpha, self._evidence(held_out), held_out.scores, trains))
 
     def _noted(self, step: str, rung: Rung) -> Rung:

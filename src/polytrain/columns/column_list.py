@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -115,6 +116,14 @@ class Columns:
         Columns
         """
         return cls.merge([cls.fit_part(X, categorical_features)])
+
+    @classmethod
+    def fit_encode(cls, X: Any, categorical_features: Any = "from_dtype") -> tuple[Self, NDArray]:
+        """Do `fit` and `encode` on the same rows, of which each column is read once."""
+        table = open_table(X)
+        table = replace(table, read=cache(table.read))
+        columns = cls.fit(table, categorical_features)
+        return columns, columns.encode(table)
 
     @classmethod
     def fit_part(cls, X: Any, categorical_features: Any = "from_dtype") -> Self:

@@ -72,11 +72,15 @@ def is_plain_frame(frame: Any) -> bool:
 def open_table(X: Any) -> Table:
     """Open a frame, an array or a list of rows.
 
+    A table that is open already is returned as it is.
+
     >>> import pandas as pd
     >>> table = open_table(pd.DataFrame({"a": [1, 2], "b": ["u", "v"]}))
     >>> table.names, table.read(1).kind
     (('a', 'b'), 'text')
     """
+    if isinstance(X, Table):
+        return X
     library = _library(X)
     if library is None:
         return _open_array(X)

@@ -40,8 +40,9 @@ from polytrain.maps.category import MOST_LEVELS
 from polytrain.models import FittedModel
 from polytrain.progress import show_choice
 from polytrain.rows import Rows, is_dask, is_dask_frame, open_fit
-from polytrain.rows.summary import RawRows
-from polytrain.rows.validation import given_validation, hold_out
+from polytrain.rows.checking import Arrays
+from polytrain.rows.opening import given_validation, hold_out
+from polytrain.rows.rows import positive_rows
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TrainModel"]
@@ -80,6 +81,12 @@ def _warn_of_levels(rows: Rows, maps: MapList) -> None:
 def _divided(trains: Sequence[Sequence[NDArray]], sizes: NDArray) -> list[list[NDArray]]:
     """Trains for targets that were divided by these sizes."""
     return [[cores[0] / size, *cores[1:]] for cores, size in zip(trains, sizes.tolist(), strict=True)]
+
+
+def _scaled(arrays: Arrays, mass: float) -> Arrays:
+    """Rows of positive weight, with weights that sum to a mass."""
+    X, y, weights = arrays
+    return positive_rows(X, y, weights * (mass / weights.sum()))
 
 
 @contextmanager
@@ -229,37 +236,37 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
     #: Whether trains are learned together.
     _is_joint = False
 
-    def _learn_on(self, rows: RawRows, mass: float, targets: Sequence[Target]) -> None:
+    def _learn_on(self, arrays: Arrays, mass: float, targets: Sequence[Target]) -> None:
         """Learn from one more block of rows, whose weights sum to a mass; see `polytrain.estimators._streaming`."""
         check_parameters(self.get_params(deep=False))
         model, stream = self.model_, deepcopy(self.stream_)
-        rows = replace(rows, weights=rows.weights * (mass / rows.weights.sum())).filled()
+        X, y, weights = _scaled(arrays, mass)
         rng = np.random.default_rng([stream.n_blocks, *self._entropy()])
         plan = self.plan_
         if isinstance(self.alpha, str):  # it was chosen for the first rows; noise does not shrink with more of them
             plan = replace(plan, alpha=self.choice_.alpha * stream.first / (stream.seen + mass))
         labels = None
         if model.calibrated and model.classes is not None:
-            labels = np.eye(len(model.classes))[rows.y]
-            stream.remember_scores(model.values(rows.X), labels * rows.weights[:, None])
+            labels = np.eye(len(model.classes))[y]
+            stream.remember_scores(model.values(X), labels * weights[:, None])
             if stream.X is None:  # these rows stand for those of the past, too, with labels that the model expects
                 past = stream.seen / (stream.seen + mass)
-                labels = past * expected_labels(model, rows.X, targets) + (1.0 - past) * labels
+                labels = past * expected_labels(model, X, targets) + (1.0 - past) * labels
         seeds = rng.integers(np.iinfo(np.int32).max, size=len(targets)).tolist()
         with _remedy_for_overflow(model.n_features):
-            results = go_on(model, plan, targets, rows, stream, seeds)
+            results = go_on(model, plan, targets, (X, y, weights), stream, seeds)
         model = model.with_trains([result.cores for result in results])
-        stream.remember(rows, self.forgetting, rng, labels)
+        stream.remember((X, y, weights), self.forgetting, rng, labels)
         if model.calibrated:
             model = recalibrated(model, stream, targets)
         self.model_, self.plan_, self.stream_ = model, plan, stream
         self._remember_sweeps(results, model.size if model.classes is None else np.ones(len(results)))
 
-    def _begin_stream(self, rows: RawRows, mass: float) -> None:
+    def _begin_stream(self, arrays: Arrays, mass: float) -> None:
         """Take the first block into the memory."""
-        rows = replace(rows, weights=rows.weights * (mass / rows.weights.sum())).filled()
+        rows = _scaled(arrays, mass)
         model, rng = self.model_, np.random.default_rng([0, *self._entropy()])
-        labels = np.eye(len(model.classes))[rows.y] if model.calibrated and model.classes is not None else None
+        labels = np.eye(len(model.classes))[rows[1]] if model.calibrated and model.classes is not None else None
         self.stream_ = Stream(0.0, mass)
         self.stream_.remember(rows, self.forgetting, rng, labels)
 

@@ -14,7 +14,7 @@ from polytrain.choice import Settings
 from polytrain.learning.core_solvers import SOLVERS
 from polytrain.learning.losses import get_loss, loss_names
 from polytrain.maps import basis_names
-from polytrain.rows.opening import check_bytes
+from polytrain.rows.checking import check_bytes
 from polytrain.tensor import TensorTrain
 
 __all__ = [

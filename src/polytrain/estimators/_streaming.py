@@ -30,7 +30,7 @@ from polytrain.learning.sampling import row_keys
 from polytrain.learning.targets import ClassTarget, JointTarget, PlacedBlock, Target
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_train
 from polytrain.models import FittedModel
-from polytrain.rows.summary import RawRows
+from polytrain.rows.checking import Arrays
 
 __all__ = ["PartialFit", "Stream", "go_on"]
 
@@ -91,19 +91,19 @@ class Stream:
     scored: NDArray | None = None
 
     def remember(
-        self, rows: RawRows, forgetting: float, rng: np.random.Generator, labels: NDArray | None = None
+        self, rows: Arrays, forgetting: float, rng: np.random.Generator, labels: NDArray | None = None
     ) -> None:
         """Take the rows of a block into the memory, with the parts of their labels, and forget a part of all."""
-        kept = self.X is not None
-        X = np.concatenate([self.X, rows.X]) if self.X is not None else rows.X
-        y = np.concatenate([self.y, rows.y]) if kept else rows.y
-        weights = np.concatenate([self.weights, rows.weights]) if kept else rows.weights
+        X, y, weights = rows
+        if self.X is not None:
+            memory = self.X, self.y, self.weights
+            X, y, weights = (np.concatenate(arrays) for arrays in zip(memory, rows, strict=True))
         if labels is not None and self.labels is not None:
             labels = np.concatenate([self.labels, labels])
         if len(X) > _MEMORY_ROWS:
             chosen, weights = _resampled(weights, _MEMORY_ROWS, rng)
             X, y, labels = X[chosen], y[chosen], None if labels is None else labels[chosen]
-        self.seen = (1.0 - forgetting) * (self.seen + float(rows.weights.sum()))
+        self.seen = (1.0 - forgetting) * (self.seen + float(rows[2].sum()))
         self.X, self.y, self.weights = X, y, weights * (self.seen / float(weights.sum()))
         self.labels = labels
         if self.scored is not None:
@@ -143,7 +143,7 @@ def go_on(
     model: FittedModel,
     plan: TrainPlan,
     targets: Sequence[Target],
-    rows: RawRows,
+    rows: Arrays,
     stream: Stream,
     seeds: Sequence[int],
 ) -> list[TrainResult]:
@@ -155,7 +155,7 @@ def go_on(
         As the last block has left them; the plan's alpha is that for all rows up to this block.
     targets : sequence of Target
         One per train.
-    rows : RawRows
+    rows : tuple of ndarray
         The block: features, indices of labels or targets, and weights.
     stream : Stream
         The past. It is not changed.
@@ -163,12 +163,12 @@ def go_on(
         One per train.
     """
     loss, maps = get_loss(plan.loss), model.maps
-    new = _placed(model, rows.X, rows.y, rows.weights)
+    new = _placed(model, *rows)
     # A model from a file has no memory: the present rows stand for those of the past.
-    kept = (stream.X, stream.y, stream.weights) if stream.X is not None else (rows.X, rows.y, rows.weights)
+    kept = (stream.X, stream.y, stream.weights) if stream.X is not None else rows
     past = _placed(model, *kept)
     past = past._replace(weights=past.weights * (stream.seen / past.weights.sum()))
-    n_new = float(rows.weights.sum())
+    n_new = float(new.weights.sum())
     own_plan = replace(
         plan,
         alpha=plan.alpha * n_new / (n_new + stream.seen),

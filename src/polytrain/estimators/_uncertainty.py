@@ -83,8 +83,7 @@ def _see(
 ) -> _Seen:
     """Look at rows that were not learned from; their scores are those of the model, or what was said without them."""
     question = partial(_scores_and_doubts, model, moments, alpha)
-    found = [place.scored(question) for place in places]
-    seen = Scored(*(np.concatenate(pieces) for pieces in zip(*found, strict=True)))
+    seen = Scored.merge(place.scored(question) for place in places)
     scores, left_out_leverages = np.split(seen.scores, 2, axis=1)
     kept = np.ones(len(scores), dtype=bool)
     if left_out is not None:

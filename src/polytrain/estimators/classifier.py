@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from polytrain.learning.losses import loss_names
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import ClassTarget, Rows
-from polytrain.rows.validation import Known
+from polytrain.rows.checking import Known
 from polytrain.tensor import TensorTrain
 from polytrain.texts import short_list
 
@@ -337,14 +336,14 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         model = self.model_
         check_columns(self, X)
         known = Known(model.columns, model.n_features, self.classes_, None)
-        rows = known.check(X, y, sample_weight, None, ("X", "y"))
-        rows = replace(rows, y=np.searchsorted(self.classes_, rows.y))
-        mass = check_mass(sample_weight, len(rows.X))
+        X, y, weights = known.check(X, y, sample_weight, None, ("X", "y"))
+        arrays = X, np.searchsorted(self.classes_, y), weights
+        mass = check_mass(sample_weight, len(X))
         if first:
-            self._begin_stream(rows, mass)
+            self._begin_stream(arrays, mass)
             return self
         factors = class_weights(self.class_weight, self.classes_, np.ones(len(self.classes_)))
-        self._learn_on(rows, mass, [ClassTarget(code, factors) for code in self.decision_.code(len(self.classes_))])
+        self._learn_on(arrays, mass, [ClassTarget(code, factors) for code in self.decision_.code(len(self.classes_))])
         return self
 
     def _fit_first(self, X: Any, y: Any, classes: Any, sample_weight: Any, loss: str, maps: MapList | None) -> None:

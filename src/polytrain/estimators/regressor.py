@@ -26,8 +26,7 @@ from polytrain.learning.losses import Loss, get_loss, loss_names, spread
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import NumberTarget, Rows, is_dask
-from polytrain.rows.exposure import check_offset, to_rates
-from polytrain.rows.validation import Known
+from polytrain.rows.checking import Known, check_offset, to_rates
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainRegressor"]
@@ -340,17 +339,17 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         model = self.model_
         known = Known(model.columns, model.n_features, np.zeros(0), model.n_trains)
         check_columns(self, X)
-        rows = known.check(X, y, weights, loss, ("X", "y"))
-        mass = check_mass(weights, len(rows.X))
+        arrays = known.check(X, y, weights, loss, ("X", "y"))
+        mass = check_mass(weights, len(arrays[0]))
         if first:
-            self._begin_stream(rows, mass)
+            self._begin_stream(arrays, mass)
             return self
         if get_loss(loss).degree:
             scales = zip(model.shift.tolist(), model.size.tolist(), strict=True)
             targets = [NumberTarget(output, 1.0, *scale) for output, scale in enumerate(scales)]
         else:
             targets = [NumberTarget(output, offset=shift) for output, shift in enumerate(model.shift.tolist())]
-        self._learn_on(rows, mass, targets)
+        self._learn_on(arrays, mass, targets)
         return self
 
     @staticmethod

@@ -1,38 +1,30 @@
-"""Open whatever is given to ``fit`` as rows, and check it."""
+"""Open the data of a fit as rows: arrays, frames, sources of blocks, Dask collections; and rows to validate with."""
 
 from __future__ import annotations
 
-import math
-import os
-import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_X_y
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
-from polytrain.checks import COMPUTE_DTYPES, check_columns, check_weights, validate_rows
+from polytrain.checks import check_columns, validate_rows
 from polytrain.columns import Columns, NumberColumn, is_frame, needs_encoding
 from polytrain.columns.column_list import is_identifier
-from polytrain.columns.scalars import show
 from polytrain.learning.engines.runners import ClusterRunner, SpillRunner
-from polytrain.learning.losses import get_loss
+from polytrain.learning.engines.tasks import Runner
 from polytrain.learning.threads import one_blas_thread
+from polytrain.rows.checking import Known, check_arrays, check_block, check_bytes
 from polytrain.rows.dask_blocks import FEW_BYTES, aligned_blocks, block_bytes, is_dask, join_blocks
-from polytrain.rows.rows import ArrayRows, PartitionedRows, Rows
-from polytrain.rows.summary import RawRows
+from polytrain.rows.rows import Rows
 from polytrain.sources import MappedRows, SamePasses, is_source, recut
 
-__all__ = ["check_bytes", "open_fit"]
+__all__ = ["given_validation", "hold_out", "open_fit"]
 
 
 @contextmanager
@@ -51,9 +43,9 @@ def open_fit(
     Parameters
     ----------
     estimator : estimator
-        It is told the number and the names of features, as scikit-learn does.
+        It gets the number and the names of features, as scikit-learn does.
     X, y, sample_weight
-        What was given to ``fit``.
+        The arguments of ``fit``.
     loss : str or None
         The loss of a regression; None for classification.
     max_memory : int, str or None
@@ -87,7 +79,7 @@ def _open(
     if is_dask(X):
         cluster, raw = _start_blocks(aligned_blocks(X, y, sample_weight))
         if sum(cluster.collect(cluster.map(block_bytes, raw))) > FEW_BYTES:
-            yield _DaskRows(cluster, raw, X, loss, categorical_features)
+            yield _open_dask(cluster, raw, X, loss, categorical_features)
             return
         X, y, *weights = join_blocks(cluster.collect(raw))
         sample_weight = weights[0] if weights else None
@@ -101,16 +93,32 @@ def _open(
             raise ValueError("X yields blocks of rows with their targets; leave y and sample_weight out.")
         source = X
     else:
-        columns = _kept_columns(estimator, X)
-        if columns is None and needs_encoding(X, categorical_features):
-            columns = Columns.fit(X, categorical_features)
-        rows = _check_arrays(estimator, X, y, sample_weight, loss, columns)
-        if is_frame(X):
-            _warn_of_identifiers(rows.X, getattr(estimator, "feature_names_in_", ()), columns)
-        yield ArrayRows(rows, loss is None, getattr(estimator, "feature_names_in_", None), columns)
+        yield _open_arrays(estimator, X, y, sample_weight, loss, categorical_features)
         return
     with SpillRunner(max_bytes) as runner:
-        yield _SourceRows(source, runner, max_bytes, loss, categorical_features)
+        yield _open_source(source, runner, max_bytes, loss, categorical_features)
+
+
+# --- rows in memory ---------------------------------------------------------------------------------------------------
+
+
+def _open_arrays(
+    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss: str | None, categorical_features: Any
+) -> Rows:
+    columns, encoded = _kept_columns(estimator, X), None
+    if columns is not None:
+        encoded = columns.encode(X)
+    elif needs_encoding(X, categorical_features):
+        columns, encoded = Columns.fit_encode(X, categorical_features)
+    if encoded is None:
+        arrays = check_arrays(X, y, sample_weight, loss, partial(validate_rows, estimator))
+    else:
+        check_columns(estimator, X, reset=True)
+        arrays = check_arrays(encoded, y, sample_weight, loss)
+    names = getattr(estimator, "feature_names_in_", None)
+    if is_frame(X) and names is not None:
+        _warn_of_identifiers(arrays[0], names, columns)
+    return Rows.of_arrays(arrays, loss is None, names, columns)
 
 
 def _kept_columns(estimator: BaseEstimator, X: Any) -> Columns | None:
@@ -120,26 +128,6 @@ def _kept_columns(estimator: BaseEstimator, X: Any) -> Columns | None:
     columns = estimator.model_.columns
     # Another number of columns is refused later, with all that differs.
     return columns if columns is not None and np.shape(X)[1:] == (columns.n_columns,) else None
-
-
-def _check_arrays(
-    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss: str | None, columns: Columns | None
-) -> RawRows:
-    if loss is not None and issparse(y):
-        raise ValueError(f"y is a sparse {type(y).__name__}; make it dense with y.toarray().")
-    checks: dict[str, Any] = {} if loss is None else {"y_numeric": True, "multi_output": True}
-    if columns is not None:
-        check_columns(estimator, X, reset=True)
-        X = columns.encode(X)
-        X, y = check_X_y(X, y, dtype=COMPUTE_DTYPES, ensure_all_finite="allow-nan", **checks)
-    else:
-        X, y = validate_rows(estimator, X, y, ensure_all_finite="allow-nan", **checks)
-    if loss is None:
-        check_classification_targets(y)
-    else:
-        y = y.astype(np.float64, copy=False)
-        get_loss(loss).check_target(y)
-    return RawRows(X, y, check_weights(sample_weight, len(X)))
 
 
 def _warn_of_identifiers(X: NDArray, names: Sequence[str], columns: Columns | None) -> None:
@@ -156,75 +144,30 @@ def _warn_of_identifiers(X: NDArray, names: Sequence[str], columns: Columns | No
             )
 
 
-def _check_block(raw: Any, loss: str | None, columns: Columns | None = None) -> RawRows:
-    """Check one block as an estimator checks an array, without a warning where sums over finite numbers overflow."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _checked_block(raw, loss, columns)
+# --- rows in partitions -----------------------------------------------------------------------------------------------
 
 
-def _checked_block(raw: Any, loss: str | None, columns: Columns | None) -> RawRows:
-    X = raw[0]
-    if columns is not None:
-        X = columns.encode(raw[0])
-        _check_levels(X, raw[0], columns)
-    X = check_array(X, dtype=COMPUTE_DTYPES, ensure_min_samples=0, input_name="X", ensure_all_finite="allow-nan")
-    y = np.asarray(raw[1])
-    if loss is None and y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.ndim != 1 and (loss is None or y.ndim != 2):
-        kind = "one label" if loss is None else "one number or one row of numbers"
-        raise ValueError(f"y must be {kind} per row, got a block of shape {y.shape}.")
-    check_consistent_length(X, y)
-    if loss is None:
-        if len(y):
-            check_classification_targets(y)
-    else:
-        y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_min_samples=0, input_name="y")
-        get_loss(loss).check_target(y)
-    return RawRows(X, y, _block_weights(raw[2] if len(raw) > 2 else None, len(X)))
+def _open_partitions(
+    map_raw: Callable[[Callable[[Any], Any]], list[Any]],
+    runner: Runner,
+    like: Any,
+    names: Sequence[str] | None,
+    loss: str | None,
+    categorical_features: Any,
+    max_bytes: int = 0,
+) -> Rows:
+    """Open rows in partitions that look like this; one more pass reads columns that are more than numbers."""
+    columns = None
+    if needs_encoding(like, categorical_features):
+        found = runner.collect(map_raw(partial(_read_columns, categorical_features=categorical_features)))
+        columns = Columns.merge([part for part in found if part is not None])
+    return Rows(
+        map_raw, partial(check_block, loss=loss, columns=columns), loss is None, names, columns, runner, max_bytes
+    )
 
 
-def _check_levels(encoded: NDArray, X: Any, columns: Columns) -> None:
-    """Refuse levels that were not there when the columns were read: the rows have changed since."""
-    for feature in np.flatnonzero(columns.is_category).tolist():
-        unknown = encoded[:, feature] < 0
-        if unknown.any():
-            k = int(columns.sources[feature])
-            value = np.asarray(X, dtype=object)[unknown.argmax(), k]
-            raise ValueError(
-                f"column {columns.columns[k].name!r} holds {value!r}, which was not there when its levels were read "
-                "first. Rows must be the same each time they are read."
-            )
-
-
-def _block_weights(given: Any, n_rows: int) -> NDArray:
-    """Weights of one block; unlike those of a whole array, they may all be zero."""
-    if given is None or not n_rows:
-        return np.ones(n_rows)
-    weights = np.asarray(given, dtype=np.float64)
-    if weights.any():
-        check_weights(weights, n_rows)
-    return weights
-
-
-def check_bytes(name: str, value: Any) -> int:
-    """Return a number of bytes, given as one or as a text such as "2 GB"; None is half of the machine's memory."""
-    if value is None:
-        return _half_of_memory()
-    if isinstance(value, str):
-        parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]?)i?B\s*", value)
-        if parts and math.isfinite(size := float(parts[1]) * 1024.0 ** " kMGT".index(parts[2] or " ")):
-            return max(1, int(size))
-    elif not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0:
-        return int(value)
-    raise ValueError(f"{name} must be a positive number of bytes or a text such as '2 GB', got {show(value)}.")
-
-
-def _half_of_memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, ValueError, OSError):  # not every system tells
-        return 4 << 30
+def _read_columns(raw: Any, categorical_features: Any) -> Columns | None:
+    return Columns.fit_part(raw[0], categorical_features) if len(raw[0]) else None
 
 
 def _start_blocks(blocks: Sequence[tuple[Any, ...]]) -> tuple[ClusterRunner, list[Any]]:
@@ -235,48 +178,33 @@ def _start_blocks(blocks: Sequence[tuple[Any, ...]]) -> tuple[ClusterRunner, lis
     return runner, runner.start([delayed(tuple)(list(block)) for block in blocks])
 
 
-class _DaskRows(PartitionedRows):
-    """Blocks of a Dask collection on the workers of a cluster."""
-
-    def __init__(
-        self, runner: ClusterRunner, raw: list[Any], X: Any, loss: str | None, categorical_features: Any
-    ) -> None:
-        names = list(getattr(X, "columns", ()))
-        # As scikit-learn does: names are remembered where all of them are text.
-        named = names if names and all(isinstance(name, str) for name in names) else None
-        super().__init__(runner, partial(_check_block, loss=loss), loss is None, named)
-        self._raw = raw
-        if needs_encoding(getattr(X, "_meta", None), categorical_features):
-            self._read_columns(categorical_features, partial(_check_block, loss=loss))
-
-    def _map_raw(self, function: Callable[[Any], Any]) -> list[Any]:
-        return self._runner.map(function, self._raw)
+def _open_dask(runner: ClusterRunner, raw: list[Any], X: Any, loss: str | None, categorical_features: Any) -> Rows:
+    """Open blocks of a Dask collection on the workers of a cluster."""
+    names = list(getattr(X, "columns", ()))
+    # As scikit-learn does: names are remembered where all of them are text.
+    named = names if names and all(isinstance(name, str) for name in names) else None
+    like = getattr(X, "_meta", None)
+    return _open_partitions(lambda function: runner.map(function, raw), runner, like, named, loss, categorical_features)
 
 
-class _SourceRows(PartitionedRows):
-    """Blocks that are read again for every pass; what is made of them stays in memory or waits on disk."""
+def _open_source(source: Any, runner: SpillRunner, max_bytes: int, loss: str | None, categorical_features: Any) -> Rows:
+    """Open blocks that are read again for every pass; results stay in memory or wait on disk."""
+    passes, partition_rows = SamePasses(), _partition_rows(_first_block(source), max_bytes)
 
-    def __init__(
-        self, source: Any, runner: SpillRunner, max_bytes: int, loss: str | None, categorical_features: Any
-    ) -> None:
-        names = getattr(source, "feature_names", None)
-        super().__init__(runner, partial(_check_block, loss=loss), loss is None, names, max_bytes)
-        self._source, self._keep, self._passes = source, runner.keep, SamePasses()
-        self._partition_rows = _partition_rows(_first_block(source), max_bytes)
-        if needs_encoding(None, categorical_features):
-            self._read_columns(categorical_features, partial(_check_block, loss=loss))
-
-    def _map_raw(self, function: Callable[[Any], Any]) -> list[Any]:
-        # Read one block at a time; only what the function makes of it is kept.
-        blocks = self._passes.watch(recut(_alike(self._source), self._partition_rows))
-        handles = [self._keep(function(block)) for block in blocks]
+    def map_raw(function: Callable[[Any], Any]) -> list[Any]:
+        # Read one block at a time; only the result of the function is kept.
+        blocks = passes.watch(recut(_alike(source), partition_rows))
+        handles = [runner.keep(function(block)) for block in blocks]
         if not handles:
             raise ValueError("X yielded no rows; at least one is needed.")
         return handles
 
+    names = getattr(source, "feature_names", None)
+    return _open_partitions(map_raw, runner, None, names, loss, categorical_features, max_bytes)
+
 
 def _first_block(source: Any) -> Any:
-    """Look at the first block of a source, if there is one, and refuse a source that does not begin anew."""
+    """Return the first block of a source, if there is one, and refuse a source that does not begin anew."""
     iterator = iter(source)
     if iterator is iter(source):
         raise ValueError(
@@ -287,7 +215,7 @@ def _first_block(source: Any) -> Any:
 
 
 def _partition_rows(block: Any, max_bytes: int) -> int:
-    """How many rows like those of a block a partition has."""
+    """Number of rows of a partition, given a block."""
     row_bytes = 8 if block is None else 8 * max(1, _as_block(block)[0].shape[1])
     return max(1024, min(1 << 25, max_bytes // 8) // row_bytes)
 
@@ -315,3 +243,41 @@ def _as_block(block: Any) -> tuple[NDArray, ...]:
     if len({len(array) for array in arrays}) > 1:
         raise ValueError(f"blocks of X, y and weights differ in their rows: {[len(array) for array in arrays]}.")
     return arrays
+
+
+# --- rows to validate with --------------------------------------------------------------------------------------------
+
+# Number of parts into which rows are cut by their hashes.
+_N_PARTS = 1000
+
+
+def hold_out(rows: Rows, fraction: float) -> tuple[Rows, Rows]:
+    """Return the rows to learn from, and about this fraction of them to hold out; equal rows stay together.
+
+    Where a side would be empty, the nearest fraction is taken that leaves both sides rows.
+    """
+    low, stop, high = 0, min(max(1, round(fraction * _N_PARTS)), _N_PARTS - 1), _N_PARTS
+    while low < stop < high:
+        learned, held_out = (rows.part(0, stop, _N_PARTS, inside=inside) for inside in (False, True))
+        if not len(held_out.present_labels()):
+            low = stop
+        elif not len(learned.present_labels()):
+            high = stop
+        else:
+            return learned, held_out
+        stop = (low + high) // 2
+    raise ValueError(
+        "early_stopping=True needs rows to learn from and other rows to validate with, which must differ, got "
+        f"n_samples={rows.summary.n_rows}. Give more rows, or set early_stopping=False."
+    )
+
+
+def given_validation(rows: Rows, X: Any, y: Any, sample_weight: Any, loss: str | None) -> Rows:
+    """Open rows that were given to validate with; ``loss`` is that of a regression."""
+    if y is None:
+        raise ValueError("X_val needs its targets, y_val.")
+    summary = rows.summary
+    n_outputs = None if summary.target is None else len(summary.target.low)
+    known = Known(rows.columns_of_any_type, summary.n_features, summary.labels, n_outputs)
+    arrays = known.check(X, y, sample_weight, loss, ("X_val", "y_val"))
+    return Rows.of_arrays(arrays, rows.classify, summary=summary)

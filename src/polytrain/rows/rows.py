@@ -1,12 +1,11 @@
-"""Rows in partitions somewhere, from the first look at them to learned trains."""
+"""Checked rows in one or more partitions, wherever these are, from the first look at them to placed columns."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,113 +18,120 @@ from polytrain.learning.sampling import row_keys
 from polytrain.learning.targets import PlacedBlock
 from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows.sketch import RowSketch, column_summaries, row_hashes, sketch_rows, target_hashes
-from polytrain.rows.summary import RawRows, Summary, summarise
+from polytrain.rows.summary import Summary, summarise
 
-__all__ = ["ArrayRows", "PartitionedRows", "Rows", "Scored"]
-
-
-class _Checked:
-    """A picklable function of checked rows, applied to raw rows; those outside of the chosen parts weigh nothing."""
-
-    def __init__(
-        self,
-        check: Callable[[Any], RawRows],
-        parts: Sequence[tuple[int, int, int, bool]],
-        apart: tuple[float, bool] | None,
-        function: Callable,
-        *arguments: Any,
-    ) -> None:
-        self._check, self._parts, self._apart = check, parts, apart
-        self._function, self._arguments = function, arguments
-
-    def __call__(self, raw: Any) -> Any:
-        rows = self._check(raw)
-        for start, stop, n_parts, inside in self._parts:
-            number = row_hashes(rows.X) % np.uint64(n_parts)
-            chosen = ((number >= start) & (number < stop)) == inside
-            rows = RawRows(rows.X, rows.y, rows.weights * chosen)
-        if self._apart is not None:
-            fraction, inside = self._apart
-            position = target_hashes(row_hashes(rows.X), rows.y) / 2.0**64
-            rows = RawRows(rows.X, rows.y, rows.weights * ((position < fraction) == inside))
-        return self._function(rows, *self._arguments)
-
-
-class _ColumnReader:
-    """A picklable function of raw rows: what their columns are, or None if there are no rows."""
-
-    def __init__(self, categorical_features: Any) -> None:
-        self._categorical_features = categorical_features
-
-    def __call__(self, raw: Any) -> Columns | None:
-        return Columns.fit_part(raw[0], self._categorical_features) if len(raw[0]) else None
-
-
-def _place(rows: RawRows, maps: MapList, summary: Summary, classify: bool) -> PlacedBlock:
-    rows = rows.filled()
-    columns = maps.place(rows.X.astype(summary.dtype, copy=False))
-    y = summary.label_index(rows.y) if classify else rows.y
-    return PlacedBlock(columns, y, rows.weights / summary.largest_weight, row_keys(columns))
-
-
-def _scored(rows: RawRows, scores: Callable[[NDArray], NDArray], summary: Summary, classify: bool) -> Scored:
-    rows = rows.filled()
-    y = summary.label_index(rows.y) if classify else rows.y
-    found = scores(rows.X.astype(summary.dtype, copy=False)).T
-    return Scored(found, y, rows.weights / summary.largest_weight, row_hashes(rows.X))
+__all__ = ["Rows", "Scored", "positive_rows"]
 
 
 class Scored(NamedTuple):
-    """Scores (N, n_trains) of rows beside their targets, weights and hashes; labels are given by their index."""
+    """Scores (N, n_trains) of rows beside their targets or indices of labels, weights and hashes."""
 
     scores: NDArray
     y: NDArray
     weights: NDArray
     hashes: NDArray
 
-
-def _codes(rows: RawRows, summary: Summary, classify: bool) -> NDArray:
-    kept = rows.weights > 0
-    codes = np.full(len(rows.y), -1)
-    codes[kept] = summary.label_index(rows.y[kept]) if classify else 0
-    return codes
+    @classmethod
+    def merge(cls, found: Iterable[Scored]) -> Scored:
+        """Join the rows of all partitions."""
+        return cls(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
 
 
-class Rows(ABC):
+def positive_rows(X: NDArray, y: NDArray, weights: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Return the rows of positive weight."""
+    kept = weights > 0
+    return (X, y, weights) if kept.all() else (X[kept], y[kept], weights[kept])
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A picklable function of the arrays X, y and weights of the chosen rows, applied to a partition as it came."""
+
+    check: Callable[[Any], tuple[NDArray, NDArray, NDArray]]
+    parts: tuple[tuple[int, int, int, bool], ...]
+    apart: tuple[float, bool] | None
+    function: Callable
+    arguments: tuple[Any, ...]
+
+    def __call__(self, raw: Any) -> Any:
+        X, y, weights = self.check(raw)
+        if self.parts or self.apart is not None:
+            hashes = row_hashes(X)
+        for start, stop, n_parts, inside in self.parts:
+            number = hashes % np.uint64(n_parts)
+            weights = weights * (((number >= start) & (number < stop)) == inside)
+        if self.apart is not None:
+            fraction, inside = self.apart
+            weights = weights * ((target_hashes(hashes, y) / 2.0**64 < fraction) == inside)
+        return self.function(*positive_rows(X, y, weights), *self.arguments)
+
+
+def _place(X: NDArray, y: NDArray, weights: NDArray, maps: MapList, summary: Summary) -> PlacedBlock:
+    columns = maps.place(X.astype(summary.dtype, copy=False))
+    return PlacedBlock(columns, _targets(y, summary), weights / summary.largest_weight, row_keys(columns))
+
+
+def _score(X: NDArray, y: NDArray, weights: NDArray, scores: Callable[[NDArray], NDArray], summary: Summary) -> Scored:
+    found = scores(X.astype(summary.dtype, copy=False)).T
+    return Scored(found, _targets(y, summary), weights / summary.largest_weight, row_hashes(X))
+
+
+def _present_labels(X: NDArray, y: NDArray, weights: NDArray, summary: Summary) -> NDArray:
+    return np.unique(_targets(y, summary)) if summary.target is None else np.zeros(min(len(y), 1), dtype=int)
+
+
+def _targets(y: NDArray, summary: Summary) -> NDArray:
+    return summary.label_index(y) if summary.target is None else y
+
+
+class Rows:
     """Rows with targets and weights, in one or more partitions.
 
     Parameters
     ----------
+    map_raw : callable
+        Applies a function to every partition as it came, and returns handles.
     check : callable
-        Picklable: turns a partition as it comes into `RawRows`.
+        Picklable: turns a partition as it came into the arrays X (N, d), y and weights.
     classify : bool
         Whether targets are labels.
     column_names : sequence of str, optional
     columns : Columns, optional
         How the columns become features, if they are more than numbers.
-
-    Attributes
-    ----------
-    in_memory : bool
-        Whether the rows are arrays of this process, so that other processes can be given copies.
+    runner : Runner, optional
+        Where the partitions are; without it, there is one, in the memory of this process, and it is its own handle.
+    max_bytes : int, default=0
+        Placed rows of a runner are brought to this process if learning from them takes no more memory than this.
     """
-
-    in_memory: bool
 
     def __init__(
         self,
-        check: Callable[[Any], RawRows],
+        map_raw: Callable[[Callable[[Any], Any]], list[Any]],
+        check: Callable[[Any], tuple[NDArray, NDArray, NDArray]],
         classify: bool,
         column_names: Sequence[str] | None = None,
         columns: Columns | None = None,
+        runner: Runner | None = None,
+        max_bytes: int = 0,
     ) -> None:
-        self._check, self.classify = check, classify
+        self._map_raw, self._check, self.classify = map_raw, check, classify
         self.column_names = None if column_names is None else [str(name) for name in column_names]
         self.columns_of_any_type = columns
+        self._runner, self._max_bytes = runner, max_bytes
         self._parts: tuple[tuple[int, int, int, bool], ...] = ()
         self._apart: tuple[float, bool] | None = None
-        self._summary: Summary | None = None
-        self._sketch: RowSketch | None = None
+
+    @classmethod
+    def of_arrays(
+        cls,
+        arrays: tuple[NDArray, NDArray, NDArray],
+        classify: bool,
+        column_names: Sequence[str] | None = None,
+        columns: Columns | None = None,
+        summary: Summary | None = None,
+    ) -> Rows:
+        """Rows whose checked arrays X, y and weights are in the memory of this process."""
+        return cls(lambda function: [function(arrays)], tuple, classify, column_names, columns)._with_summary(summary)
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -138,152 +144,75 @@ class Rows(ABC):
         """Which features are categories; None where all are numbers."""
         return None if self.columns_of_any_type is None else self.columns_of_any_type.is_category
 
-    @abstractmethod
-    def _map_raw(self, function: Callable[[Any], Any]) -> list[Any]:
-        """Apply a function to every partition as it came, and return handles."""
-
-    @abstractmethod
-    def _collect(self, handles: list[Any]) -> list[Any]:
-        """Return what handles stand for."""
-
-    @abstractmethod
-    def place(self, maps: MapList) -> PlacedRows:
-        """Place the columns of all rows: the second pass over them."""
-
     def _map(self, function: Callable, *arguments: Any) -> list[Any]:
-        return self._map_raw(_Checked(self._check, self._parts, self._apart, function, *arguments))
+        return self._map_raw(_Task(self._check, self._parts, self._apart, function, arguments))
 
-    @property
+    def _collect(self, function: Callable, *arguments: Any) -> list[Any]:
+        handles = self._map(function, *arguments)
+        return handles if self._runner is None else list(self._runner.collect(handles))
+
+    @cached_property
     def summary(self) -> Summary:
         """Summary of all rows, made by the first pass over them."""
-        if self._summary is None:
-            self._summary = Summary.merge(self._collect(self._map(summarise, self.classify)))
-        return self._summary
+        return Summary.merge(self._collect(summarise, self.classify))
 
-    @property
+    @cached_property
     def sketch(self) -> RowSketch:
-        """A few different rows that stand for all."""
-        if self._sketch is None:
-            self._sketch = RowSketch.merge(self._collect(self._map(sketch_rows, self.summary)))
-        return self._sketch
+        """A sample of different rows."""
+        return RowSketch.merge(self._collect(sketch_rows, self.summary))
 
     def columns(self, with_values: bool, weights: NDArray | None = None) -> list[ColumnSummary]:
-        """What the maps may know about every column: its range, and its values if they are asked for.
+        """Return the range of every column, and on request its values, those of the sketch.
 
         The rows of the sketch may have other weights than their own, (k,).
         """
         if not with_values:
             return column_summaries(self.summary, None)
-        return column_summaries(self.summary, self.sketch if weights is None else replace(self.sketch, weights=weights))
+        return column_summaries(self.summary, self.sketch if weights is None else self.sketch._replace(weights=weights))
+
+    def _with_summary(self, summary: Summary | None) -> Rows:
+        """Return a copy with this summary, or one that is yet to be made, and without a sketch."""
+        other = copy(self)
+        for name in ("summary", "sketch"):
+            vars(other).pop(name, None)
+        if summary is not None:
+            other.summary = summary
+        return other
 
     def with_labels(self, labels: NDArray, weights: NDArray) -> Rows:
         """Return the same rows with other known labels, some of which may have no rows, and their total weights."""
-        other = copy(self)
-        other._summary, other._sketch = replace(self.summary, labels=labels, label_weights=weights), None
-        return other
+        return self._with_summary(replace(self.summary, labels=labels, label_weights=weights))
 
     def part(self, start: int, stop: int, n_parts: int, inside: bool = True) -> Rows:
         """Return some of several parts of the rows, or all others, with the summary of all.
 
-        Rows belong to a part by what they hold: equal rows are together, wherever they are.
+        The hash of a row says to which part it belongs: equal rows are together, wherever they are.
         """
-        other = copy(self)
-        other._summary, other._sketch = self.summary, None
+        other = self._with_summary(self.summary)
         other._parts = (*self._parts, (start, stop, n_parts, inside))
         return other
 
     def set_apart(self, fraction: float) -> tuple[Rows, Rows]:
-        """Return all rows but about this part of them, and that part; neither knows anything of the other.
+        """Return all rows but about this fraction of them, and that fraction, with summaries of their own.
 
-        Rows belong to a side by what they and their targets, which are numbers, hold: equal rows are together, and
-        where no two rows are equal, it is as if somebody had tossed a coin.
+        The hash of a row and its targets, which are numbers, says to which side it belongs.
         """
-        sides = []
-        for inside in (False, True):
-            other = copy(self)
-            other._summary = other._sketch = None
-            other._apart = fraction, inside
-            sides.append(other)
-        return sides[0], sides[1]
+        learned, apart = self._with_summary(None), self._with_summary(None)
+        learned._apart, apart._apart = (fraction, False), (fraction, True)
+        return learned, apart
 
     def scored(self, scores: Callable[[NDArray], NDArray]) -> Scored:
-        """Apply a function, rows X (N, d) -> scores (n_trains, N), to all rows, and bring what it gives here."""
-        found = self._collect(self._map(_scored, scores, self.summary, self.classify))
-        return Scored(*(np.concatenate(pieces) for pieces in zip(*found, strict=True)))
+        """Apply a function, rows X (N, d) -> scores (n_trains, N), to all rows, and bring its results here."""
+        return Scored.merge(self._collect(_score, scores, self.summary))
 
-    def label_codes(self) -> NDArray:
-        """Index of every row's label in the summary, in this process's memory; 0 for numbers, -1 without weight."""
-        return np.concatenate(self._collect(self._map(_codes, self.summary, self.classify)))
-
-
-class ArrayRows(Rows):
-    """Checked arrays in the memory of this process."""
-
-    in_memory = True
-
-    def __init__(
-        self,
-        rows: RawRows,
-        classify: bool,
-        column_names: Sequence[str] | None = None,
-        columns: Columns | None = None,
-        summary: Summary | None = None,
-    ) -> None:
-        super().__init__(_as_is, classify, column_names, columns)
-        self._raw, self._summary = rows, summary
-
-    def _map_raw(self, function: Callable[[Any], Any]) -> list[Any]:
-        return [function(self._raw)]
-
-    def _collect(self, handles: list[Any]) -> list[Any]:
-        return handles
+    def present_labels(self) -> NDArray:
+        """Return the indices of the labels that any rows have; for numbers, 0 if there are any rows."""
+        return np.unique(np.concatenate(self._collect(_present_labels, self.summary)))
 
     def place(self, maps: MapList) -> PlacedRows:
-        """Place all columns at once."""
-        return PlacedRows(self._map(_place, maps, self.summary, self.classify)[0])
-
-
-def _as_is(rows: RawRows) -> RawRows:
-    return rows
-
-
-class PartitionedRows(Rows):
-    """Rows in partitions that only tasks see.
-
-    Parameters
-    ----------
-    runner : Runner
-        Where the tasks run.
-    check, classify, column_names
-        See `Rows`.
-    max_bytes : int, default=0
-        Placed rows are brought to this process if all that is learned from them takes no more memory than this.
-    """
-
-    in_memory = False
-
-    def __init__(
-        self,
-        runner: Runner,
-        check: Callable[[Any], RawRows],
-        classify: bool,
-        column_names: Sequence[str] | None = None,
-        max_bytes: int = 0,
-    ) -> None:
-        super().__init__(check, classify, column_names)
-        self._runner, self._max_bytes = runner, max_bytes
-
-    def _read_columns(self, categorical_features: Any, check: Callable[..., RawRows]) -> None:
-        """Find out what the columns are, where they are more than numbers: one more pass over the rows."""
-        found = self._collect(self._map_raw(_ColumnReader(categorical_features)))
-        self.columns_of_any_type = Columns.merge([columns for columns in found if columns is not None])
-        self._check = partial(check, columns=self.columns_of_any_type)
-
-    def _collect(self, handles: list[Any]) -> list[Any]:
-        return list(self._runner.collect(handles))
-
-    def place(self, maps: MapList) -> PlacedRows:
-        """Place the columns where they are."""
-        partitions = self._map(_place, maps, self.summary, self.classify)
+        """Place the columns of all rows where they are: the second pass over them."""
+        partitions = self._map(_place, maps, self.summary)
+        if self._runner is None:
+            return PlacedRows(partitions[0])
         budget = Budget(self._max_bytes, self.summary.n_rows, self.summary.dtype.itemsize)
         return PlacedRows(runner=self._runner, partitions=partitions, budget=budget)

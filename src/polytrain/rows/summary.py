@@ -1,4 +1,4 @@
-"""What is known about rows after one pass over them."""
+"""What one pass over rows finds out: ranges, gaps, labels, targets and weights."""
 
 from __future__ import annotations
 
@@ -11,31 +11,16 @@ from numpy.typing import NDArray
 from polytrain.checks import check_weight_range
 from polytrain.texts import short_list
 
-__all__ = ["RawRows", "Summary", "TargetSummary", "summarise"]
-
-
-@dataclass(frozen=True)
-class RawRows:
-    """Checked rows of one partition: features (N, d), labels (N,) or targets (N, outputs), and weights (N,)."""
-
-    X: NDArray
-    y: NDArray
-    weights: NDArray
-
-    def filled(self) -> RawRows:
-        """Return the rows of positive weight."""
-        kept = self.weights > 0
-        return self if kept.all() else RawRows(self.X[kept], self.y[kept], self.weights[kept])
+__all__ = ["Summary", "TargetSummary", "summarise"]
 
 
 @dataclass(frozen=True)
 class TargetSummary:
-    """What is known about the targets of a regression.
+    """Ranges and means of the targets of a regression.
 
     Attributes
     ----------
     low, high : ndarray of shape (outputs,)
-        Range of every output.
     mean : ndarray of shape (outputs,)
         Weighted mean of the targets divided by ``largest``: sums of the targets themselves might overflow.
     one_output : bool
@@ -62,18 +47,14 @@ class TargetSummary:
 
 @dataclass(frozen=True)
 class Summary:
-    """What one pass over the rows of positive weight tells.
+    """Facts about the rows of positive weight.
 
     Attributes
     ----------
-    sizes : tuple of int
-        Rows of each partition, those without weight included.
     n_rows : int
-        Rows of positive weight.
     low, high : ndarray of shape (d,)
         Range of the features; NaN where all values are missing.
     has_missing : ndarray of shape (d,), bool
-        Whether some value of a feature is missing.
     dtype : numpy dtype
         Compute dtype: float32 if all partitions are.
     labels, label_weights : ndarray
@@ -84,7 +65,6 @@ class Summary:
         Total weight in units of the largest weight, that, and the least positive weight.
     """
 
-    sizes: tuple[int, ...]
     n_rows: int
     low: NDArray
     high: NDArray
@@ -115,40 +95,38 @@ class Summary:
         return index
 
     @classmethod
-    def merge(cls, found: Sequence[Summary]) -> Summary:
-        """Bring together the summaries of all partitions."""
-        widths = {piece.n_features for piece in found}
+    def merge(cls, summaries: Sequence[Summary]) -> Summary:
+        """Merge the summaries of all partitions."""
+        widths = {piece.n_features for piece in summaries}
         if len(widths) > 1:
             raise ValueError(f"blocks of X differ in their number of features: {sorted(widths)}.")
-        filled = [piece for piece in found if piece.n_rows]
+        filled = [piece for piece in summaries if piece.n_rows]
         if not filled:
             raise ValueError("X has no rows of positive weight; at least one row is needed.")
         largest, least = max(piece.largest_weight for piece in filled), min(piece.least_weight for piece in filled)
         check_weight_range("sample_weight", least, largest)
         shares = [piece.largest_weight / largest for piece in filled]
         labels = np.unique(np.concatenate([piece.labels for piece in filled]))
-        weights = np.zeros(len(labels))
+        label_weights = np.zeros(len(labels))
         for piece, share in zip(filled, shares, strict=True):
-            weights[np.searchsorted(labels, piece.labels)] += piece.label_weights * share
+            label_weights[np.searchsorted(labels, piece.labels)] += piece.label_weights * share
         masses = [piece.weight * share for piece, share in zip(filled, shares, strict=True)]
         return cls(
-            tuple(size for piece in found for size in piece.sizes),
-            sum(piece.n_rows for piece in filled),
-            np.fmin.reduce([piece.low for piece in filled]),
-            np.fmax.reduce([piece.high for piece in filled]),
-            np.any([piece.has_missing for piece in filled], axis=0),
-            np.result_type(*(piece.dtype for piece in filled)),
-            labels,
-            weights,
-            _merge_targets([piece.target for piece in filled], masses),
-            sum(masses),
-            largest,
-            least,
+            n_rows=sum(piece.n_rows for piece in filled),
+            low=np.fmin.reduce([piece.low for piece in filled]),
+            high=np.fmax.reduce([piece.high for piece in filled]),
+            has_missing=np.any([piece.has_missing for piece in filled], axis=0),
+            dtype=np.result_type(*(piece.dtype for piece in filled)),
+            labels=labels,
+            label_weights=label_weights,
+            target=_merge_targets([piece.target for piece in filled if piece.target is not None], masses),
+            weight=sum(masses),
+            largest_weight=largest,
+            least_weight=least,
         )
 
 
-def _merge_targets(found: Sequence[TargetSummary | None], masses: Sequence[float]) -> TargetSummary | None:
-    targets = [target for target in found if target is not None]
+def _merge_targets(targets: Sequence[TargetSummary], masses: Sequence[float]) -> TargetSummary | None:
     if not targets:
         return None
     if len({(len(target.low), target.one_output) for target in targets}) > 1:
@@ -159,29 +137,31 @@ def _merge_targets(found: Sequence[TargetSummary | None], masses: Sequence[float
     return TargetSummary(low, high, np.average(means, axis=0, weights=masses), whole.one_output)
 
 
-def summarise(rows: RawRows, classify: bool) -> Summary:
-    """Summarise one partition."""
-    size, rows = len(rows.X), rows.filled()
-    X, y = rows.X, rows.y
-    nothing = np.zeros(0)
-    if not len(X):
-        width = np.zeros(X.shape[1])
-        return Summary((size,), 0, width, width, width > 0, X.dtype, nothing, nothing, None, 0.0, 0.0, 0.0)
-    largest, least = float(rows.weights.max()), float(rows.weights.min())
-    weights = rows.weights / largest
-    labels: NDArray = nothing
-    totals: NDArray = nothing
+def summarise(X: NDArray, y: NDArray, weights: NDArray, classify: bool) -> Summary:
+    """Summarise the rows of one partition, all of which have positive weight."""
+    largest, least = float(weights.max(initial=0.0)), float(weights.min(initial=np.inf))
+    weights = weights / largest
+    labels: NDArray = np.zeros(0)
+    label_weights: NDArray = np.zeros(0)
     target = None
-    if classify:
+    if classify and len(y):
         labels, index = np.unique(y, return_inverse=True)
-        totals = np.bincount(index, weights)
-    else:
+        label_weights = np.bincount(index, weights)
+    elif len(y):
         outputs = y[:, None] if y.ndim == 1 else y
-        low, high = outputs.min(axis=0), outputs.max(axis=0)
-        bounds = TargetSummary(low, high, low, y.ndim == 1)
+        bounds = TargetSummary(outputs.min(axis=0), outputs.max(axis=0), np.zeros(0), y.ndim == 1)
         mean = np.average(outputs / bounds.largest, axis=0, weights=weights)
-        target = TargetSummary(low, high, mean, bounds.one_output)
-    low, high = (ends(X, axis=0).astype(np.float64) for ends in (np.fmin.reduce, np.fmax.reduce))
-    gaps = np.isnan(X.min(axis=0))
-    mass = float(weights.sum())
-    return Summary((size,), len(X), low, high, gaps, X.dtype, labels, totals, target, mass, largest, least)
+        target = TargetSummary(bounds.low, bounds.high, mean, bounds.one_output)
+    return Summary(
+        n_rows=len(X),
+        low=np.fmin.reduce(X, axis=0, initial=np.nan).astype(np.float64),
+        high=np.fmax.reduce(X, axis=0, initial=np.nan).astype(np.float64),
+        has_missing=np.isnan(X.min(axis=0, initial=np.inf)),
+        dtype=X.dtype,
+        labels=labels,
+        label_weights=label_weights,
+        target=target,
+        weight=float(weights.sum()),
+        largest_weight=largest,
+        least_weight=least,
+    )
