@@ -7,7 +7,7 @@ import pytest
 from polytrain import TensorTrainClassifier, report
 from polytrain.explain import effects, explain_local, feature_importances, partial_dependence, sobol_indices, top_terms
 from polytrain.tables import TableError
-from polytrain.tables.options import Option
+from polytrain.tables.options import option
 from polytrain.texts import listed, short_list
 from power_models import power_classifier
 
@@ -39,7 +39,7 @@ PRINTED = {
     "partial dependence": lambda model, powers: partial_dependence(model, [f"kind{EVIL}", f"size{EVIL}"]),
     "local explanations": lambda model, powers: explain_local(model, ROWS.set_index(Y)),
     "terms": lambda model, powers: top_terms(powers),
-    "error of tables": lambda model, powers: TableError(f"no column {EVIL}, say ", Option("target", EVIL)),
+    "error of tables": lambda model, powers: TableError(f"no column {EVIL}, say {option('target', EVIL)}"),
     "choice": lambda model, powers: model.choice_.table(),
     "fitted model": lambda model, powers: model.model_,
     "columns": lambda model, powers: model.model_.columns,

@@ -8,7 +8,9 @@ import pytest
 from polytrain.columns.forms import DEFAULT_MISSING, Form, find_form
 from polytrain.tables import TableError
 from polytrain.tables.cells import FileCells
-from polytrain.tables.reading import open_table_file, position_names
+from polytrain.tables.options import spell_options
+from polytrain.tables.reading import open_table_file
+from polytrain.tables.table_file import position_names
 from tables.awkward_contents import N_ROWS
 from tables.awkward_files import AWKWARD_FILES
 
@@ -22,13 +24,13 @@ def read(path, options, n_rows):
         blocks = list(table.blocks(n_rows))
         found = {}
         for name in names:
-            columns = [FileCells(block[name], table.label) for block in blocks]
-            texts = list(dict.fromkeys(text for column in columns for text in column.coded(MISSING)[1]))
-            form = columns[0].form or find_form(texts, delimiter=table.delimiter)
+            columns = [FileCells(block[name], table, MISSING) for block in blocks]
+            texts = list(dict.fromkeys(text for column in columns for text in column.coded[1]))
+            form = columns[0].declared or find_form(texts, delimiter=table.delimiter)
             if form.kind == "text":
                 found[name] = form, [text for column in columns for text in column]
                 continue
-            parts = [column.values(form, MISSING) for column in columns]
+            parts = [column.values(form) for column in columns]
             assert [wrong for _, wrong in parts if wrong is not None] == []
             found[name] = form, np.concatenate([values for values, _ in parts])
         return table.names, table.notes, found, sum(map(len, blocks))
@@ -73,6 +75,7 @@ def test_awkward_file(case, block_rows, tmp_path):
     assert "--" not in str(refused.value)
     assert "read" in str(refused.value) or str(refused.value).endswith(".")
     if case.remedy.options != case.options:
-        changed = [part for part in refused.value.parts if not isinstance(part, str)]
-        assert any(getattr(case.remedy.options, option.name) is not None for option in changed)
+        named: list[str] = []
+        spell_options(refused.value.args[0], lambda name, value: named.append(name) or "")
+        assert any(getattr(case.remedy.options, name) is not None for name in named)
     check(case, case.write_remedy(tmp_path), case.remedy.options, block_rows)

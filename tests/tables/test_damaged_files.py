@@ -93,12 +93,12 @@ def read(path):
             for frame in table.blocks(7):
                 assert frame.shape[1] == table.n_columns
                 for k in range(table.n_columns):
-                    column = FileCells(frame.iloc[:, k], table.label)
-                    codes, texts = column.coded(missing)
+                    column = FileCells(frame.iloc[:, k], table, missing)
+                    codes, texts = column.coded
                     assert len(codes) == len(column) == len(frame)
-                    form = column.form or find_form(texts)
+                    form = column.declared or find_form(texts)
                     if form.kind != "text":
-                        assert column.values(form, missing)[1] is None or column.form == Form("number")
+                        assert column.values(form)[1] is None or column.declared == Form("number")
                 n_rows += len(frame)
     except TableError:
         return None
@@ -221,7 +221,7 @@ def test_nothing_is_unpickled(tmp_path):
 def test_archives_that_unpack_to_too_much(tmp_path, monkeypatch):
     monkeypatch.setattr("polytrain.tables.reading._MAX_UNPACKED_BYTES", 1 << 14)
     np.savez_compressed(tmp_path / "trap.npz", X=np.zeros((1 << 13, 2)))
-    with pytest.raises(TableError, match=r"would unpack to \d+ bytes. Unpack it yourself"):
+    with pytest.raises(TableError, match=r"unpacks to more than \d+ bytes. Unpack it yourself"):
         open_table_file(tmp_path / "trap.npz")
     np.savez_compressed(tmp_path / "fine.npz", X=np.zeros((1 << 9, 2)))
     assert read(tmp_path / "fine.npz") == 1 << 9
@@ -235,7 +235,7 @@ def test_parquet_files_that_unpack_to_too_much(tmp_path, monkeypatch):
     monkeypatch.setattr("polytrain.tables.reading._MAX_PACKING", 10)
     path, rows = tmp_path / "trap.parquet", pyarrow.table({"a": np.zeros(1 << 12)})
     parquet.write_table(rows, path, use_dictionary=False, compression="zstd")
-    with pytest.raises(TableError, match=r"would unpack to \d+ bytes. Write it without compression"):
+    with pytest.raises(TableError, match=r"unpacks to more than \d+ bytes. Write it without compression"):
         open_table_file(path)
     parquet.write_table(rows, path, compression="none", use_dictionary=False)  # as the message says
     assert read(path) == 1 << 12
@@ -245,7 +245,7 @@ def test_whole_numbers_beside_nan(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"a": 1, "b": true}\n{"a": NaN, "b": NaN}\n{"a": null}\n')
     with open_table_file(tmp_path / "a.jsonl") as table:
         (frame,) = table.blocks()
-    assert [list(FileCells(frame[name], "t")) for name in "ab"] == [["1", "", ""], ["True", "", ""]]
+    assert [list(FileCells(frame[name], table)) for name in "ab"] == [["1", "", ""], ["True", "", ""]]
 
 
 def test_columns_of_the_same_name(tmp_path):
@@ -276,10 +276,10 @@ def test_packed_text_that_unpacks_to_too_much(tmp_path, monkeypatch, name):
 
 
 def test_lines_that_are_too_long(tmp_path, monkeypatch):
-    monkeypatch.setattr("polytrain.tables.reading._MAX_LINE_BYTES", 1 << 18)
+    monkeypatch.setattr("polytrain.tables.text_file._MAX_LINE_CHARACTERS", 1 << 18)
     path = tmp_path / "a.csv"
     path.write_bytes(b"a,b\n" + b"1,2\n" * 50 + b"x" * 1_000_000 + b",2\n")
-    message = r"has a line of more than 262144 bytes"
+    message = "line 52: the line has more than 262144 characters"
     with pytest.raises(TableError, match=message), open_table_file(path) as table:
         list(table.blocks())
     for end in (b"\n", b"\r"):

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polytrain.tables.text_file import clean_names, looks_like_header
+from polytrain.tables.table_file import clean_names
+from polytrain.tables.text_file import looks_like_header
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ import pytest
 
 from polytrain import TensorTrainRegressor
 from polytrain.cli import main
-from polytrain.tables import Option, ReadOptions, TableError, open_table_file
+from polytrain.tables import ReadOptions, TableError, open_table_file
 from polytrain.tables.cells import FileCells
-from polytrain.tables.options import reading
+from polytrain.tables.options import option, reading, spell_options
 
 
 def read(path, n_rows=2, **options):
@@ -26,7 +26,7 @@ def read(path, n_rows=2, **options):
         for frame in table.blocks(n_rows):
             assert 0 < len(frame) <= n_rows
             for k, whole in enumerate(columns):
-                whole.extend(FileCells(frame.iloc[:, k], "t"))
+                whole.extend(FileCells(frame.iloc[:, k], table))
         return table.names, columns
 
 
@@ -56,7 +56,7 @@ def test_places_are_lines_of_the_file(tmp_path):
     path = write(tmp_path / "a.csv", '# note\n\nx,y\n\n1,"two\nlines"\n2,b\n')
     with open_table_file(path) as table:
         (frame,) = table.blocks()
-    assert [table.place(k) for k in range(2)] == ["line 6", "line 7"]
+    assert [table.place(k) for k in frame.index] == ["line 6", "line 7"]
     assert frame["y"].tolist() == ["two\nlines", "b"]
     with open_table_file(write(tmp_path / "a.json", '[{"x": 1}, {"x": 2}]')) as table:
         assert table.place(1) == "row 1"
@@ -107,9 +107,9 @@ def test_objects_have_types(tmp_path):
     with open_table_file(write(tmp_path / "a.jsonl", lines)) as table:
         (frame,) = table.blocks()
     assert table.names == ["n", "f", "t", "m", "g", "late"]
-    columns = [FileCells(frame[name], "t") for name in table.names]
+    columns = [FileCells(frame[name], table) for name in table.names]
     kinds = ["number", "number", "truth", None, None, None]
-    assert [None if column.form is None else column.form.kind for column in columns] == kinds
+    assert [None if column.declared is None else column.declared.kind for column in columns] == kinds
     assert [list(column) for column in columns] == [
         *(["1", ""], ["0.5", "2"], ["True", ""]),
         *(["a", "3"], ["", ""], ["", "x"]),
@@ -171,7 +171,7 @@ def test_files_with_types(tmp_path, ending):
     with open_table_file(path) as opened:
         (frame,) = opened.blocks()
     kinds = ["number", None, "truth", "text", "date", "date", *["number"] * 3, None, None]
-    forms = [FileCells(frame[name], "t").form for name in names]
+    forms = [FileCells(frame[name], opened).declared for name in names]
     assert [form and form.kind for form in forms] == kinds
     assert opened.place(1) == "row 1"
 
@@ -280,8 +280,8 @@ def test_what_is_no_table(tmp_path, name, content, message):
         (b"a,b\n1,2\n", "klingon", "there is no encoding 'klingon'"),
         (b"a,b\n1,2\n", "base64", "there is no encoding 'base64'"),
         (b"a,b\n1,\xff\n", "idna", "there is no encoding 'idna'"),
-        (b"a,b\n1,\x81\n", "cp1252", "line 2: byte 0x81 makes no character in the encoding cp1252"),
-        (b"a,b\n1,\xe9\n", "utf-8", "line 2: byte 0xe9 makes no character in the encoding utf-8"),
+        (b"a,b\n1,\x81\n", "cp1252", "line 2: byte 0x81 is not a character in the encoding cp1252"),
+        (b"a,b\n1,\xe9\n", "utf-8", "line 2: byte 0xe9 is not a character in the encoding utf-8"),
     ],
 )
 def test_encodings_that_do_not_fit(tmp_path, content, encoding, message):
@@ -351,11 +351,10 @@ def test_standard_input_that_is_closed(monkeypatch):
 
 
 def test_messages_are_spelled_by_who_shows_them():
-    error = TableError("bad cells. Try ", Option("delimiter", ";"), " or ", Option("keep_index", "True"), ".")
-    assert str(error) == "bad cells. Try delimiter=';' or keep_index=True."
-    assert error.spelled(lambda option: f"--{option.name}") == "bad cells. Try --delimiter or --keep_index."
+    error = TableError(f"bad cells. Try {option('delimiter', ';')} or {option('names')}.")
+    assert str(error) == "bad cells. Try delimiter=';' or names=...."
+    assert spell_options(error.args[0], lambda name, value: f"--{name}") == "bad cells. Try --delimiter or --names."
     assert str(TableError("plain")) == "plain"
-    assert str(Option("names")) == "names=..."
     assert isinstance(error, ValueError)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 

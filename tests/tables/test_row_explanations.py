@@ -5,8 +5,8 @@ import pytest
 
 from polytrain.explain import explain_local
 from polytrain.tables import TableError, load_table_model
-from polytrain.tables.reading import BLOCK_ROWS
 from polytrain.tables.row_explanations import RowSample, explain_table_rows, knows_columns
+from polytrain.tables.table_file import BLOCK_ROWS
 from power_models import power_regressor
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from polytrain import TensorTrainClassifier
 from polytrain.tables import ReadOptions, TableError, TableModel, TableOptions, open_table_file, read_training_table
+from polytrain.tables.options import spell_options
 
 GIVEN = {"rank": 2, "alpha": 1e-3, "max_sweeps": 1, "random_state": 0}
 
@@ -28,7 +29,7 @@ def features(rows):
 
 
 def noted(rows):
-    return ["".join(map(str, parts)) for parts in rows.notes]
+    return list(map(spell_options, rows.notes))
 
 
 def refused(tmp_path, text, message, **options):

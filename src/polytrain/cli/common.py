@@ -97,13 +97,11 @@ def add_command(subparsers: Any, name: str, run: Any, description: str, examples
     return parser
 
 
-def flag(option: Any) -> str:
-    """Spell an option that a message names (`polytrain.tables.Option`) as it is written on the command line."""
-    name = f"--{option.name.replace('_', '-')}"
-    if option.value is None or option.value in ("True", "False"):
-        return name
-    # What begins with a dash would be taken for an option.
-    return f"{name}{'=' if option.value.startswith('-') else ' '}{shlex.quote(option.value)}"
+def flag(name: str, value: str) -> str:
+    """Spell an option of a message (see `polytrain.tables.options.option`) as it is written on the command line."""
+    name = f"--{name.replace('_', '-')}"
+    # A value that begins with a dash would be taken for an option.
+    return f"{name}{'=' if value.startswith('-') else ' '}{shlex.quote(value)}" if value else name
 
 
 def check_output(path: Path, *inputs: str | os.PathLike[str]) -> None:

@@ -28,7 +28,6 @@ from polytrain.maps import basis_names
 from polytrain.tables import (
     DEFAULT_MISSING,
     FitSettings,
-    Option,
     TableError,
     TableModel,
     TableOptions,
@@ -40,6 +39,7 @@ from polytrain.tables import (
 from polytrain.tables.evaluation import METRICS
 from polytrain.tables.fitting import MAX_CHECK_ROWS
 from polytrain.tables.model import model_facts
+from polytrain.tables.options import spell_options
 
 __all__ = ["add_fit"]
 
@@ -144,8 +144,8 @@ def run(arguments: argparse.Namespace) -> int:
             talk(f"note: {note}")
         rows = read_training_table(table, _options(arguments))
         talk(_describe_table(table.label, table.names is not None, rows))
-    for parts in rows.notes:
-        talk("note: " + "".join(flag(part) if isinstance(part, Option) else part for part in parts))
+    for note in rows.notes:
+        talk(f"note: {spell_options(note, flag)}")
 
     def keep(model: TableModel) -> None:
         """Write the model, with the facts that are known by now."""

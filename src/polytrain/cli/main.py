@@ -106,8 +106,10 @@ def describe_error(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "not enough memory. Use a smaller table, fewer columns or a smaller --rank."
     if not isinstance(error, OSError) or error.strerror is None:
-        spelled = getattr(error, "spelled", None)
-        return " ".join((str(error) if spelled is None else spelled(flag)).split())
+        from polytrain.tables.options import TableError, spell_options
+
+        message = spell_options(error.args[0], flag) if isinstance(error, TableError) else str(error)
+        return " ".join(message.split())
     remedy = _REMEDIES.get(error.errno or 0, "Check the path and the disk")
     return f"{error.filename or 'a file'}: {error.strerror.lower()}. {remedy}."
 

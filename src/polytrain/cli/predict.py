@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         with _output(arguments) as write:
             write([[*titles, *_titles(model, arguments)]])
             for block in model.blocks(table, decimal=arguments.decimal, say=say):
-                copied = [FileCells(block.frame.iloc[:, index], table.label) for index in kept]
+                copied = [FileCells(block.frame.iloc[:, index], table) for index in kept]
                 write(zip(*copied, *_predict(model, block, arguments), strict=True))
                 n_rows += len(block.X)
     say(f"predicted {n_rows} rows")

@@ -14,8 +14,8 @@ from sklearn import metrics
 
 from polytrain.learning.losses import get_loss
 from polytrain.models import FittedModel
-from polytrain.tables.options import Option, TableError
-from polytrain.tables.reading import TableFile
+from polytrain.tables.options import TableError, option
+from polytrain.tables.table_file import TableFile
 
 __all__ = [
     "METRICS",
@@ -289,9 +289,7 @@ def count_errors(
             if visit is not None:
                 visit(block.X, block.y)
     if not errors.n:
-        raise TableError(
-            f"{table.label} holds no row with a target. Name the right column with ", Option("target"), "."
-        )
+        raise TableError(f"{table.label} holds no row with a target. Name the right column with {option('target')}.")
     if n_dotted:
         talk(f"note: {n_dotted} labels end with a dot that the model's labels do not have; they are taken without it")
     if n_rows > errors.n:

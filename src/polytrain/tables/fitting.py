@@ -22,7 +22,7 @@ from polytrain.tables.evaluation import METRICS, Answers, constant_answers, line
 from polytrain.tables.layout import Fact
 from polytrain.tables.learning import TrainingTable, read_training_table
 from polytrain.tables.model import TableModel
-from polytrain.tables.options import Option, ReadOptions, TableError, TableOptions
+from polytrain.tables.options import ReadOptions, TableError, TableOptions, option, spell_options
 from polytrain.tables.reading import open_table_file
 
 __all__ = ["FitSettings", "fit_table", "fit_table_model"]
@@ -59,9 +59,9 @@ class FitSettings:
 
     def __post_init__(self) -> None:
         if self.folds < 0 or self.folds == 1:
-            raise TableError(Option("folds", str(self.folds)), " must be 0 or at least 2.")
+            raise TableError(f"{option('folds', self.folds)} must be 0 or at least 2.")
         if not 0 <= self.holdout < 1:
-            raise TableError(Option("holdout", f"{self.holdout:g}"), " must be a part from 0 to 1, such as 0.2.")
+            raise TableError(f"{option('holdout', self.holdout)} must be a part from 0 to 1, such as 0.2.")
 
 
 def fit_table(
@@ -121,8 +121,8 @@ def fit_table(
         rows = read_training_table(table, options)
         for note in table.notes:
             talk(f"note: {note}")
-    for parts in rows.notes:
-        talk("note: " + "".join(map(str, parts)))
+    for note in rows.notes:
+        talk(f"note: {spell_options(note)}")
     model = fit_table_model(rows, settings, talk)
     return TableModel(model.estimator, model.layout, {"file": Path(path).name, **model.training})
 
@@ -190,7 +190,7 @@ def _check_metric(metric: str | None, classify: bool) -> str:
         return known[0]
     if metric not in known:
         task = "classification" if classify else "regression"
-        raise TableError(Option("metric", metric), f" does not apply to {task}. Name one of {', '.join(known)}.")
+        raise TableError(f"{option('metric', metric)} does not apply to {task}. Name one of {', '.join(known)}.")
     return metric
 
 
@@ -202,12 +202,11 @@ def _make(rows: TrainingTable, settings: FitSettings) -> Any:
     known = ["auto", "multinomial", *loss_names(task)] if rows.is_classification else loss_names(task)
     if parameters.get("loss", known[0]) not in known:
         raise TableError(
-            Option("loss", str(parameters["loss"])),
-            f" does not apply to {task}, which has {', '.join(known)}. Name one of these.",
+            f"{option('loss', parameters['loss'])} does not apply to {task}. Name one of {', '.join(known)}."
         )
     other = _FOR_NUMBERS if rows.is_classification else _FOR_CLASSES
     for name in other & parameters.keys():
-        raise TableError(Option(name), f" does not apply to {task}. Leave it out, or say ", Option("task"), ".")
+        raise TableError(f"{option(name)} does not apply to {task}. Leave it out, or say {option('task')}.")
     try:
         return kind(**parameters)
     except TypeError as error:
@@ -221,18 +220,15 @@ def _check_missing(rows: TrainingTable, basis: str) -> None:
     for name, column in rows.X.items():
         if column.dtype.kind == "f" and column.isna().any():
             raise TableError(
-                f"column {name!r} has missing cells, which ",
-                Option("basis", basis),
-                " cannot take. Use ",
-                Option("basis", "auto"),
-                ", or fill the cells.",
+                f"column {name!r} has missing cells, which {option('basis', basis)} cannot take. Use "
+                f"{option('basis', 'auto')}, or fill the cells."
             )
 
 
 def _split(y: NDArray, settings: FitSettings, classify: bool) -> tuple[NDArray, NDArray]:
     def refusal(reason: str) -> TableError:
-        given = Option("holdout", f"{settings.holdout:g}")
-        return TableError(given, f" cannot be set aside: {reason} Use ", Option("folds"), " instead.")
+        given = option("holdout", settings.holdout)
+        return TableError(f"{given} cannot be set aside: {reason} Use {option('folds')} instead.")
 
     rare = classify and np.unique(y, return_counts=True)[1].min() < 2
     groups = y if classify and not rare else None

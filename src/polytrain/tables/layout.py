@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns import CategoryColumn, Column, DateColumn
-from polytrain.columns.forms import DEFAULT_MISSING, Form, find_form, is_number
+from polytrain.columns.forms import DEFAULT_MISSING, Form, is_number
 from polytrain.columns.scalars import Level, text_of
 from polytrain.tables.cells import FileCells
-from polytrain.tables.options import Option, TableError
-from polytrain.tables.reading import TableFile, position_names
+from polytrain.tables.options import TableError, option
+from polytrain.tables.table_file import TableFile, position_names
 from polytrain.texts import listed
 
 __all__ = ["Fact", "FileColumn", "Layout", "RowReader", "find_column", "read_section", "write_section"]
@@ -80,13 +79,6 @@ class Layout:
         columns = tuple(map(FileColumn, names, range(count), forms))
         return cls(columns=columns, targets=(), named=named, n_columns=count, missing=missing)
 
-    @cached_property
-    def missing_texts(self) -> frozenset[str]:
-        """The same texts, for cells to be looked up in."""
-        return frozenset(self.missing)
-
-    # --- finding columns ----------------------------------------------------------------------------------------------
-
     def match(self, table: TableFile, targets: Sequence[int] = ()) -> list[int]:
         """Index in ``table`` of every column; ``targets`` are columns that stand among them in a model of arrays."""
         if self.named and table.names is not None:
@@ -95,38 +87,38 @@ class Layout:
             if lacking:
                 raise TableError(
                     f"{table.label} lacks the column{'s' if len(lacking) > 1 else ''} {listed(lacking)}; it has "
-                    f"{listed(table.names)}. Name the columns as in training, or, if it has no header, say ",
-                    Option("header", "no"),
-                    ".",
+                    f"{listed(table.names)}. Name the columns as in training, or, if it has no header, say "
+                    f"{option('header', 'no')}."
                 )
             return [places[column.name] for column in self.columns]
         if not self.targets and targets and table.n_columns == self.n_columns + len(targets):
-            others = [k for k in range(table.n_columns) if k not in targets]
-            return [others[column.position] for column in self.columns]
-        moved = self._left_out(table)
-        return [column.position - sum(gone < column.position for gone in moved) for column in self.columns]
+            absent: Sequence[int] = ()
+            present = [k for k in range(table.n_columns) if k not in targets]
+        else:
+            absent = self._left_out(table)
+            present = list(range(table.n_columns))
+        return [present[column.position - sum(gone < column.position for gone in absent)] for column in self.columns]
 
     def match_targets(self, table: TableFile, given: Sequence[str | int] | None, wanted: int) -> list[int]:
         """Index in ``table`` of each of the ``wanted`` targets: those that are given, or those of the training."""
         if given is not None:
             if len(given) != wanted:
-                named = ", ".join(map(str, given))
                 raise TableError(
                     f"the model predicts {wanted} column{'s' if wanted > 1 else ''}, but {len(given)} targets are "
-                    f"named: {named}. Name {wanted} with ",
-                    _TARGET,
-                    ".",
+                    f"named: {', '.join(map(str, given))}. Name {wanted} with {option('target')}."
                 )
-            return [find_column(one, table.names, table.n_columns, table.label) for one in given]
+            return [find_column(name, table.names, table.n_columns, table.label) for name in given]
         if not self.targets:
-            raise TableError("the model file does not say which column is the target. Name it with ", _TARGET, ".")
+            raise TableError(
+                f"the model file does not say which column is the target. Name it with {option('target')}."
+            )
         if self.named and table.names is not None:
             if all(target.name in table.names for target in self.targets):
                 return [table.names.index(target.name) for target in self.targets]
         elif not self._left_out(table):
             return [target.position for target in self.targets]
         names = " and ".join(repr(target.name) for target in self.targets)
-        raise TableError(f"{table.label} lacks the target {names}. Name another column with ", _TARGET, ".")
+        raise TableError(f"{table.label} lacks the target {names}. Name another column with {option('target')}.")
 
     def _left_out(self, table: TableFile) -> tuple[int, ...]:
         """Positions that a table does not have: those of the targets, where it comes without them."""
@@ -139,9 +131,6 @@ class Layout:
             f"{table.label} has {table.n_columns} columns, but the model was fitted on {self.n_columns}{without}. "
             "Bring the same columns in the same order."
         )
-
-
-_TARGET = Option("target")
 
 
 def _columns(estimator: Any) -> tuple[Column | None, ...]:
@@ -167,17 +156,16 @@ def _levels_by_text(column: CategoryColumn, name: str) -> dict[str, Level]:
     return known
 
 
-def _decimal_remedy(text: str, form: Form) -> list[str | Option]:
-    """Name the other decimal, if a cell is a number with that."""
+def _decimal_remedy(text: str, form: Form) -> str:
+    """Name the other decimal mark, if a cell is a number with that."""
     other, sign = (",", "comma") if form.decimal == "." else (".", "point")
-    if with_decimal(form, other).parse(text) is None:
-        return []
-    return [f"; if a {sign} separates fractions in this file, say ", Option("decimal", other)]
+    fits = _with_decimal(form, other).parse(text) is not None
+    return f"; if a {sign} separates fractions in this file, say {option('decimal', other)}" if fits else ""
 
 
-def with_decimal(form: Form, decimal: str) -> Form:
-    """Return a form of numbers with another decimal; what separates thousands gives way."""
-    if form.kind != "number":
+def _with_decimal(form: Form, decimal: str | None) -> Form:
+    """Return a form of numbers with another decimal mark; the separator of thousands gives way."""
+    if form.kind != "number" or decimal is None:
         return form
     other = "," if decimal == "." else "."
     return replace(form, decimal=decimal, thousands=other if form.thousands in ("", ".", ",") else form.thousands)
@@ -200,50 +188,53 @@ class RowReader:
         say: Callable[[str], None] | None = None,
     ) -> None:
         if decimal not in (None, ".", ","):
-            raise TableError(Option("decimal", decimal), " must be '.' or ','.")
-        self._indexes, self._missing = layout.match(table, targets), layout.missing_texts
-        self._columns = list(zip(layout.columns, _columns(estimator), strict=True))
-        self._table, self._decimal, self._say = table, decimal, say or (lambda text: None)
+            raise TableError(f"{option('decimal', decimal)} must be '.' or ','.")
+        self._table, self._missing = table, frozenset(layout.missing)
+        self._columns = list(zip(layout.columns, _columns(estimator), layout.match(table, targets), strict=True))
+        self._decimal, self._say = decimal, say or (lambda text: None)
         self._forms: dict[str, Form] = {}
         self._new: dict[str, tuple[int, set[str]]] = {}
+
+    def cells(self, frame: Any, index: int) -> FileCells:
+        """Return the cells of a column of a block."""
+        return FileCells(frame.iloc[:, index], self._table, self._missing)
 
     def read(self, frame: Any) -> Any:
         """Return the cells of a block as the estimator takes them, a frame."""
         from pandas import DataFrame
 
         found = {}
-        for (column, kind), index in zip(self._columns, self._indexes, strict=True):
-            cells = FileCells(frame.iloc[:, index], self._table.label)
+        for column, kind, index in self._columns:
+            cells = self.cells(frame, index)
             if isinstance(kind, CategoryColumn):
                 found[column.name] = self._categories(cells, kind, column.name)
             else:
-                found[column.name] = self._values(cells, column, isinstance(kind, DateColumn), frame)
+                found[column.name] = self.values(cells, column, isinstance(kind, DateColumn))
         return DataFrame(found, index=frame.index)
 
-    def _values(self, cells: FileCells, column: FileColumn, is_date: bool, frame: Any) -> NDArray:
-        form = cells.form or self.form_of(column, cells, "date" if is_date else "number")
+    def values(self, cells: FileCells, column: FileColumn, is_date: bool = False, what: str = "") -> NDArray:
+        """Return numbers or dates; an error names the cells, ``what``, that are something else."""
+        form = cells.declared or self._form_of(column, cells, "date" if is_date else "number")
         if form.kind == "text":
             form = _DATE if is_date else _NUMBER
-        values, wrong = cells.values(form, self._missing)
+        values, wrong = cells.values(form)
         if wrong is not None and not is_date and _TRUTH.parse(cells[wrong]) is not None:
-            values, wrong = cells.values(_TRUTH, self._missing)  # as in a column of a frame
+            values, wrong = cells.values(_TRUTH)  # as in a column of a frame
         if wrong is None and is_date != (values.dtype.kind == "M"):
-            there = values == values
-            wrong = int(there.argmax()) if there.any() else None
+            present = values == values
+            wrong = int(present.argmax()) if present.any() else None
             values = np.full(len(values), np.datetime64("NaT", "us") if is_date else np.nan)
         if wrong is None:
             return values
-        parts: list[str | Option] = [
-            f"{self._table.label}, {self._table.place(frame.index[wrong])}: column {column.name!r} holds "
-            f"{'dates' if is_date else 'numbers'}, but here {cells[wrong]!r:.60}. Fix the cell, or leave it empty if "
-            "the value is missing"
-        ]
-        if not is_date and self._decimal is None:
-            parts += _decimal_remedy(cells[wrong], form)
-        raise TableError(*parts, ".")
+        remedy = "" if is_date or self._decimal is not None else _decimal_remedy(cells[wrong], form)
+        what = what or f"column {column.name!r} holds {'dates' if is_date else 'numbers'}"
+        raise TableError(
+            f"{cells.place(wrong)}: {what}, but here {cells[wrong]!r:.60}. Fix the cell, or leave it empty if the "
+            f"value is missing{remedy}."
+        )
 
     def _categories(self, cells: FileCells, kind: CategoryColumn, name: str) -> NDArray:
-        codes, texts = cells.coded(self._missing)
+        codes, texts = cells.coded
         known = _levels_by_text(kind, name)
         numbers = {_number_text(text): level for text, level in known.items()}  # 3.0 is also 3
         levels: list[Level | None] = [known.get(text, numbers.get(_number_text(text))) for text in texts]
@@ -255,17 +246,16 @@ class RowReader:
                 self._new[name] = count + int((codes == code).sum()), examples
         return np.fromiter([*levels, None], dtype=object, count=len(levels) + 1)[codes]
 
-    def form_of(self, column: FileColumn, cells: FileCells, kind: str) -> Form:
-        """Form of text that holds numbers or dates: as in training, or as its first cells show."""
+    def _form_of(self, column: FileColumn, cells: FileCells, kind: str) -> Form:
+        """Return the form of text that holds numbers or dates: as in training, or as its first cells show."""
         if column.form is not None and column.form.kind == kind:
-            return column.form if self._decimal is None else with_decimal(column.form, self._decimal)
+            return _with_decimal(column.form, self._decimal)
         if column.name not in self._forms:
-            texts = cells.coded(self._missing)[1]
-            if not texts:
+            if not cells.coded[1]:
                 return _NUMBER
-            form = find_form(texts, decimal=self._decimal, delimiter=self._table.delimiter)
+            form = cells.find_form(self._decimal)
             if form.kind != kind:
-                form = _NUMBER if self._decimal is None else with_decimal(_NUMBER, self._decimal)
+                form = _with_decimal(_NUMBER, self._decimal)
             elif not form.is_plain:
                 self._say(f"note: column {column.name!r}: {form.describe()}")
             self._forms[column.name] = form

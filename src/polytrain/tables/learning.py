@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns.column_list import LEAST_ROWS, is_identifier
-from polytrain.columns.forms import Form, find_form, is_number
+from polytrain.columns.forms import Form, is_number
 from polytrain.tables.cells import FileCells
 from polytrain.tables.layout import FileColumn, Layout, find_column
-from polytrain.tables.options import Option, TableError, TableOptions
-from polytrain.tables.reading import TableFile, position_names
+from polytrain.tables.options import TableError, TableOptions, option
+from polytrain.tables.table_file import TableFile, position_names
 from polytrain.texts import listed
 
 __all__ = ["TrainingTable", "read_training_table"]
 
-# A target with at most this many different whole numbers is taken for labels.
+# A target with at most this many different whole numbers holds labels.
 _MAX_NUMBER_LABELS = 10
-_TEXT, _NUMBER = Form("text"), Form("number")
+_NUMBER = Form("number")
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,8 @@ class TrainingTable:
         Rows that were left out because a target is missing.
     n_missing : int
         Missing cells in the columns that are used.
-    notes : tuple of tuples of str and Option
-        What was understood, and which columns were left out why; each a message in parts, as those of `TableError`.
+    notes : tuple of str
+        What was understood, and which columns were left out why; options in them are marked as in `TableError`.
     """
 
     X: Any
@@ -53,7 +51,7 @@ class TrainingTable:
     is_classification: bool
     n_dropped: int
     n_missing: int
-    notes: tuple[tuple[str | Option, ...], ...]
+    notes: tuple[str, ...]
 
 
 def read_training_table(table: TableFile, options: TableOptions) -> TrainingTable:
@@ -83,17 +81,15 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
     >>> rows.X["age"].tolist(), rows.is_classification
     ([31.0, nan, 49.5], True)
     """
-    from pandas import DataFrame
+    from pandas import Categorical, DataFrame
 
     names = _names(table, options)
 
-    def find(given: Sequence[str | int]) -> list[int]:
-        return [find_column(one, names, table.n_columns, table.label) for one in given]
+    def find(given: Any) -> list[int]:
+        return [find_column(name, names, table.n_columns, table.label) for name in given]
 
-    several = not isinstance(options.target, str | int)
-    targets = find(options.target if several else [options.target])  # type: ignore[list-item, arg-type]
-    given = (options.drop, options.keep, options.categorical)
-    dropped, kept, categorical = (set(find(some)) for some in given)  # type: ignore[arg-type]
+    targets = find([options.target] if isinstance(options.target, str | int) else options.target)
+    dropped, kept, categorical = (set(find(given)) for given in (options.drop, options.keep, options.categorical))
     for target in targets:
         if target in dropped | categorical or targets.count(target) > 1:
             raise TableError(
@@ -103,40 +99,38 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
     frame = next(table.blocks(None), None)
     if frame is None:
         raise TableError(f"{table.label} holds a header but no rows. Name a file with rows.")
-    used = [k for k in range(table.n_columns) if k not in dropped]
-    columns = {k: _Column(names[k], k, FileCells(frame.iloc[:, k], table.label), options) for k in used}
+    frame.columns = names
+    columns = _read_columns(frame, table, dropped, categorical, options)
     del frame
-    _find_forms(columns, categorical, table, options)
     goals = [columns.pop(target) for target in targets]
-    rows = np.logical_and.reduce([goal.there for goal in goals])
+    rows = np.logical_and.reduce([goal.present for goal in goals])
     y, classify = _targets(goals, rows, table.label, options)
     if len(y) < 2:
         raise TableError(f"{table.label} holds one row only. Name a file with more.")
-    notes: list[tuple[str | Option, ...]] = []
+    notes: list[str] = []
     X: dict[str, Any] = {}
     places, n_missing = [], 0
     for k, column in columns.items():
         reason = _reason_to_leave_out(column, rows, k in kept, k in categorical, options.max_categories)
         if reason is not None:
-            notes.append(reason)
+            notes.append(f"column {column.name!r} left out: {reason}")
             continue
         notes += _understood("column", column)
         places.append(FileColumn(column.name, k, column.form))
-        X[column.name] = column.series(rows)
-        n_missing += int((~column.there[rows]).sum())
+        # Text becomes categories, so that the estimator does not interpret it again.
+        values = column.values[rows]
+        X[column.name] = Categorical.from_codes(values, column.texts) if column.is_text else values
+        n_missing += int((~column.present[rows]).sum())
     for goal in goals:
         notes += _understood("target", goal)
     if not places:
         raise TableError(
             f"{table.label} has no column to learn from besides the target. Name a file with more, or keep a column "
-            "that was left out with ",
-            Option("keep"),
-            *([] if not notes else [": ", *notes[0]]),
-            ".",
+            f"that was left out with {option('keep')}{': ' if notes else ''}{notes[0] if notes else ''}."
         )
     layout = Layout(
         columns=tuple(places),
-        targets=tuple(FileColumn(goal.name, goal.position, goal.form) for goal in goals),
+        targets=tuple(FileColumn(goal.name, k, goal.form) for k, goal in zip(targets, goals, strict=True)),
         named=table.names is not None,
         n_columns=table.n_columns,
         missing=options.missing_texts,
@@ -152,101 +146,79 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
     )
 
 
+# --- what columns hold ---
+
+
 class _Column:
-    """A column of the training table; ``form`` says what it holds, None where all cells are missing."""
+    """A column of the training table; ``form`` is None where all cells are missing.
 
-    def __init__(self, name: str, position: int, cells: FileCells, options: TableOptions) -> None:
-        self.name, self.position, self.cells = name, position, cells
-        self.form: Form | None = None
-        self._missing = frozenset(options.missing_texts)
+    ``values`` are numbers or dates with NaN or NaT for missing cells, or codes of ``texts`` with -1.
+    """
 
-    @cached_property
-    def coded(self) -> tuple[NDArray, list[str]]:
-        """Codes of distinct texts, -1 for missing cells, and these texts."""
-        return self.cells.coded(self._missing)
-
-    @cached_property
-    def values(self) -> NDArray:
-        """Values with NaN or NaT for missing cells; of text, codes."""
-        form = self.form or _NUMBER
-        return self.coded[0] if form.kind == "text" else self.cells.values(form, self._missing)[0]
-
-    @property
-    def is_text(self) -> bool:
-        """Whether it holds text."""
-        return self.form is not None and self.form.kind == "text"
-
-    @property
-    def there(self) -> NDArray:
-        """Whether each cell is not missing."""
-        return self.values >= 0 if self.is_text else self.values == self.values
-
-    def series(self, rows: NDArray) -> Any:
-        """Return the cells of some rows for an estimator: text as categories, so that it is not interpreted again."""
-        if not self.is_text:
-            return self.values[rows]
-        from pandas import Categorical
-
-        return Categorical.from_codes(self.values[rows], self.coded[1])
-
-    def find_form(self, as_category: bool, decimal: str | None, table: TableFile) -> None:
-        """Find out what the column holds."""
-        typed = self.cells.form
-        if as_category or typed is not None:
-            self.form = _TEXT if as_category else typed
-            if typed is not None and not self.is_text:
-                wrong = self.cells.values(typed, self._missing)[1]
-                if wrong is not None:  # an infinite number
-                    raise self._odd_cell(wrong, decimal, table)
-            return
-        if decimal != ",":
-            values, wrong = self.cells.values(_NUMBER, self._missing)
-            if wrong is None:  # as most are; their texts need not be looked at
-                self.form = None if np.isnan(values).all() else _NUMBER
-                return
-        codes, texts = self.coded
-        if not texts:
-            return
-        form = find_form(texts, decimal=decimal, delimiter=table.delimiter)
-        counts = np.bincount(codes[codes >= 0])
-        if form.kind == "text" and 2 * counts[[*map(is_number, texts)]].sum() > counts.sum():
-            raise self._odd_cell(self.cells.values(_NUMBER, self._missing)[1] or 0, decimal, table)
-        if form.is_plain and decimal == "," and not any("." in text for text in texts):
-            form = replace(form, decimal=",")  # whole numbers so far
-        self.form = form
-
-    def _odd_cell(self, row: int, decimal: str | None, table: TableFile) -> TableError:
-        text = self.cells[row]
-        parts: list[str | Option] = [
-            f"{table.label}, {table.place(row)}: column {self.name!r} holds numbers, but here {text!r:.60}. Fix the "
-            "cell, name it as missing (",
-            Option("missing", text),
-            "), or encode the column as categories (",
-            Option("categorical", self.name),
-            ")",
-        ]
-        if decimal is None and "," in text and is_number(text.replace(",", ".")):
-            parts += ["; if a comma separates fractions, say ", Option("decimal", ",")]
-        return TableError(*parts, ".")
+    def __init__(self, cells: FileCells, form: Form | None) -> None:
+        self.name, self.form = cells.name, form
+        self.values = cells.values(form or _NUMBER)[0]
+        self.is_text = form is not None and form.kind == "text"
+        self.texts = cells.coded[1] if self.is_text else []
+        self.present = self.values >= 0 if self.is_text else self.values == self.values
 
 
-def _find_forms(columns: dict[int, _Column], categorical: set[int], table: TableFile, options: TableOptions) -> None:
-    for k, column in columns.items():
-        column.find_form(k in categorical, options.decimal, table)
-    forms = [column.form for column in columns.values() if column.form is not None]
-    if options.decimal is None and any(f.kind == "number" and f.decimal == "," and not f.guessed for f in forms):
+def _read_columns(
+    frame: Any, table: TableFile, dropped: set[int], categorical: set[int], options: TableOptions
+) -> dict[int, _Column]:
+    """Return the columns that are not dropped, by position."""
+    used, missing = [k for k in range(table.n_columns) if k not in dropped], frozenset(options.missing_texts)
+    cells = {k: FileCells(frame.iloc[:, k], table, missing) for k in used}
+    forms = {k: Form("text") if k in categorical else _find_form(cells[k], options.decimal) for k in used}
+    numbers = [form for form in forms.values() if form is not None and form.kind == "number"]
+    if options.decimal is None and any(form.decimal == "," and not form.guessed for form in numbers):
         # In a table in which commas separate fractions, 1.234 may be 1234.
-        for column in columns.values():
-            if column.form is not None and column.form.is_plain and column.cells.form is None:
-                form = find_form(column.coded[1], decimal=",", delimiter=table.delimiter)
-                column.form = form if form.kind == "number" else column.form
+        for k, form in forms.items():
+            if form is not None and form.is_plain and cells[k].declared is None:
+                other = cells[k].find_form(",")
+                forms[k] = other if other.kind == "number" else form
+    return {k: _Column(cells[k], form) for k, form in forms.items()}
 
 
-def _understood(what: str, column: _Column) -> list[tuple[str | Option, ...]]:
+def _find_form(cells: FileCells, decimal: str | None) -> Form | None:
+    """Return what a column holds, None if all cells are missing."""
+    if cells.declared is not None:
+        wrong = cells.values(cells.declared)[1]
+        if wrong is not None:  # an infinite number
+            raise _odd_cell(cells, wrong, decimal)
+        return cells.declared
+    if decimal != ",":
+        values, wrong = cells.values(_NUMBER)
+        if wrong is None:  # as in most columns; their texts need not be looked at
+            return None if np.isnan(values).all() else _NUMBER
+    codes, texts = cells.coded
+    if not texts:
+        return None
+    form = cells.find_form(decimal)
+    counts = np.bincount(codes[codes >= 0])
+    if form.kind == "text" and 2 * counts[[*map(is_number, texts)]].sum() > counts.sum():
+        raise _odd_cell(cells, cells.values(_NUMBER)[1] or 0, decimal)
+    if form.is_plain and decimal == "," and not any("." in text for text in texts):
+        return replace(form, decimal=",")  # whole numbers so far
+    return form
+
+
+def _odd_cell(cells: FileCells, row: int, decimal: str | None) -> TableError:
+    text = cells[row]
+    is_decimal = decimal is None and "," in text and is_number(text.replace(",", "."))
+    comma = f"; if a comma separates fractions, say {option('decimal', ',')}" if is_decimal else ""
+    return TableError(
+        f"{cells.place(row)}: column {cells.name!r} holds numbers, but here {text!r:.60}. Fix the cell, name it as "
+        f"missing ({option('missing', text)}), or encode the column as categories "
+        f"({option('categorical', cells.name)}){comma}."
+    )
+
+
+def _understood(what: str, column: _Column) -> list[str]:
     """Say how a column is written, if that is not as programs write numbers and text."""
     if column.form is None or column.form.is_plain or column.form.kind not in ("number", "date"):
         return []
-    return [(f"{what} {column.name!r}: {column.form.describe()}",)]
+    return [f"{what} {column.name!r}: {column.form.describe()}"]
 
 
 def _names(table: TableFile, options: TableOptions) -> list[str]:
@@ -255,28 +227,23 @@ def _names(table: TableFile, options: TableOptions) -> list[str]:
     names = list(options.names)
     if table.names is not None:
         raise TableError(
-            f"{table.label} has a header with names. Leave out ",
-            Option("names"),
-            ", or say ",
-            Option("header", "no"),
-            ".",
+            f"{table.label} has a header with names. Leave out {option('names')}, or say {option('header', 'no')}."
         )
     if len(names) != table.n_columns or len(set(names)) < len(names) or not all(names):
         raise TableError(
-            Option("names"),
-            f" must be {table.n_columns} different names, one for each column of {table.label}, "
-            f"got {len(names)}: {listed(names)}.",
+            f"{option('names')} must be {table.n_columns} different names, one for each column of {table.label}, "
+            f"got {len(names)}: {listed(names)}."
         )
     return names
 
 
-# --- the target -------------------------------------------------------------------------------------------------------
+# --- the target ---
 
 
 def _targets(goals: list[_Column], rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
     """Return the targets of some rows, and whether they are labels."""
     for goal in goals:
-        if not goal.there.any():
+        if not goal.present.any():
             raise TableError(f"{label}: all cells of the target {goal.name!r} are missing. Name another target.")
     if not rows.any():
         raise TableError(f"{label}: no row has all targets. Name fewer, or fill their cells.")
@@ -292,19 +259,17 @@ def _targets(goals: list[_Column], rows: NDArray, label: str, options: TableOpti
 
 
 def _one_target(column: _Column, rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
-    values, form = column.values[rows], column.form or _TEXT
+    values, form = column.values[rows], column.form or Form("text")
     if form.kind == "truth" and options.task != "regression":
         return np.array(["False", "True"])[values.astype(np.intp)], True
     if form.kind == "date" or (form.kind == "text" and options.task == "regression"):
-        held = f"text such as {column.coded[1][0]!r:.60}" if form.kind == "text" else "dates"
+        held = f"text such as {column.texts[0]!r:.60}" if form.kind == "text" else "dates"
         raise TableError(
             f"{label}: the target {column.name!r} holds {held}; regression needs numbers, and labels are text or "
-            "numbers. Name another target, or, of text, leave out ",
-            Option("task"),
-            ".",
+            f"numbers. Name another target, or, of text, leave out {option('task')}."
         )
     if form.kind == "text":
-        return np.array(column.coded[1])[values], True
+        return np.array(column.texts)[values], True
     distinct = np.unique(values)
     whole = bool((distinct == np.round(distinct)).all() and np.abs(distinct).max() < 2**53)
     classify = options.task == "classification" or (
@@ -312,35 +277,32 @@ def _one_target(column: _Column, rows: NDArray, label: str, options: TableOption
     )
     if classify and not whole:
         raise TableError(
-            f"{label}: the target {column.name!r} holds numbers with fractions, which cannot be labels. Leave out ",
-            Option("task"),
-            ", or name another target.",
+            f"{label}: the target {column.name!r} holds numbers with fractions, which cannot be labels. Leave out "
+            f"{option('task')}, or name another target."
         )
     return values.astype(np.int64) if classify else values, classify
 
 
-# --- columns to learn from --------------------------------------------------------------------------------------------
+# --- columns to learn from ---
 
 
 def _reason_to_leave_out(
     column: _Column, rows: NDArray, kept: bool, as_category: bool, max_categories: int
-) -> tuple[str | Option, ...] | None:
+) -> str | None:
     """Say why a column is left out; None for one that is used."""
-    start, keep = f"column {column.name!r} left out: ", ("; keep it with ", Option("keep", column.name))
-    there, values = column.there[rows], column.values[rows]
-    distinct = np.unique(values[there])
-    if column.form is None or len(distinct) + (len(distinct) > 0 and not there.all()) < 2:
-        return (f"{start}it has a single value, or none",)
+    keep = f"; keep it with {option('keep', column.name)}"
+    present, values = column.present[rows], column.values[rows]
+    distinct = np.unique(values[present])
+    if column.form is None or len(distinct) + (len(distinct) > 0 and not present.all()) < 2:
+        return "it has a single value, or none"
     if kept:
         return None
     if column.is_text:
-        count, example = len(distinct), f"such as {column.coded[1][distinct[0]]!r:.40}"
+        count, example = len(distinct), f"such as {column.texts[distinct[0]]!r:.40}"
         if len(values) >= LEAST_ROWS and count > 0.9 * len(values):
-            what = f"{count} different texts in {len(values)} rows, {example}, which looks like an identifier"
-            return (f"{start}{what}", *keep)
+            return f"{count} different texts in {len(values)} rows, {example}, which looks like an identifier{keep}"
         if count > max_categories and not as_category:
-            return (f"{start}{count} different texts, {example}, are more than {max_categories} categories", *keep)
-        return None
-    if column.form.is_plain and is_identifier(column.name, column.values):
-        return (f"{start}a different whole number in every row, which looks like an identifier", *keep)
+            return f"{count} different texts, {example}, are more than {max_categories} categories{keep}"
+    elif column.form.is_plain and is_identifier(column.name, column.values):
+        return f"a different whole number in every row, which looks like an identifier{keep}"
     return None

@@ -18,8 +18,9 @@ from polytrain.models.file import ModelFileError
 from polytrain.tables.cells import FileCells
 from polytrain.tables.evaluation import count_errors
 from polytrain.tables.layout import Fact, FileColumn, Layout, RowReader, read_section, write_section
-from polytrain.tables.options import Option, ReadOptions, TableError
-from polytrain.tables.reading import TableFile, open_table_file
+from polytrain.tables.options import ReadOptions, TableError, option
+from polytrain.tables.reading import open_table_file
+from polytrain.tables.table_file import TableFile
 from polytrain.texts import listed
 
 __all__ = ["PreparedBlock", "TableModel", "load_table_model", "model_facts"]
@@ -132,7 +133,8 @@ class TableModel:
             if goals is None:
                 yield PreparedBlock(frame, X)
                 continue
-            y, rows, n_dotted = self._targets(frame, goals, table, reader)
+            y, n_dotted = self._targets([reader.cells(frame, index) for index in goals], reader)
+            rows = y >= 0 if self.is_classifier else ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
             yield PreparedBlock(frame, X[rows], y[rows], n_dotted)
         reader.tell_new()
 
@@ -146,64 +148,44 @@ class TableModel:
                 row = frame.index[int(np.isnan(X[:, k]).argmax())]
                 raise TableError(
                     f"{table.label}, {table.place(row)}: the cell of column {self.view.feature_names[k]!r} is missing, "
-                    f"which the model's basis {feature_map.basis!r} cannot take. Fill the cell, or fit a model with ",
-                    Option("basis", "auto"),
-                    ".",
+                    f"which the model's basis {feature_map.basis!r} cannot take. Fill the cell, or fit a model with "
+                    f"{option('basis', 'auto')}."
                 )
         return X
 
-    def _targets(
-        self, frame: Any, indexes: Sequence[int], table: TableFile, reader: RowReader
-    ) -> tuple[NDArray, NDArray, int]:
-        """Return targets, for classifiers as indexes of classes; which rows have one; how many lost a dot."""
-        missing, classes = self.layout.missing_texts, self.fitted.classes
-        columns = [FileCells(frame.iloc[:, index], table.label) for index in indexes]
+    def _targets(self, columns: Sequence[FileCells], reader: RowReader) -> tuple[NDArray, int]:
+        """Return targets, NaN for missing ones, or indexes of classes, -1 for missing ones; how many lost a dot."""
+        classes = self.fitted.classes
         if classes is not None and classes.dtype.kind in "UOb":
-            return self._labels(frame, columns[0], table)
-        known = self.layout.targets or tuple(FileColumn(f"target {k}", index) for k, index in enumerate(indexes))
-        found = []
-        for column, cells in zip(known, columns, strict=True):
-            values, wrong = cells.values(cells.form or reader.form_of(column, cells, "number"), missing)
-            if wrong is not None or values.dtype.kind == "M":
-                raise TableError(
-                    f"{table.label}, {table.place(frame.index[wrong or 0])}: the target should be a number, but here "
-                    f"is {cells[wrong or 0]!r:.60}. Fix the cell, or name the right column with ",
-                    Option("target"),
-                    ".",
-                )
-            found.append(values)
-        y = np.stack(found, axis=1) if len(found) > 1 else found[0]
-        rows = ~np.isnan(y).any(axis=1) if y.ndim > 1 else ~np.isnan(y)
+            codes, texts = columns[0].coded
+            known = {str(name): k for k, name in enumerate(classes)}
+            if known.keys() == {"True", "False"}:  # in whatever case a file has them
+                texts = [text.capitalize() if text.capitalize() in known else text for text in texts]
+            places = np.array([*(known.get(text, known.get(text.removesuffix("."), -2)) for text in texts), -1])
+            dotted = np.array([*(text not in known and places[j] >= 0 for j, text in enumerate(texts)), False])
+            return self._known(places[codes], columns[0]), int(dotted[codes].sum())
+        targets = self.layout.targets or [FileColumn(f"target {k}", k) for k in range(len(columns))]
+        what = "the target should be a number"
+        pairs = zip(columns, targets, strict=True)
+        y = np.stack([reader.values(cells, target, what=what) for cells, target in pairs], axis=1)
+        y = y if len(columns) > 1 else y[:, 0]
         if classes is None:
-            return y, rows, 0
-        numbers = classes.astype(np.float64)
-        nearest = np.minimum(np.searchsorted(numbers, np.where(rows, y, numbers[0])), len(numbers) - 1)
-        codes = np.where(rows, np.where(numbers[nearest] == y, nearest, -2), -1)
-        self._check_known(codes, frame, columns[0], table)
-        return codes, rows, 0
+            return y, 0
+        numbers, present = classes.astype(np.float64), ~np.isnan(y)
+        nearest = np.minimum(np.searchsorted(numbers, np.where(present, y, numbers[0])), len(numbers) - 1)
+        codes = np.where(present, np.where(numbers[nearest] == y, nearest, -2), -1)
+        return self._known(codes, columns[0]), 0
 
-    def _labels(self, frame: Any, cells: FileCells, table: TableFile) -> tuple[NDArray, NDArray, int]:
-        known = {str(name): k for k, name in enumerate(self.fitted.classes)}  # type: ignore[arg-type]
-        codes, texts = cells.coded(self.layout.missing_texts)
-        if known.keys() == {"True", "False"}:  # in whatever case a file has them
-            texts = [text.capitalize() if text.capitalize() in known else text for text in texts]
-        places = np.array([*(known.get(text, known.get(text.removesuffix("."), -2)) for text in texts), -1])
-        dotted = np.array([*(text not in known and places[j] >= 0 for j, text in enumerate(texts)), False])
-        self._check_known(places[codes], frame, cells, table)
-        return places[codes], codes >= 0, int(dotted[codes].sum())
-
-    def _check_known(self, codes: NDArray, frame: Any, cells: FileCells, table: TableFile) -> None:
+    def _known(self, codes: NDArray, cells: FileCells) -> NDArray:
+        """Return indexes of classes; -2 stands for labels that the model does not have, which are refused."""
         if (codes == -2).any():
             row = int((codes == -2).argmax())
             names = listed(self.fitted.classes)  # type: ignore[arg-type]
             raise TableError(
-                f"{table.label}, {table.place(frame.index[row])}: {cells[row]!r:.60} is not one of the model's "
-                f"classes {names}. Leave the row out, or name the right column with ",
-                Option("target"),
-                ".",
+                f"{cells.place(row)}: {cells[row]!r:.60} is not one of the model's classes {names}. Leave the row out, "
+                f"or name the right column with {option('target')}."
             )
-
-    # --- whole files --------------------------------------------------------------------------------------------------
+        return codes
 
     def predict(
         self,

@@ -1,7 +1,8 @@
-"""What users say about tables, and the error that tells them what to say instead."""
+"""Options that describe a table, and the error whose message names the option to change."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,57 +10,37 @@ from dataclasses import dataclass
 from polytrain.columns.forms import DEFAULT_MISSING
 from polytrain.texts import printable
 
-__all__ = ["Option", "ReadOptions", "TableError", "TableOptions", "reading"]
+__all__ = ["ReadOptions", "TableError", "TableOptions", "option", "reading", "spell_options"]
+
+_OPTION = re.compile("\0([a-z_]+)\0([^\0]*)\0")
 
 
-@dataclass(frozen=True)
-class Option:
-    """An option that a remedy names, with the value to give, or None where the user knows best.
+def option(name: str, value: object = "") -> str:
+    """Mark an option, with the value to give if there is one, in a message that `spell_options` completes."""
+    return f"\0{name}\0{str(value).replace(chr(0), '')}\0"
 
-    Examples
-    --------
-    >>> from polytrain.tables import Option
-    >>> print(Option("delimiter", ";"), Option("delimiter"), Option("keep_index", "True"))
-    delimiter=';' delimiter=... keep_index=True
+
+def _keyword(name: str, value: str) -> str:
+    return f"{name}={repr(value) if value else '...'}"
+
+
+def spell_options(message: str, spell: Callable[[str, str], str] = _keyword) -> str:
+    """Write the options in a message as keyword arguments, or as ``spell`` writes a name and a value ("" for any).
+
+    >>> spell_options(f"Name what separates the cells with {option('delimiter', ';')} or {option('encoding')}.")
+    "Name what separates the cells with delimiter=';' or encoding=...."
     """
-
-    name: str
-    value: str | None = None
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return f"{self.name}=..."
-        return f"{self.name}={self.value if self.value in ('True', 'False', 'None') else repr(self.value)}"
+    return printable(_OPTION.sub(lambda match: spell(match[1], match[2]), message))
 
 
 class TableError(ValueError):
-    """A table that cannot be read, or that does not fit what it is used for. The message names the remedy.
+    """A table that cannot be read, or that does not fit what it is used for.
 
-    Parameters
-    ----------
-    *parts : str or Option
-        The message, in parts that are joined. Options are spelled as keyword arguments.
-
-    Examples
-    --------
-    >>> from polytrain.tables import Option, TableError
-    >>> error = TableError("the cells do not match. Name what separates them with ", Option("delimiter", ";"), ".")
-    >>> print(error)
-    the cells do not match. Name what separates them with delimiter=';'.
-    >>> error.spelled(lambda option: f"--{option.name} '{option.value}'")
-    "the cells do not match. Name what separates them with --delimiter ';'."
+    The message names the remedy; an `option` in it is spelled as a keyword argument.
     """
 
-    def __init__(self, *parts: str | Option) -> None:
-        super().__init__(*parts)
-        self.parts = parts
-
     def __str__(self) -> str:
-        return self.spelled(str)
-
-    def spelled(self, spell: Callable[[Option], str]) -> str:
-        """Return the message, with options as ``spell`` writes them."""
-        return "".join(printable(spell(part) if isinstance(part, Option) else part) for part in self.parts)
+        return spell_options(self.args[0])
 
 
 @contextmanager
@@ -69,14 +50,14 @@ def reading(label: str, remedy: str) -> Iterator[None]:
         yield
     except TableError:
         raise
-    except Exception as error:  # the parsers of damaged files raise what they stumble over, not what they document
+    except Exception as error:  # the parsers of damaged files raise more than they document
         what = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise TableError(f"{label} cannot be read: {what:.200}. {remedy}.") from error
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the user says about a file.
+    """How a file is to be read.
 
     Attributes
     ----------
@@ -85,7 +66,7 @@ class ReadOptions:
     delimiter : str, optional
         What separates the cells of a text file; detected by default.
     encoding : str, optional
-        Encoding of a text file; by default UTF-8, UTF-16 with a mark and Windows-1252 are told apart.
+        Encoding of a text file; by default UTF-8, UTF-16 with a byte order mark and Windows-1252 are told apart.
     keep_index : bool
         Whether to keep, under the name "index", a first column without a name, as pandas and R write it.
     """
@@ -99,13 +80,13 @@ class ReadOptions:
         if self.header not in ("auto", "yes", "no"):
             raise ValueError(f"header must be 'auto', 'yes' or 'no', got {self.header!r}.")
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n\0'):
-            wanted = " must be one character, and neither a quote nor a line break, got "
-            raise TableError(Option("delimiter"), f"{wanted}{self.delimiter!r}.")
+            wanted = "must be one character, and neither a quote nor a line break"
+            raise TableError(f"{option('delimiter')} {wanted}, got {self.delimiter!r}.")
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What the user says about a training table. Columns are given by name or position.
+    """How the columns of a training table are to be used. Columns are given by name or position.
 
     Attributes
     ----------
@@ -126,7 +107,7 @@ class TableOptions:
     max_categories : int
         Columns of text with more categories are left out.
     decimal : {".", ","}, optional
-        What separates fractions; detected by default.
+        The decimal mark; detected by default.
     """
 
     target: str | int | Sequence[str | int]
@@ -147,7 +128,7 @@ class TableOptions:
                 object.__setattr__(self, name, (value,))
         for name, allowed in (("task", ("auto", "classification", "regression")), ("decimal", (None, ".", ","))):
             if (value := getattr(self, name)) not in allowed:
-                raise TableError(Option(name, str(value)), f" must be one of {', '.join(map(repr, allowed))}.")
+                raise TableError(f"{option(name, value)} must be one of {', '.join(map(repr, allowed))}.")
 
     @property
     def missing_texts(self) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
-"""Tables in files, read by pandas: what a file is, how its text is laid out, and where its mistakes are.
+"""Open tables in files of all kinds, which their first bytes tell apart.
 
-Cells of text files stay text here: 007 may be a category and 1.234 a thousand, which `polytrain.tables.cells` decides
-once, from all rows.
+Cells of text files stay text here: 007 may be a category and 1.234 a thousand, which is decided once, from all rows.
 """
 
 from __future__ import annotations
@@ -15,33 +14,26 @@ import math
 import os
 import re
 import sys
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from polytrain.tables.options import ReadOptions, TableError, reading
-from polytrain.tables.text_file import check_width, clean_names, open_text
+from polytrain.tables.table_file import TableFile, check_width, make_table
+from polytrain.tables.text_file import open_text
 from polytrain.texts import listed
 
-__all__ = ["BLOCK_ROWS", "TableFile", "open_table_file", "position_names"]
+__all__ = ["open_table_file"]
 
-#: Rows of a block unless told otherwise.
-BLOCK_ROWS = 8192
-# Bytes that tell encoding and layout; more of them where lines are very long.
+# Bytes of the sample that shows encoding and layout; more of them where lines are very long.
 _SNIFF_BYTES, _MAX_SNIFF_BYTES = 1 << 20, 1 << 23
 # Files that unpack to more than both of these are refused: a factor, and bytes.
 _MAX_PACKING, _MAX_UNPACKED_BYTES = 100, 1 << 30
-_MAX_LINE_BYTES = 1 << 23
 # Cells that JSON objects with few of many keys may become.
 _MAX_SPARSE_CELLS = 1 << 24
-# Columns of a file without names, before they are named by position.
-_NO_NAME = "\0"
 _ANEW = "It is damaged or cut short; fetch or write it again"
 _JSON_REMEDY = (
     "Save it as CSV or as JSON lines, one object of plain values in each line, such as with pandas: "
@@ -54,61 +46,7 @@ _MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"\x93NUMPY": "npy"}
 _MODEL_FILE = b'{"__metadata__":{"format":"polytrain"'
 _PAGE = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|table|head|body|\?xml|!--)", re.IGNORECASE)
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\{|\[\s*[{\]])")
-
-
-@dataclass(eq=False)
-class TableFile:
-    """A table in a file that is open for one reading, to be used in a ``with`` statement.
-
-    Attributes
-    ----------
-    label : str
-        Its name in messages.
-    names : list of str or None
-        The columns' names, or None where the file has none.
-    n_columns : int
-        Number of columns that are read.
-    notes : list of str
-        What was understood that is not obvious: encoding, compression, delimiter, columns left out or renamed.
-    delimiter : str or None
-        What separates the cells of a text file.
-    """
-
-    label: str
-    names: list[str] | None
-    n_columns: int
-    notes: list[str]
-    delimiter: str | None = None
-    _kept: list[int] = field(default_factory=list)
-    _frames: Callable[[int | None], Iterator[Any]] = lambda n_rows: iter(())
-    _line: Callable[[int], int | None] = lambda row: None
-    _opened: ExitStack = field(default_factory=ExitStack)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._opened.close()
-
-    def blocks(self, n_rows: int | None = BLOCK_ROWS) -> Iterator[Any]:
-        """Yield frames of at most ``n_rows`` rows, or one of all rows for None; their index counts rows from 0."""
-        start, names = 0, self.names or position_names(self.n_columns)
-        for frame in self._frames(n_rows):
-            frame = frame.iloc[:, self._kept]
-            frame.columns, frame.index = names, range(start, start + len(frame))
-            start += len(frame)
-            if len(frame):
-                yield frame
-
-    def place(self, row: int) -> str:
-        """Return where a row is in the file: "line 3", counted from 1, or "row 2", counted from 0."""
-        line = self._line(row)
-        return f"row {row}" if line is None else f"line {line}"
-
-
-def position_names(n_columns: int) -> list[str]:
-    """Names of columns that have none."""
-    return [f"column {k}" for k in range(n_columns)]
+_Path = str | os.PathLike[str]
 
 
 def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOptions()) -> TableFile:  # noqa: B008
@@ -136,7 +74,7 @@ def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOpt
     >>> _ = path.write_text(";length;colour\n0;1,5;red\n1;2;blue\n")
     >>> with open_table_file(path) as table:
     ...     (frame,) = table.blocks()
-    ...     print(table.names, list(frame["colour"]), table.place(1))
+    ...     print(table.names, list(frame["colour"]), table.place(frame.index[1]))
     ['length', 'colour'] ['red', 'blue'] line 3
     >>> print("; ".join(table.notes))
     cells are separated by semicolons; the first column has no name and was left out as an index
@@ -151,27 +89,10 @@ def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOpt
         stream, packed = _open_bytes(path, label, opened)
         kind = packed if packed in ("npz", "excel") else _kind_of(stream.start, label)
         if kind == "text":
-            stream.has_lines = True
-            again = path
-            if str(path) == "-" or not os.path.isfile(path):  # a pipe is not read again, but a copy of what came
-                handle, again = tempfile.mkstemp()
-                opened.callback(os.unlink, again)
-                stream.copy_to(opened.enter_context(open(handle, "wb", buffering=0)))
-            reopen = partial(_open_bytes, again, label)
-            text, names, kept, notes = open_text(stream, label, options, lambda opened: reopen(opened)[0])
-            table = TableFile(
-                label=label,
-                names=names,
-                n_columns=len(kept),
-                notes=notes,
-                delimiter=text.delimiter,
-                _kept=kept,
-                _frames=text.frames,
-                _line=text.line_of,
-            )
+            table = open_text(stream, label, options)
+        elif kind != "json" and (str(path) == "-" or packed not in (None, "npz", "excel")):
+            raise TableError(f"{label} holds a {kind} file, which is only read from a file that is not packed.")
         else:
-            if kind != "json" and (str(path) == "-" or packed not in (None, "npz", "excel")):
-                raise TableError(f"{label} holds a {kind} file, which is only read from a file that is not packed.")
             with reading(label, _REMEDIES.get(kind, _ANEW)):
                 table = _open_typed(path, kind, stream, label, options)
         if packed in _PACKED.values():
@@ -180,7 +101,7 @@ def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOpt
         return table
 
 
-# --- bytes ------------------------------------------------------------------------------------------------------------
+# --- bytes ---
 
 
 class _Bytes(io.RawIOBase):
@@ -188,9 +109,7 @@ class _Bytes(io.RawIOBase):
 
     def __init__(self, stream: Any, label: str, most: float = math.inf) -> None:
         self._stream, self._label, self._most = stream, label, most
-        self.start, self.is_whole, self.has_lines = b"", False, False
-        self._copy: Any = None
-        self.n_read = self._n_of_line = 0
+        self.start, self.n_read, self.is_whole = b"", 0, False
         while len(self.start) < _SNIFF_BYTES or (self.start.count(b"\n") < 3 and len(self.start) < _MAX_SNIFF_BYTES):
             more = self._more(_SNIFF_BYTES)
             self.start += more
@@ -203,17 +122,8 @@ class _Bytes(io.RawIOBase):
         with reading(self._label, _ANEW):
             part = self._stream.read(n_bytes)
         self.n_read += len(part)
-        if self.n_read > self._most:
-            remedy = "Unpack it yourself if you trust it"
-            raise TableError(f"{self._label} unpacks to more than {self._most:.0f} bytes. {remedy}.")
-        if self._copy is not None:
-            self._copy.write(part)
+        _check_unpacked(self._label, self.n_read, self._most)
         return part
-
-    def copy_to(self, file: Any) -> None:
-        """Write what has been read, and all that will be read, into a file."""
-        file.write(self.start)
-        self._copy = file
 
     def readable(self) -> bool:
         return True
@@ -221,17 +131,20 @@ class _Bytes(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         part = self._ahead.read(len(buffer)) or self._more(len(buffer))
         buffer[: len(part)] = part
-        end = max(part.rfind(b"\n"), part.rfind(b"\r"))
-        self._n_of_line = len(part) + (self._n_of_line if end < 0 else -end)
-        if self.has_lines and self._n_of_line > _MAX_LINE_BYTES:
-            raise TableError(
-                f"{self._label} has a line of more than {_MAX_LINE_BYTES} bytes, the most that is read. Check that it "
-                "is a table."
-            )
         return len(part)
 
 
-def _open_bytes(path: str | os.PathLike[str], label: str, opened: ExitStack) -> tuple[_Bytes, str | None]:
+def _max_unpacked(path: _Path) -> float:
+    """Return the number of bytes that a file may unpack to; the size of a pipe is not known."""
+    return max(_MAX_UNPACKED_BYTES, _MAX_PACKING * os.path.getsize(path)) if os.path.isfile(path) else math.inf
+
+
+def _check_unpacked(label: str, size: int, most: float, remedy: str = "Unpack it yourself") -> None:
+    if size > most:
+        raise TableError(f"{label} unpacks to more than {most:.0f} bytes. {remedy} if you trust it.")
+
+
+def _open_bytes(path: _Path, label: str, opened: ExitStack) -> tuple[_Bytes, str | None]:
     """Open a file or standard input; return its bytes, unpacked, and what it was packed with."""
     if str(path) != "-":
         if os.path.isdir(path):
@@ -242,10 +155,10 @@ def _open_bytes(path: str | os.PathLike[str], label: str, opened: ExitStack) -> 
     else:
         stream = _Bytes(sys.stdin.buffer, label)
     packed = next((kind for magic, kind in _PACKED.items() if stream.start.startswith(magic)), None)
-    if packed == "zip":
-        return _open_zip(path, stream, label, opened)
     if packed is None:
         return stream, None
+    if packed == "zip":
+        return _open_zip(path, stream, label, opened)
     below = io.BufferedReader(stream)
     if packed == "zstd":
         import pyarrow
@@ -254,13 +167,10 @@ def _open_bytes(path: str | os.PathLike[str], label: str, opened: ExitStack) -> 
     else:
         openers: dict[str, Callable[[Any], Any]] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
         source = openers[packed](below)
-    # The size of a pipe is not known.
-    size = os.path.getsize(path) if str(path) != "-" and os.path.isfile(path) else math.inf
-    most = max(_MAX_UNPACKED_BYTES, _MAX_PACKING * size)
-    return _Bytes(opened.enter_context(source), label, most), packed
+    return _Bytes(opened.enter_context(source), label, _max_unpacked(path)), packed
 
 
-def _open_zip(path: str | os.PathLike[str], stream: _Bytes, label: str, opened: ExitStack) -> tuple[_Bytes, str | None]:
+def _open_zip(path: _Path, stream: _Bytes, label: str, opened: ExitStack) -> tuple[_Bytes, str | None]:
     if str(path) == "-":
         raise TableError(f"{label} is a zip archive, which cannot be read from a pipe. Name the file, or unpack it.")
     with reading(label, _ANEW):
@@ -269,9 +179,7 @@ def _open_zip(path: str | os.PathLike[str], stream: _Bytes, label: str, opened: 
             info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX")
         ]
         names = [info.filename for info in members]
-        size = sum(info.file_size for info in members)
-        if size > max(_MAX_UNPACKED_BYTES, _MAX_PACKING * os.path.getsize(path)):
-            raise TableError(f"{label} would unpack to {size} bytes. Unpack it yourself if you trust it.")
+        _check_unpacked(label, sum(info.file_size for info in members), _max_unpacked(path))
         if names and all(name.endswith(".npy") for name in names):
             return stream, "npz"
         if any(name.startswith("xl/") for name in names):
@@ -295,40 +203,40 @@ def _kind_of(start: bytes, label: str) -> str:
     return kind or ("json" if _JSON.match(start) else "text")
 
 
-# --- files whose columns have types -----------------------------------------------------------------------------------
+# --- files whose columns have types ---
 
 
-def _open_typed(path: str | os.PathLike[str], kind: str, stream: _Bytes, label: str, options: ReadOptions) -> TableFile:
+def _open_typed(path: _Path, kind: str, stream: _Bytes, label: str, options: ReadOptions) -> TableFile:
     """Open a file whose columns have types: Parquet comes in blocks, all others are read at once."""
     from pyarrow import Table, parquet
 
     if kind == "parquet":
         with parquet.ParquetFile(path) as file:
-            about, names = file.metadata, list(file.schema_arrow.names)
+            about, columns = file.metadata, list(file.schema_arrow.names)
         n_rows = about.num_rows
         size = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
-        if size > max(_MAX_UNPACKED_BYTES, _MAX_PACKING * os.path.getsize(path)):
-            raise TableError(f"{label} would unpack to {size} bytes. Write it without compression if you trust it.")
+        _check_unpacked(label, size, _max_unpacked(path), "Write it without compression")
     else:
         whole = _read_whole(path, kind, stream, label, options)
-        names, n_rows = [str(name).strip() for name in whole.columns], len(whole)
-    if not n_rows or not names:
+        n_rows, columns = len(whole), list(whole.columns)
+    if not n_rows or not columns:
         raise TableError(f"{label} holds no rows. Name a file with rows.")
-    check_width(len(names), label)
-    has_names = names[0] != _NO_NAME
-    cleaned, kept, notes = clean_names(names, options.keep_index) if has_names else (None, [*range(len(names))], [])
 
     def frames(block_rows: int | None) -> Iterator[Any]:
-        step = block_rows or n_rows
+        step, start = block_rows or n_rows, 0
         if kind != "parquet":
             yield from (whole.iloc[start : start + step] for start in range(0, n_rows, step))
             return
         with reading(label, _ANEW), parquet.ParquetFile(path) as file:
             batches = file.iter_batches(step)
             for table in [file.read()] if block_rows is None else (Table.from_batches([batch]) for batch in batches):
-                yield _to_frame(table)
+                frame = _to_frame(table)
+                yield frame.set_axis(range(start, start + len(frame)))
+                start += len(frame)
 
-    return TableFile(label=label, names=cleaned, n_columns=len(kept), notes=notes, _kept=kept, _frames=frames)
+    # An array without names has columns 0, 1, ...
+    names = None if columns[0] == 0 else [str(name).strip() for name in columns]
+    return make_table(label, names, len(columns), frames, options.keep_index)
 
 
 def _to_frame(table: Any) -> Any:
@@ -336,8 +244,8 @@ def _to_frame(table: Any) -> Any:
     return table.to_pandas(ignore_metadata=True, date_as_object=False)
 
 
-def _read_whole(path: str | os.PathLike[str], kind: str, stream: _Bytes, label: str, options: ReadOptions) -> Any:
-    """Read all rows; the columns of a single array are named ``_NO_NAME``."""
+def _read_whole(path: _Path, kind: str, stream: _Bytes, label: str, options: ReadOptions) -> Any:
+    """Read all rows; the columns of a single array are 0, 1, ..."""
     import pandas
     from pyarrow import feather
 
@@ -347,7 +255,7 @@ def _read_whole(path: str | os.PathLike[str], kind: str, stream: _Bytes, label: 
         return _to_frame(feather.read_table(path, memory_map=False))
     if kind == "excel":
         try:
-            return pandas.read_excel(path)
+            return pandas.read_excel(path).rename(columns=str)
         except ImportError:
             remedy = "pip install openpyxl, or save the sheet as CSV"
             raise TableError(f"{label} is an Excel workbook, which needs openpyxl: {remedy}.") from None
@@ -359,8 +267,8 @@ def _read_whole(path: str | os.PathLike[str], kind: str, stream: _Bytes, label: 
             arrays = {name: loaded[name] for name in loaded.files}
     if len({len(array) for array in arrays.values() if array.ndim}) > 1:
         raise TableError(f"{label}: its arrays must have the same number of rows. Save them again.")
-    frame = pandas.concat([_array_frame(name, array, label) for name, array in arrays.items()], axis=1)
-    return frame if len(arrays) > 1 else frame.set_axis([_NO_NAME] * frame.shape[1], axis=1)
+    frames = [_array_frame(name, array, label) for name, array in arrays.items()]
+    return pandas.concat(frames, axis=1, ignore_index=len(frames) == 1)
 
 
 def _array_frame(name: str, array: Any, label: str) -> Any:

@@ -15,7 +15,7 @@ from polytrain.explain.sites import make_measure
 from polytrain.tables.cells import FileCells
 from polytrain.tables.model import TableModel
 from polytrain.tables.options import TableError
-from polytrain.tables.reading import TableFile
+from polytrain.tables.table_file import TableFile
 
 __all__ = ["ExplainedRows", "RowSample", "explain_table_rows", "knows_columns"]
 
@@ -89,14 +89,16 @@ def explain_table_rows(
     TableError
         If the table has fewer rows.
     """
-    found: dict[int, tuple[NDArray, tuple[str, ...]]] = {}
+    found: dict[int, tuple[NDArray, tuple[str, ...], str]] = {}
     sample, start, indexes = RowSample(), 0, model.layout.match(table)
+    gone = {"", *model.layout.missing}
     for block in model.blocks(table, **options):
         for number in numbers:
             if start <= number < start + len(block.X):
-                texts = [FileCells(block.frame.iloc[:, index], table.label)[number - start] for index in indexes]
-                gone = {"", *model.layout.missing}
-                found[number] = block.X[number - start], tuple(MISSING if text in gone else text for text in texts)
+                row = number - start
+                texts = [FileCells(block.frame.iloc[:, index], table)[row] for index in indexes]
+                shown = tuple(MISSING if text in gone else text for text in texts)
+                found[number] = block.X[row], shown, table.place(block.frame.index[row])
         start += len(block.X)
         if as_in_table:
             sample(block.X)
@@ -107,12 +109,13 @@ def explain_table_rows(
             known = f"rows 0 to {start - 1}" if start else "no rows"
             raise TableError(f"{table.label} has {known} and no row {number}. Rows of data are counted from 0.")
     view = model.view
+    rows, cells, places = zip(*(found[number] for number in numbers), strict=True)
     explanations = explain_rows(
         view,
-        view.rows(np.stack([found[number][0] for number in numbers])),
+        view.rows(np.stack(rows)),
         make_measure(view, sample.rows if as_in_table else None),
         scores=range(len(view.trains)),
-        cells=tuple(found[number][1] for number in numbers),
+        cells=cells,
         row_names=tuple(numbers),
     )
-    return ExplainedRows(explanations, tuple(map(table.place, numbers)))
+    return ExplainedRows(explanations, places)
