@@ -39,8 +39,7 @@ from polytrain.learning.gauge import fit_ranks, shift_left, shift_right
 from polytrain.learning.problem import ProblemRows
 from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
 from polytrain.maps import MapList
-from polytrain.tensor import clip_ranks
-from polytrain.tensor.contract import contract_cores, form_tensor, inner_product
+from polytrain.tensor import TensorTrain, clip_ranks
 
 NUMBERS, CLASSES = ("airfoil", "concrete"), ("phoneme", "banana", "spambase")
 RANKS, RUNG_SWEEPS = (2, 4, 8, 16), 2
@@ -305,8 +304,9 @@ class Case:
 
     def row(self, method: str, step: str, cores: Sequence[NDArray], seconds: float) -> dict:
         """One line of the table; the objective is found from the cores alone."""
-        loss = np.mean(np.square(contract_cores(cores, self.values(self.columns)) - self.target))
-        scores = contract_cores(cores, self.values(self.test_columns))
+        train = TensorTrain(cores)
+        loss = np.mean(np.square(train.contract(self.values(self.columns)) - self.target))
+        scores = train.contract(self.values(self.test_columns))
         if self.size is None:
             error = 100 * float(np.mean(np.where(scores > 0, 1.0, -1.0) != self.test_target))
         else:
@@ -316,7 +316,7 @@ class Case:
             "table": self.name,
             "method": method,
             "step": step,
-            "objective": float(loss + 0.5 * self.alpha * inner_product(cores, cores)),
+            "objective": float(loss + 0.5 * self.alpha * train.inner(train)),
             "held-out error": error,
             "ranks": " ".join(map(str, ranks)) if len(ranks) <= 8 else f"{min(ranks)} to {max(ranks)}",
             "numbers": sum(core.size for core in cores),
@@ -419,7 +419,7 @@ def check() -> None:
     (state,) = TwoSite(values[:2], target, alpha, 16, 0.0, "rows").sweeps(start, 1)
     kernel = product_kernel(values[:2])
     scores = kernel @ solve_dual(kernel, target, np.full(n_rows, 1.0 / n_rows), alpha)
-    found("two columns, against the kernel", _difference(contract_cores(state.cores, values[:2]), scores), 1e-9)
+    found("two columns, against the kernel", _difference(TensorTrain(state.cores).contract(values[:2]), scores), 1e-9)
 
     for solver in SOLVERS:
         for cap in (2, 3, 16):
@@ -428,7 +428,7 @@ def check() -> None:
             start = fit_ranks([rng.standard_normal(shape) for shape in shapes], ranks, rng)
             told = [np.inf]
             for state in TwoSite(values, target, alpha, cap, 1e-3, solver, told.append).sweeps(start, 6):
-                dense = form_tensor(state.cores)
+                dense = TensorTrain(state.cores).to_dense()
                 fits = np.einsum("aj,bj,cj,dj,ej,abcde->j", *values, dense, optimize=True)
                 brute = np.mean(np.square(fits - target)) + 0.5 * alpha * np.sum(np.square(dense))
                 found(f"{solver}, cap {cap}, sweep {state.sweep}: objective", _difference(state.objective, brute), 1e-9)

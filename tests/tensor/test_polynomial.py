@@ -451,7 +451,7 @@ def test_constructor_says_what_is_wrong(arguments, message):
     [
         (2.0, ValueError, r"tensor must have at least one dimension and no empty one, got shape \(\)\."),
         (np.ones((0, 2)), ValueError, r"no empty one, got shape \(0, 2\)\."),
-        ([1.0, np.inf], ValueError, "tensor contains NaN or infinity; a polynomial needs finite coefficients"),
+        ([1.0, np.inf], ValueError, "tensor contains NaN or infinity; all entries must be finite"),
         ([1j], TypeError, "tensor must hold real numbers, got dtype complex128"),
     ],
 )
@@ -465,7 +465,7 @@ def test_trains_say_what_is_wrong():
         Polynomial.from_train(TensorTrain.zeros((2,)), tol=-1)
     with pytest.raises(ValueError, match="basis must be one of"):
         Polynomial.from_train(TensorTrain.zeros((2,)), basis="fourier")
-    with pytest.raises(ValueError, match="core 0 contains NaN or infinity; a polynomial needs finite coefficients"):
+    with pytest.raises(ValueError, match="core 0 contains NaN or infinity; all entries must be finite"):
         Polynomial.from_train(TensorTrain([np.full((1, 2, 1), np.inf)]))
     with pytest.raises(ValueError, match=r"tol must be a finite number of at least 0, got -1\."):
         Polynomial(EXAMPLE).to_train(tol=-1)

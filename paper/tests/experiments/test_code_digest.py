@@ -11,7 +11,7 @@ from polytrain_paper.experiments.code_digest import ROOTS, code_digest, source_f
 COMPUTE = [
     "polytrain/learning/sweep.py",
     "polytrain/learning/engines/processes.py",  # imported only where it is used
-    "polytrain/tensor/contract.py",
+    "polytrain/tensor/thin_products.py",
     "polytrain/estimators/__init__.py",
     "polytrain/maps/polynomial.py",
     "polytrain_paper/features/deskew.py",

@@ -23,7 +23,7 @@ from polytrain.explain.view import ModelView, read_model
 from polytrain.maps import AffinePowers, FeatureMap, TableMap
 from polytrain.tensor import Polynomial, TensorTrain
 from polytrain.tensor.checks import check_positive_integer
-from polytrain.tensor.notation import format_terms
+from polytrain.tensor.terms import format_terms
 from polytrain.texts import printable
 
 __all__ = ["StrongestTerms", "TopTerms", "strongest_terms", "to_sympy", "top_terms"]

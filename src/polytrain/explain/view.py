@@ -19,7 +19,7 @@ from polytrain.columns.scalars import text_of
 from polytrain.maps import MapList
 from polytrain.models import FittedModel, fitted_model
 from polytrain.tensor import TensorTrain
-from polytrain.tensor.notation import default_names
+from polytrain.tensor.terms import default_names
 from polytrain.texts import listed
 
 __all__ = ["ModelView", "read_model"]

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from polytrain import native
 from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.maps import FeatureMap
-from polytrain.tensor.contract import khatri_rao
-from polytrain.tensor.thin_products import multiply_rows, sum_over_rows
+from polytrain.tensor.thin_products import khatri_rao, multiply_rows, sum_over_rows
 
 #: Name and shape -> memory with arbitrary values.
 Take = Callable[[str, tuple[int, ...]], NDArray]

@@ -181,8 +181,8 @@ def share_additive(cores: Cores, parts: Sequence[Part]) -> list[list[NDArray]]:
 def part_scores(part: Part, maps: MapList, cores: Cores, columns: NDArray) -> NDArray:
     """Evaluate a part on placed columns (d, N) -> (N,), in float64; ``maps`` are those of all columns."""
     own = maps.members(part.columns)
-    stack = TrainStack([cores], [m.values for m in own], np.float64, [m.knots for m in own])
-    return stack.evaluate(columns[list(part.columns)].T)[0]
+    stack = TrainStack([cores], [m.values for m in own], [m.knots for m in own])
+    return stack.evaluate(columns[list(part.columns)].T, dtype=np.float64)[0]
 
 
 def joined_ranks(parts: Sequence[Part], dims: Sequence[int]) -> tuple[int, ...]:

@@ -191,7 +191,7 @@ class JointTarget:
         """All rows, with an offset that the other trains make."""
         others = [k for k in range(len(self.trains)) if k != self.index]
         functions, knots = ([getattr(one, name) for one in self.maps] for name in ("values", "knots"))
-        stack = TrainStack([self.trains[k] for k in others], functions, rows.columns.dtype, knots)
+        stack = TrainStack([self.trains[k] for k in others], functions, knots)
         scores = stack.evaluate(rows.columns.T, np.transpose).astype(np.float64) + self.shift[others, None]
         return self.own.problem(rows)._replace(offset=float(self.shift[self.index]) - logsumexp(scores, axis=0))
 

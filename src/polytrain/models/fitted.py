@@ -226,12 +226,12 @@ class FittedModel:
     def _stack(self) -> TrainStack:
         # The trains as they were learned: in the units of the target they might overflow float32.
         functions, knots = ([getattr(one, name) for one in self.maps] for name in ("values", "knots"))
-        return TrainStack(self.cores, functions, np.float64, knots)
+        return TrainStack(self.cores, functions, knots)
 
     def values(self, X: NDArray, n_threads: int = 1) -> NDArray:
         """Values of all trains, as they were learned, on checked rows X (N, d), shape (n_trains, N), float64."""
         with one_blas_thread():
-            values = self._stack.astype(X.dtype).evaluate(X, self.maps.place, n_threads)
+            values = self._stack.evaluate(X, self.maps.place, n_threads)
         return values.astype(np.float64, copy=False)
 
     def scores(self, X: NDArray, n_threads: int = 1) -> NDArray:
@@ -303,7 +303,7 @@ class FittedModel:
 
         The scores of many trains, and what decisions make of them, take much more memory than the answer.
         """
-        block = self._stack.block_rows  # pieces of whole blocks: what is computed does not depend on the cuts
+        block = self._stack.block_rows(X.dtype)  # pieces of whole blocks: what is computed does not depend on the cuts
         size = block * max(n_threads, _MOST_SCORES // (block * max(self.n_trains, self._n_classes)), 1)
         with one_blas_thread():
             first = function(self.scores(X[:size], n_threads))

@@ -15,15 +15,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-__all__ = [
-    "has_orthonormal_columns",
-    "orthogonalize_cores",
-    "round_cores",
-    "scale_exponent",
-    "split_exponent",
-    "truncated_svd",
-    "tt_svd",
-]
+__all__ = ["orthogonalize_cores", "round_cores", "scale_exponent", "split_exponent", "tt_svd"]
 
 
 def split_exponent(array: NDArray) -> tuple[NDArray, int]:
@@ -67,17 +59,11 @@ def orthogonalize_cores(cores: Sequence[NDArray], position: int) -> tuple[list[N
     return new, exponent + step
 
 
-def has_orthonormal_columns(matrix: NDArray) -> bool:
-    """Tell whether matrix' matrix is the identity, to half of the digits of its type."""
-    gram = matrix.T @ matrix
-    return bool(np.abs(gram - np.eye(len(gram))).max() <= np.finfo(matrix.dtype).eps ** 0.5)
-
-
-def truncated_svd(matrix: NDArray, threshold: float, max_rank: int | None) -> tuple[NDArray, NDArray]:
+def _truncated_svd(matrix: NDArray, threshold: float, max_rank: int | None) -> tuple[NDArray, NDArray]:
     """Split ``matrix`` into an orthonormal factor and the rest, with as small a rank as the threshold allows.
 
-    The singular values that are left out have a norm of at most ``threshold``, unless ``max_rank`` asks for more.
-    Those at the level of rounding are always left out; one is always kept.
+    The dropped singular values have a norm of at most ``threshold``, unless ``max_rank`` demands more. Those at the
+    level of rounding are always dropped; one is always kept.
 
     Shapes: matrix (m, n) -> (m, rank), (rank, n).
     """
@@ -89,9 +75,7 @@ def truncated_svd(matrix: NDArray, threshold: float, max_rank: int | None) -> tu
     tails = np.sqrt(np.cumsum(singular[::-1] ** 2))[::-1]
     rounding = 4 * max(matrix.shape) * np.finfo(matrix.dtype).eps * singular[0]
     rank = int(min(np.count_nonzero(tails > threshold), np.count_nonzero(singular > rounding)))
-    if max_rank is not None:
-        rank = min(rank, max_rank)
-    rank = max(rank, 1)
+    rank = max(1, rank if max_rank is None else min(rank, max_rank))
     return left[:, :rank], singular[:rank, None] * right[:rank]
 
 
@@ -103,7 +87,7 @@ def tt_svd(tensor: NDArray, tol: float, max_rank: int | None) -> list[NDArray]:
     cores = []
     left_rank = 1
     for n in dims[:-1]:
-        left, rest = truncated_svd(rest.reshape(left_rank * n, -1), threshold, max_rank)
+        left, rest = _truncated_svd(rest.reshape(left_rank * n, -1), threshold, max_rank)
         cores.append(left.reshape(left_rank, n, -1))
         left_rank = left.shape[1]
     cores.append(scale_exponent(rest.reshape(left_rank, dims[-1], 1), exponent))
@@ -116,7 +100,7 @@ def round_cores(cores: Sequence[NDArray], tol: float, max_rank: int | None) -> l
     threshold = _bond_threshold(new[0], tol, len(new))
     for k in range(len(new) - 1):
         left_rank, n, right_rank = new[k].shape
-        left, rest = truncated_svd(new[k].reshape(left_rank * n, right_rank), threshold, max_rank)
+        left, rest = _truncated_svd(new[k].reshape(left_rank * n, right_rank), threshold, max_rank)
         new[k] = left.reshape(left_rank, n, -1)
         new[k + 1] = np.tensordot(rest, new[k + 1], axes=1)
     new[-1] = scale_exponent(new[-1], exponent)

@@ -10,20 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polytrain.basis import Basis, get_basis
-from polytrain.tensor.checks import (
-    check_coefficients,
-    check_degrees,
-    check_exponents,
-    check_finite,
-    check_n_variables,
-    check_names,
-    check_points,
-    check_size,
-    check_tensor,
-    check_truncation,
+from polytrain.tensor.checks import check_finite, check_real, check_size, check_tensor, check_truncation
+from polytrain.tensor.terms import (
+    collect_terms,
+    cores_from_terms,
+    default_names,
+    evaluate_terms,
+    format_terms,
+    parse_terms,
+    terms_from_cores,
 )
-from polytrain.tensor.notation import default_names, format_terms, parse_terms
-from polytrain.tensor.terms import collect_terms, cores_from_terms, evaluate_terms, terms_from_cores
 from polytrain.tensor.train import TensorTrain
 
 __all__ = ["Polynomial"]
@@ -44,17 +40,6 @@ class Polynomial:
     degrees : sequence of d int, optional
         Highest exponent allowed for each variable (the pure-power degrees), which sets the dimensions of the tensor
         of coefficients. Those that occur, by default.
-
-    Attributes
-    ----------
-    terms : dict
-        Exponents -> coefficient, without zero coefficients, in the order of printing.
-    n_variables : int
-        Number of variables.
-    n_terms : int
-        Number of terms.
-    degrees : tuple of d int
-        Highest exponent of each variable.
 
     Examples
     --------
@@ -79,33 +64,34 @@ class Polynomial:
         n_variables: int | None = None,
         degrees: Sequence[int] | None = None,
     ) -> None:
-        exponents = check_exponents(terms, check_n_variables(n_variables, terms, degrees))
-        self._store(exponents, check_coefficients(terms), check_degrees(degrees, exponents))
+        if n_variables is None:
+            n_variables = len(degrees) if degrees is not None else len(next(iter(terms), ()))
+        if n_variables < 1:
+            raise ValueError("the number of variables is unknown or zero; give n_variables or degrees.")
+        exponents = _check_exponents(terms, n_variables)
+        coefficients = np.array(list(terms.values()), dtype=np.float64)
+        for key, coefficient in zip(terms, coefficients, strict=True):
+            if not np.isfinite(coefficient):
+                raise ValueError(f"the coefficient of {key} must be finite, got {coefficient}.")
+        self._store(exponents, coefficients, _check_degrees(degrees, exponents))
 
-    def _store(self, exponents: NDArray, coefficients: NDArray, degrees: tuple[int, ...]) -> None:
+    def _store(self, exponents: NDArray, coefficients: NDArray, degrees: Iterable[int]) -> None:
         """Take over terms that may be in any order and occur several times: arrays (T, d) and (T,)."""
         self._exponents, self._coefficients = collect_terms(exponents, coefficients)
-        self._degrees = degrees
+        self._degrees = tuple(degrees)
 
     @classmethod
     def _from_arrays(cls, exponents: NDArray, coefficients: NDArray, degrees: Iterable[int]) -> Polynomial:
-        """Build from what ``_store`` takes, unchecked."""
+        """Build from the arguments of ``_store``, unchecked."""
         new = cls.__new__(cls)
-        new._store(exponents, coefficients, tuple(degrees))
+        new._store(exponents, coefficients, degrees)
         return new
 
     @classmethod
     def from_dense(cls, tensor: ArrayLike) -> Polynomial:
         """Read the polynomial whose coefficients are the entries of a tensor.
 
-        Parameters
-        ----------
-        tensor : array-like of shape (n_1, ..., n_d)
-            Entry ``(i_1, ..., i_d)``, counted from 0, is the coefficient of ``x1^i_1 * ... * xd^i_d``.
-
-        Returns
-        -------
-        Polynomial
+        Entry ``(i_1, ..., i_d)``, counted from 0, is the coefficient of ``x1^i_1 * ... * xd^i_d``.
 
         Examples
         --------
@@ -113,7 +99,6 @@ class Polynomial:
         1 + 3*x1 - x2 - x1^2 + 7*x1*x2 + 9*x2^2
         """
         array = check_tensor(tensor)
-        check_finite(array, "tensor", "; a polynomial needs finite coefficients.")
         index = np.nonzero(array)
         return cls._from_arrays(np.column_stack(index), array[index].astype(np.float64), (n - 1 for n in array.shape))
 
@@ -133,11 +118,7 @@ class Polynomial:
         max_size : int, default=10**6
             Refuse to follow more terms than this at once.
         basis : str or Basis, default="power"
-            Which functions of each variable the entries of the train belong to; they are rewritten in powers.
-
-        Returns
-        -------
-        Polynomial
+            Functions of each variable that the entries of the train belong to; they are rewritten in powers.
 
         Examples
         --------
@@ -153,7 +134,7 @@ class Polynomial:
         family = get_basis(basis)
         cores = []
         for k, core in enumerate(train.cores):
-            check_finite(core, f"core {k}", "; a polynomial needs finite coefficients.")
+            check_finite(core, f"core {k}")
             to_power = family.to_power_matrix(core.shape[1])
             cores.append(np.einsum("aib,ij->ajb", core.astype(np.float64, copy=False), to_power))
         exponents, coefficients = terms_from_cores(cores, tol, max_size)
@@ -170,10 +151,6 @@ class Polynomial:
         names : sequence of str, optional
             Names of the variables. By default they are x1, x2, ..., up to the largest index in the text.
 
-        Returns
-        -------
-        Polynomial
-
         Examples
         --------
         >>> Polynomial.parse("1 - 2*x2 + x1*x2").to_dense()
@@ -182,14 +159,12 @@ class Polynomial:
         >>> Polynomial.parse("width^2*height", names=["width", "height"]).terms
         {(2, 1): 1.0}
         """
-        if names is not None:
-            names = check_names(names, len(names))
-        terms, n_variables = parse_terms(text, names)
+        terms, n_variables = parse_terms(text, None if names is None else _check_names(names, len(names)))
         return cls(terms, n_variables=n_variables)
 
     @property
     def terms(self) -> dict[tuple[int, ...], float]:
-        """Exponents -> coefficient, in the order of printing."""
+        """Exponents -> coefficient, without zero coefficients, in the order of printing."""
         return dict(zip(map(tuple, self._exponents.tolist()), self._coefficients.tolist(), strict=True))
 
     @property
@@ -208,16 +183,7 @@ class Polynomial:
         return len(self._coefficients)
 
     def to_dense(self, max_size: int = 10**7) -> NDArray:
-        """Form the tensor of coefficients.
-
-        Parameters
-        ----------
-        max_size : int, default=10**7
-            Refuse to form a tensor with more entries than this.
-
-        Returns
-        -------
-        ndarray of shape (degrees[0] + 1, ..., degrees[d - 1] + 1)
+        """Form the tensor of coefficients, of shape ``degrees + 1``, unless it has more than ``max_size`` entries.
 
         Examples
         --------
@@ -245,10 +211,6 @@ class Polynomial:
         max_size : int, default=10**8
             Refuse to build a train of more numbers than this, before rounding.
 
-        Returns
-        -------
-        TensorTrain
-
         Examples
         --------
         >>> linear = Polynomial.parse("1 + x1 + x2 + x3 + x4")
@@ -258,8 +220,7 @@ class Polynomial:
         >>> product.to_train(tol=None).ranks, product.to_train().ranks
         ((1, 2, 1), (1, 1, 1))
         """
-        if tol is not None or max_rank is not None:
-            check_truncation(tol or 0.0, max_rank)
+        check_truncation(tol or 0.0, max_rank)
         dims = [degree + 1 for degree in self._degrees]
         if not self.n_terms:
             return TensorTrain.zeros(dims)
@@ -268,8 +229,11 @@ class Polynomial:
 
     def __call__(self, X: ArrayLike) -> float | NDArray:
         """Evaluate at one point (d,) -> float, or at the rows of X (N, d) -> (N,)."""
-        points = check_points(X, self.n_variables)
-        values = evaluate_terms(self._exponents, self._coefficients, np.atleast_2d(points))
+        points, d = np.asarray(X), self.n_variables
+        if points.ndim not in (1, 2) or points.shape[-1] != d:
+            raise ValueError(f"X must have shape (N, {d}) or ({d},), got {points.shape}.")
+        rows = np.atleast_2d(check_real(points, "X")).astype(np.float64, copy=False)
+        values = evaluate_terms(self._exponents, self._coefficients, rows)
         return float(values[0]) if points.ndim == 1 else values
 
     def __add__(self, other: object) -> Polynomial:
@@ -315,30 +279,16 @@ class Polynomial:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Polynomial):
             return NotImplemented
-        return (
-            self.n_variables == other.n_variables
-            and np.array_equal(self._exponents, other._exponents)
-            and np.array_equal(self._coefficients, other._coefficients)
-        )
+        return self.n_variables == other.n_variables and self.terms == other.terms
 
     def __hash__(self) -> int:
-        return hash((self.n_variables, self._exponents.tobytes(), self._coefficients.tobytes()))
+        return hash((self.n_variables, *self.terms.items()))
 
     def allclose(self, other: Polynomial, rtol: float = 1e-8, atol: float = 0.0) -> bool:
         """Tell whether two polynomials have nearly the same coefficients; ``==`` asks for exactly the same.
 
-        Parameters
-        ----------
-        other : Polynomial
-            A polynomial in the same number of variables. The declared ``degrees`` do not matter.
-        rtol : float, default=1e-8
-            Allowed norm of the difference of the coefficients, relative to the larger of the two norms.
-        atol : float, default=0.0
-            Allowed norm of the difference, added to the former.
-
-        Returns
-        -------
-        bool
+        The norm of the difference of the coefficients may be ``atol`` plus ``rtol`` times the larger of the two norms.
+        The declared ``degrees`` do not matter.
 
         Examples
         --------
@@ -359,16 +309,12 @@ class Polynomial:
         precision : int or None, default=6
             Significant digits of the coefficients. With None, as many as are needed to read the same number back.
 
-        Returns
-        -------
-        str
-
         Examples
         --------
         >>> Polynomial({(1, 2): -1.0, (1, 0): 2 / 3}).to_string(names=["width", "height"], precision=3)
         '0.667*width - width*height^2'
         """
-        names = default_names(self.n_variables) if names is None else check_names(names, self.n_variables)
+        names = default_names(self.n_variables) if names is None else _check_names(names, self.n_variables)
         return format_terms(self.terms.items(), names, precision, max_terms=None)
 
     def __str__(self) -> str:
@@ -380,7 +326,43 @@ class Polynomial:
 
     def _check_same_variables(self, other: Polynomial) -> None:
         if self.n_variables != other.n_variables:
+            both = f"{self.n_variables} and {other.n_variables}"
+            raise ValueError(f"the polynomials must have the same number of variables, got {both}.")
+
+
+def _check_exponents(terms: Iterable[tuple[int, ...]], n_variables: int) -> NDArray:
+    """Return the exponents of the terms as an array (T, d)."""
+    rows = []
+    for exponents in terms:
+        try:
+            row = [operator.index(exponent) for exponent in exponents]
+        except TypeError:
+            row = [-1]
+        if len(row) != n_variables or min(row) < 0:
             raise ValueError(
-                f"the polynomials must have the same number of variables, got {self.n_variables} and "
-                f"{other.n_variables}."
+                f"every term must have {n_variables} exponents, integers of at least 0, got {exponents!r}."
             )
+        rows.append(row)
+    return np.array(rows, dtype=np.int64).reshape(len(rows), n_variables)
+
+
+def _check_degrees(degrees: Sequence[int] | None, exponents: NDArray) -> tuple[int, ...]:
+    """Return the highest allowed exponents: those that occur by default, and never less than those."""
+    occurring = exponents.max(axis=0, initial=0).tolist()
+    if degrees is None:
+        return tuple(occurring)
+    if len(degrees) != len(occurring):
+        raise ValueError(f"degrees must have {len(occurring)} numbers, one per variable, got {len(degrees)}.")
+    for k, (degree, least) in enumerate(zip(degrees, occurring, strict=True)):
+        if operator.index(degree) < least:
+            raise ValueError(f"degrees[{k}] must be at least {least}, which a term has, got {degree}.")
+    return tuple(map(operator.index, degrees))
+
+
+def _check_names(names: Sequence[str], n_variables: int) -> tuple[str, ...]:
+    """Return the names of the variables as a tuple."""
+    if len(names) != n_variables:
+        raise ValueError(f"names must have {n_variables} strings, one per variable, got {len(names)}.")
+    if len(set(names)) < len(names) or "" in names:
+        raise ValueError(f"names must be different and not empty, got {list(names)}.")
+    return tuple(names)

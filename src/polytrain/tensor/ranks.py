@@ -1,4 +1,4 @@
-"""Which ranks a train of given dimensions can have."""
+"""Ranks that a train of given dimensions can have."""
 
 from __future__ import annotations
 
@@ -45,9 +45,8 @@ def rank_bounds(dims: Sequence[int]) -> tuple[int, ...]:
 def clip_ranks(dims: Sequence[int], rank: int | Sequence[int]) -> tuple[int, ...]:
     """Cut the wanted ranks to those that a train can have.
 
-    A rank above ``rank_bounds`` only adds slots that can never carry anything. Neither can a bond that is wider than
-    its neighbour times the dimension between them, so the result also has ``r_k <= r_{k-1} n_k`` and
-    ``r_{k-1} <= n_k r_k`` everywhere.
+    A rank above ``rank_bounds``, or above the next rank times the dimension between them, adds nothing to what a train
+    can hold: the result has ``r_k <= r_{k-1} n_k`` and ``r_{k-1} <= n_k r_k`` everywhere.
 
     Parameters
     ----------
@@ -70,16 +69,16 @@ def clip_ranks(dims: Sequence[int], rank: int | Sequence[int]) -> tuple[int, ...
     (1, 1, 2, 1)
     """
     dims = check_dims(dims)
-    if np.ndim(rank) > 0:
-        rank = list(cast(Sequence[int], rank))
-        if len(rank) != len(dims) - 1:
-            raise ValueError(
-                f"rank must be an integer, or {len(dims) - 1} of them for the inner bonds of {len(dims)} features, "
-                f"got {len(rank)}."
-            )
-        wanted = [check_positive_integer(value, f"rank[{bond}]") for bond, value in enumerate(rank)]
+    n_bonds = len(dims) - 1
+    if np.ndim(rank) == 0:
+        wanted = [check_positive_integer(rank, "rank")] * n_bonds
     else:
-        wanted = [check_positive_integer(rank, "rank")] * (len(dims) - 1)
+        wanted = [check_positive_integer(value, f"rank[{k}]") for k, value in enumerate(cast(Sequence[int], rank))]
+    if len(wanted) != n_bonds:
+        raise ValueError(
+            f"rank must be an integer, or {n_bonds} of them for the inner bonds of {len(dims)} features, "
+            f"got {len(wanted)}."
+        )
     ranks = [1, *wanted, 1]
     for k, n in enumerate(dims):
         ranks[k + 1] = min(ranks[k + 1], ranks[k] * n)

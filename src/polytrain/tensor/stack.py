@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -15,18 +13,21 @@ from polytrain.tensor.thin_products import piece_rows
 
 __all__ = ["TrainStack"]
 
-#: Values of one feature -> values of its functions.
+#: Values (N,) of one feature -> values (n, N) of its functions.
 Functions = Callable[[NDArray], NDArray]
+#: A dtype -> the functions of one feature at its knots, (knots + 1, n), or None if it has no knots.
+Knots = Callable[[np.dtype], NDArray | None]
 
 # Rows per block: enough to make the overhead of a call small, few enough for the block's arrays to stay in cache.
 _BLOCK_ROWS, _LEAST_BLOCK_ROWS = 1000, 250
-# Bytes of what all trains of a group make of one block: many trains are taken in groups.
+# Bytes of the intermediate arrays of one block; more trains than fit are evaluated in groups.
 _GROUP_BYTES = 4 << 20
-# Scores of all trains on one block, which very many trains would make too many.
+# Scores of all trains on one block.
 _BLOCK_SCORES = 1 << 24
-# For compiled kernels: rows that are sorted by knots together must be many more than knots; and bytes of all tables at
-# the knots, which must not make a small model large.
-_COMPILED_ROWS, _TABLE_BYTES = 4000, 64 << 20
+# Compiled kernels sort the rows of a block by knots, so a block must have many more rows than there are knots.
+_COMPILED_ROWS = 4000
+# Bytes of all tables at knots, so that a small model stays small.
+_TABLE_BYTES = 64 << 20
 
 
 def _transpose(rows: NDArray) -> NDArray:
@@ -42,93 +43,64 @@ class TrainStack:
     trains : sequence of sequences of ndarray
         Cores of each train. Ranks may differ.
     functions : sequence of callables
-        For each feature, what turns its values (N,) into those of its functions (n, N), the first of which is 1.
-    dtype : dtype
-        What to compute in.
+        For each feature, the map from its values (N,) to those of its functions (n, N), the first of which is 1.
     knots : sequence of callables, optional
-        For each feature, a dtype -> its functions at knots, (knots + 1, n), of which feature values are positions; or
-        None for a feature that has no knots.
+        For each feature, the values of its functions at knots; feature values are then positions among the knots.
     """
 
     def __init__(
         self,
         trains: Sequence[Sequence[NDArray]],
         functions: Sequence[Functions],
-        dtype: DTypeLike,
-        knots: Sequence[Callable[[np.dtype], NDArray | None]] | None = None,
+        knots: Sequence[Knots] | None = None,
     ) -> None:
-        self._trains, self._functions, self._knots, self._dtype = trains, functions, knots, np.dtype(dtype)
+        self._trains, self._functions, self._knots = trains, functions, knots
+        self._evaluators: dict[tuple[np.dtype, bool], _CompiledTrains | _StackedTrains] = {}
 
-    def astype(self, dtype: DTypeLike) -> TrainStack:
-        """Return a stack that computes in another dtype; it is kept."""
-        wanted = np.dtype(dtype)
-        if wanted == self._dtype:
-            return self
-        if wanted not in self._others:
-            self._others[wanted] = TrainStack(self._trains, self._functions, wanted, self._knots)
-        return self._others[wanted]
+    def _evaluator(self, dtype: np.dtype) -> _CompiledTrains | _StackedTrains:
+        key = dtype, native.is_here()
+        if key not in self._evaluators:
+            if native.is_here():
+                self._evaluators[key] = _CompiledTrains(self._trains, self._functions, self._knots, dtype)
+            else:
+                self._evaluators[key] = _StackedTrains(self._trains, self._functions, dtype)
+        return self._evaluators[key]
 
-    @cached_property
-    def _others(self) -> dict[np.dtype, TrainStack]:
-        return {}
-
-    @cached_property
-    def _by_blas(self) -> _Evaluator:
-        return _StackedTrains(self._trains, self._functions, self._dtype)
-
-    @cached_property
-    def _compiled(self) -> _Evaluator:
-        return _CompiledTrains(self._trains, self._functions, self._dtype, self._knots)
-
-    @property
-    def _evaluator(self) -> _Evaluator:
-        return self._compiled if native.is_here() else self._by_blas
-
-    @property
-    def block_rows(self) -> int:
+    def block_rows(self, dtype: np.dtype) -> int:
         """Rows that are evaluated at once; rounding depends on where blocks begin, and on nothing else."""
-        return max(1, min(self._evaluator.block_rows, _BLOCK_SCORES // len(self._trains)))
+        return max(1, min(self._evaluator(dtype).block_rows, _BLOCK_SCORES // len(self._trains)))
 
     def evaluate(
-        self, X: NDArray, to_columns: Callable[[NDArray], NDArray] = _transpose, n_threads: int = 1
+        self,
+        X: NDArray,
+        to_columns: Callable[[NDArray], NDArray] = _transpose,
+        n_threads: int = 1,
+        dtype: DTypeLike | None = None,
     ) -> NDArray:
-        """Evaluate all trains on rows X (N, d), block after block -> (n_trains, N).
+        """Evaluate all trains on rows X (N, d), block after block, in ``dtype`` or that of X -> (n_trains, N).
 
         ``to_columns`` turns a block of rows into contiguous columns (d, rows).
         """
-        evaluator = self._evaluator
-        result = np.empty((len(self._trains), len(X)), dtype=self._dtype)
-        size = self.block_rows
+        dtype = X.dtype if dtype is None else np.dtype(dtype)
+        evaluator, size = self._evaluator(dtype), self.block_rows(dtype)
+        result = np.empty((len(self._trains), len(X)), dtype=dtype)
+
+        def evaluate_block(start: int) -> None:
+            rows = slice(start, start + size)
+            evaluator.evaluate(to_columns(X[rows]).astype(dtype, copy=False), result[:, rows])
+
         starts = range(0, len(X), size)
-        n_threads = max(1, min(n_threads, len(starts)))
-
-        def evaluate_blocks(first: int) -> None:
-            evaluate = evaluator.open(min(size, len(X)))
-            for start in starts[first::n_threads]:
-                rows = slice(start, start + size)
-                evaluate(to_columns(X[rows]).astype(self._dtype, copy=False), result[:, rows])
-
-        if n_threads == 1:
-            evaluate_blocks(0)
+        if n_threads == 1 or len(starts) < 2:
+            for start in starts:
+                evaluate_block(start)
         else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(evaluate_blocks, range(n_threads)))  # the list makes an error in a thread surface here
+            with ThreadPoolExecutor(min(n_threads, len(starts))) as pool:
+                list(pool.map(evaluate_block, starts))  # the list makes an error in a thread surface here
         return result
 
 
-class _Evaluator(ABC):
-    """A way to evaluate trains."""
-
-    #: Most rows at once.
-    block_rows: int
-
-    @abstractmethod
-    def open(self, n_rows: int) -> Callable[[NDArray, NDArray], None]:
-        """Return what evaluates up to so many rows: columns (d, rows), and where to write values (trains, rows)."""
-
-
-class _CompiledTrains(_Evaluator):
-    """By compiled kernels; columns with knots are not expanded into functions, as long as their tables are small."""
+class _CompiledTrains:
+    """Compiled kernels. Columns with knots are not expanded into functions as long as their tables are small."""
 
     block_rows = _COMPILED_ROWS
 
@@ -136,81 +108,74 @@ class _CompiledTrains(_Evaluator):
         self,
         trains: Sequence[Sequence[NDArray]],
         functions: Sequence[Functions],
+        knots: Sequence[Knots] | None,
         dtype: np.dtype,
-        knots: Sequence[Callable[[np.dtype], NDArray | None]] | None,
     ) -> None:
-        tables = [None] * len(functions) if knots is None else [table(dtype) for table in knots]
-        numbers = sum(
+        no_tables = [None] * len(functions)
+        tables = no_tables if knots is None else [table(dtype) for table in knots]
+        n_numbers = sum(
             len(table) * train[k].shape[0] * native.local_width(train[k].shape[2], dtype)
             for train in trains
             for k, table in enumerate(tables)
             if table is not None
         )
-        if numbers * dtype.itemsize > _TABLE_BYTES:
-            tables = [None] * len(functions)
+        if n_numbers * dtype.itemsize > _TABLE_BYTES:
+            tables = no_tables
         self._functions = [
             function if table is None else None for function, table in zip(functions, tables, strict=True)
         ]
         self._trains = native.Trains([[core.transpose(1, 0, 2) for core in train] for train in trains], tables, dtype)
 
-    def open(self, n_rows: int) -> Callable[[NDArray, NDArray], None]:
-        """No memory is needed."""
-
-        def evaluate(columns: NDArray, out: NDArray) -> None:
-            seen = [
+    def evaluate(self, columns: NDArray, out: NDArray) -> None:
+        """Write the values of all trains. Shapes: columns (d, rows), out (trains, rows)."""
+        out[:] = self._trains.evaluate(
+            [
                 column[None] if function is None else function(column)
                 for function, column in zip(self._functions, columns, strict=True)
             ]
-            out[:] = self._trains.evaluate(seen)
-
-        return evaluate
+        )
 
 
-class _StackedTrains(_Evaluator):
-    """By NumPy: core k of all trains is one stack of matrices. Ranks are padded with zeros."""
+class _StackedTrains:
+    """NumPy: core k of all trains is one stack of matrices, with ranks padded by zeros."""
 
     def __init__(self, trains: Sequence[Sequence[NDArray]], functions: Sequence[Functions], dtype: np.dtype) -> None:
-        self._functions, self._dtype, self._n_trains = functions, dtype, len(trains)
-        self._dims = [core.shape[1] for core in trains[0]]
+        self._functions, self._dims = functions, [core.shape[1] for core in trains[0]]
         # Core k of every train as a matrix (right rank, basis * left rank): it multiplies a Khatri-Rao product.
         self._matrices = []
         for cores in zip(*trains, strict=True):
             left_rank, right_rank = (max(core.shape[axis] for core in cores) for axis in (0, 2))
-            stacked = np.zeros((len(trains), right_rank, cores[0].shape[1], left_rank), dtype=self._dtype)
+            stacked = np.zeros((len(trains), right_rank, cores[0].shape[1], left_rank), dtype=dtype)
             for padded, core in zip(stacked, cores, strict=True):
                 padded[: core.shape[2], :, : core.shape[0]] = core.transpose(2, 1, 0)
             self._matrices.append(stacked.reshape(len(trains), right_rank, -1))
         largest = max(matrices[0].size for matrices in self._matrices)
         self.block_rows = min(_BLOCK_ROWS, max(_LEAST_BLOCK_ROWS, piece_rows(largest)))
 
-    def open(self, n_rows: int) -> Callable[[NDArray, NDArray], None]:
-        """Take memory for two spreads, flat: one is read while the other is written."""
-        row_numbers = max(matrices.shape[2] for matrices in self._matrices)
-        n_group = min(self._n_trains, max(1, _GROUP_BYTES // max(1, row_numbers * self._dtype.itemsize * n_rows)))
-        size = n_group * row_numbers * n_rows
-        spreads = np.empty(size, dtype=self._dtype), np.empty(size, dtype=self._dtype)
+    def evaluate(self, columns: NDArray, out: NDArray) -> None:
+        """Write the values of all trains, group after group. Shapes: columns (d, rows), out (trains, rows)."""
+        n_products = max(matrices.shape[2] for matrices in self._matrices)
+        n_group = min(len(out), max(1, _GROUP_BYTES // max(1, n_products * columns.nbytes // len(columns))))
+        # Two Khatri-Rao products, flat: one is read while the other is written.
+        buffers = np.empty((2, n_group * n_products * columns.shape[1]), dtype=columns.dtype)
+        for start in range(0, len(out), n_group):
+            trains = slice(start, start + n_group)
+            out[trains] = self._evaluate_group(columns, trains, buffers)
 
-        def evaluate(columns: NDArray, out: NDArray) -> None:
-            for some in range(0, self._n_trains, n_group):
-                trains = slice(some, some + n_group)
-                out[trains] = self._evaluate_block(columns, trains, spreads)
-
-        return evaluate
-
-    def _evaluate_block(self, columns: NDArray, trains: slice, spreads: tuple[NDArray, NDArray]) -> NDArray:
+    def _evaluate_group(self, columns: NDArray, trains: slice, buffers: NDArray) -> NDArray:
         """Evaluate some of the trains. Shapes: columns (d, rows) -> (trains, rows)."""
         m, n_rows = len(self._matrices[0][trains]), columns.shape[1]
-        spread = spreads[0][: m * self._dims[0] * n_rows].reshape(m, self._dims[0], 1, n_rows)
+        spread = buffers[0, : m * self._dims[0] * n_rows].reshape(m, self._dims[0], 1, n_rows)
         spread[:, 0] = 1
         following = (*self._dims[1:], 1)
         for k, (column, stacked, n_next) in enumerate(zip(columns, self._matrices, following, strict=True)):
-            matrices = stacked[trains]
             values = self._functions[k](column)
             for i in range(1, self._dims[k]):
                 np.multiply(spread[:, 0], values[i], out=spread[:, i])
             flat = spread.reshape(m, -1, n_rows)
-            # The product is written to where the next spread begins.
+            matrices = stacked[trains]
             rank = matrices.shape[1]
-            spread = spreads[(k + 1) % 2][: m * n_next * rank * n_rows].reshape(m, n_next, rank, n_rows)
+            # The product is written to where the next Khatri-Rao product begins.
+            spread = buffers[(k + 1) % 2, : m * n_next * rank * n_rows].reshape(m, n_next, rank, n_rows)
             np.matmul(matrices, flat, out=spread[:, 0])
         return spread[:, 0, 0]

@@ -1,4 +1,4 @@
-"""Sparse terms as arrays: in order, as values, and to and from cores without the dense tensor in between.
+"""Sparse terms as arrays and as text: sorted, evaluated, printed, parsed, and to and from cores.
 
 Conventions
 -----------
@@ -8,7 +8,9 @@ term is a prefix ``(i_1, ..., i_k)`` followed by a suffix ``(i_{k+1}, ..., i_d)`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +19,19 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 
-__all__ = ["collect_terms", "cores_from_terms", "evaluate_terms", "terms_from_cores"]
+__all__ = [
+    "collect_terms",
+    "cores_from_terms",
+    "default_names",
+    "evaluate_terms",
+    "format_terms",
+    "parse_terms",
+    "terms_from_cores",
+]
 
 # Numbers in the table of monomials of one block of rows: 8 MB of float64.
 _BLOCK_SIZE = 2**20
+_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
 def collect_terms(exponents: NDArray, coefficients: NDArray) -> tuple[NDArray, NDArray]:
@@ -177,3 +188,69 @@ def terms_from_cores(cores: Sequence[NDArray], tol: float, max_size: int) -> tup
         prefixes = np.column_stack((prefixes[parent], index))
         vectors = children[parent, index]
     return prefixes, vectors[:, 0]
+
+
+def default_names(n_variables: int) -> tuple[str, ...]:
+    """Return x1, x2, ...: counted from 1, as in the formulas of the paper."""
+    return tuple(f"x{k}" for k in range(1, n_variables + 1))
+
+
+def format_terms(
+    terms: Iterable[tuple[Sequence[int], float]], names: Sequence[str], precision: int | None, max_terms: int | None
+) -> str:
+    """Print terms in the given order; after ``max_terms`` terms, dots."""
+    parts = []
+    for count, (exponents, coefficient) in enumerate(terms):
+        if count == max_terms:
+            parts.append("+ ...")
+            break
+        magnitude = abs(coefficient)
+        number = repr(magnitude).removesuffix(".0") if precision is None else f"{magnitude:.{precision}g}"
+        powers = [(name, power) for name, power in zip(names, exponents, strict=True) if power > 0]
+        factors = [name if power == 1 else f"{name}^{power}" for name, power in powers]
+        if number != "1" or not factors:
+            factors = [number, *factors]
+        parts.append(f"{'-' if coefficient < 0 else '+'} {'*'.join(factors)}")
+    text = " ".join(parts).removeprefix("+ ")
+    return f"-{text[2:]}" if text.startswith("- ") else text or "0"
+
+
+def parse_terms(text: str, names: Sequence[str] | None) -> tuple[dict[tuple[int, ...], float], int]:
+    """Read the output of ``format_terms``; ``**`` also works for ``^``.
+
+    Returns the terms, like ones added up, and the number of variables: the number of names, or without names the
+    largest index of the variables x1, x2, ... in the text.
+    """
+    if names is None:
+        variable = r"x[1-9]\d*"
+    else:
+        variable = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    factor = rf"(?:{_NUMBER}|(?:{variable})(?:(?:\^|\*\*)\d+)?)"
+    term_pattern = re.compile(rf"\s*(?P<sign>[-+]?)\s*(?P<body>{factor}(?:\s*\*\s*{factor})*)\s*")
+    factor_pattern = re.compile(rf"(?P<number>{_NUMBER})|(?P<name>{variable})(?:(?:\^|\*\*)(?P<power>\d+))?")
+
+    read: list[tuple[float, dict[int, int]]] = []
+    position = 0
+    while position < len(text) or not read:
+        match = term_pattern.match(text, position)
+        if match is None or (read and not match["sign"]):
+            raise ValueError(
+                f"cannot read the polynomial at character {position}, {text[position : position + 20]!r}: write terms "
+                f"such as 2*{names[0] if names else 'x1'}^3 with + or - between them."
+            )
+        coefficient = -1.0 if match["sign"] == "-" else 1.0
+        powers: dict[int, int] = defaultdict(int)
+        for part in factor_pattern.finditer(match["body"]):
+            if part["number"]:
+                coefficient *= float(part["number"])
+            else:
+                index = names.index(part["name"]) if names else int(part["name"][1:]) - 1
+                powers[index] += int(part["power"] or 1)
+        read.append((coefficient, powers))
+        position = match.end()
+
+    n_variables = len(names) if names else max((index + 1 for _, powers in read for index in powers), default=0)
+    terms: dict[tuple[int, ...], float] = defaultdict(float)
+    for coefficient, powers in read:
+        terms[tuple(powers[index] for index in range(n_variables))] += coefficient
+    return dict(terms), n_variables

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["multiply_rows", "piece_rows", "sum_over_rows"]
+__all__ = ["khatri_rao", "multiply_rows", "piece_rows", "sum_over_rows"]
 
 # Multiplications per piece, and the fewest rows of a piece that is worth the cut.
 _PIECE_WORK = 1_000_000
@@ -19,14 +19,14 @@ _PIECE_ROWS = 500
 
 
 def piece_rows(work_per_row: int) -> int:
-    """Most rows of a piece for so many multiplications per row."""
+    """Return the largest number of rows of a piece for ``work_per_row`` multiplications per row."""
     return max(1, _PIECE_WORK // work_per_row)
 
 
 def _cut(n_rows: int, work_per_row: int) -> tuple[int, int]:
-    """Number of pieces and rows per piece; fewer rows than there are pieces may be left over."""
-    most = piece_rows(work_per_row)
-    n_pieces = -(-n_rows // most) if most >= _PIECE_ROWS else 1
+    """Return the number of pieces and of rows in each; fewer rows than there are pieces may be left over."""
+    largest = piece_rows(work_per_row)
+    n_pieces = -(-n_rows // largest) if largest >= _PIECE_ROWS else 1
     return n_pieces, n_rows // max(1, n_pieces)
 
 
@@ -35,8 +35,22 @@ def _pieces(array: NDArray, n_pieces: int, size: int) -> NDArray:
     return array[:, : n_pieces * size].reshape(len(array), n_pieces, size).transpose(1, 0, 2)
 
 
+def khatri_rao(side: NDArray, values: NDArray, out: NDArray | None = None) -> NDArray:
+    """Multiply each basis value with each channel of an environment, row by row.
+
+    Shapes: side (a, N), values (i, N) with values[0] = 1 -> (i * a, N), written to ``out`` if it is given.
+    """
+    n, n_rows = values.shape
+    if out is None:
+        out = np.empty((n * len(side), n_rows), dtype=side.dtype)
+    product = out.reshape(n, len(side), n_rows)
+    product[0] = side
+    np.multiply(side, values[1:, None], out=product[1:])
+    return out
+
+
 def multiply_rows(matrix: NDArray, rows: NDArray, out: NDArray) -> NDArray:
-    """Multiply a matrix with every row of data.
+    """Multiply a matrix with each row of data.
 
     Shapes: matrix (b, a), rows (a, N) -> (b, N), written to ``out``.
     """
@@ -50,17 +64,17 @@ def multiply_rows(matrix: NDArray, rows: NDArray, out: NDArray) -> NDArray:
     return out
 
 
-def sum_over_rows(one: NDArray, other: NDArray) -> NDArray:
+def sum_over_rows(left: NDArray, right: NDArray) -> NDArray:
     """Sum the outer products of corresponding rows of data.
 
-    Shapes: one (a, N), other (b, N) -> (a, b), float64; float32 rows are summed in float32 within a piece.
+    Shapes: left (a, N), right (b, N) -> (a, b), float64; float32 rows are summed in float32 within a piece.
     """
-    n_pieces, size = _cut(one.shape[1], len(one) * len(other))
+    n_pieces, size = _cut(left.shape[1], len(left) * len(right))
     if n_pieces < 2:
-        return (one @ other.T).astype(np.float64, copy=False)
-    sums = _pieces(one, n_pieces, size) @ _pieces(other, n_pieces, size).transpose(0, 2, 1)
+        return (left @ right.T).astype(np.float64, copy=False)
+    sums = _pieces(left, n_pieces, size) @ _pieces(right, n_pieces, size).transpose(0, 2, 1)
     total = np.add.reduce(sums, axis=0, dtype=np.float64)
     rest = n_pieces * size
-    if rest < one.shape[1]:
-        total += one[:, rest:] @ other[:, rest:].T
+    if rest < left.shape[1]:
+        total += left[:, rest:] @ right[:, rest:].T
     return total

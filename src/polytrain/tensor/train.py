@@ -11,53 +11,32 @@ change after it is built: its cores are read-only, and every operation returns a
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polytrain.basis import Basis, get_basis
-from polytrain.tensor.chain import CoreChain, shorten
-from polytrain.tensor.checks import (
-    check_dims,
-    check_finite,
-    check_rows,
-    check_tensor,
-    check_truncation,
-    check_vectors,
-)
-from polytrain.tensor.contract import add_cores, contract_cores, inner_product
-from polytrain.tensor.decompose import has_orthonormal_columns, orthogonalize_cores, round_cores, scale_exponent, tt_svd
+from polytrain.tensor.checks import check_dims, check_finite, check_real, check_size, check_tensor, check_truncation
+from polytrain.tensor.decompose import orthogonalize_cores, round_cores, scale_exponent, split_exponent, tt_svd
 from polytrain.tensor.ranks import clip_ranks
 from polytrain.tensor.stack import TrainStack
 
 __all__ = ["TensorTrain"]
 
 
-class TensorTrain(CoreChain):
+class TensorTrain:
     """A tensor kept as a chain of cores.
 
     Parameters
     ----------
     cores : sequence of d array-like, core k of shape (r_{k-1}, n_k, r_k)
         The cores. They are copied: to float32 if all of them are float32, to float64 otherwise.
-
-    Attributes
-    ----------
-    cores : tuple of d ndarray
-        The cores, C-contiguous and read-only.
-    dims : tuple of d int
-        Dimensions of the tensor, degree + 1 in each feature.
-    ranks : tuple of d + 1 int
-        Ranks of the bonds; the first and the last are 1.
-    order : int
-        Number of dimensions ``d``.
-    n_parameters : int
-        How many numbers the cores hold.
-    dtype : dtype
-        float64 or float32.
 
     Examples
     --------
@@ -69,14 +48,60 @@ class TensorTrain(CoreChain):
     TensorTrain(dims=(3, 3), ranks=(1, 3, 1), n_parameters=18)
     >>> train.evaluate([[1.0, 1.0], [2.0, 0.0]]).round(6)
     array([18.,  3.])
+    >>> round(train[0, -1], 6)  # the coefficient of x2^2
+    9.0
     """
 
     # Lets `numpy_scalar * train` reach __rmul__, instead of NumPy taking the train for an array.
     __array_ufunc__ = None
+    # Without it, Python would iterate through __getitem__ and find a train of order 2 or more empty.
+    __iter__ = None
+
+    def __init__(self, cores: Sequence[ArrayLike]) -> None:
+        arrays = [np.asarray(core) for core in cores]
+        _check_cores(arrays)
+        dtype = np.float32 if all(array.dtype == np.float32 for array in arrays) else np.float64
+        self._cores = tuple(np.array(array, dtype=dtype, order="C") for array in arrays)
+        for core in self._cores:
+            core.setflags(write=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor, so that an unpickled or copied train is read-only as well.
+        return type(self), (self._cores,)
+
+    @property
+    def cores(self) -> tuple[NDArray, ...]:
+        """The cores, C-contiguous and read-only."""
+        return self._cores
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """Dimensions of the tensor: degree + 1 in each feature."""
+        return tuple(core.shape[1] for core in self._cores)
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Ranks of the d + 1 bonds; the first and the last are 1."""
+        return (1, *(core.shape[2] for core in self._cores))
+
+    @property
+    def order(self) -> int:
+        """Number ``d`` of dimensions of the tensor."""
+        return len(self._cores)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of entries of all cores."""
+        return sum(core.size for core in self._cores)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the entries of the cores: float64 or float32."""
+        return self._cores[0].dtype
 
     @classmethod
     def from_dense(cls, tensor: ArrayLike, tol: float = 0.0, max_rank: int | None = None) -> TensorTrain:
-        """Decompose a dense tensor (TT-SVD).
+        """Decompose a dense tensor (TT-SVD). All cores but the last are left-orthogonal.
 
         Parameters
         ----------
@@ -88,11 +113,6 @@ class TensorTrain(CoreChain):
         max_rank : int, optional
             Largest rank. It wins over ``tol``.
 
-        Returns
-        -------
-        TensorTrain
-            All cores but the last are left-orthogonal.
-
         Examples
         --------
         >>> import numpy as np
@@ -100,9 +120,6 @@ class TensorTrain(CoreChain):
         TensorTrain(dims=(2, 2, 2), ranks=(1, 1, 1, 1), n_parameters=6)
         """
         array = check_tensor(tensor)
-        if array.dtype != np.float32:
-            array = array.astype(np.float64)
-        check_finite(array, "tensor", "; remove them before decomposing it.")
         check_truncation(tol, max_rank)
         return cls(tt_svd(array, tol, max_rank))
 
@@ -123,10 +140,6 @@ class TensorTrain(CoreChain):
             Ranks of the inner bonds, cut by ``clip_ranks`` where they are too large.
         random_state : int, Generator, RandomState or None, default=None
             Seed or source of the numbers.
-
-        Returns
-        -------
-        TensorTrain
 
         Examples
         --------
@@ -167,6 +180,38 @@ class TensorTrain(CoreChain):
                 raise ValueError(f"vector {k} must be one-dimensional, got shape {array.shape}.")
         return cls([array[None, :, None] for array in arrays])
 
+    def __getitem__(self, index: int | tuple[int, ...]) -> float:
+        index = index if isinstance(index, tuple) else (index,)
+        if len(index) != self.order:
+            raise ValueError(f"index must have {self.order} integers, one per dimension, got {len(index)}.")
+        row: NDArray = np.ones((1, 1))
+        for k, (core, i) in enumerate(zip(self._cores, index, strict=True)):
+            try:
+                position = operator.index(i)
+            except TypeError:
+                raise TypeError(f"index {k} must be an integer, got {i!r}; use to_dense() for slices.") from None
+            n = core.shape[1]
+            if not -n <= position < n:
+                raise IndexError(f"index {k} is {position}, out of range for dimension {n}.")
+            row = row @ core[:, position, :]
+        return float(row[0, 0])
+
+    def to_dense(self, max_size: int = 10**7) -> NDArray:
+        """Form the tensor, of shape (n_1, ..., n_d), unless it has more than ``max_size`` entries.
+
+        Examples
+        --------
+        >>> TensorTrain.zeros((10,) * 20).to_dense()
+        Traceback (most recent call last):
+            ...
+        ValueError: the dense tensor has 1e+20 entries, more than max_size=10000000. ...
+        """
+        check_size(self.dims, max_size)
+        dense = np.ones((1, 1), dtype=self.dtype)
+        for core in self._cores:
+            dense = (dense @ core.reshape(core.shape[0], -1)).reshape(-1, core.shape[2])
+        return dense.reshape(self.dims)
+
     def contract(self, vectors: Sequence[ArrayLike]) -> float | NDArray:
         """Contract every dimension with a vector (Algorithm 1 of the paper).
 
@@ -186,10 +231,19 @@ class TensorTrain(CoreChain):
         >>> train.contract([[1, 1], [0, 1]])
         30.0
         """
-        arrays = check_vectors(vectors, self.dims)
-        if arrays[0].ndim == 1:
-            return float(contract_cores(self._cores, [array[:, None] for array in arrays])[0])
-        return contract_cores(self._cores, arrays)
+        if len(vectors) != self.order:
+            raise ValueError(f"vectors must hold {self.order} arrays, one per dimension, got {len(vectors)}.")
+        arrays = [np.asarray(vector) for vector in vectors]
+        left = np.ones((1, *arrays[0].shape[1:]), dtype=self.dtype)
+        for k, (core, array) in enumerate(zip(self._cores, arrays, strict=True)):
+            left_rank, n, right_rank = core.shape
+            expected = (n, *arrays[0].shape[1:])
+            if array.ndim not in (1, 2) or array.shape != expected:
+                wanted = f"({n},) or ({n}, N)" if k == 0 else f"{expected}, to go with vector 0"
+                raise ValueError(f"vector {k} must have shape {wanted}, got {array.shape}.")
+            pairs = (left[:, None] * array).reshape(left_rank * n, *array.shape[1:])
+            left = core.reshape(left_rank * n, right_rank).T @ pairs
+        return float(left[0]) if left.ndim == 1 else left[0]
 
     def evaluate(self, X: ArrayLike, basis: str | Basis = "power") -> NDArray:
         """Evaluate the polynomial whose coefficients are this tensor.
@@ -199,7 +253,7 @@ class TensorTrain(CoreChain):
         X : array-like of shape (N, d)
             Rows of features. They are processed in blocks, so the memory needed on top of ``X`` does not grow with N.
         basis : str or Basis, default="power"
-            Which functions of each feature the coefficients belong to, see `polytrain.basis.get_basis`.
+            Functions of each feature that the coefficients belong to, see `polytrain.basis.get_basis`.
 
         Returns
         -------
@@ -211,15 +265,31 @@ class TensorTrain(CoreChain):
         array([28.])
         """
         family = get_basis(basis)
-        rows = check_rows(X, self.order)
-        functions = [partial(family.values, n=n) for n in self.dims]
-        return TrainStack([self._cores], functions, np.result_type(rows.dtype, self.dtype)).evaluate(rows)[0]
+        rows = np.asarray(X)
+        if rows.ndim != 2 or rows.shape[1] != self.order:
+            raise ValueError(
+                f"X must have shape (N, {self.order}), one column per feature, got {rows.shape}. A single row is "
+                "X.reshape(1, -1)."
+            )
+        rows = check_real(rows, "X")
+        stack = TrainStack([self._cores], [partial(family.values, n=n) for n in self.dims])
+        return stack.evaluate(rows, dtype=np.result_type(rows, self.dtype))[0]
 
     def __add__(self, other: object) -> TensorTrain:
         if not isinstance(other, TensorTrain):
             return NotImplemented
         self._check_same_dims(other)
-        return TensorTrain(add_cores(self._cores, other._cores))
+        cores = []
+        for k, (core, other_core) in enumerate(zip(self._cores, other._cores, strict=True)):
+            # The cores side by side, so that the ranks add; at the two ends they share the rank 1.
+            top = core.shape[0] if k > 0 else 0
+            start = core.shape[2] if k < self.order - 1 else 0
+            shape = top + other_core.shape[0], core.shape[1], start + other_core.shape[2]
+            both = np.zeros(shape, dtype=np.result_type(core, other_core))
+            both[: core.shape[0], :, : core.shape[2]] = core
+            both[top:, :, start:] += other_core
+            cores.append(both)
+        return TensorTrain(cores)
 
     def __mul__(self, scalar: object) -> TensorTrain:
         if not isinstance(scalar, Real):
@@ -242,17 +312,9 @@ class TensorTrain(CoreChain):
         return self + (-other)
 
     def inner(self, other: TensorTrain) -> float:
-        """Return the inner product with another train: the sum of the products of their entries.
+        """Return the inner product with a train of the same dimensions: the sum of the products of their entries.
 
-        Parameters
-        ----------
-        other : TensorTrain
-            A train of the same dimensions.
-
-        Returns
-        -------
-        float
-            Summed in float64. For the norm of a train use ``norm``, which does not lose half of the digits.
+        It is summed in float64. For the norm of a train use ``norm``, which does not lose half of the digits.
 
         Examples
         --------
@@ -261,13 +323,19 @@ class TensorTrain(CoreChain):
         505.0
         """
         self._check_same_dims(other)
-        return inner_product(self._cores, other._cores)
+        environment: NDArray = np.ones((1, 1))
+        exponent = 0
+        for core, other_core in zip(self._cores, other._cores, strict=True):
+            half = np.tensordot(environment, core, axes=(0, 0))
+            environment, step = split_exponent(np.tensordot(half, other_core, axes=((0, 1), (0, 1))))
+            exponent += step
+        return float(scale_exponent(environment, exponent)[0, 0])
 
     def norm(self) -> float:
         """Return the Frobenius norm, the square root of the sum of the squared entries.
 
-        It is read off an orthogonalised train in float64, so that neither cancellation between large cores nor the
-        length of the train spoils it.
+        It is the norm of one core of the orthogonalised train, in float64: neither cancellation between large cores
+        nor the length of the train spoils it.
 
         Examples
         --------
@@ -279,27 +347,16 @@ class TensorTrain(CoreChain):
         return float(scale_exponent(np.asarray(np.linalg.norm(cores[0])), exponent))
 
     def orthogonalize(self, position: int) -> TensorTrain:
-        """Return the same tensor with all cores orthogonal but one.
+        """Return the same tensor with all cores orthogonal but the one at ``position``.
 
-        Parameters
-        ----------
-        position : int
-            Core that takes what is not orthogonal. Cores before it become left-orthogonal and cores after it
-            right-orthogonal, so that the norm of the tensor is the norm of this core.
-
-        Returns
-        -------
-        TensorTrain
-            A bond that is wider than its neighbours allow becomes narrower; other ranks stay.
+        Cores before it become left-orthogonal and cores after it right-orthogonal, so that the norm of the tensor is
+        the norm of this core. A bond that is wider than its neighbours allow becomes narrower; other ranks stay.
 
         Examples
         --------
-        >>> import numpy as np
         >>> train = TensorTrain.random((2, 3, 2), rank=2, random_state=0).orthogonalize(1)
         >>> train.is_left_orthogonal(0), train.is_right_orthogonal(2)
         (True, True)
-        >>> bool(np.isclose(train.norm(), np.linalg.norm(train.cores[1])))
-        True
         """
         position = self._check_position(position)
         cores, exponent = orthogonalize_cores(self._cores, position)
@@ -309,15 +366,15 @@ class TensorTrain(CoreChain):
     def is_left_orthogonal(self, position: int) -> bool:
         """Tell whether core ``position`` has orthonormal columns as an (r_{k-1} n_k, r_k) matrix."""
         core = self._cores[self._check_position(position)]
-        return has_orthonormal_columns(core.reshape(-1, core.shape[2]))
+        return _has_orthonormal_columns(core.reshape(-1, core.shape[2]))
 
     def is_right_orthogonal(self, position: int) -> bool:
         """Tell whether core ``position`` has orthonormal rows as an (r_{k-1}, n_k r_k) matrix."""
         core = self._cores[self._check_position(position)]
-        return has_orthonormal_columns(core.reshape(core.shape[0], -1).T)
+        return _has_orthonormal_columns(core.reshape(core.shape[0], -1).T)
 
     def round(self, tol: float = 1e-10, max_rank: int | None = None) -> TensorTrain:
-        """Cut the ranks to what the tensor needs.
+        """Cut the ranks to those that the tensor needs. All cores but the last are left-orthogonal after it.
 
         Parameters
         ----------
@@ -325,11 +382,6 @@ class TensorTrain(CoreChain):
             Allowed norm of the error, relative to the norm of the tensor.
         max_rank : int, optional
             Largest rank. It wins over ``tol``; the error is then at most ``sqrt(d - 1)`` times the best possible.
-
-        Returns
-        -------
-        TensorTrain
-            All cores but the last are left-orthogonal.
 
         Examples
         --------
@@ -339,24 +391,13 @@ class TensorTrain(CoreChain):
         """
         check_truncation(tol, max_rank)
         for k, core in enumerate(self._cores):
-            check_finite(core, f"core {k}", ", so the train cannot be rounded.")
+            check_finite(core, f"core {k}")
         return TensorTrain(round_cores(self._cores, tol, max_rank))
 
     def allclose(self, other: TensorTrain, rtol: float = 1e-8, atol: float = 0.0) -> bool:
-        """Tell whether two trains hold the same tensor, whatever their cores.
+        """Tell whether two trains of the same dimensions hold the same tensor, whatever their cores.
 
-        Parameters
-        ----------
-        other : TensorTrain
-            A train of the same dimensions.
-        rtol : float, default=1e-8
-            Allowed norm of the difference, relative to the larger of the two norms.
-        atol : float, default=0.0
-            Allowed norm of the difference, added to the former.
-
-        Returns
-        -------
-        bool
+        The norm of the difference may be ``atol`` plus ``rtol`` times the larger of the two norms.
 
         Examples
         --------
@@ -367,4 +408,51 @@ class TensorTrain(CoreChain):
         return (self - other).norm() <= atol + rtol * max(self.norm(), other.norm())
 
     def __repr__(self) -> str:
-        return f"TensorTrain(dims={shorten(self.dims)}, ranks={shorten(self.ranks)}, n_parameters={self.n_parameters})"
+        dims, ranks = _shorten(self.dims), _shorten(self.ranks)
+        return f"TensorTrain(dims={dims}, ranks={ranks}, n_parameters={self.n_parameters})"
+
+    def _check_same_dims(self, other: TensorTrain) -> None:
+        if self.dims != other.dims:
+            both = f"{_shorten(self.dims)} and {_shorten(other.dims)}"
+            raise ValueError(f"the trains must have the same dims, got {both}.")
+
+    def _check_position(self, position: int) -> int:
+        if not 0 <= operator.index(position) < self.order:
+            raise ValueError(f"position must be between 0 and {self.order - 1}, got {position}.")
+        return operator.index(position)
+
+
+def _check_cores(arrays: Sequence[NDArray]) -> None:
+    """Raise if these are not the cores of a train."""
+    if not arrays:
+        raise ValueError("cores must hold at least one core, got none.")
+    for k, array in enumerate(arrays):
+        if array.ndim != 3 or array.size == 0:
+            raise ValueError(
+                f"core {k} must have shape (left rank, dimension, right rank) with no empty axis, got {array.shape}."
+            )
+        check_real(array, f"core {k}")
+    for k, (core, following) in enumerate(pairwise(arrays)):
+        ranks = core.shape[2], following.shape[0]
+        if ranks[0] != ranks[1]:
+            raise ValueError(
+                f"cores {k} and {k + 1} must share a rank, got right rank {ranks[0]} and left rank {ranks[1]}."
+            )
+    first, last = arrays[0].shape[0], arrays[-1].shape[2]
+    if first != 1 or last != 1:
+        raise ValueError(
+            f"the left rank of the first core and the right rank of the last must be 1, got {first} and {last}."
+        )
+
+
+def _has_orthonormal_columns(matrix: NDArray) -> bool:
+    """Tell whether matrix' matrix is the identity, to half of the digits of its type."""
+    gram = matrix.T @ matrix
+    return bool(np.abs(gram - np.eye(len(gram))).max() <= np.finfo(matrix.dtype).eps ** 0.5)
+
+
+def _shorten(values: tuple[int, ...]) -> str:
+    """Print a tuple, the middle of a long one left out."""
+    if len(values) <= 8:
+        return str(values)
+    return f"({', '.join(map(str, values[:3]))}, ..., {values[-1]})"
