@@ -15,7 +15,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial import chebyshev, legendre, polynomial
-from numpy.typing import NDArray
+
+from polytrain.arrays import Array
 
 __all__ = ["BASES", "Basis", "ChebyshevBasis", "LegendreBasis", "PowerBasis", "get_basis"]
 
@@ -33,14 +34,14 @@ class Basis(ABC):
         """Return ``(a, b)`` with ``phi[degree](x) = a * x * phi[degree - 1](x) - b * phi[degree - 2](x)``."""
 
     @abstractmethod
-    def _to_power(self, coefficients: NDArray) -> NDArray:
+    def _to_power(self, coefficients: Array) -> Array:
         """Coefficients of one polynomial in this family -> its coefficients of powers."""
 
     @abstractmethod
-    def _multiply(self, one: NDArray, other: NDArray) -> NDArray:
+    def _multiply(self, one: Array, other: Array) -> Array:
         """Product of two polynomials given by their coefficients in this family."""
 
-    def values(self, x: NDArray, n: int, out: NDArray | None = None) -> NDArray:
+    def values(self, x: Array, n: int, out: Array | None = None) -> Array:
         """Evaluate the first ``n`` functions.
 
         Parameters
@@ -81,7 +82,7 @@ class Basis(ABC):
         return out
 
     @lru_cache(maxsize=64)  # noqa: B019  the instances are module constants
-    def product_table(self, n: int) -> NDArray:
+    def product_table(self, n: int) -> Array:
         """Return ``T`` of shape (n, n, 2n - 1) with ``phi_i phi_j = sum over e of T[i, j, e] phi_e``."""
         table = np.zeros((n, n, 2 * n - 1))
         units = np.eye(n)
@@ -93,7 +94,7 @@ class Basis(ABC):
         return table
 
     @lru_cache(maxsize=64)  # noqa: B019
-    def to_power_matrix(self, n: int) -> NDArray:
+    def to_power_matrix(self, n: int) -> Array:
         """Return ``M`` of shape (n, n): row ``i`` holds function ``i`` as coefficients of 1, x, x^2, ..."""
         matrix = np.zeros((n, n))
         for i, unit in enumerate(np.eye(n)):
@@ -115,10 +116,10 @@ class PowerBasis(Basis):
         """Each power is x times the one before."""
         return 1.0, 0.0
 
-    def _to_power(self, coefficients: NDArray) -> NDArray:
+    def _to_power(self, coefficients: Array) -> Array:
         return coefficients
 
-    def _multiply(self, one: NDArray, other: NDArray) -> NDArray:
+    def _multiply(self, one: Array, other: Array) -> Array:
         return polynomial.polymul(one, other)
 
 
@@ -131,10 +132,10 @@ class ChebyshevBasis(Basis):
         """T_k = 2 x T_{k-1} - T_{k-2}."""
         return 2.0, 1.0
 
-    def _to_power(self, coefficients: NDArray) -> NDArray:
+    def _to_power(self, coefficients: Array) -> Array:
         return chebyshev.cheb2poly(coefficients)
 
-    def _multiply(self, one: NDArray, other: NDArray) -> NDArray:
+    def _multiply(self, one: Array, other: Array) -> Array:
         return chebyshev.chebmul(one, other)
 
 
@@ -147,10 +148,10 @@ class LegendreBasis(Basis):
         """Bonnet's rule: k P_k = (2k - 1) x P_{k-1} - (k - 1) P_{k-2}."""
         return (2 * degree - 1) / degree, (degree - 1) / degree
 
-    def _to_power(self, coefficients: NDArray) -> NDArray:
+    def _to_power(self, coefficients: Array) -> Array:
         return legendre.leg2poly(coefficients)
 
-    def _multiply(self, one: NDArray, other: NDArray) -> NDArray:
+    def _multiply(self, one: Array, other: Array) -> Array:
         return legendre.legmul(one, other)
 
 

@@ -7,7 +7,9 @@ import operator
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from polytrain.arrays import Array
 
 __all__ = [
     "check_dims",
@@ -48,7 +50,7 @@ def check_size(dims: Sequence[int], max_size: int) -> None:
         )
 
 
-def check_tensor(tensor: ArrayLike) -> NDArray[np.floating]:
+def check_tensor(tensor: ArrayLike) -> Array:
     """Return a dense tensor with at least one entry, all finite: float32 if it is, float64 otherwise."""
     array = np.asarray(tensor)
     if array.ndim == 0 or array.size == 0:
@@ -58,13 +60,13 @@ def check_tensor(tensor: ArrayLike) -> NDArray[np.floating]:
     return array
 
 
-def check_finite(array: NDArray[np.floating], name: str) -> None:
+def check_finite(array: Array, name: str) -> None:
     """Raise if the array holds NaN or infinity."""
     if not np.isfinite(array).all():
         raise ValueError(f"{name} contains NaN or infinity; all entries must be finite.")
 
 
-def check_real(array: NDArray, name: str) -> NDArray[np.floating]:
+def check_real(array: Array, name: str) -> Array:
     """Return an array of real numbers as float32 if it is, as float64 otherwise."""
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}.")

@@ -9,16 +9,18 @@ can leave the range of a float on the way to a result that does not. Scaling by 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
+
+from polytrain.arrays import Array
 
 __all__ = ["orthogonalize_cores", "round_cores", "scale_exponent", "split_exponent", "tt_svd"]
 
 
-def split_exponent(array: NDArray) -> tuple[NDArray, int]:
+def split_exponent(array: Array) -> tuple[Array, int]:
     """Write ``array`` as ``scaled * 2**exponent`` with the largest magnitude of ``scaled`` in [0.5, 1)."""
     largest = np.max(np.abs(array))
     if not 0 < largest < np.inf:
@@ -27,13 +29,13 @@ def split_exponent(array: NDArray) -> tuple[NDArray, int]:
     return np.ldexp(array, -exponent), exponent
 
 
-def scale_exponent(scaled: NDArray, exponent: int) -> NDArray:
+def scale_exponent(scaled: Array, exponent: int) -> Array:
     """Undo ``split_exponent``."""
     # The exponent of a long product may not fit the C integer of ldexp; 10**5 is far beyond what any float holds.
     return np.ldexp(scaled, max(-(10**5), min(10**5, exponent)))
 
 
-def orthogonalize_cores(cores: Sequence[NDArray], position: int) -> tuple[list[NDArray], int]:
+def orthogonalize_cores(cores: Sequence[Array], position: int) -> tuple[list[Array], int]:
     """Move everything that is not orthogonal into the core at ``position``.
 
     Returns the new cores and the power of two that was taken out of the centre. A bond that is wider than the core
@@ -59,7 +61,7 @@ def orthogonalize_cores(cores: Sequence[NDArray], position: int) -> tuple[list[N
     return new, exponent + step
 
 
-def _truncated_svd(matrix: NDArray, threshold: float, max_rank: int | None) -> tuple[NDArray, NDArray]:
+def _truncated_svd(matrix: Array, threshold: float, max_rank: int | None) -> tuple[Array, Array]:
     """Split ``matrix`` into an orthonormal factor and the rest, with as small a rank as the threshold allows.
 
     The dropped singular values have a norm of at most ``threshold``, unless ``max_rank`` demands more. Those at the
@@ -79,7 +81,7 @@ def _truncated_svd(matrix: NDArray, threshold: float, max_rank: int | None) -> t
     return left[:, :rank], singular[:rank, None] * right[:rank]
 
 
-def tt_svd(tensor: NDArray, tol: float, max_rank: int | None) -> list[NDArray]:
+def tt_svd(tensor: Array, tol: float, max_rank: int | None) -> list[Array]:
     """Decompose a dense tensor: one truncated SVD for each inner bond, cores left-orthogonal except the last."""
     dims = tensor.shape
     rest, exponent = split_exponent(tensor)
@@ -94,7 +96,7 @@ def tt_svd(tensor: NDArray, tol: float, max_rank: int | None) -> list[NDArray]:
     return cores
 
 
-def round_cores(cores: Sequence[NDArray], tol: float, max_rank: int | None) -> list[NDArray]:
+def round_cores(cores: Sequence[Array], tol: float, max_rank: int | None) -> list[Array]:
     """Cut the ranks of a train: the errors of TT-SVD without forming the tensor, cores left-orthogonal after it."""
     new, exponent = orthogonalize_cores(cores, 0)
     threshold = _bond_threshold(new[0], tol, len(new))
@@ -107,6 +109,6 @@ def round_cores(cores: Sequence[NDArray], tol: float, max_rank: int | None) -> l
     return new
 
 
-def _bond_threshold(centre: NDArray, tol: float, order: int) -> float:
+def _bond_threshold(centre: Array, tol: float, order: int) -> float:
     """Share of one bond in a relative error of ``tol``: the errors of the bonds are orthogonal, so squares add."""
-    return tol * float(np.linalg.norm(centre)) / max(order - 1, 1) ** 0.5
+    return tol * float(np.linalg.norm(centre)) / math.sqrt(max(order - 1, 1))

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from polytrain.arrays import Array
 from polytrain.basis import Basis, get_basis
 from polytrain.tensor.checks import check_finite, check_real, check_size, check_tensor, check_truncation
 from polytrain.tensor.terms import (
@@ -75,13 +76,13 @@ class Polynomial:
                 raise ValueError(f"the coefficient of {key} must be finite, got {coefficient}.")
         self._store(exponents, coefficients, _check_degrees(degrees, exponents))
 
-    def _store(self, exponents: NDArray, coefficients: NDArray, degrees: Iterable[int]) -> None:
+    def _store(self, exponents: Array, coefficients: Array, degrees: Iterable[int]) -> None:
         """Take over terms that may be in any order and occur several times: arrays (T, d) and (T,)."""
         self._exponents, self._coefficients = collect_terms(exponents, coefficients)
         self._degrees = tuple(degrees)
 
     @classmethod
-    def _from_arrays(cls, exponents: NDArray, coefficients: NDArray, degrees: Iterable[int]) -> Polynomial:
+    def _from_arrays(cls, exponents: Array, coefficients: Array, degrees: Iterable[int]) -> Polynomial:
         """Build from the arguments of ``_store``, unchecked."""
         new = cls.__new__(cls)
         new._store(exponents, coefficients, degrees)
@@ -182,7 +183,7 @@ class Polynomial:
         """Number of terms, none of which is zero."""
         return len(self._coefficients)
 
-    def to_dense(self, max_size: int = 10**7) -> NDArray:
+    def to_dense(self, max_size: int = 10**7) -> Array:
         """Form the tensor of coefficients, of shape ``degrees + 1``, unless it has more than ``max_size`` entries.
 
         Examples
@@ -227,7 +228,7 @@ class Polynomial:
         train = TensorTrain(cores_from_terms(self._exponents, self._coefficients, dims, max_size))
         return train if tol is None and max_rank is None else train.round(tol or 0.0, max_rank)
 
-    def __call__(self, X: ArrayLike) -> float | NDArray:
+    def __call__(self, X: ArrayLike) -> float | Array:
         """Evaluate at one point (d,) -> float, or at the rows of X (N, d) -> (N,)."""
         points, d = np.asarray(X), self.n_variables
         if points.ndim not in (1, 2) or points.shape[-1] != d:
@@ -330,7 +331,7 @@ class Polynomial:
             raise ValueError(f"the polynomials must have the same number of variables, got {both}.")
 
 
-def _check_exponents(terms: Iterable[tuple[int, ...]], n_variables: int) -> NDArray:
+def _check_exponents(terms: Iterable[tuple[int, ...]], n_variables: int) -> Array:
     """Return the exponents of the terms as an array (T, d)."""
     rows = []
     for exponents in terms:
@@ -346,7 +347,7 @@ def _check_exponents(terms: Iterable[tuple[int, ...]], n_variables: int) -> NDAr
     return np.array(rows, dtype=np.int64).reshape(len(rows), n_variables)
 
 
-def _check_degrees(degrees: Sequence[int] | None, exponents: NDArray) -> tuple[int, ...]:
+def _check_degrees(degrees: Sequence[int] | None, exponents: Array) -> tuple[int, ...]:
     """Return the highest allowed exponents: those that occur by default, and never less than those."""
     occurring = exponents.max(axis=0, initial=0).tolist()
     if degrees is None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from polytrain import native
+from polytrain.arrays import Array
 from polytrain.tensor.thin_products import piece_rows
 
 __all__ = ["TrainStack"]
 
 #: Values (N,) of one feature -> values (n, N) of its functions.
-Functions = Callable[[NDArray], NDArray]
+Functions = Callable[[Array], Array]
 #: A dtype -> the functions of one feature at its knots, (knots + 1, n), or None if it has no knots.
-Knots = Callable[[np.dtype], NDArray | None]
+Knots = Callable[[np.dtype[Any]], Array | None]
 
 # Rows per block: enough to make the overhead of a call small, few enough for the block's arrays to stay in cache.
 _BLOCK_ROWS, _LEAST_BLOCK_ROWS = 1000, 250
@@ -30,7 +32,7 @@ _COMPILED_ROWS = 4000
 _TABLE_BYTES = 64 << 20
 
 
-def _transpose(rows: NDArray) -> NDArray:
+def _transpose(rows: Array) -> Array:
     """Rows (N, d) -> contiguous columns (d, N)."""
     return np.ascontiguousarray(rows.T)
 
@@ -50,14 +52,14 @@ class TrainStack:
 
     def __init__(
         self,
-        trains: Sequence[Sequence[NDArray]],
+        trains: Sequence[Sequence[Array]],
         functions: Sequence[Functions],
         knots: Sequence[Knots] | None = None,
     ) -> None:
         self._trains, self._functions, self._knots = trains, functions, knots
-        self._evaluators: dict[tuple[np.dtype, bool], _CompiledTrains | _StackedTrains] = {}
+        self._evaluators: dict[tuple[np.dtype[Any], bool], _CompiledTrains | _StackedTrains] = {}
 
-    def _evaluator(self, dtype: np.dtype) -> _CompiledTrains | _StackedTrains:
+    def _evaluator(self, dtype: np.dtype[Any]) -> _CompiledTrains | _StackedTrains:
         key = dtype, native.is_here()
         if key not in self._evaluators:
             if native.is_here():
@@ -66,17 +68,17 @@ class TrainStack:
                 self._evaluators[key] = _StackedTrains(self._trains, self._functions, dtype)
         return self._evaluators[key]
 
-    def block_rows(self, dtype: np.dtype) -> int:
+    def block_rows(self, dtype: np.dtype[Any]) -> int:
         """Rows that are evaluated at once; rounding depends on where blocks begin, and on nothing else."""
         return max(1, min(self._evaluator(dtype).block_rows, _BLOCK_SCORES // len(self._trains)))
 
     def evaluate(
         self,
-        X: NDArray,
-        to_columns: Callable[[NDArray], NDArray] = _transpose,
+        X: Array,
+        to_columns: Callable[[Array], Array] = _transpose,
         n_threads: int = 1,
         dtype: DTypeLike | None = None,
-    ) -> NDArray:
+    ) -> Array:
         """Evaluate all trains on rows X (N, d), block after block, in ``dtype`` or that of X -> (n_trains, N).
 
         ``to_columns`` turns a block of rows into contiguous columns (d, rows).
@@ -106,10 +108,10 @@ class _CompiledTrains:
 
     def __init__(
         self,
-        trains: Sequence[Sequence[NDArray]],
+        trains: Sequence[Sequence[Array]],
         functions: Sequence[Functions],
         knots: Sequence[Knots] | None,
-        dtype: np.dtype,
+        dtype: np.dtype[Any],
     ) -> None:
         no_tables = [None] * len(functions)
         tables = no_tables if knots is None else [table(dtype) for table in knots]
@@ -126,7 +128,7 @@ class _CompiledTrains:
         ]
         self._trains = native.Trains([[core.transpose(1, 0, 2) for core in train] for train in trains], tables, dtype)
 
-    def evaluate(self, columns: NDArray, out: NDArray) -> None:
+    def evaluate(self, columns: Array, out: Array) -> None:
         """Write the values of all trains. Shapes: columns (d, rows), out (trains, rows)."""
         out[:] = self._trains.evaluate(
             [
@@ -139,7 +141,7 @@ class _CompiledTrains:
 class _StackedTrains:
     """NumPy: core k of all trains is one stack of matrices, with ranks padded by zeros."""
 
-    def __init__(self, trains: Sequence[Sequence[NDArray]], functions: Sequence[Functions], dtype: np.dtype) -> None:
+    def __init__(self, trains: Sequence[Sequence[Array]], functions: Sequence[Functions], dtype: np.dtype[Any]) -> None:
         self._functions, self._dims = functions, [core.shape[1] for core in trains[0]]
         # Core k of every train as a matrix (right rank, basis * left rank): it multiplies a Khatri-Rao product.
         self._matrices = []
@@ -152,7 +154,7 @@ class _StackedTrains:
         largest = max(matrices[0].size for matrices in self._matrices)
         self.block_rows = min(_BLOCK_ROWS, max(_LEAST_BLOCK_ROWS, piece_rows(largest)))
 
-    def evaluate(self, columns: NDArray, out: NDArray) -> None:
+    def evaluate(self, columns: Array, out: Array) -> None:
         """Write the values of all trains, group after group. Shapes: columns (d, rows), out (trains, rows)."""
         n_products = max(matrices.shape[2] for matrices in self._matrices)
         n_group = min(len(out), max(1, _GROUP_BYTES // max(1, n_products * columns.nbytes // len(columns))))
@@ -162,7 +164,7 @@ class _StackedTrains:
             trains = slice(start, start + n_group)
             out[trains] = self._evaluate_group(columns, trains, buffers)
 
-    def _evaluate_group(self, columns: NDArray, trains: slice, buffers: NDArray) -> NDArray:
+    def _evaluate_group(self, columns: Array, trains: slice, buffers: Array) -> Array:
         """Evaluate some of the trains. Shapes: columns (d, rows) -> (trains, rows)."""
         m, n_rows = len(self._matrices[0][trains]), columns.shape[1]
         spread = buffers[0, : m * self._dims[0] * n_rows].reshape(m, self._dims[0], 1, n_rows)

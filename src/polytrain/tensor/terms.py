@@ -13,10 +13,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from polytrain.arrays import Array
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 
 __all__ = [
@@ -34,7 +34,7 @@ _BLOCK_SIZE = 2**20
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
-def collect_terms(exponents: NDArray, coefficients: NDArray) -> tuple[NDArray, NDArray]:
+def collect_terms(exponents: Array, coefficients: Array) -> tuple[Array, Array]:
     """Sort the terms, lowest total degree first, add like ones up and drop zeros."""
     # lexsort takes the most important key last.
     order = np.lexsort((*(-exponents.T[::-1]), exponents.sum(axis=1)))
@@ -46,7 +46,7 @@ def collect_terms(exponents: NDArray, coefficients: NDArray) -> tuple[NDArray, N
     return exponents[keep], coefficients[keep]
 
 
-def evaluate_terms(exponents: NDArray, coefficients: NDArray, rows: NDArray) -> NDArray:
+def evaluate_terms(exponents: Array, coefficients: Array, rows: Array) -> Array:
     """Sum the terms at every row, block after block.
 
     Shapes: rows (N, d) -> (N,).
@@ -59,7 +59,7 @@ def evaluate_terms(exponents: NDArray, coefficients: NDArray, rows: NDArray) -> 
     return result
 
 
-def _monomials(exponents: NDArray, columns: NDArray) -> NDArray:
+def _monomials(exponents: Array, columns: Array) -> Array:
     """Values of all monomials: columns (d, N) -> (T, N)."""
     monomials = np.ones((len(exponents), columns.shape[1]))
     for column, powers_of_terms in zip(columns, exponents.T, strict=True):
@@ -70,7 +70,7 @@ def _monomials(exponents: NDArray, columns: NDArray) -> NDArray:
     return monomials
 
 
-def cores_from_terms(exponents: NDArray, coefficients: NDArray, dims: Sequence[int], max_size: int) -> list[NDArray]:
+def cores_from_terms(exponents: Array, coefficients: Array, dims: Sequence[int], max_size: int) -> list[Array]:
     """Write T >= 1 distinct terms as cores that hold nothing but zeros, ones and the coefficients.
 
     At each bond the terms are the edges of a graph between the prefixes and the suffixes. A prefix that becomes a
@@ -115,7 +115,7 @@ def cores_from_terms(exponents: NDArray, coefficients: NDArray, dims: Sequence[i
     return [*cores, last]
 
 
-def _number_suffixes(exponents: NDArray, dims: Sequence[int]) -> NDArray:
+def _number_suffixes(exponents: Array, dims: Sequence[int]) -> Array:
     """Number the distinct suffixes at every bond: (T, d) -> (d + 1, T), equal numbers for equal suffixes."""
     n_terms, order = exponents.shape
     numbers = np.zeros((order + 1, n_terms), dtype=np.int64)
@@ -124,7 +124,7 @@ def _number_suffixes(exponents: NDArray, dims: Sequence[int]) -> NDArray:
     return numbers
 
 
-def _smallest_vertex_cover(row: NDArray, column: NDArray, shape: tuple[int, int]) -> tuple[NDArray, NDArray]:
+def _smallest_vertex_cover(row: Array, column: Array, shape: tuple[int, int]) -> tuple[Array, Array]:
     """Mark as few rows and columns as possible such that every edge has a marked end (Koenig's theorem).
 
     Shapes: row (E,), column (E,) -> booleans (n_rows,), (n_columns,).
@@ -157,7 +157,7 @@ def _check_core_size(size: int, k: int, rank: int, max_size: int) -> None:
         )
 
 
-def terms_from_cores(cores: Sequence[NDArray], tol: float, max_size: int) -> tuple[NDArray, NDArray]:
+def terms_from_cores(cores: Sequence[Array], tol: float, max_size: int) -> tuple[Array, Array]:
     """List the entries of a train that are larger than ``tol`` in magnitude.
 
     The tree of prefixes is walked level by level. With right-orthogonal cores the norm of a prefix's row vector is the

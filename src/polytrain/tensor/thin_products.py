@@ -9,7 +9,8 @@ are views, nothing is copied.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from polytrain.arrays import Array
 
 __all__ = ["khatri_rao", "multiply_rows", "piece_rows", "sum_over_rows"]
 
@@ -30,12 +31,12 @@ def _cut(n_rows: int, work_per_row: int) -> tuple[int, int]:
     return n_pieces, n_rows // max(1, n_pieces)
 
 
-def _pieces(array: NDArray, n_pieces: int, size: int) -> NDArray:
+def _pieces(array: Array, n_pieces: int, size: int) -> Array:
     """Shapes: array (a, N) -> view (n_pieces, a, size)."""
     return array[:, : n_pieces * size].reshape(len(array), n_pieces, size).transpose(1, 0, 2)
 
 
-def khatri_rao(side: NDArray, values: NDArray, out: NDArray | None = None) -> NDArray:
+def khatri_rao(side: Array, values: Array, out: Array | None = None) -> Array:
     """Multiply each basis value with each channel of an environment, row by row.
 
     Shapes: side (a, N), values (i, N) with values[0] = 1 -> (i * a, N), written to ``out`` if it is given.
@@ -49,7 +50,7 @@ def khatri_rao(side: NDArray, values: NDArray, out: NDArray | None = None) -> ND
     return out
 
 
-def multiply_rows(matrix: NDArray, rows: NDArray, out: NDArray) -> NDArray:
+def multiply_rows(matrix: Array, rows: Array, out: Array) -> Array:
     """Multiply a matrix with each row of data.
 
     Shapes: matrix (b, a), rows (a, N) -> (b, N), written to ``out``.
@@ -64,7 +65,7 @@ def multiply_rows(matrix: NDArray, rows: NDArray, out: NDArray) -> NDArray:
     return out
 
 
-def sum_over_rows(left: NDArray, right: NDArray) -> NDArray:
+def sum_over_rows(left: Array, right: Array) -> Array:
     """Sum the outer products of corresponding rows of data.
 
     Shapes: left (a, N), right (b, N) -> (a, b), float64; float32 rows are summed in float32 within a piece.
@@ -73,7 +74,7 @@ def sum_over_rows(left: NDArray, right: NDArray) -> NDArray:
     if n_pieces < 2:
         return (left @ right.T).astype(np.float64, copy=False)
     sums = _pieces(left, n_pieces, size) @ _pieces(right, n_pieces, size).transpose(0, 2, 1)
-    total = np.add.reduce(sums, axis=0, dtype=np.float64)
+    total: Array = sums.sum(axis=0, dtype=np.float64)
     rest = n_pieces * size
     if rest < left.shape[1]:
         total += left[:, rest:] @ right[:, rest:].T

@@ -19,8 +19,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from polytrain.arrays import Array
 from polytrain.basis import Basis, get_basis
 from polytrain.tensor.checks import check_dims, check_finite, check_real, check_size, check_tensor, check_truncation
 from polytrain.tensor.decompose import orthogonalize_cores, round_cores, scale_exponent, split_exponent, tt_svd
@@ -61,7 +62,7 @@ class TensorTrain:
         arrays = [np.asarray(core) for core in cores]
         _check_cores(arrays)
         dtype = np.float32 if all(array.dtype == np.float32 for array in arrays) else np.float64
-        self._cores = tuple(np.array(array, dtype=dtype, order="C") for array in arrays)
+        self._cores: tuple[Array, ...] = tuple(np.array(array, dtype=dtype, order="C") for array in arrays)
         for core in self._cores:
             core.setflags(write=False)
 
@@ -70,7 +71,7 @@ class TensorTrain:
         return type(self), (self._cores,)
 
     @property
-    def cores(self) -> tuple[NDArray, ...]:
+    def cores(self) -> tuple[Array, ...]:
         """The cores, C-contiguous and read-only."""
         return self._cores
 
@@ -95,7 +96,7 @@ class TensorTrain:
         return sum(core.size for core in self._cores)
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype[Any]:
         """Type of the entries of the cores: float64 or float32."""
         return self._cores[0].dtype
 
@@ -184,7 +185,7 @@ class TensorTrain:
         index = index if isinstance(index, tuple) else (index,)
         if len(index) != self.order:
             raise ValueError(f"index must have {self.order} integers, one per dimension, got {len(index)}.")
-        row: NDArray = np.ones((1, 1))
+        row: Array = np.ones((1, 1))
         for k, (core, i) in enumerate(zip(self._cores, index, strict=True)):
             try:
                 position = operator.index(i)
@@ -196,7 +197,7 @@ class TensorTrain:
             row = row @ core[:, position, :]
         return float(row[0, 0])
 
-    def to_dense(self, max_size: int = 10**7) -> NDArray:
+    def to_dense(self, max_size: int = 10**7) -> Array:
         """Form the tensor, of shape (n_1, ..., n_d), unless it has more than ``max_size`` entries.
 
         Examples
@@ -212,7 +213,7 @@ class TensorTrain:
             dense = (dense @ core.reshape(core.shape[0], -1)).reshape(-1, core.shape[2])
         return dense.reshape(self.dims)
 
-    def contract(self, vectors: Sequence[ArrayLike]) -> float | NDArray:
+    def contract(self, vectors: Sequence[ArrayLike]) -> float | Array:
         """Contract every dimension with a vector (Algorithm 1 of the paper).
 
         Parameters
@@ -245,7 +246,7 @@ class TensorTrain:
             left = core.reshape(left_rank * n, right_rank).T @ pairs
         return float(left[0]) if left.ndim == 1 else left[0]
 
-    def evaluate(self, X: ArrayLike, basis: str | Basis = "power") -> NDArray:
+    def evaluate(self, X: ArrayLike, basis: str | Basis = "power") -> Array:
         """Evaluate the polynomial whose coefficients are this tensor.
 
         Parameters
@@ -273,7 +274,7 @@ class TensorTrain:
             )
         rows = check_real(rows, "X")
         stack = TrainStack([self._cores], [partial(family.values, n=n) for n in self.dims])
-        return stack.evaluate(rows, dtype=np.result_type(rows, self.dtype))[0]
+        return stack.evaluate(rows, dtype=np.result_type(rows, self.dtype)).ravel()
 
     def __add__(self, other: object) -> TensorTrain:
         if not isinstance(other, TensorTrain):
@@ -323,7 +324,7 @@ class TensorTrain:
         505.0
         """
         self._check_same_dims(other)
-        environment: NDArray = np.ones((1, 1))
+        environment: Array = np.ones((1, 1))
         exponent = 0
         for core, other_core in zip(self._cores, other._cores, strict=True):
             half = np.tensordot(environment, core, axes=(0, 0))
@@ -422,7 +423,7 @@ class TensorTrain:
         return operator.index(position)
 
 
-def _check_cores(arrays: Sequence[NDArray]) -> None:
+def _check_cores(arrays: Sequence[Array]) -> None:
     """Raise if these are not the cores of a train."""
     if not arrays:
         raise ValueError("cores must hold at least one core, got none.")
@@ -445,7 +446,7 @@ def _check_cores(arrays: Sequence[NDArray]) -> None:
         )
 
 
-def _has_orthonormal_columns(matrix: NDArray) -> bool:
+def _has_orthonormal_columns(matrix: Array) -> bool:
     """Tell whether matrix' matrix is the identity, to half of the digits of its type."""
     gram = matrix.T @ matrix
     return bool(np.abs(gram - np.eye(len(gram))).max() <= np.finfo(matrix.dtype).eps ** 0.5)
