@@ -46,7 +46,7 @@ def backfit(loss="squared", rank=3, max_sweeps=4, tol=0.0, alpha=1e-2, rows=None
     if elsewhere:
         placed = PlacedRows(runner=Elsewhere(), partitions=[placed.block], budget=Budget(0, len(X), 8))
     (found,) = train(placed, maps, plan, [target], [TrainJob(0)], parts=parts)
-    return maps, parts, found, FittedModel.make(loss, maps, [found.cores])
+    return maps, parts, found, FittedModel(loss, maps, [found.cores])
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -120,7 +120,7 @@ def test_an_additive_part_alone_is_solved_at_once():
     plan = TrainPlan("squared", maps.dims, joined_ranks(parts, maps.dims), 0.1, "linear", "auto", 4, 0.0)
     placed = Rows.of_arrays((X, y, weights), False).place(maps)
     (found,) = train(placed, maps, plan, [NumberTarget(0)], [TrainJob(0)], parts=parts)
-    model = FittedModel.make("squared", maps, [found.cores])
+    model = FittedModel("squared", maps, [found.cores])
     kernel, shares = parts_kernel(function_values(maps, X), parts), weights / weights.sum()
     np.testing.assert_allclose(model.scores(X)[0], kernel @ solve_dual(kernel, y, shares, 0.1), atol=1e-10)
     assert found.history == []

@@ -200,10 +200,10 @@ def test_model_files_keep_missing_values():
     X = np.where(rng.random((50, len(BASES))) < 0.2, NAN, rng.integers(0, 5, (50, len(BASES))))
     X[:, 0] = np.arange(50)
     maps = MapList([fit_map(MapSettings(basis), summary_of(x)) for basis, x in zip(BASES, X.T, strict=True)])
-    model = FittedModel.make("squared", maps, [[rng.normal(size=(1, n, 1)) for n in maps.dims]])
+    model = FittedModel("squared", maps, [[rng.normal(size=(1, n, 1)) for n in maps.dims]])
     document, tensors = describe_fitted(model)
     content = Document(json.loads(json.dumps(document)), tensors)
-    again = read_fitted(content, "squared", maps.dims)
+    again = read_fitted(content)
     content.check_empty()
     assert again.maps == maps
     assert_array_equal(again.predict(X), model.predict(X))

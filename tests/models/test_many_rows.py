@@ -21,7 +21,7 @@ def _classifier(decision, n_classes, rank=3, n_features=4):
     trains = [[rng.normal(size=shape) for shape in shapes] for _ in range(n_trains)]
     maps = MapList([PolynomialMap("power", 3, -1.0, 1.0)] * n_features)
     ends = {"size": rng.uniform(0.5, 2, n_trains), "shift": rng.normal(size=n_trains), "calibrated": True}
-    return FittedModel.make("squared", maps, trains, decision=kind, classes=np.arange(n_classes), **ends)
+    return FittedModel("squared", maps, trains, decision=kind, classes=np.arange(n_classes), **ends)
 
 
 def _rows(n_rows, dtype=np.float64, n_features=4):
@@ -56,7 +56,7 @@ def test_memory_of_very_many_trains_does_not_grow_with_their_size():
 def test_memory_of_several_outputs():
     rng = np.random.default_rng(0)
     trains = [[rng.normal(size=(1, 3, 1))] for _ in range(40)]
-    model = FittedModel.make("squared", MapList([PolynomialMap("power", 3, -1.0, 1.0)]), trains, one_output=False)
+    model = FittedModel("squared", MapList([PolynomialMap("power", 3, -1.0, 1.0)]), trains, one_output=False)
     answer, peak = _peak(model.predict, _rows(100_000, n_features=1))
     assert peak < answer.nbytes + 16 * MEGABYTE
     assert answer.flags.c_contiguous

@@ -111,7 +111,9 @@ BAD_ENTRIES = [
     ("estimator", "TensorTrainRegressor", "has no parameters"),
     ("estimator", 3, "'estimator' should be str"),
     ("parameters", [], "'parameters' should be dict"),
-    ("plan", {}, "the plan has the entries"),
+    ("plan", {}, "the plan is .* not plausible"),
+    ("loss", "hinge", "loss must be one of"),
+    ("loss", "poisson", "does not apply to classification"),
     ("one_output", False, "a classifier has one output"),
     ("one_output", 1, "'one_output' should be bool"),
     ("feature_names", ["a"], "4 feature names"),
@@ -126,14 +128,10 @@ BAD_ENTRIES = [
     ("maps", [{"kind": "polynomial", "count": 4, "entries": {"families": ["sine"]}}], "should name families"),
     ("maps", [{"kind": "polynomial", "count": 4, "entries": {"families": [[]]}}], "not a valid model file"),
     ("maps", [{"kind": "polynomial", "count": 2}] * 2, "'columns.0' is missing"),
-    ("column_names", ["a", "b", "c", "\ud800"], "half of a character"),
+    ("feature_names", ["a", "b", "c", "\ud800"], "half of a character"),
+    ("has_column_names", True, "names of the columns are missing"),
+    ("has_column_names", 1, "'has_column_names' should be bool"),
     ("table", 1, "'table' should be dict or NoneType"),
-    ("history", [], "not how many sweeps"),
-    ("history", ["train", "train"], "has a column twice"),
-    ("history", ["train", 1], "has a column twice, or one without a name"),
-    ("history", ["nothing"], "should have the columns"),
-    ("n_iter", -1, "n_iter must be"),
-    ("n_iter", 2, "not how many sweeps"),
     ("stop_reason", None, "'stop_reason' should be str"),
     ("decision", "vote", "decision must be one of"),
     ("decision", "binary-code", "3 classes need 2 trains with binary-code, not 3"),
@@ -149,10 +147,8 @@ BAD_ENTRIES = [
     ("surprise", 1, r"unknown entries: \['surprise'\]"),
     ("calibrated", 1, "'calibrated' should be bool"),
     ("columns", [], "'columns' should be dict or NoneType"),
-    ("column_names", ["a", "b", "c", "d"], "names of the columns contradict those of the features"),
-    ("column_names", "abcd", "'column_names' should be list or NoneType"),
     ("choice", [], "'choice' should be dict"),
-    ("choice", {}, "the choice has the entries"),
+    ("choice", {}, "the choice is {}"),
 ]
 
 
@@ -166,8 +162,8 @@ def test_bad_entries(tmp_path, raw, take_apart, name, value, message):
 @pytest.mark.parametrize(
     "name",
     [
-        *("writer", "estimator", "parameters", "plan", "classes", "decision", "history", "n_iter", "maps"),
-        *("one_output", "calibrated", "columns", "column_names", "choice"),
+        *("writer", "estimator", "parameters", "plan", "classes", "decision", "maps", "loss"),
+        *("one_output", "calibrated", "columns", "has_column_names", "choice"),
     ],
 )
 def test_missing_entries(tmp_path, raw, take_apart, name):
@@ -177,24 +173,24 @@ def test_missing_entries(tmp_path, raw, take_apart, name):
 
 
 BAD_CHOICES = [
-    ("basis", "sine", "the basis or the bandwidth of the choice"),
-    ("basis", ["power"], "the basis or the bandwidth of the choice"),
-    ("bandwidth", 0.0, "the basis or the bandwidth of the choice"),
-    ("bandwidth", True, "the basis or the bandwidth of the choice"),
-    ("bandwidth", 10**400, "the basis or the bandwidth of the choice"),
-    ("reasons", "because", "reasons of the choice should be text"),
-    ("reasons", [1], "reasons of the choice should be text"),
-    ("tried", {}, "what was tried should be a list"),
-    ("tried", [1], "should have 7 entries"),
-    ("tried", [["rank", "spline", 1.0, 1.0, 2, 10]], "should have 7 entries"),
-    ("tried", [[None, "spline", 1.0, 1.0, 2, 10, 1.0]], "not plausible"),
-    ("tried", [["rank", "spline", "wide", 1.0, 2, 10, 1.0]], "not plausible"),
-    ("tried", [["rank", "spline", 1.0, None, 2, 10, 1.0]], "not plausible"),
-    ("tried", [["rank", "spline", 1.0, 10**400, 2, 10, 1.0]], "not plausible"),
-    ("tried", [["rank", "spline", 1.0, 1.0, -2, 10, 1.0]], "not plausible"),
-    ("tried", [["rank", "spline", 1.0, 1.0, 2, 2.5, 1.0]], "not plausible"),
-    ("tried", [["rank", "spline", 1.0, 1.0, 2, 2**70, 1.0]], "not plausible"),
-    ("tried", [["rank", "spline", 1.0, 1.0, 2, 10, "small"]], "not plausible"),
+    ("basis", ["power"]),
+    ("bandwidth", -1.0),
+    ("bandwidth", True),
+    ("bandwidth", 10**400),
+    ("alpha", "small"),
+    ("rank", 2.5),
+    ("reasons", "because"),
+    ("reasons", [1]),
+    ("tried", {}),
+    ("tried", [1]),
+    ("tried", [["rank", "spline", 1.0, 1.0, 2, 10]]),
+    ("tried", [[None, "spline", 1.0, 1.0, 2, 10, 1.0]]),
+    ("tried", [["rank", "spline", "wide", 1.0, 2, 10, 1.0]]),
+    ("tried", [["rank", "spline", 1.0, 10**400, 2, 10, 1.0]]),
+    ("tried", [["rank", "spline", 1.0, 1.0, -2, 10, 1.0]]),
+    ("tried", [["rank", "spline", 1.0, 1.0, 2, 2.5, 1.0]]),
+    ("tried", [["rank", "spline", 1.0, 1.0, 2, 2**70, 1.0]]),
+    ("tried", [["rank", "spline", 1.0, 1.0, 2, 10, "small"]]),
 ]
 
 
@@ -205,11 +201,11 @@ def raw_frame(tmp_path_factory):
     return path.read_bytes()
 
 
-@pytest.mark.parametrize(("name", "value", "message"), BAD_CHOICES)
-def test_bad_choices(tmp_path, raw_frame, take_apart, name, value, message):
+@pytest.mark.parametrize(("name", "value"), BAD_CHOICES)
+def test_bad_choices(tmp_path, raw_frame, take_apart, name, value):
     file = take_apart(raw_frame)
     file.document["choice"][name] = value
-    refused(tmp_path, file.assemble(), message)
+    refused(tmp_path, file.assemble(), f"{name} of the choice is .* not plausible")
 
 
 BAD_COLUMNS = [
@@ -220,7 +216,6 @@ BAD_COLUMNS = [
     (("columns", 0, "kind"), "os.system", "kind of a column must be one of"),
     (("columns", 0, "kind"), "date", "must have the entries"),
     (("columns", 0, "name"), 1, "name of a column must be text"),
-    (("columns", 0, "name"), "other", "other features than those of the model"),
     (("columns", 0, "empty"), 0, "must be true or false"),
     (("columns", 1, "levels"), [], "must be a list that is not empty"),
     (("columns", 1, "levels"), ["b", "a"], "must differ"),
@@ -251,11 +246,8 @@ def test_bad_columns(tmp_path, raw_frame, take_apart, place, value, message):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("column_names", ["size", "colour", "town", "date"], "names of the columns contradict"),
-        ("column_names", ["size", "colour", "town"], "names of the columns contradict"),
-        ("column_names", [1, 2, 3, 4], "names of the columns contradict"),
-        ("columns", None, "names of the columns contradict"),
-        ("feature_names", None, "other features than those of the model"),
+        ("columns", None, "names of the columns are missing"),
+        ("feature_names", ["a"] * 6, "other features than those of the model"),
         ("calibrated", False, "neither shifted nor scaled, unless it is calibrated"),
     ],
 )
@@ -263,29 +255,6 @@ def test_bad_entries_of_a_model_of_frames(tmp_path, raw_frame, take_apart, name,
     file = take_apart(raw_frame)
     file.document[name] = value
     refused(tmp_path, file.assemble(), message)
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("colour", r"write \['colour'\]"),
-        (["shape"], "which X does not have"),
-        ([4], "column number 4"),
-        ([True, False], "one for each column"),
-        ([1, "colour"], "items of one type"),
-        (7, "categorical_features must not be 7"),
-    ],
-)
-def test_bad_categorical_features(tmp_path, raw_frame, take_apart, value, message):
-    file = take_apart(raw_frame)
-    file.document["parameters"]["categorical_features"] = value
-    refused(tmp_path, file.assemble(), message)
-
-
-def test_a_bad_checkpoint(tmp_path, raw_frame, take_apart):
-    file = take_apart(raw_frame)
-    file.document["parameters"]["checkpoint"] = [1]
-    refused(tmp_path, file.assemble(), "checkpoint must be None or the path of a folder")
 
 
 def test_a_file_does_not_choose_where_a_fit_writes(tmp_path, raw_frame, take_apart, monkeypatch):
@@ -309,36 +278,19 @@ def test_bad_calibration(tmp_path, raw_frame, take_apart, name, value):
 
 
 BAD_PARAMETERS = [
-    ({"rank": 0}, "rank must be .* a positive integer"),
     ({"n_jobs": 0}, "n_jobs must be None"),
     ({"n_jobs": True}, "n_jobs must be None"),
-    ({"init": "somewhere"}, "init must be one of"),
-    ({"init": 5}, "init must be one of"),
-    ({"init": {"train": [[3], [1, 1], "cores"]}}, "does not name an array of a parameter"),
-    ({"init": {"train": [[3], [1, 1], "parameter.9"]}}, "'parameter.9' is missing"),
-    ({"init": {"import": "os"}}, "unknown kind"),
-    ({"init": {"tuple": 3}}, "a list was expected"),
-    ({"interaction_cst": [{"set": 3}]}, "a list was expected"),
-    ({"interaction_cst": [{"frozenset": [[0]]}]}, "an item of a set is no scalar"),
-    ({"interaction_cst": [{"set": [k * (2**61 - 1) for k in range(200)]}]}, "with the same hash"),
-    ({"interaction_cst": [[0, 9]]}, "column number 9"),
-    ({"interaction_cst": 3}, "interaction_cst must not be 3"),
-    ({"degree": {"range": [0, 10**18, 1]}}, "not plausible"),
-    ({"degree": {"range": [0, 5, 0]}}, "not plausible"),
-    ({"degree": {"range": [1, 4, 1.5]}}, "integers were expected"),
-    ({"tol": {"float": "nan"}}, "tol must be a finite number"),
-    ({"tol": {"float": "1e5"}}, "is no float"),
-    ({"tol": {"numpy": ["float32", 1e300]}}, "does not fit float32"),
-    ({"tol": {"numpy": ["int8", 300]}}, "not a valid model file"),
-    ({"tol": {"numpy": ["object", 1]}}, "is no NumPy scalar"),
-    ({"class_weight": {"dict": [[[1], 2]]}}, "no scalar"),
-    ({"class_weight": {"dict": [[7, 1.0]]}}, "class_weight names classes"),
-    ({"class_weight": {"dict": [[0, "a"]]}}, "not a valid model file"),
-    ({"random_state": {"random_state": ["cores", 0, 0, 0.0]}}, "does not name an array"),
-    ({"random_state": {"random_state": ["parameter.0", 700, 0, 0.0]}}, "is no RandomState"),
-    ({"random_state": {"array": "parameter.0"}}, "random_state must be"),
+    ({"n_jobs": "all"}, "n_jobs must be None"),
+    ({"init": {"array": "cores"}}, "not plausible"),
+    ({"init": {"array": ["parameter.9"]}}, "not plausible"),
+    ({"init": {"array": "parameter.9"}}, "'parameter.9' is missing"),
+    ({"init": {"import": "os"}}, "not plausible"),
+    ({"interaction_cst": [{"set": 3}]}, "not plausible"),
+    ({"class_weight": [1, 2]}, "pairs of a label and a weight"),
+    ({"class_weight": [[[1], 2]]}, "pairs of a label and a weight"),
+    ({"class_weight": {"a": 2}}, "not plausible"),
     ({"surprise": 1}, r"has no parameters \['surprise'\]"),
-    ({"rank": [[[[[[[[[[2]]]]]]]]]]}, "nested too deeply"),
+    ({"rank": [[[[[[[[[[2]]]]]]]]]]}, "not plausible"),
 ]
 
 
@@ -347,6 +299,32 @@ def test_bad_parameters(tmp_path, raw, take_apart, parameters, message):
     file = take_apart(raw)
     file.document["parameters"].update(parameters)
     refused(tmp_path, file.assemble(), message)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"rank": 0},
+        {"init": "somewhere"},
+        {"init": 5},
+        {"tol": -1},
+        {"interaction_cst": [[0, 9]]},
+        {"class_weight": [[7, 1.0]]},
+        {"class_weight": [[0, "a"]]},
+        {"categorical_features": [True, False]},
+        {"random_state": [1]},
+    ],
+)
+def test_the_next_fit_checks_parameters(tmp_path, raw, take_apart, parameters):
+    """Predictions do not depend on them."""
+    file = take_apart(raw)
+    file.document["parameters"].update(parameters)
+    (tmp_path / "model").write_bytes(file.assemble())
+    model = polytrain.load(tmp_path / "model")
+    assert len(model.predict(X)) == len(X)
+    assert repr(model)
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        model.fit(X, Y)
 
 
 def test_parameters_of_a_later_version_keep_their_defaults(tmp_path, raw, take_apart):
@@ -359,19 +337,16 @@ def test_parameters_of_a_later_version_keep_their_defaults(tmp_path, raw, take_a
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"dims": [3, 3, 3]}, "rank"),
-        ({"dims": [3, 3, 3, 2]}, "dims and ranks ask for"),
-        ({"dims": [3, 3, 3, 10**9]}, "dims of the plan are not plausible"),
-        ({"dims": []}, "not a valid model file"),
-        ({"dims": [3, 3, 3, 1]}, "contradicts itself"),
-        ({"ranks": [1, 50, 2, 2, 1]}, "contradicts itself"),
-        ({"ranks": [2, 2, 2, 2, 1]}, "contradicts itself"),
-        ({"basis": "power"}, "the plan has the entries"),
-        ({"loss": "hinge"}, "loss must be one of"),
-        ({"alpha": -1}, "alpha must be"),
-        ({"init": 3}, "contradicts itself"),
-        ({"max_sweeps": 1.5}, "max_sweeps must be"),
-        ({"note": 1}, "the plan has the entries"),
+        ({"ranks": [1, 2, 2, 1]}, "plan is not plausible"),
+        ({"ranks": [1, 2, 0, 2, 1]}, "plan is not plausible"),
+        ({"ranks": [1, 2, 2.5, 2, 1]}, "ranks of the plan is 2.5"),
+        ({"ranks": 2}, "ranks of the plan is 2"),
+        ({"alpha": -1}, "alpha of the plan is -1"),
+        ({"alpha": None}, "plan is not plausible"),
+        ({"init": 3}, "init of the plan is 3"),
+        ({"max_sweeps": 1.5}, "max_sweeps of the plan is 1.5"),
+        ({"joint": 1}, "joint of the plan is 1"),
+        ({"note": 1}, "plan is .* not plausible"),
     ],
 )
 def test_bad_plans(tmp_path, raw, take_apart, entries, message):
@@ -387,10 +362,10 @@ def test_bad_plans(tmp_path, raw, take_apart, entries, message):
         ("ranks", lambda values: -values, "ranks are not plausible"),
         ("ranks", lambda values: values * 2, "ranks are not plausible"),
         ("ranks", lambda values: np.add(values, [[0, 2**62, 2**62, 0, 0]]), "ranks are not plausible"),
-        ("ranks", lambda values: np.add(values, [[0, 1, 1, 0, 0]]), "dims and ranks ask for"),
+        ("ranks", lambda values: np.add(values, [[0, 1, 1, 0, 0]]), "maps and ranks ask for"),
         ("map.0.range", lambda values: values[:, ::-1], "upside down"),
         ("map.0.range", lambda values: values * [1, NAN], "not finite"),
-        ("map.0.n", lambda values: values + 1, "the maps have other sizes than the plan"),
+        ("map.0.n", lambda values: values + 1, "maps and ranks ask for"),
         ("map.0.n", lambda values: values - 2, "a polynomial map has 2 to 1024 functions, not 1"),
         ("map.0.family", lambda values: values + 1, "families of the polynomial maps are not plausible"),
         ("size", lambda values: 2 * values, "neither shifted nor scaled"),
@@ -398,10 +373,9 @@ def test_bad_plans(tmp_path, raw, take_apart, entries, message):
         ("shift", lambda values: values + 1, "neither shifted nor scaled"),
         ("classes", lambda values: values[::-1], "in order and different"),
         ("history.train", lambda values: values + 5, "trains that are not there"),
-        ("history.sweep", lambda values: -values, "negative number of sweeps"),
-        ("history.ranks", lambda values: values + 7, "ranks in the history are not those of the plan"),
-        ("history.ranks", lambda values: values - 7, "ranks in the history are not those of the plan"),
-        ("history.loss", lambda values: values * NAN, "history contains NaN"),
+        ("history.sweep", lambda values: -values, "negative counts"),
+        ("history.ranks", lambda values: values - 7, "negative counts"),
+        ("history.loss", lambda values: values * NAN, "negative counts or NaN"),
         ("history.seconds", lambda values: values + np.inf, "infinitely many seconds"),
         ("cores", lambda values: np.full_like(values, 1e300), "too large for floats"),
     ],

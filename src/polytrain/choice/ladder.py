@@ -193,7 +193,7 @@ class Ladder:
                     learned[k] = result.following
             trains.append(learned)
             joined = learned if parts is None else [join_parts(parts, dims, cores) for cores in learned]
-            seen.append(fold.held_out.scored(partial(train_values, FittedModel.make(plan.loss, self.maps, joined))))
+            seen.append(fold.held_out.scored(partial(train_values, FittedModel(plan.loss, self.maps, joined))))
         self._seen = held_out = Scored.merge(seen)
         return self._noted(step, Rung(rank, alpha, self._evidence(held_out), held_out.scores, trains))
 

@@ -173,7 +173,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
                 ends |= self._calibrated(goal, choice)
 
             def make(*trains: Sequence[NDArray]) -> FittedModel:
-                return FittedModel.make(loss, choice.maps, trains, **ends)
+                return FittedModel(loss, choice.maps, trains, **ends)
 
             callbacks.begin(lambda cores: {"model_": make(cores)} if len(goal.targets) == 1 else None)
             sizes, degree = goal.sizes, get_loss(loss).degree
@@ -393,8 +393,9 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that is safe to open, also by others.
 
-        The file holds numbers and text only; :func:`polytrain.load` reads it back to the last bit. It is written
-        under another name first and then moved into place, so that a crash leaves either the old file or the new one.
+        The file holds numbers and text only; :func:`polytrain.load` reads it back to the last bit. Parameters that
+        belong to one fit (``checkpoint``, trains as ``init``, a RandomState) are not stored. The file is written under
+        another name first and then moved into place, so that a crash leaves either the old file or the new one.
 
         Parameters
         ----------

@@ -37,7 +37,7 @@ class Goal:
     guides : sequence of Target
         What maps are chosen by, see `polytrain.choice.choose`.
     ends : dict
-        What becomes of the scores: arguments of ``FittedModel.make``.
+        What becomes of the scores: fields of `FittedModel`.
     """
 
     targets: Sequence[Target]
@@ -87,7 +87,7 @@ def _refined(loss: Loss, rows: Rows, maps: MapList, targets: Sequence[Target], r
     if not loss.needs_values:
         return loss
     sketch = rows.sketch
-    scores = FittedModel.make(loss.spec, maps, [result.cores for result in results]).scores(sketch.X)
+    scores = FittedModel(loss.spec, maps, [result.cores for result in results]).scores(sketch.X)
     found = []
     for target, score in zip(targets, scores, strict=True):
         wanted, weights = target.sketched(sketch.sums, sketch.weights)

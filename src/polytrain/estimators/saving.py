@@ -1,48 +1,31 @@
-"""Fitted estimators in model files, and back.
+"""Fitted estimators in model files, and back: the fitted model, parameters, and what is known about the fit.
 
-`describe` writes format 6, `rebuild` reads formats 1 to 6. Reading goes through the estimators' own checks of
-parameters. What is wrong is a ``ValueError`` without the file's name; `load` adds it.
+`_rebuild` raises ``ValueError`` without the name of the file; `load` adds the name.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, fields, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
 
 from polytrain.choice import Chosen, Tried
-from polytrain.columns.column_list import chosen_columns
-from polytrain.decisions import decision_names
-from polytrain.estimators._constraints import allowed_groups
-from polytrain.estimators._parameters import (
-    check_choice,
-    check_count,
-    check_loss,
-    check_parameters,
-    given_starts,
-    make_settings,
-)
-from polytrain.estimators._probabilities import class_weights
+from polytrain.columns.scalars import check_hashes
 from polytrain.estimators._streaming import Stream
-from polytrain.estimators.classifier import TensorTrainClassifier, learning_loss
+from polytrain.estimators.classifier import TensorTrainClassifier
 from polytrain.estimators.regressor import TensorTrainRegressor
-from polytrain.learning.losses import get_loss
 from polytrain.learning.trainer import TrainPlan
-from polytrain.maps import basis_names, map_kind
-from polytrain.models import FittedModel
 from polytrain.models.file import Document, ModelFileError, read_model_file, write_model_file
 from polytrain.models.fitted_state import describe_fitted, read_fitted
-from polytrain.models.values import ValueReader, ValueWriter, describe_history, read_history
-from polytrain.tensor_file import parse_json
 from polytrain.version import __version__
 
 __all__ = ["load", "load_with_table", "save"]
@@ -50,42 +33,55 @@ __all__ = ["load", "load_with_table", "save"]
 _ESTIMATORS: dict[str, Any] = {
     estimator.__name__: estimator for estimator in (TensorTrainClassifier, TensorTrainRegressor)
 }
+# Longer lists of numbers, such as one per column, are stored as arrays: the text of a file is limited.
+_LONGEST_LIST = 1000
+# Parameters that are lists of lists are nested twice.
+_MAX_DEPTH = 3
+# Columns of the history.
+_COUNTS = {"train", "sweep", "n_rows", "ranks"}
+_LOSSES = {"loss", "objective", "decrease", "validation_loss"}
 
 
-def save(
-    estimator: Any,
-    path: str | os.PathLike[str],
-    *,
-    table: dict[str, Any] | None = None,
-    feature_names: Sequence[str] | None = None,
-) -> None:
+def save(estimator: Any, path: str | os.PathLike[str], *, table: dict[str, Any] | None = None) -> None:
     """Write a fitted estimator; see ``TrainModel.save``.
 
-    Parameters
-    ----------
-    estimator : estimator
-    path : path-like
-    table : dict, optional
-        JSON about the tables that the estimator was fitted from; `load_with_table` gives it back.
-    feature_names : sequence of str, optional
-        Names of the features, if the estimator does not know them.
+    ``table`` is JSON about the tables that the estimator was fitted from; `load_with_table` returns it.
     """
-    document, tensors = describe(estimator, table, feature_names)
-    # What would not load must not be written. Refuse it here, where the model is still at hand.
-    what = "the model cannot be stored"
-    try:
-        content = parse_json(json.dumps(document))
-    except ValueError as error:
-        raise ModelFileError(f"{what}: {error}") from error
-    _rebuild(what, content, dict(tensors))
-    write_model_file(path, document, tensors)
+    if _ESTIMATORS.get(type(estimator).__name__) is not type(estimator):
+        raise ModelFileError(
+            f"{type(estimator).__qualname__} is none of {list(_ESTIMATORS)}; a model file cannot hold it. Use pickle."
+        )
+    tensors: dict[str, NDArray] = {}
+    parameters = {
+        name: _describe_parameter(name, value, tensors)
+        for name, value in estimator.get_params(deep=False).items()
+        if _is_stored(name, value)
+    }
+    fitted, arrays = describe_fitted(estimator.model_)
+    plan, choice = asdict(estimator.plan_), asdict(estimator.choice_)
+    del plan["loss"], plan["dims"]  # those of the fitted model
+    # JSON has no NaN.
+    tried = [[None if isinstance(v, float) and math.isnan(v) else v for v in line] for line in choice["tried"]]
+    document = {
+        "writer": f"polytrain {__version__}",
+        "estimator": type(estimator).__name__,
+        "parameters": parameters,
+        **fitted,
+        "has_column_names": hasattr(estimator, "feature_names_in_"),
+        "plan": plan,
+        "choice": {**choice, "tried": tried},
+        "seen": [float(weight) for weight in (estimator.stream_.seen, estimator.stream_.first)],
+        "stop_reason": estimator.stop_reason_,
+        "table": table,
+    }
+    write_model_file(path, document, {**arrays, **_describe_history(estimator.history_), **tensors})
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
     """Read a model file written by ``model.save(path)``.
 
     The file may come from a stranger: nothing in it is executed or imported, sizes are checked before memory is taken,
-    and every number and name is checked before the model is built.
+    and all that a prediction relies on is checked before the model is built. Parameters are checked by the next `fit`.
 
     Parameters
     ----------
@@ -97,7 +93,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
     Returns
     -------
     TensorTrainClassifier or TensorTrainRegressor
-        The fitted model, equal to the saved one to the last bit. Of a file that ``polytrain fit`` wrote, it is the
+        The fitted model, which predicts the same to the last bit. Of a file that ``polytrain fit`` wrote, it is the
         estimator; `polytrain.tables.load_table_model` also returns the layout of its tables.
 
     Raises
@@ -122,221 +118,174 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
 
 def load_with_table(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> tuple[Any, dict[str, Any] | None]:
     """Read a model file; return the estimator, and the unchecked JSON about tables, if there is any."""
-    return _rebuild(f"{path!s} is not a valid model file", *read_model_file(path, max_bytes))
-
-
-def _rebuild(what: str, content: Any, tensors: dict[str, NDArray]) -> tuple[Any, dict[str, Any] | None]:
-    """Build the estimator; whatever the checks on the way refuse becomes a `ModelFileError`."""
+    content, tensors = read_model_file(path, max_bytes)
     try:
-        return rebuild(content, tensors)
+        return _rebuild(Document(content, tensors))
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise ModelFileError(f"{what}: {error}") from error
+        raise ModelFileError(f"{path!s} is not a valid model file: {error}") from error
 
 
-def describe(
-    estimator: Any, table: dict[str, Any] | None = None, feature_names: Sequence[str] | None = None
-) -> tuple[dict[str, Any], dict[str, NDArray]]:
-    """Return the document and the arrays of a fitted estimator."""
-    if _ESTIMATORS.get(type(estimator).__name__) is not type(estimator):
-        raise ModelFileError(
-            f"{type(estimator).__qualname__} is none of {list(_ESTIMATORS)}; a model file cannot hold it. Use pickle."
-        )
-    values = ValueWriter()
-    parameters = estimator.get_params(deep=False)
-    parameters.pop("checkpoint", None)  # a folder of this machine is nothing that the next fit elsewhere should use
-    names = getattr(estimator, "feature_names_in_", None) if feature_names is None else feature_names
-    column_names = None if names is None else list(map(str, names))
-    fitted = estimator.model_
-    if fitted.columns is None:
-        fitted = replace(fitted, feature_names=None if column_names is None else tuple(column_names))
-    described, tensors = describe_fitted(fitted)
-    keys, records = describe_history(estimator.history_)
-    document = {
-        "writer": f"polytrain {__version__}",
-        "estimator": type(estimator).__name__,
-        "parameters": {name: values.write(name, value) for name, value in parameters.items()},
-        "plan": asdict(estimator.plan_),
-        "choice": _describe_choice(estimator.choice_),
-        "column_names": column_names,
-        **described,
-        "history": keys,
-        "seen": [float(weight) for weight in (estimator.stream_.seen, estimator.stream_.first)],
-        "n_iter": estimator.n_iter_,
-        "stop_reason": estimator.stop_reason_,
-        "table": table,
-    }
-    tensors |= {**records, **values.tensors}
-    return document, tensors
-
-
-def _describe_choice(choice: Chosen) -> dict[str, Any]:
-    """What was chosen; numbers that JSON does not know are None."""
-    tried = [[None if isinstance(v, float) and not math.isfinite(v) else v for v in line] for line in choice.tried]
-    return {"basis": choice.basis, "bandwidth": choice.bandwidth, "reasons": list(choice.reasons), "tried": tried}
-
-
-def _read_choice(document: Document, plan: TrainPlan) -> Chosen:
-    """Check and undo `_describe_choice`."""
-    entries = document.take("choice", dict)
-    if entries.keys() != {"basis", "bandwidth", "reasons", "tried"}:
-        raise ValueError(f"the choice has the entries {str(list(entries))[:200]}.")
-    basis, bandwidth, reasons = entries["basis"], entries["bandwidth"], entries["reasons"]
-    if not (basis is None or basis in basis_names()) or not (bandwidth is None or _is_positive(bandwidth)):
-        raise ValueError("the basis or the bandwidth of the choice is not plausible.")
-    if not isinstance(reasons, list) or not all(isinstance(reason, str) for reason in reasons):
-        raise ValueError("the reasons of the choice should be text.")
-    if not isinstance(entries["tried"], list):
-        raise ValueError("what was tried should be a list.")
-    tried = tuple(_read_tried(line) for line in entries["tried"])
-    width = None if bandwidth is None else float(bandwidth)
-    return Chosen(basis, width, plan.alpha, max(plan.ranks), tuple(reasons), tried)
-
-
-def _read_tried(line: Any) -> Tried:
-    if not isinstance(line, list) or len(line) != len(Tried._fields):
-        raise ValueError(f"what was tried should have {len(Tried._fields)} entries, not {line!r:.60}.")
-    step, basis, bandwidth, alpha, rank, n_rows, error = line
-    texts = all(isinstance(text, str) for text in (step, basis))
-    counts = all(type(count) is int and 0 <= count < 1 << 62 for count in (rank, n_rows))
-    if not (texts and counts and (bandwidth is None or _is_finite(bandwidth)) and _is_finite(alpha)):
-        raise ValueError(f"what was tried is not plausible: {line!r:.60}.")
-    if not (error is None or _is_finite(error)):
-        raise ValueError(f"what was tried is not plausible: {line!r:.60}.")
-    numbers = (float("nan") if value is None else float(value) for value in (bandwidth, error))
-    return Tried(step, basis, next(numbers), float(alpha), rank, n_rows, next(numbers))
-
-
-def _is_finite(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) <= sys.float_info.max  # an integer may be too large for a float
-
-
-def _is_positive(value: Any) -> bool:
-    return _is_finite(value) and value > 0
-
-
-def rebuild(content: Any, tensors: dict[str, NDArray]) -> tuple[Any, dict[str, Any] | None]:
+def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
     """Check a document of this format and its arrays; return the fitted estimator, and JSON about its tables."""
-    document = Document(content, tensors)
     document.take("writer", str)
     name = document.take("estimator", str)
     if name not in _ESTIMATORS:
         raise ValueError(f"the estimator {name!r:.60} is none of {list(_ESTIMATORS)}.")
     model = _ESTIMATORS[name](**_read_parameters(document, _ESTIMATORS[name]))
+    fitted = model.model_ = read_fitted(document)
     is_classifier = isinstance(model, TensorTrainClassifier)
-    plan = _read_plan(document)
-    task = "classification" if is_classifier else "regression"
-    if not isinstance(plan.loss, str) or task not in get_loss(plan.loss).tasks:
-        raise ValueError(f"the loss {plan.loss!r:.60} is none for {task}.")
-    model.plan_, model.choice_ = plan, _read_choice(document, plan)
-    model.model_ = read_fitted(document, plan.loss, plan.dims)
-    if (model.model_.classes is not None) != is_classifier:
+    if (fitted.classes is not None) != is_classifier:
         raise ValueError(f"{name} {'needs' if is_classifier else 'has no'} classes.")
-    model.n_features_in_ = model.model_.n_columns
-    names = _read_column_names(document, model.model_)
-    if names is not None:
+    model.n_features_in_ = fitted.n_columns
+    if document.take("has_column_names", bool):
+        columns = fitted.columns
+        names = fitted.feature_names if columns is None else [column.name for column in columns.columns]
+        if names is None:
+            raise ValueError("the names of the columns are missing.")
         model.feature_names_in_ = np.array(names, dtype=object)
-    n_trains = model.model_.n_trains
-    model.history_ = read_history(document, plan.ranks, n_trains)
-    model.n_iter_ = check_count("n_iter", document.take("n_iter", int), 0)
-    if model.n_iter_ != max(Counter(record["train"] for record in model.history_).values(), default=0):
-        raise ValueError(f"n_iter is {model.n_iter_}, which is not how many sweeps the history has.")
+    entries = {**document.take("plan", dict), "loss": fitted.loss, "dims": list(fitted.maps.dims)}
+    plan = model.plan_ = _structured("the plan", entries, TrainPlan)
+    if len(plan.ranks) != fitted.n_features + 1 or min(plan.ranks) < 1 or math.isnan(plan.alpha + plan.tol):
+        raise ValueError("the plan is not plausible.")
+    model.choice_ = _structured("the choice", document.take("choice", dict), Chosen)
+    model.history_ = _read_history(document, fitted.n_features + 1, fitted.n_trains)
+    model.n_iter_ = max(Counter(record["train"] for record in model.history_).values(), default=0)
     model.stop_reason_ = document.take("stop_reason", str)
-    model.stream_ = _read_stream(document)
+    weights = _structured("the weight of the past", document.take("seen", list), tuple[float, ...])
+    if len(weights) != 2 or math.isnan(sum(weights)):
+        raise ValueError(f"the weight of the past is {str(weights)[:60]}.")
+    model.stream_ = Stream(*weights)
     table = document.take("table", dict, type(None))
     document.check_empty()
-    _check_parameters(model, n_trains)
-    _disarm(model)
     return model, table
 
 
-def _read_stream(document: Document) -> Stream:
-    """How much the past weighs; its rows are not in a file."""
-    weights = document.take("seen", list)
-    if len(weights) != 2 or not all(_is_finite(weight) and weight >= 0 for weight in weights):
-        raise ValueError(f"the weight of the past is {str(weights)[:60]}.")
-    return Stream(float(weights[0]), float(weights[1]))
+def _structured(what: str, value: Any, kind: Any) -> Any:
+    """Check JSON and return it as a value of this type: text, a number of at least 0, a tuple, or a record of these."""
+    if get_origin(kind) is tuple and isinstance(value, list):
+        return tuple(_structured(what, item, get_args(kind)[0]) for item in value)
+    if isinstance(kind, UnionType):
+        return None if value is None else _structured(what, value, get_args(kind)[0])
+    if kind is float and (value is None or (type(value) in (int, float) and 0 <= value <= sys.float_info.max)):
+        return math.nan if value is None else float(value)
+    if kind is int and type(value) is int and 0 <= value < 1 << 62:
+        return value
+    if kind in (str, bool) and type(value) is kind:
+        return value
+    if kind is Tried and isinstance(value, list) and len(value) == len(Tried._fields):
+        value = dict(zip(Tried._fields, value, strict=True))
+    if kind in (TrainPlan, Chosen, Tried) and isinstance(value, dict):
+        kinds = get_type_hints(kind)
+        if value.keys() == kinds.keys():
+            return kind(**{name: _structured(f"{name} of {what}", value[name], kinds[name]) for name in kinds})
+    raise ValueError(f"{what} is {value!r:.60}, which is not plausible.")
 
 
-def _read_column_names(document: Document, fitted: FittedModel) -> Sequence[str] | None:
-    """Names of the columns, where they have any: those of the features, unless columns of other types became these."""
-    names = document.take("column_names", list, type(None))
-    known = fitted.feature_names
-    if fitted.columns is not None:
-        known = None if names is None else tuple(column.name for column in fitted.columns.columns)
-    if names != (None if known is None else list(known)):
-        raise ValueError("the names of the columns contradict those of the features.")
-    return known
+# --- parameters -------------------------------------------------------------------------------------------------------
+
+
+def _is_stored(name: str, value: Any) -> bool:
+    """Whether a file holds this parameter: trains to start from and random states are for one fit on one machine."""
+    return not (
+        name == "checkpoint"
+        or isinstance(value, np.random.RandomState)
+        or (name == "init" and not isinstance(value, str))
+    )
+
+
+def _describe_parameter(name: str, value: Any, tensors: dict[str, NDArray]) -> Any:
+    """Return a parameter as JSON; long lists of numbers are added to the arrays."""
+
+    def encode(value: Any, depth: int) -> Any:
+        if isinstance(value, np.ndarray | np.generic):
+            value = value.tolist()
+        if isinstance(value, set | frozenset):  # equal sets become equal files
+            value = sorted(value, key=lambda item: (type(item).__name__, item))
+        if isinstance(value, list | tuple | range) and depth:
+            kinds = {type(item) for item in value}
+            if len(value) > _LONGEST_LIST and len(kinds) == 1 and kinds <= {bool, int, float}:
+                key = f"parameter.{len(tensors)}"
+                tensors[key] = np.array(value, dtype=np.int64 if int in kinds else None)
+                return {"array": key}
+            return [encode(item, depth - 1) for item in value]
+        if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
+            return value
+        raise TypeError(f"{value!r:.200} of type {type(value).__module__}.{type(value).__qualname__}")
+
+    try:
+        if name == "class_weight" and isinstance(value, Mapping):
+            value = list(value.items())
+        return encode(value, _MAX_DEPTH)
+    except (TypeError, OverflowError) as error:
+        raise ModelFileError(
+            f"the parameter {name} holds {error}, which a model file cannot store. Replace it with set_params before "
+            "saving, or use pickle."
+        ) from None
 
 
 def _read_parameters(document: Document, estimator: Any) -> dict[str, Any]:
-    """Constructor parameters; those that the file lacks keep their defaults."""
-    known = estimator._get_param_names()
+    """Constructor parameters; those that the file lacks keep their defaults. The next fit checks their values."""
     stored = document.take("parameters", dict)
-    unknown = [name for name in stored if name not in known]
+    unknown = [name for name in stored if name not in estimator._get_param_names()]
     if unknown:
         raise ValueError(f"{estimator.__name__} has no parameters {str(unknown)[:100]}.")
-    reader = ValueReader(document.tensor)
-    return {name: reader.read(value) for name, value in stored.items()}
+
+    def decode(value: Any, depth: int) -> Any:
+        if isinstance(value, list) and depth:
+            return [decode(item, depth - 1) for item in value]
+        if isinstance(value, dict) and value.keys() == {"array"} and str(value["array"]).startswith("parameter."):
+            return document.tensor(value["array"], (np.bool_, np.int64, np.float64), (None,)).tolist()
+        if isinstance(value, list | dict) or (isinstance(value, float) and not math.isfinite(value)):
+            raise ValueError(f"a parameter holds {value!r:.60}, which is not plausible.")
+        return value
+
+    parameters = {name: decode(value, _MAX_DEPTH) for name, value in stored.items()}
+    weights = parameters.get("class_weight")
+    if isinstance(weights, list):
+        if not all(isinstance(pair, list) and len(pair) == 2 and not isinstance(pair[0], list) for pair in weights):
+            raise ValueError("class_weight should hold pairs of a label and a weight.")
+        check_hashes((label for label, _ in weights), "class_weight")
+        parameters["class_weight"] = dict(weights)
+    # What a file must not decide for the next fit on this machine: where to write, and how many processes to start.
+    parameters.pop("checkpoint", None)
+    n_jobs = parameters.get("n_jobs")
+    if n_jobs is not None and (type(n_jobs) is not int or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r:.60}.")
+    if n_jobs is not None and n_jobs > cpu_count():
+        parameters["n_jobs"] = cpu_count()
+    return parameters
 
 
-def _read_plan(document: Document) -> TrainPlan:
-    """What was learned, through the same checks as the parameters of a fit."""
-    entries = document.take("plan", dict)
-    if entries.keys() != {field.name for field in fields(TrainPlan)}:
-        raise ValueError(f"the plan has the entries {str(list(entries))[:200]}.")
-    for name in ("dims", "ranks"):
-        sizes = entries[name]
-        if not isinstance(sizes, list) or not all(type(size) is int and 1 <= size < 1 << 62 for size in sizes):
-            raise ValueError(f"the {name} of the plan are not plausible.")
-        entries[name] = tuple(sizes)
-    plan = TrainPlan(**entries)
-    if not plan.dims:
-        raise ValueError("the plan has no features.")
-    parameters = {
-        "rank": list(plan.ranks[1:-1]),
-        "init": plan.init if isinstance(plan.init, str) and plan.init != "given" else [()],
-        "max_memory": None,
-        "degree": 1,
-        "basis": "power",
-        "scale": None,
-        "bandwidth": None,  # of no interest here
-        "n_iter_no_change": max(1, plan.patience) if type(plan.patience) is int else plan.patience,
-        **{name: getattr(plan, name) for name in ("solver", "max_sweeps", "tol", "sampling")},
+# --- history of the fit -----------------------------------------------------------------------------------------------
+
+
+def _describe_history(history: Sequence[dict[str, Any]]) -> dict[str, NDArray]:
+    """Return an array for each entry of the records: integers, floats or tuples of integers."""
+    names = list(history[0]) if history else []
+    columns = {f"history.{name}": np.array([record[name] for record in history]) for name in names}
+    return {
+        name: column.astype(np.float64 if column.dtype.kind == "f" else np.int64) for name, column in columns.items()
     }
-    settings = make_settings(
-        parameters, len(plan.dims), plan.loss, plan.alpha, stops_early=bool(plan.patience), joint=plan.joint is True
-    )
-    if settings.plan(plan.dims) != plan:
-        raise ValueError("the plan contradicts itself.")
-    return plan
 
 
-def _check_parameters(model: Any, n_trains: int) -> None:
-    """Run the checks of a fit, and those of what a fit does not look at."""
-    is_classifier = isinstance(model, TensorTrainClassifier)
-    parameters = model.get_params(deep=False)
-    loss = learning_loss(model.loss) if is_classifier else check_loss(model.loss, "regression", parameters)
-    columns = model.model_.columns
-    is_category = None if columns is None else columns.is_category
-    settings = make_settings(parameters, model.model_.n_features, loss, model.alpha, is_category)
-    if settings.init == "given":
-        # How many functions maps of other bases would have is known from the rows only.
-        known = not any(basis == "auto" or map_kind(basis).needs_values for basis in set(settings.bases))
-        dims = tuple(degree + 1 for degree in settings.degrees) if known else model.plan_.dims
-        given_starts(model.init, n_trains, dims)
-    names = getattr(model, "feature_names_in_", None)
-    numbered = tuple(f"x{k}" for k in range(model.n_features_in_))
-    chosen_columns(model.categorical_features, numbered if names is None else tuple(names), names is not None)
-    allowed_groups(model.interaction_cst, model.n_features_in_, None if names is None else list(names))
-    check_parameters(parameters)
-    if is_classifier:
-        check_choice("decision", model.decision, decision_names())
-        class_weights(model.class_weight, model.classes_, np.ones(len(model.classes_)))
-
-
-def _disarm(model: Any) -> None:
-    """Take from the parameters what a stranger's file must not decide for the next fit on this machine."""
-    if hasattr(model, "checkpoint"):
-        model.checkpoint = None  # where to write
-    if model.n_jobs is not None and model.n_jobs > cpu_count():
-        model.n_jobs = cpu_count()
+def _read_history(document: Document, n_bonds: int, n_trains: int) -> list[dict[str, Any]]:
+    """Check and undo `_describe_history`."""
+    columns = document.tensors("history.")
+    if not columns:
+        return []
+    needed = {*_COUNTS, *_LOSSES, "seconds"}
+    if not needed - {"validation_loss"} <= columns.keys() <= needed:
+        raise ValueError(f"the history should have the columns {sorted(needed)}, not {str(list(columns))[:200]}.")
+    n_records = columns["train"].size
+    for name, column in columns.items():
+        shape = (n_records, n_bonds) if name == "ranks" else (n_records,)
+        if column.dtype != (np.int64 if name in _COUNTS else np.float64) or column.shape != shape or not n_records:
+            raise ValueError(f"the column {name!r} of the history has type {column.dtype} and shape {column.shape}.")
+        if (name in _COUNTS and (column < (name == "ranks")).any()) or np.isnan(column).any():
+            raise ValueError(f"the column {name!r} of the history holds negative counts or NaN.")
+    if (columns["train"] >= n_trains).any() or not np.isfinite(columns["seconds"]).all():
+        raise ValueError("the history is about trains that are not there, or infinitely many seconds.")
+    for name in _LOSSES & columns.keys():  # squared losses of huge targets may exceed the largest float
+        columns[name] = np.clip(columns[name], -sys.float_info.max, sys.float_info.max)
+    lists = [map(tuple, column.tolist()) if column.ndim == 2 else column.tolist() for column in columns.values()]
+    return [dict(zip(columns, record, strict=True)) for record in zip(*lists, strict=True)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import re
 import stat
@@ -59,6 +58,7 @@ def write_model_file(path: str | os.PathLike[str], document: dict[str, Any], ten
     text = json.dumps(document, separators=(",", ":"))
     metadata = {"format": "polytrain", "sha256": _NO_DIGEST, "version": str(FORMAT), "model": text}
     try:
+        parse_json(text)  # the reader refuses some texts
         header, body = pack_tensors(tensors, metadata)
     except ValueError as error:
         raise ModelFileError(f"the model cannot be stored: {error}") from error
@@ -142,24 +142,11 @@ class Document:
             raise ValueError(f"{name!r} should be {' or '.join(kind.__name__ for kind in types)}, got {value!r:.60}.")
         return value
 
-    def take_float(self, name: str) -> float:
-        """Return a finite number."""
-        value = self.take(name, float, int)
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if not math.isfinite(number):
-            raise ValueError(f"{name!r} is not a finite number.")
-        return number
-
-    def tensor(self, name: str, dtypes: tuple[Any, ...] | None = None, shape: tuple[int | None, ...] = ()) -> NDArray:
+    def tensor(self, name: str, dtypes: tuple[Any, ...], shape: tuple[int | None, ...]) -> NDArray:
         """Return an array; None in ``shape`` fits any length."""
         if name not in self._tensors:
             raise ValueError(f"the array {name!r} is missing.")
         array = self._tensors.pop(name)
-        if dtypes is None:
-            return array
         fits = array.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
         if array.dtype not in dtypes or not fits:
             raise ValueError(f"the array {name!r} should not have dtype {array.dtype} and shape {array.shape}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,7 +39,8 @@ class FittedModel:
     maps : MapList
         One per column.
     cores : tuple of tuples of ndarray
-        Every train as it was learned, for targets without ``shift`` and divided by ``size``; the arrays are read-only.
+        Every train as it was learned, for targets without ``shift`` and divided by ``size``. All arrays are read-only:
+        what is given is copied, unless it is read-only itself.
     shift, size : ndarray of shape (n_trains,)
         A score is ``size * value of the train + shift``: zeros and ones for classifiers that are not calibrated.
     decision, classes : Decision and ndarray, or None
@@ -69,55 +70,35 @@ class FittedModel:
 
     loss: str
     maps: MapList
-    cores: tuple[tuple[NDArray, ...], ...]
-    shift: NDArray
-    size: NDArray
+    cores: Sequence[Sequence[NDArray]]
+    shift: NDArray = field(default_factory=lambda: np.zeros(1))
+    size: NDArray = field(default_factory=lambda: np.ones(1))
     decision: Decision | None = None
     classes: NDArray | None = None
-    feature_names: tuple[str, ...] | None = None
+    feature_names: Sequence[str] | None = None
     one_output: bool = True
     calibrated: bool = False
     columns: Columns | None = None
     uncertainty: Uncertainty | None = None
 
-    @classmethod
-    def make(
-        cls,
-        loss: str,
-        maps: MapList,
-        trains: Sequence[Sequence[NDArray]],
-        *,
-        shift: Any = 0.0,
-        size: Any = 1.0,
-        decision: Decision | None = None,
-        classes: NDArray | None = None,
-        feature_names: Sequence[str] | None = None,
-        one_output: bool = True,
-        calibrated: bool = False,
-        columns: Columns | None = None,
-    ) -> FittedModel:
-        """Take trains as they were learned; the arrays are copied where they could be changed from outside."""
-        cores = tuple(tuple(_frozen(core, np.float64) for core in train) for train in trains)
-        shifts, sizes = (_frozen(np.broadcast_to(value, len(cores)), np.float64) for value in (shift, size))
-        labels = None if classes is None else _frozen(classes, classes.dtype)
-        names = None if feature_names is None else tuple(map(str, feature_names))
-        return cls(loss, maps, cores, shifts, sizes, decision, labels, names, one_output, calibrated, columns)
+    def __post_init__(self) -> None:
+        cores = tuple(tuple(_frozen(core, np.float64) for core in train) for train in self.cores)
+        shift, size = (np.broadcast_to(own, len(cores)).copy() for own in (self.shift, self.size))
+        classes = None if self.classes is None else _frozen(self.classes, self.classes.dtype)
+        names = None if self.feature_names is None else tuple(map(str, self.feature_names))
+        vars(self).update(cores=cores, classes=classes, feature_names=names)
+        vars(self).update(shift=_frozen(shift, np.float64), size=_frozen(size, np.float64))
 
     def with_trains(self, trains: Sequence[Sequence[NDArray]]) -> FittedModel:
         """Return the same model with other trains, given by their cores, for targets divided by ``size``."""
-        cores = tuple(tuple(_frozen(core, np.float64) for core in train) for train in trains)
-        return replace(self, cores=cores, uncertainty=None)
+        return replace(self, cores=trains, uncertainty=None)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
-        for array in (self.shift, self.size, *(core for train in self.cores for core in train)):
-            array.setflags(write=False)  # pickles forget it
-        if self.classes is not None:
-            self.classes.setflags(write=False)
+        vars(self).update(state)
+        self.__post_init__()  # a pickle does not keep arrays read-only
 
     @property
     def estimator_name(self) -> str:
@@ -327,8 +308,10 @@ class FittedModel:
         return 0 if self.classes is None else len(self.classes)
 
 
-def _frozen(array: Any, dtype: Any) -> NDArray:
-    """Return a contiguous read-only copy."""
+def _frozen(array: NDArray, dtype: Any) -> NDArray:
+    """Return a contiguous read-only array: a copy, unless it is one already."""
+    if not array.flags.writeable and array.flags.c_contiguous and array.dtype == dtype:
+        return array
     copy = np.array(array, dtype=dtype, order="C")
     copy.setflags(write=False)
     return copy

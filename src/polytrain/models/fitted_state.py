@@ -1,27 +1,28 @@
 """A fitted model <-> a JSON document and named arrays.
 
-`read_fitted` checks all that a prediction relies on.
-Numbers that decide about memory are compared with what is there before they are used.
+`read_fitted` checks everything that a prediction relies on, and compares sizes with the arrays before it takes memory.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import replace
-from itertools import cycle
+from itertools import cycle, islice
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns import Columns
-from polytrain.decisions import Decision, get_decision
+from polytrain.decisions import get_decision
+from polytrain.learning.losses import get_loss
 from polytrain.learning.moments import CoreMoments
 from polytrain.maps import KINDS, CategoryMap, FeatureMap, MapList
 from polytrain.models.file import Document, ModelFileError
 from polytrain.models.fitted import FittedModel
-from polytrain.models.values import join_cores, read_labels, write_labels
 from polytrain.tensor.decompose import split_exponent
+from polytrain.tensor_file import DTYPES
 from polytrain.uncertainty import LeftOutErrors, TrainUncertainty, Uncertainty
 
 __all__ = ["describe_fitted", "overflows", "read_fitted"]
@@ -29,6 +30,11 @@ __all__ = ["describe_fitted", "overflows", "read_fitted"]
 # Trains of unequal ranks are padded to the largest when they are stacked: up to this many numbers in all, or up to this
 # many times the numbers in the file.
 _FREE_PADDING, _LARGEST_PADDING = 1 << 22, 16
+# Types of labels. Every predicted label is as wide as the type of the classes says.
+_NUMBERS = {dtype.name for dtype in DTYPES.values()}
+_DATES = re.compile(r"datetime64\[(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]", re.ASCII)
+_TEXT = re.compile(r"str([1-9][0-9]{0,5})", re.ASCII)
+_MAX_TEXT_BYTES, _FREE_WIDTH = 1 << 26, 4096
 # Powers of two; the largest float is 2**1024. Decisions add up scores of classifiers.
 _MOST, _MOST_OF_CLASSIFIERS = 1023.0, 1000.0
 # Learned cores do not stretch what they multiply, but for a factor like this one over all columns. The functions of
@@ -38,28 +44,30 @@ _MOST_STRETCH = 500.0
 
 def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Return the document and the arrays of a fitted model."""
+    if overflows(model.maps, model.cores, model.size, model.shift, model.classes is not None):
+        raise ModelFileError("the model cannot be stored: its scores are too large for floats in some rows.")
     maps, map_tensors = _describe_maps(model.maps)
-    names = model.feature_names
-    document: dict[str, Any] = {
+    labels, label_tensors = _describe_labels(model.classes)
+    columns, names = model.columns, model.feature_names
+    document = {
+        "loss": model.loss,
         "maps": maps,
         "one_output": model.one_output,
         "calibrated": model.calibrated,
-        "columns": None if model.columns is None else model.columns.to_json(),
-        "feature_names": None if names is None else list(names),
+        "columns": None if columns is None else columns.to_json(),
+        "feature_names": None if names is None or columns is not None else list(names),
         "decision": None if model.decision is None else model.decision.name,
-        "classes": None,
+        "classes": labels,
     }
-    tensors: dict[str, NDArray] = {
-        "cores": np.concatenate([join_cores(train) for train in model.cores]),
+    tensors = {
+        "cores": np.concatenate([core.ravel() for train in model.cores for core in train]),
         "ranks": np.array([(1, *(core.shape[2] for core in train)) for train in model.cores], dtype=np.int64),
         "shift": model.shift,
         "size": model.size,
         **map_tensors,
+        **label_tensors,
         **_describe_uncertainty(model.uncertainty),
     }
-    if model.classes is not None:
-        document["classes"], labels = write_labels(model.classes)
-        tensors |= labels
     return document, tensors
 
 
@@ -80,50 +88,68 @@ def _describe_maps(maps: MapList) -> tuple[list[dict[str, Any]], dict[str, NDArr
     return groups, tensors
 
 
-def read_fitted(document: Document, loss: str, dims: tuple[int, ...]) -> FittedModel:
-    """Check and build a model with this loss and these sizes of maps."""
+def _describe_labels(classes: NDArray | None) -> tuple[dict[str, Any] | None, dict[str, NDArray]]:
+    """Return ``{"dtype": ..., "labels": ...}`` and, where labels are numbers or dates, their array instead."""
+    if classes is None:
+        return None, {}
+    classes = classes.astype(classes.dtype.newbyteorder("="), copy=False)
+    kind = classes.dtype.name
+    if kind in _NUMBERS:
+        return {"dtype": kind, "labels": None}, {"classes": classes}
+    if _DATES.fullmatch(kind):
+        return {"dtype": kind, "labels": None}, {"classes": classes.view(np.int64)}
+    if classes.dtype.kind == "U":
+        return {"dtype": f"str{classes.dtype.itemsize // 4}", "labels": classes.tolist()}, {}
+    if kind == "object" and all(type(label) is str for label in classes):
+        return {"dtype": "object", "labels": list(classes)}, {}
+    raise ModelFileError(f"labels of type {kind} cannot be stored in a model file. Use numbers or strings, or pickle.")
+
+
+def read_fitted(document: Document) -> FittedModel:
+    """Check and build a model."""
     cores = document.tensor("cores", (np.float64, np.float32), (None,))
     if not np.isfinite(cores).all():
         raise ValueError("the cores contain NaN or infinity.")
-    if not all(1 <= n <= cores.size for n in dims):
-        raise ValueError("the dims of the plan are not plausible.")
-    ranks = document.tensor("ranks", (np.int64,), (None, len(dims) + 1))
-    trains = _read_trains(cores, dims, ranks)
-    maps = _read_maps(document, len(dims))
-    if maps.dims != dims:
-        raise ValueError("the maps have other sizes than the plan.")
-    names = document.take("feature_names", list, type(None))
-    if names is not None and (len(names) != len(dims) or not all(isinstance(name, str) for name in names)):
-        raise ValueError(f"there should be {len(dims)} feature names.")
-    columns = document.take("columns", dict, type(None))
+    ranks = document.tensor("ranks", (np.int64,), (None, None))
+    maps = _read_maps(document, ranks.shape[1] - 1)
+    trains = _read_trains(cores.astype(np.float64, copy=False), maps.dims, ranks)
+    columns, names = _read_columns(document, maps)
     ends = _read_ends(document, len(trains))
-    if overflows(maps, trains, ends["size"], ends["shift"], "classes" in ends):
+    is_classifier = "classes" in ends
+    loss = document.take("loss", str)
+    task = "classification" if is_classifier else "regression"
+    if task not in get_loss(loss).tasks:
+        raise ValueError(f"the loss {loss!r:.60} does not apply to {task}.")
+    if overflows(maps, trains, ends["size"], ends["shift"], is_classifier):
         raise ValueError("the scores of the trains are too large for floats in some rows.")
-    model = FittedModel.make(loss, maps, trains, feature_names=names, **ends)
-    if model.classes is None:
-        model = replace(model, uncertainty=_read_uncertainty(document, model.cores))
-    return model if columns is None else replace(model, columns=_read_columns(columns, model))
+    uncertainty = None if is_classifier else _read_uncertainty(document, trains)
+    return FittedModel(loss, maps, trains, feature_names=names, columns=columns, uncertainty=uncertainty, **ends)
 
 
-def _read_columns(described: dict[str, Any], model: FittedModel) -> Columns:
-    """Check and return how columns of any type become the features."""
+def _read_columns(document: Document, maps: MapList) -> tuple[Columns | None, Sequence[str] | None]:
+    """Return how columns of any type become the features, if they do, and the names of the features."""
+    described, names = document.take("columns", dict, type(None)), document.take("feature_names", list, type(None))
+    if described is None:
+        if names is not None and (len(names) != len(maps) or not all(isinstance(name, str) for name in names)):
+            raise ValueError(f"there should be {len(maps)} feature names.")
+        return None, names
     columns = Columns.from_json(described)
-    if columns.n_features != model.n_features or model.feature_names != columns.feature_names:
+    if columns.n_features != len(maps) or names is not None:
         raise ValueError("the columns become other features than those of the model.")
-    for levels, feature_map in zip(columns.levels, model.maps, strict=True):
+    for levels, feature_map in zip(columns.levels, maps, strict=True):
         if isinstance(feature_map, CategoryMap) and levels is not None and not feature_map.range[1] < len(levels):
             raise ValueError("a column has other levels than its map.")
-    return columns
+    return columns, columns.feature_names
 
 
-def _read_trains(cores: NDArray, dims: tuple[int, ...], ranks: NDArray) -> list[list[NDArray]]:
+def _read_trains(cores: NDArray, dims: tuple[int, ...], ranks: NDArray) -> tuple[tuple[NDArray, ...], ...]:
     """Check that sizes fit and that stacking does not blow them up, then cut the cores."""
     ends = ranks[:, [0, -1]]
     if not len(ranks) or ranks.min() < 1 or ranks.max() > cores.size or (ends != 1).any():
         raise ValueError("the ranks are not plausible.")
     sizes = ranks[:, :-1].astype(np.float64) * np.array(dims, dtype=np.float64) * ranks[:, 1:]  # ints might overflow
     if sizes.sum() != cores.size:
-        raise ValueError(f"dims and ranks ask for {sizes.sum():.0f} numbers, but there are {cores.size}.")
+        raise ValueError(f"maps and ranks ask for {sizes.sum():.0f} numbers, but there are {cores.size}.")
     widest = ranks.max(axis=0).astype(np.float64)
     padded = len(ranks) * float(np.sum(widest[:-1] * np.array(dims) * widest[1:]))
     if padded > max(_FREE_PADDING, _LARGEST_PADDING * cores.size):
@@ -131,15 +157,14 @@ def _read_trains(cores: NDArray, dims: tuple[int, ...], ranks: NDArray) -> list[
     stops = np.cumsum(sizes.ravel()).astype(np.int64).tolist()
     shapes = zip(ranks[:, :-1].ravel().tolist(), cycle(dims), ranks[:, 1:].ravel().tolist(), strict=False)
     # Parts of one array that nobody can write to: a copy of each would take more time and memory than its numbers.
-    frozen = np.array(cores, dtype=np.float64)
-    frozen.setflags(write=False)
-    parts = [frozen[a:b].reshape(shape) for a, b, shape in zip([0, *stops], stops, shapes, strict=False)]
-    return [parts[first : first + len(dims)] for first in range(0, len(parts), len(dims))]
+    cores.setflags(write=False)
+    parts = tuple(cores[a:b].reshape(shape) for a, b, shape in zip([0, *stops], stops, shapes, strict=False))
+    return tuple(parts[first : first + len(dims)] for first in range(0, len(parts), len(dims)))
 
 
 def _read_maps(document: Document, n_features: int) -> MapList:
     groups = document.take("maps", list)
-    maps: list[FeatureMap | None] = [None] * n_features
+    maps: dict[int, FeatureMap] = {}
     seen: set[str] = set()
     for index, group in enumerate(groups):
         if not isinstance(group, dict) or not {"kind", "count"} <= group.keys() <= {"kind", "count", "entries"}:
@@ -157,27 +182,24 @@ def _read_maps(document: Document, n_features: int) -> MapList:
             columns = document.tensor(f"columns.{index}", (np.int64,), (count,))
         if count != len(columns) or (columns < 0).any() or (columns >= n_features).any():
             raise ValueError("the columns of the maps are not plausible.")
-        for k, feature_map in zip(
-            columns, KINDS[kind].unpack(entries, document.tensors(f"map.{index}."), count), strict=True
-        ):
-            maps[k] = feature_map
-    found = [feature_map for feature_map in maps if feature_map is not None]
-    if len(found) < n_features:
+        members = KINDS[kind].unpack(entries, document.tensors(f"map.{index}."), count)
+        maps.update(zip(columns.tolist(), members, strict=True))
+    if not n_features or len(maps) < n_features:
         raise ValueError("some columns have no map.")
-    return MapList(found)
+    return MapList([maps[k] for k in range(n_features)])
 
 
 def _read_ends(document: Document, n_trains: int) -> dict[str, Any]:
-    """Return the arguments of ``FittedModel.make`` that turn scores into answers."""
+    """Return the fields of a model that turn scores into answers."""
     shift, size = (document.tensor(name, (np.float64,), (n_trains,)) for name in ("shift", "size"))
     one_output, calibrated = document.take("one_output", bool), document.take("calibrated", bool)
-    decision, labels = document.take("decision", str, type(None)), document.take("classes", dict, type(None))
+    name, labels = document.take("decision", str, type(None)), document.take("classes", dict, type(None))
     if not (np.isfinite(shift).all() and np.isfinite(size).all() and (size > 0).all()):
         raise ValueError("shift and size of the target should be finite, and the size positive.")
     ends: dict[str, Any] = {"shift": shift, "size": size, "one_output": one_output}
-    if (decision is None) != (labels is None):
+    if (name is None) != (labels is None):
         raise ValueError("a classifier has both a decision and classes.")
-    if labels is None or decision is None:
+    if labels is None:
         if calibrated:
             raise ValueError("a regressor is not calibrated.")
         if one_output and n_trains != 1:
@@ -187,17 +209,43 @@ def _read_ends(document: Document, n_trains: int) -> dict[str, Any]:
         raise ValueError("a classifier's scores are neither shifted nor scaled, unless it is calibrated.")
     if not one_output:
         raise ValueError("a classifier has one output.")
-    classes = read_labels(labels, document.tensor)
-    decided = _read_decision(decision, len(classes), n_trains)
-    return {**ends, "decision": decided, "classes": classes, "calibrated": calibrated}
-
-
-def _read_decision(name: str, n_classes: int, n_trains: int) -> Decision:
-    decision = get_decision(name, n_classes)
-    needed = decision.n_trains(n_classes)
+    classes = _read_labels(labels, document)
+    decision = get_decision(name, len(classes))
+    needed = decision.n_trains(len(classes))
     if n_trains != needed:
-        raise ValueError(f"{n_classes} classes need {needed} trains with {name}, not {n_trains}.")
-    return decision
+        raise ValueError(f"{len(classes)} classes need {needed} trains with {name}, not {n_trains}.")
+    return {**ends, "decision": decision, "classes": classes, "calibrated": calibrated}
+
+
+def _read_labels(entry: dict[str, Any], document: Document) -> NDArray:
+    """Return the classes: at least two, in order, each once."""
+    if entry.keys() != {"dtype", "labels"} or not isinstance(entry["dtype"], str):
+        raise ValueError("the classes should have a dtype and labels.")
+    kind, labels = entry["dtype"], entry["labels"]
+    if labels is not None:
+        classes = _read_text(kind, labels)
+    elif kind in _NUMBERS:
+        classes = document.tensor("classes", (np.dtype(kind),), (None,))
+    elif _DATES.fullmatch(kind):
+        classes = document.tensor("classes", (np.int64,), (None,)).view(np.dtype(kind))
+    else:
+        raise ValueError(f"there are no classes of type {kind!r:.60}.")
+    if len(classes) < 2 or not (classes[:-1] < classes[1:]).all():
+        raise ValueError("the classes should be at least two, in order and different.")
+    return classes
+
+
+def _read_text(kind: str, labels: Any) -> NDArray:
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise ValueError("the labels should be strings.")
+    if kind == "object":
+        return np.array(labels, dtype=object)
+    match = _TEXT.fullmatch(kind)
+    width, longest = int(match[1]) if match else 0, max(map(len, labels), default=0)
+    most = max(_FREE_WIDTH, _LARGEST_PADDING * longest)
+    if not longest <= width <= most or 4 * width * len(labels) > _MAX_TEXT_BYTES or not match:
+        raise ValueError(f"the labels do not fit the type {kind!r:.60}.")
+    return np.array(labels, dtype=f"U{width}")
 
 
 # --- overflow ---------------------------------------------------------------------------------------------------------
@@ -272,20 +320,19 @@ def _describe_uncertainty(known: Uncertainty | None) -> dict[str, NDArray]:
     return {"uncertainty." + name: array for name, array in found.items()}
 
 
-def _read_uncertainty(document: Document, cores: Sequence[Sequence[NDArray]]) -> Uncertainty | None:
+def _read_uncertainty(document: Document, trains: Sequence[Sequence[NDArray]]) -> Uncertainty | None:
     """Check and undo `_describe_uncertainty`, for a model with these trains."""
-    kept = document.tensors("uncertainty.")
-    if not kept:
+    tensors = document.tensors("uncertainty.")
+    if not tensors:
         return None
-    arrays = Document({}, kept)
-    n_trains, n_cores = len(cores), len(cores[0])
-    floats, ints = (np.float64,), (np.int64,)
+    arrays = Document({}, tensors)
+    n_trains, n_cores = len(trains), len(trains[0])
     guaranteed = arrays.tensor("guaranteed", (np.bool_,), (1,))
-    numbers = arrays.tensor("numbers", floats, (n_trains, 3))
-    counts = arrays.tensor("counts", ints, (n_trains, 3))
-    errors = arrays.tensor("errors", floats, (2, None))
-    ranks = arrays.tensor("ranks", ints, (None, 2))
-    moments = arrays.tensor("moments", floats, (None,))
+    numbers = arrays.tensor("numbers", (np.float64,), (n_trains, 3))
+    counts = arrays.tensor("counts", (np.int64,), (n_trains, 3))
+    errors = arrays.tensor("errors", (np.float64,), (2, None))
+    ranks = arrays.tensor("ranks", (np.int64,), (None, 2))
+    moments = arrays.tensor("moments", (np.float64,), (None,))
     arrays.check_empty()
     for array in (numbers, errors, moments):
         if not np.isfinite(array).all() or (array is not moments and (array < 0).any()):
@@ -295,39 +342,32 @@ def _read_uncertainty(document: Document, cores: Sequence[Sequence[NDArray]]) ->
         raise ValueError("the errors of the uncertainty are not plausible.")
     if not np.isin(n_moments, (0, n_cores)).all() or n_moments.sum() != len(ranks):
         raise ValueError("the moments of the uncertainty are not those of the trains.")
-    measured = _read_moments(moments, ranks, [train for train, n in zip(cores, n_moments, strict=True) if n])
+    measured = iter(_read_moments(moments, ranks, [t for t, n in zip(trains, n_moments, strict=True) if n]))
     left_outs = np.split(errors, np.cumsum(n_errors)[:-1], axis=1)
-    trains = []
+    uncertainties = []
     for (alpha, reach, noise), n, left_out, count in zip(
         numbers.tolist(), n_moments.tolist(), left_outs, n_rows.tolist(), strict=True
     ):
         if (np.diff(left_out) < 0).any() or left_out[1, -1] != 1.0:
             raise ValueError("the errors of the uncertainty are not in order.")
-        own = measured.pop(0) if n else ()
-        errors, heights = left_out.copy()
-        trains.append(TrainUncertainty(own, alpha, reach, noise, LeftOutErrors(errors, heights, count)))
-    return Uncertainty(tuple(trains), bool(guaranteed[0]))
+        sizes, heights = left_out.copy()
+        own = tuple(islice(measured, n))
+        uncertainties.append(TrainUncertainty(own, alpha, reach, noise, LeftOutErrors(sizes, heights, count)))
+    return Uncertainty(tuple(uncertainties), bool(guaranteed[0]))
 
 
-def _read_moments(
-    moments: NDArray, ranks: NDArray, cores: Sequence[Sequence[NDArray]]
-) -> list[tuple[CoreMoments, ...]]:
-    """Check that sizes fit, then cut the moments."""
-    shapes = []
-    for (left, right), core in zip(ranks.tolist(), (core for train in cores for core in train), strict=True):
+def _read_moments(moments: NDArray, ranks: NDArray, trains: Sequence[Sequence[NDArray]]) -> list[CoreMoments]:
+    """Check that sizes fit, then cut the moments of all cores of these trains."""
+    shapes: list[tuple[int, ...]] = []
+    for (left, right), core in zip(ranks.tolist(), (core for train in trains for core in train), strict=True):
         a, n, b = core.shape
         if not (1 <= left <= a and 1 <= right <= b):
             raise ValueError("the ranks of the moments are not plausible.")
-        shapes.append([(left, a), (n, n), (right, b), (left,), (n,), (right,)])
-    sizes = [int(np.prod(shape)) for shape in (shape for core in shapes for shape in core)]
-    if sum(sizes) != len(moments):
-        raise ValueError(f"the moments should be {sum(sizes)} numbers, but there are {len(moments)}.")
-    parts = iter(np.split(moments, np.cumsum(sizes)[:-1]) if sizes else [])
-    found = []
-    for of_core in shapes:
-        arrays = [next(parts).reshape(shape).copy() for shape in of_core]
-        if any((array < 0).any() for array in arrays[3:]):
-            raise ValueError("a second moment is negative.")
-        found.append(CoreMoments(*arrays))
-    n_cores = len(cores[0]) if cores else 1
-    return [tuple(found[first : first + n_cores]) for first in range(0, len(found), n_cores)]
+        shapes += [(left, a), (n, n), (right, b), (left,), (n,), (right,)]
+    stops = np.cumsum([prod(shape) for shape in shapes], dtype=np.int64).tolist()
+    if len(moments) != (stops[-1] if stops else 0):
+        raise ValueError(f"the uncertainty has {len(moments)} moments, which do not fit the trains.")
+    parts = [moments[a:b].reshape(shape).copy() for a, b, shape in zip([0, *stops], stops, shapes, strict=False)]
+    if any(part.ndim == 1 and (part < 0).any() for part in parts):
+        raise ValueError("a second moment is negative.")
+    return [CoreMoments(*parts[first : first + 6]) for first in range(0, len(parts), 6)]
