@@ -314,7 +314,7 @@ def test_parameters_that_the_next_fit_would_refuse_are_stored(tmp_path):
     loaded = through_file(model, tmp_path)
     assert (loaded.rank, loaded.init, loaded.class_weight) == (0, "auto", {"other": 1.0})
     assert_same_predictions(model, loaded, X)
-    with pytest.raises(ValueError, match="rank must be"):
+    with pytest.raises(ValueError, match="class_weight names classes"):
         loaded.fit(X, LABELS)
 
 
