@@ -31,7 +31,7 @@ def table_map(n: int) -> TableMap:
     """A map with so many functions: cosines over the knots."""
     knots = np.linspace(0.0, 1.0, N_KNOTS)
     table = np.cos(np.pi * np.arange(n)[:, None] * knots)
-    return TableMap(knots, np.full(N_KNOTS, 1 / N_KNOTS), table, np.eye(1, n)[0], 0.0)
+    return TableMap(knots, np.full(N_KNOTS, 1 / N_KNOTS), table, np.eye(1, n)[0], 0.0, "spline")
 
 
 def compare(n: int, rank: int, dtype: type, repeats: int) -> dict:

@@ -46,16 +46,12 @@ class CosineMap(FeatureMap):
     def fit(cls, settings, column):
         return cls(settings.basis, settings.degree + 1, column.low, (column.high - column.low) or 1.0)
 
-    @property
-    def prior(self):
-        return np.array([1.0, *(1.0 / k for k in range(1, self.n))])
-
     def place(self, column):
         return np.clip((column - self.low) / self.width, 0, 1).astype(column.dtype)
 
     def values(self, x, out=None):
         out = np.empty((self.n, len(x)), dtype=x.dtype) if out is None else out
-        out[:] = np.cos(np.pi * np.arange(self.n)[:, None] * x) * self.prior[:, None]
+        out[:] = np.cos(np.pi * np.arange(self.n)[:, None] * x) / np.maximum(np.arange(self.n), 1)[:, None]
         return out
 
     @property

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array"]
+__all__ = ["Array", "FloatArray"]
 
 Array = NDArray[Any]
+FloatArray = NDArray[np.floating]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polytrain.columns.forms import DATE_PATTERNS, Form, find_form, is_number, parse_number
+from polytrain.columns.forms import DATE_PATTERNS, Form, find_form, is_number
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_what_is_no_form(content):
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_python_agrees_about_plain_numbers(value):
-    assert parse_number(repr(value)) == value
+    assert Form("number").parse(repr(value)) == value
     assert is_number(repr(value))
     assert find_form([repr(value)]) == Form("number")
 

@@ -68,7 +68,6 @@ def test_values_are_those_of_the_reference(basis, n_rows, n_values, part, size, 
     places, masses = feature_map.measure()
     assert masses.sum() == pytest.approx(1)
     assert_allclose(feature_map.values(places) @ masses, np.eye(1, feature_map.n)[0], atol=1e-9)
-    assert_allclose(np.sqrt(np.square(feature_map.values(places)[1:]) @ masses), feature_map.prior[1:], atol=1e-9)
     if np.isnan(column).all():
         assert feature_map.range == (0.0, 0.0)
     else:
@@ -116,7 +115,6 @@ def test_numbers_have_one_more_function_and_the_others_stay(basis):
     assert_allclose(gaps.table[:-1], plain.table, atol=1e-12)
     assert_allclose(gaps.table[-1], -0.25 * 0.5)
     assert_allclose(gaps.missing, [1, *[0] * (plain.n - 1), 0.75 * 0.5])
-    assert gaps.prior[-1] == pytest.approx(0.5 * np.sqrt(0.25 * 0.75))
 
 
 def test_missing_is_a_level_like_others():
@@ -149,7 +147,8 @@ def test_no_values_and_a_range(basis):
     feature_map = fit_map(MapSettings(basis), ColumnSummary(2.0, 5.0, missing=3.0))
     assert feature_map.range == (2.0, 2.0)
     assert feature_map.missing_weight == 1
-    assert_array_equal(feature_map.prior, np.eye(1, feature_map.n)[0])
+    places, parts = feature_map.measure()
+    assert_array_equal(np.square(feature_map.values(places)) @ parts, np.eye(1, feature_map.n)[0])
 
 
 def test_only_tables_take_missing_values():
@@ -189,10 +188,6 @@ def packed(kind):
 def test_files_keep_missing_values(kind):
     maps, entries, arrays = packed(kind)
     assert kind.unpack(entries, dict(arrays), 4) == maps
-    # Where no column has any, files are as they were before maps knew of them.
-    entries, arrays = kind.pack(maps[1:2])
-    assert not {"missing", "missing_weight"} & arrays.keys()
-    assert kind.unpack(entries, dict(arrays), 1) == maps[1:2]
 
 
 def test_model_files_keep_missing_values():

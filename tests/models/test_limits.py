@@ -148,11 +148,11 @@ def test_too_many_functions_of_a_polynomial(line, refused, n):
 
 def test_more_functions_than_points(line, refused):
     n = 65_536
-    line.document["maps"] = [{"kind": "category", "count": 1}]
+    line.document["maps"] = [{"kind": "category", "count": 1, "entries": {"bases": ["category"]}}]
     for name in ("family", "n", "range"):
         del line.arrays[f"map.0.{name}"]
     line.arrays |= {"cores": np.ones(n), "map.0.size": np.array([[n, 1]]), "map.0.table": np.ones(n)}
-    line.arrays |= {"map.0.points": np.zeros(1), "map.0.weights": np.ones(1)}
+    line.arrays |= {"map.0.points": np.zeros(1), "map.0.weights": np.ones(1), "map.0.basis": np.zeros(1, np.int64)}
     refused(line, "more functions than points")
 
 
@@ -235,7 +235,7 @@ def test_overflow(factors, ends, answer):
 
 def test_overflow_where_a_value_is_missing():
     table = np.array([[1.0, 1.0], [0.0, 0.0]])
-    maps = MapList([TableMap(np.arange(2.0), np.full(2, 0.5), table, np.array([1.0, 1e30]), 0.1)] * 2)
+    maps = MapList([TableMap(np.arange(2.0), np.full(2, 0.5), table, np.array([1.0, 1e30]), 0.1, "spline")] * 2)
     assert not overflows(maps, rank_one(1e120, 1e120), **UNIT)
     assert overflows(maps, rank_one(1e125, 1e125), **UNIT)
 
@@ -244,7 +244,7 @@ def test_trains_of_very_many_columns_are_not_suspected():
     """Learned cores are orthogonal. Where all columns conspire, their functions alone overflow; no row does that."""
     for n_columns in (500, 5000):
         train = TensorTrain.random((3,) * n_columns, 6, 0).orthogonalize(n_columns // 2)
-        for low, high in ((-1.0, 1.0), (None, None)):
+        for low, high in ((-1.0, 1.0), (-np.inf, np.inf)):
             maps = MapList([PolynomialMap("chebyshev", 3, low, high)] * n_columns)
             assert not overflows(maps, [train.cores], **UNIT)
 

@@ -12,19 +12,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.columns.forms import DEFAULT_MISSING, parse_date
+from polytrain.columns.forms import DEFAULT_MISSING, Form
 from polytrain.columns.scalars import Level, date_of, is_missing, level_of, number_of, show, sort_of, text_of
 
 __all__ = ["Cells", "used_codes"]
 
-_NUMBERS = frozenset({"number", "duration", "time"})
-_NUMBER_REMEDY = "Give numbers, with NaN where one is missing"
-_DATE_REMEDY = "Give dates, for example with pandas.to_datetime"
+_KINDS = {"number": "number", "duration": "number", "time": "number", "date": "date"}
+_REMEDIES = {
+    "numbers": "Give numbers, with NaN where one is missing",
+    "dates": "Give dates, for example with pandas.to_datetime",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,33 +44,38 @@ class Cells:
     is_category: bool = False
 
     @classmethod
-    def of_array(cls, name: str, array: NDArray) -> Self:
-        """Build cells from an array of any type, one per row."""
+    def of_array(cls, name: str, array: NDArray, missing: NDArray | None = None) -> Self:
+        """Build cells from an array of any type, one per row, and perhaps a mask of the missing ones."""
         if array.dtype.kind in "biufMm":
-            return cls(name, array.astype(np.float64) if array.dtype == np.longdouble else array)
+            codes = np.where(missing, -1, np.arange(len(array))) if missing is not None and missing.any() else None
+            return cls(name, array.astype(np.float64) if array.dtype == np.longdouble else array, codes)
         if array.dtype.kind in "US":
             values, codes = np.unique(array, return_inverse=True)
             return cls.of_distinct(name, values.tolist(), codes)
         return cls.of_objects(name, array.astype(object, copy=False))
 
     @classmethod
-    def of_masked(cls, name: str, values: NDArray, missing: NDArray) -> Self:
-        """Build cells from numbers and a mask of the missing ones."""
-        return cls(name, values, np.where(missing, -1, np.arange(len(values))) if missing.any() else None)
-
-    @classmethod
     def of_objects(cls, name: str, objects: Iterable[Any]) -> Self:
         """Build cells from any Python values, one per row."""
         items = list(objects)
         types = set(map(type, items))
-        _check_types(name, items, types)
+        if any(sort_of(kind) == "complex" for kind in types):
+            value = next(item for item in items if sort_of(type(item)) == "complex")
+            raise ValueError(
+                f"Complex data not supported: column {name!r} holds {show(value)}. Give its parts as two columns of "
+                "real numbers."
+            )
         # True and 1, or 1 and Decimal(1), are the same key of a dict; together with their types they are not.
         several = len({kind for kind in types if sort_of(kind) != "missing"}) > 1
         keys: list[Any] = list(zip(map(type, items), items, strict=True)) if several else items
         try:
             index = dict.fromkeys(keys, -1)
         except TypeError:
-            _refuse_unhashable(name, items)
+            item = next(item for item in items if not _is_hashable(item))
+            raise ValueError(
+                f"column {name!r} holds {show(item)}, of type {type(item).__name__}. A cell must hold a single value: "
+                "a number, text or a date. Put its parts into columns of their own, or leave the column out."
+            ) from None
         present = [key for key in index if not is_missing(key[1] if several else key)]
         index.update(zip(present, range(len(present)), strict=True))
         codes = np.fromiter(map(index.__getitem__, keys), dtype=np.intp, count=len(keys))
@@ -83,47 +90,40 @@ class Cells:
             return cls.of_objects(name, items).take(codes)
         return cls(name, np.fromiter(items, dtype=object, count=len(items)), np.asarray(codes, dtype=np.intp))
 
-    def __len__(self) -> int:
-        return len(self.values if self.codes is None else self.codes)
-
     def take(self, codes: NDArray) -> Self:
         """Return cells of other rows, given the index here of each, -1 for a missing one."""
         codes = np.asarray(codes, dtype=np.intp)
-        if self.codes is not None:
-            codes = np.append(self.codes, -1)[codes]
-        return replace(self, codes=codes)
+        return replace(self, codes=codes if self.codes is None else np.append(self.codes, -1)[codes])
 
     @cached_property
     def _sorts(self) -> set[str]:
-        """Sorts of the objects."""
-        return set(map(sort_of, set(map(type, self.values.tolist()))))
+        """Sorts of the values that are not missing."""
+        if self.values.dtype.kind == "O":
+            return set(map(sort_of, set(map(type, self.values.tolist()))))
+        present = self.values if self.codes is None else self.values[self.codes[self.codes >= 0]]
+        if np.isnan(present).all():  # NaN or NaT
+            return set()
+        return {"date" if self.values.dtype.kind == "M" else "number"}
 
     @cached_property
     def kind(self) -> str:
         """One of "number", "date", "text", "mixed", and "empty" if all cells are missing."""
-        letter = self.values.dtype.kind
-        if letter != "O":
-            present = self.values if self.codes is None else self.values[self.codes[self.codes >= 0]]
-            if not present.size or (letter == "f" and np.isnan(present).all()) or np.isnat(_as_times(present)).all():
-                return "empty"
-            return "date" if letter == "M" else "number"
         match list(self._sorts):
             case []:
                 return "empty"
             case [sort]:
-                return "number" if sort in _NUMBERS else "date" if sort == "date" else "text"
+                return _KINDS.get(sort, "text")
         return "mixed"
 
     def numbers(self) -> NDArray:
         """Return float64 per row, NaN for missing cells; durations are in days, times of day in hours."""
+        self._require(_KINDS.keys() - {"date"}, "numbers")
         match self.values.dtype.kind:
             case "O":
-                self._require(_NUMBERS, "numbers", _NUMBER_REMEDY)
                 numbers = np.array([_as_float(number_of(value)) for value in self.values.tolist()], dtype=np.float64)
             case "m":
                 numbers = _days(self.values)
-            case "M":
-                self._require_empty("numbers", _NUMBER_REMEDY)
+            case "M":  # all of them are missing
                 numbers = np.full(len(self.values), np.nan)
             case _:
                 numbers = self.values.astype(np.float64)
@@ -134,18 +134,18 @@ class Cells:
 
         Text is read by `pattern`, see `polytrain.columns.forms.Form`.
         """
+        self._require({"date", "text"}, "dates")
         match self.values.dtype.kind:
             case "O":
-                self._require({"date", "text"}, "dates", _DATE_REMEDY)
-                moments = [_moment(value, pattern) for value in self.values.tolist()]
+                form = Form("date", pattern=pattern)
+                moments = [_moment(value, form) for value in self.values.tolist()]
                 wrong = np.array([moment is None for moment in moments], dtype=bool)
                 if wrong.any():
-                    self._refuse(wrong, "dates", _DATE_REMEDY)
+                    self._refuse(wrong, "dates")
                 dates = np.array(moments, dtype="datetime64[us]")
             case "M":
                 dates = self.values
-            case _:
-                self._require_empty("dates", _DATE_REMEDY)
+            case _:  # all of them are missing
                 dates = np.full(len(self.values), np.datetime64("NaT", "us"))
         return dates if self.codes is None else np.append(dates, np.datetime64("NaT"))[self.codes]
 
@@ -156,14 +156,11 @@ class Cells:
         """
         values, codes = self.values, self.codes
         if values.dtype.kind != "O":
-            values = _days(values) if values.dtype.kind == "m" else values
-            values, inverse = np.unique(values, return_inverse=True)
-            missing = np.isnan(values) if values.dtype.kind == "f" else np.isnat(_as_times(values))
-            values, inverse = values[~missing], np.where(missing[inverse], -1, inverse)  # missing values sort last
-            codes = inverse if codes is None else np.append(inverse, -1)[codes]
-            if codes is not inverse:  # the placeholders of missing values are not levels
-                used, codes = used_codes(codes)
-                values = values[used]
+            values, inverse = np.unique(_days(values) if values.dtype.kind == "m" else values, return_inverse=True)
+            inverse = np.where(np.isnan(values)[inverse], -1, inverse)
+            # Missing values, and the placeholders of masked ones, are not levels.
+            used, codes = used_codes(inverse if codes is None else np.append(inverse, -1)[codes])
+            values = values[used]
         assert codes is not None
         if as_text:
             return codes, [text_of(value) for value in values]
@@ -172,26 +169,23 @@ class Cells:
         items = list(values)  # tolist() would turn some dates into integers
         return codes, items if set(map(type, items)) <= {str} else [level_of(value) for value in items]
 
-    def _require(self, allowed: set[str] | frozenset[str], held: str, remedy: str) -> None:
-        """Refuse objects of other sorts than those allowed."""
-        if not self._sorts <= allowed:
-            wrong = [sort_of(type(value)) not in allowed for value in self.values.tolist()]
-            self._refuse(np.array(wrong), held, remedy)
+    def _require(self, allowed: set[str], held: str) -> None:
+        """Refuse values of other sorts than those allowed."""
+        if self._sorts <= allowed:
+            return
+        if self.values.dtype.kind == "O":
+            self._refuse(np.array([sort_of(type(value)) not in allowed for value in self.values.tolist()]), held)
+        self._refuse(~np.isnan(self.values), held)
 
-    def _require_empty(self, held: str, remedy: str) -> None:
-        """Refuse values in NumPy's types that are not missing."""
-        if self.kind != "empty":
-            self._refuse(self.values == self.values, held, remedy)
-
-    def _refuse(self, wrong: NDArray, held: str, remedy: str) -> NoReturn:
+    def _refuse(self, wrong: NDArray, held: str) -> None:
+        """Raise an error that shows the first row whose value is wrong."""
         codes = np.arange(len(wrong)) if self.codes is None else self.codes
-        first = codes[np.append(wrong, False)[codes].argmax()]
-        value = self.values[first]
+        value = self.values[codes[np.append(wrong, False)[codes].argmax()]]
         if isinstance(value, np.generic) and self.values.dtype.kind != "O":
             value = text_of(value) if self.values.dtype.kind == "M" else value.item()
         raise ValueError(
-            f"column {self.name!r} held {held} in training, but now holds {show(value)}. {remedy}, or fit again with "
-            "rows like these."
+            f"column {self.name!r} held {held} in training, but now holds {show(value)}. {_REMEDIES[held]}, or fit "
+            "again with rows like these."
         )
 
 
@@ -208,11 +202,6 @@ def used_codes(codes: NDArray) -> tuple[NDArray, NDArray]:
     return used, places[codes]
 
 
-def _as_times(values: NDArray) -> NDArray:
-    """Return dates and durations unchanged, and for other types an array without NaT."""
-    return values if values.dtype.kind in "mM" else np.zeros(len(values), dtype="timedelta64[s]")
-
-
 def _as_float(number: int | float | bool) -> float:
     try:
         return float(number)
@@ -220,36 +209,19 @@ def _as_float(number: int | float | bool) -> float:
         return np.inf if number > 0 else -np.inf
 
 
-def _moment(value: Any, pattern: str) -> np.datetime64 | None:
+def _moment(value: Any, form: Form) -> np.datetime64 | None:
     """Return a date, or the date that a text holds; None for other text."""
     if sort_of(type(value)) == "date":
         return date_of(value)
     text = text_of(value).strip()
     if not text or text in DEFAULT_MISSING:
         return np.datetime64("NaT", "us")
-    microseconds = parse_date(text, pattern)
-    return None if microseconds is None else np.datetime64(microseconds, "us")
+    microseconds = form.parse(text)
+    return None if microseconds is None else np.datetime64(int(microseconds), "us")
 
 
 def _days(durations: NDArray) -> NDArray:
     return durations / np.timedelta64(1, "D")
-
-
-def _check_types(name: str, items: list[Any], types: set[type]) -> None:
-    if any(sort_of(kind) == "complex" for kind in types):
-        value = next(item for item in items if sort_of(type(item)) == "complex")
-        raise ValueError(
-            f"Complex data not supported: column {name!r} holds {show(value)}. Give its parts as two columns of real "
-            "numbers."
-        )
-
-
-def _refuse_unhashable(name: str, items: list[Any]) -> NoReturn:
-    item = next(item for item in items if not _is_hashable(item))
-    raise ValueError(
-        f"column {name!r} holds {show(item)}, of type {type(item).__name__}. A cell must hold a single value: a "
-        "number, text or a date. Put its parts into columns of their own, or leave the column out."
-    ) from None
 
 
 def _is_hashable(item: Any) -> bool:

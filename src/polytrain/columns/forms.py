@@ -1,19 +1,20 @@
-"""How the text of a column becomes values: plain numbers, other numbers, dates, or text as it stands.
+"""The form of a column's text: plain numbers, other numbers, dates, or text as it stands.
 
-Numbers and dates are read as people and programs write them: with decimal commas, separators of thousands, currencies,
-percent signs and parentheses; with the day, the month or the year first, and with or without a time of day.
+Numbers may have decimal commas, separators of thousands, currencies, percent signs and parentheses; dates may have the
+day, the month or the year first, and a time of day.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property
+from itertools import takewhile
 from typing import Any, Literal, get_args
 
-__all__ = ["DATE_PATTERNS", "DEFAULT_MISSING", "Form", "find_form", "is_number", "parse_date", "parse_number"]
+__all__ = ["DATE_PATTERNS", "DEFAULT_MISSING", "Form", "find_form", "is_number"]
 
 #: Text that stands for a missing value unless others are named. The empty cell always does.
 DEFAULT_MISSING = ("?", "NA", "N/A", "NaN", "nan", "NULL", "null")
@@ -42,55 +43,6 @@ _LOOSE = re.compile(
     rf"[(+{_MINUS}-]?[{_SPACES}]?(?P<prefix>{_AFFIX})?[{_SPACES}]?[(+{_MINUS}-]?(?P<figure>{_FIGURE})\)?"
     rf"[{_SPACES}]?(?P<suffix>{_AFFIX})?\)?[{_MINUS}-]?"
 )
-
-
-@lru_cache(maxsize=256)
-def _number_pattern(decimal: str, thousands: str, prefix: str, suffix: str) -> re.Pattern[str]:
-    if (decimal, thousands, prefix, suffix) == (".", "", "", ""):
-        return _PLAIN
-    point, gap = re.escape(decimal), f"[{_SPACES}]?"
-    whole = "[0-9]+"
-    if thousands:
-        between = {" ": f"[{_SPACES}]", "'": f"['{_CURVED}]"}.get(thousands, re.escape(thousands))
-        # Groups of two are Indian; a first group that begins with zero is the whole part of a decimal number.
-        whole = rf"(?:[1-9][0-9]{{0,2}}(?:{between}[0-9]{{2,3}})*{between}[0-9]{{3}}|[0-9]+)"
-    figure = rf"(?:{whole}(?:{point}[0-9]+)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
-    before = f"(?:{re.escape(prefix)}{gap})?" if prefix else ""
-    after = f"(?:{gap}{re.escape(suffix)})?" if suffix else ""
-    sign = f"[+{_MINUS}-]"
-    signed = f"(?:{sign}{gap}{before}|{before}{sign}?){figure}{after}"
-    debit = f"{before}{figure}{after}[{_MINUS}-]"
-    parentheses = rf"\({before}{figure}{after}\)|{before}\({figure}\){after}"
-    return re.compile(f"(?:{signed}|{debit}|{parentheses})")
-
-
-@lru_cache(maxsize=256)
-def _replacements(decimal: str, thousands: str, prefix: str, suffix: str) -> tuple[tuple[str, str], ...]:
-    """Return the replacements, in order, that leave a plain number, except for a minus at its end."""
-    if (decimal, thousands, prefix, suffix) == (".", "", "", ""):
-        return ()
-    removed = [prefix, suffix, *_SPACES, "(", ")", *(f"'{_CURVED}" if thousands == "'" else thousands)]
-    steps = [(text, "") for text in dict.fromkeys(removed) if text]
-    return (*steps, (_MINUS, "-"), *([(decimal, ".")] if decimal != "." else []))
-
-
-def parse_number(
-    text: str, decimal: str = ".", thousands: str = "", prefix: str = "", suffix: str = ""
-) -> float | None:
-    """Return the finite number that a cell holds, or None.
-
-    >>> parse_number("-1.234,50 €", ",", ".", suffix="€"), parse_number("(1,234)", ".", ","), parse_number("1,5")
-    (-1234.5, -1234.0, None)
-    """
-    if not _number_pattern(decimal, thousands, prefix, suffix).fullmatch(text):
-        return None
-    negative = "(" in text or text[-1] in f"{_MINUS}-"
-    for old, new in _replacements(decimal, thousands, prefix, suffix):
-        text = text.replace(old, new)
-    value = float(text.removesuffix("-"))
-    if not abs(value) < float("inf"):
-        return None
-    return -value if negative else value
 
 
 def is_number(text: str) -> bool:
@@ -135,45 +87,6 @@ _TIME = rf"(?:[T ]{_CLOCK}(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?(?: ?(?P<zone>Z|UTC|[
 _EPOCH = datetime(1970, 1, 1)
 
 
-@lru_cache(maxsize=64)
-def _date_pattern(pattern: str) -> re.Pattern[str]:
-    # Version numbers look like dates with two digits for the year, but have no leading zeros.
-    directives = {**_DIRECTIVES, **(_TWO_DIGITS if pattern in ("iso", "%d.%m.%y") else {})}
-    pieces = re.split("(%.)", "%Y-%m-%d" if pattern == "iso" else pattern)
-    return re.compile("".join(directives.get(piece) or re.escape(piece) for piece in pieces) + _TIME)
-
-
-def parse_date(text: str, pattern: str = "iso") -> int | None:
-    """Return the microseconds since the start of 1970, or None if the text is not a date of this pattern.
-
-    A time zone is ignored, so that the hour and the weekday are those of the place where the date was written down.
-
-    >>> parse_date("1970-01-01 00:00:01"), parse_date("02.01.1970", "%d.%m.%Y"), parse_date("31.02.1970", "%d.%m.%Y")
-    (1000000, 86400000000, None)
-    """
-    match = _date_pattern(pattern).fullmatch(text)
-    if match is None:
-        return None
-    month = match["month"]
-    month_number = int(month) if month.isdigit() else _MONTHS.get(month.lower(), 0)
-    year = int(match["year"])
-    if len(match["year"]) == 2:
-        year += 1900 if year >= 69 else 2000  # the rule of POSIX
-    hour = int(match["hour"] or 0)
-    if match["half"]:
-        if not 1 <= hour <= 12:
-            return None
-        hour = hour % 12 + (12 if match["half"] in "pP" else 0)
-    try:
-        moment = datetime(
-            year, month_number, int(match["day"]), hour, int(match["minute"] or 0), int(match["second"] or 0)
-        )
-    except ValueError:  # 31 February, or an unknown name of a month
-        return None
-    microseconds = int((match["fraction"] or "0").ljust(6, "0")[:6])
-    return (moment - _EPOCH) // timedelta(microseconds=1) + microseconds
-
-
 # --- forms ------------------------------------------------------------------------------------------------------------
 
 
@@ -199,8 +112,10 @@ class Form:
     Examples
     --------
     >>> form = Form("number", decimal=",", thousands=".", suffix="€")
-    >>> form.parse("-1.234,50 €"), form.parse("nothing")
-    (-1234.5, None)
+    >>> form.parse("-1.234,50 €"), form.parse("(1.234)"), form.parse("nothing")
+    (-1234.5, -1234.0, None)
+    >>> Form("date").parse("1970-01-01 00:00:01"), Form("date", pattern="%d.%m.%Y").parse("31.02.1970")
+    (1000000, None)
     >>> print(form.describe())
     numbers with a decimal comma, such as '1.234,5 €'
     >>> Form.from_json(form.to_json()) == form
@@ -223,16 +138,86 @@ class Form:
     def parse(self, text: str) -> float | int | None:
         """Return the value of a cell that is not missing; None if it does not fit.
 
-        Numbers are float; dates are microseconds since the start of 1970, in the local time of the cell.
+        Numbers are finite floats; dates are microseconds since the start of 1970, in the local time of the cell.
         """
         match self.kind:
             case "number":
-                return parse_number(text, self.decimal, self.thousands, self.prefix, self.suffix)
+                return self._parse_number(text)
             case "date":
-                return parse_date(text, self.pattern)
+                return self._parse_date(text)
             case "truth":
                 return {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}.get(text.lower())
         raise ValueError("text has no values; ask for codes.")
+
+    @cached_property
+    def _regex(self) -> re.Pattern[str]:
+        """Pattern of a number or a date."""
+        if self.kind == "date":
+            # Version numbers look like dates with two digits for the year, but have no leading zeros.
+            directives = {**_DIRECTIVES, **(_TWO_DIGITS if self.pattern in ("iso", "%d.%m.%y") else {})}
+            pieces = re.split("(%.)", "%Y-%m-%d" if self.pattern == "iso" else self.pattern)
+            return re.compile("".join(directives.get(piece) or re.escape(piece) for piece in pieces) + _TIME)
+        if self.is_plain:
+            return _PLAIN
+        point, gap = re.escape(self.decimal), f"[{_SPACES}]?"
+        whole = "[0-9]+"
+        if self.thousands:
+            between = {" ": f"[{_SPACES}]", "'": f"['{_CURVED}]"}.get(self.thousands, re.escape(self.thousands))
+            # Groups of two are Indian; a first group that begins with zero is the whole part of a decimal number.
+            whole = rf"(?:[1-9][0-9]{{0,2}}(?:{between}[0-9]{{2,3}})*{between}[0-9]{{3}}|[0-9]+)"
+        figure = rf"(?:{whole}(?:{point}[0-9]+)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
+        before = f"(?:{re.escape(self.prefix)}{gap})?" if self.prefix else ""
+        after = f"(?:{gap}{re.escape(self.suffix)})?" if self.suffix else ""
+        sign = f"[+{_MINUS}-]"
+        signed = f"(?:{sign}{gap}{before}|{before}{sign}?){figure}{after}"
+        debit = f"{before}{figure}{after}[{_MINUS}-]"
+        parentheses = rf"\({before}{figure}{after}\)|{before}\({figure}\){after}"
+        return re.compile(f"(?:{signed}|{debit}|{parentheses})")
+
+    @cached_property
+    def _replacements(self) -> list[tuple[str, str]]:
+        """Replacements, in order, that leave a plain number, except for a minus at its end."""
+        if self.is_plain:
+            return []
+        between = f"'{_CURVED}" if self.thousands == "'" else self.thousands
+        removed = [self.prefix, self.suffix, *_SPACES, *"()", *between]
+        return [*((text, "") for text in removed if text), (_MINUS, "-"), (self.decimal, ".")]
+
+    def _parse_number(self, text: str) -> float | None:
+        if not self._regex.fullmatch(text):
+            return None
+        negative = "(" in text or text[-1] in f"{_MINUS}-"
+        for old, new in self._replacements:
+            text = text.replace(old, new)
+        value = float(text.removesuffix("-"))
+        if not abs(value) < float("inf"):
+            return None
+        return -value if negative else value
+
+    def _parse_date(self, text: str) -> int | None:
+        """Ignore a time zone, so that the hour and the weekday are those where the date was written down."""
+        match = self._regex.fullmatch(text)
+        if match is None:
+            return None
+        year, month, hour = int(match["year"]), match["month"], int(match["hour"] or 0)
+        if len(match["year"]) == 2:
+            year += 1900 if year >= 69 else 2000  # the rule of POSIX
+        if match["half"]:
+            if not 1 <= hour <= 12:
+                return None
+            hour = hour % 12 + (12 if match["half"] in "pP" else 0)
+        month_number = int(month) if month.isdigit() else _MONTHS.get(month.lower(), 0)
+        minute, second = (int(match[unit] or 0) for unit in ("minute", "second"))
+        try:
+            moment = datetime(year, month_number, int(match["day"]), hour, minute, second)
+        except ValueError:  # 31 February, or an unknown name of a month
+            return None
+        microseconds = int((match["fraction"] or "0").ljust(6, "0")[:6])
+        return (moment - _EPOCH) // timedelta(microseconds=1) + microseconds
+
+    def fits(self, texts: Sequence[str]) -> bool:
+        """Whether all texts have this form."""
+        return all(self.parse(text) is not None for text in texts)
 
     def describe(self) -> str:
         """Return the form in words, with an example."""
@@ -280,25 +265,28 @@ class Form:
         """Undo `to_json`; anything else is a ValueError."""
         if not isinstance(content, dict):
             raise ValueError(f"a column's form must be an object, got {type(content).__name__}.")
-        allowed: dict[str, tuple[object, ...]] = {
-            "kind": get_args(Kind),
-            "decimal": (".", ","),
-            "thousands": tuple(_THOUSANDS),
-            "prefix": ("", *_AFFIXES),
-            "suffix": ("", *_AFFIXES),
-            "pattern": DATE_PATTERNS,
-            "guessed": (False, True),
-        }
-        if "kind" not in content or not content.keys() <= {field.name for field in fields(cls)}:
+        if "kind" not in content or not content.keys() <= _ALLOWED.keys():
             raise ValueError(f"a column's form has the entries {', '.join(map(repr, content)):.200}.")
         for name, value in content.items():
-            kind = bool if name == "guessed" else str
-            if type(value) is not kind or value not in allowed[name]:
+            if type(value) is not type(_ALLOWED[name][0]) or value not in _ALLOWED[name]:
                 raise ValueError(f"a column's form has the {name} {value!r:.60}.")
         form = cls(**content)
         if form.thousands == form.decimal:
             raise ValueError(f"a column's form has {form.decimal!r} before decimals and between thousands.")
         return form
+
+
+# Values of each attribute of a form in a file.
+_ALLOWED: dict[str, tuple[object, ...]] = {
+    "kind": get_args(Kind),
+    "decimal": (".", ","),
+    "thousands": tuple(_THOUSANDS),
+    "prefix": ("", *_AFFIXES),
+    "suffix": ("", *_AFFIXES),
+    "pattern": DATE_PATTERNS,
+    "guessed": (False, True),
+}
+_DATE_FORMS = tuple(Form("date", pattern=pattern) for pattern in DATE_PATTERNS)
 
 
 def find_form(texts: Sequence[str], *, decimal: str | None = None, delimiter: str | None = None) -> Form:
@@ -325,39 +313,32 @@ def _find_number(texts: Sequence[str], decimal: str | None, delimiter: str | Non
     if plain and (decimal != "," or not any("." in text for text in texts)):
         return Form("number")
     fallback = Form("number") if plain else None
-    matches = []
-    for text in texts:
-        match = _LOOSE.fullmatch(text)
-        if match is None:
-            return fallback
-        matches.append(match)
+    matches = [match for match in takewhile(bool, map(_LOOSE.fullmatch, texts)) if match]
     affixes = [(match["prefix"] or "", match["suffix"] or "") for match in matches]
     units = {affix for both in affixes for affix in both} - {""}
-    if len(units) > 1:
+    if len(matches) < len(texts) or len(units) > 1:
         return fallback
     if "%" in units and not all(prefix or suffix for prefix, suffix in affixes):
         return None  # 12 % beside 0.12 would be two units
     prefix, suffix = ("".join(set(side)) for side in zip(*affixes, strict=True))
-    fitting = [
-        marks
-        for marks in _MARKS
-        if decimal in (None, marks[0]) and all(parse_number(text, *marks, prefix, suffix) is not None for text in texts)
-    ]
+    forms = [Form("number", *marks, prefix, suffix) for marks in _MARKS if decimal in (None, marks[0])]
+    fitting = [form for form in forms if form.fits(texts)]
     if not fitting:
         return fallback
     if not any(mark in match["figure"] for match in matches for mark in f",.'{_CURVED}{_SPACES}"):
         fitting = fitting[:1]
     is_money = bool(units - {"%"})  # amounts of money do not have three decimals
-    ambiguous = {(".", ","), (",", ".")} <= set(fitting) and decimal is None and not is_money
+    marks = {(form.decimal, form.thousands) for form in fitting}
+    ambiguous = {(".", ","), (",", ".")} <= marks and decimal is None and not is_money
     prefers_comma = decimal == "," or (decimal is None and delimiter == ";" and not plain and not is_money)
-    chosen = next((marks for marks in fitting if prefers_comma and marks[0] == ","), fitting[0])
-    return Form("number", *chosen, prefix, suffix, guessed=ambiguous)
+    chosen = next((form for form in fitting if prefers_comma and form.decimal == ","), fitting[0])
+    return replace(chosen, guessed=ambiguous)
 
 
 def _find_date(texts: Sequence[str], decimal: str | None, delimiter: str | None) -> Form | None:
     if not all(any(map(str.isdigit, text)) for text in texts[:10]):
         return None
-    fitting = [pattern for pattern in DATE_PATTERNS if all(parse_date(text, pattern) is not None for text in texts)]
+    fitting = [form.pattern for form in _DATE_FORMS if form.fits(texts)]
     if not fitting:
         return None
     pattern, month_first = fitting[0], _MONTH_FIRST.get(fitting[0])

@@ -1,4 +1,4 @@
-"""Single values: what sort they are, and how each becomes a number, a date, a text or a level.
+"""Single values: their sort, and how each becomes a number, a date, a text or a level.
 
 Callers run these functions once per distinct value, never once per row.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -16,19 +16,11 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "Level",
-    "check_hashes",
-    "date_of",
-    "is_missing",
-    "level_of",
-    "number_of",
-    "show",
-    "sort_levels",
-    "sort_of",
-    "text_of",
+    *("Level", "check_hashes", "date_of", "is_missing", "level_of", "number_of", "show", "sort_levels", "sort_of"),
+    *("text_of",),
 ]
 
-#: What distinguishes the categories of a column: plain Python values.
+#: A category of a column, as a plain Python value.
 Level = str | float | int | bool
 
 # Later sorts are tested first: NumPy's durations are integers, too.
@@ -44,7 +36,8 @@ _LONGEST_SHOWN = 60
 _MOST_EQUAL_HASHES = 100
 
 
-def _find_sort(kind: type) -> str:
+@cache
+def sort_of(kind: type) -> str:
     """Return the sort of a type's values: number, text, date, duration, time, complex, missing or other.
 
     >>> sort_of(bool), sort_of(type(None)), sort_of(tuple)
@@ -53,10 +46,6 @@ def _find_sort(kind: type) -> str:
     if kind is type(None) or (kind.__name__ in ("NAType", "NaTType") and kind.__module__.startswith("pandas")):
         return "missing"
     return next((sort for sort, bases in reversed(_SORTS) if issubclass(kind, bases)), "other")
-
-
-#: The sort of a type's values, found once for every type.
-sort_of: Callable[[type], str] = cache(_find_sort)
 
 
 def is_missing(value: Any) -> bool:
@@ -129,15 +118,15 @@ def level_of(value: Any) -> Level:
     return number_of(value) if sort_of(type(value)) in ("number", "duration", "time") else text_of(value)
 
 
-def sort_levels(levels: set[Level]) -> tuple[Level, ...]:
-    """Return numbers first, ascending, and then text by code point.
+def sort_levels(levels: Iterable[Level]) -> tuple[Level, ...]:
+    """Return the distinct levels: numbers first, ascending, and then text by code point.
 
-    >>> sort_levels({"b", 10, "B", 2.5})
+    >>> sort_levels(["b", 10, "B", 2.5, 10])
     (2.5, 10, 'B', 'b')
     """
-    numbers = {level for level in levels if not isinstance(level, str)}
-    texts: Any = levels - numbers
-    return (*sorted(numbers), *sorted(texts))
+    distinct: set[Any] = set(levels)
+    texts = {level for level in distinct if isinstance(level, str)}
+    return (*sorted(distinct - texts), *sorted(texts))
 
 
 def check_hashes(values: Iterable[Hashable], what: str) -> None:

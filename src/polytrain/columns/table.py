@@ -129,7 +129,7 @@ def _read_pandas(name: str, series: Any) -> Cells:
             return Cells.of_array(name, series.to_numpy(dtype=dtype.numpy_dtype, na_value=np.nan))
         case _, "b" | "i" | "u":
             values = series.to_numpy(dtype=dtype.numpy_dtype, na_value=dtype.numpy_dtype.type(0))
-            return Cells.of_masked(name, values, series.isna().to_numpy(dtype=bool))
+            return Cells.of_array(name, values, series.isna().to_numpy(dtype=bool))
     try:
         codes, values = series.factorize()
     except (NotImplementedError, TypeError, ValueError):  # lists and the like
@@ -164,7 +164,7 @@ def _read_polars(name: str, series: Any) -> Cells:
     kind = series.dtype.base_type().__name__
     if kind in _POLARS_INTEGERS or kind == "Boolean":
         values = series.fill_null(False if kind == "Boolean" else 0).to_numpy()
-        return Cells.of_masked(name, values, series.is_null().to_numpy())
+        return Cells.of_array(name, values, series.is_null().to_numpy())
     if kind == "Datetime":
         series = series.dt.replace_time_zone(None)  # the local time
     if kind in _POLARS_NUMBERS or kind in ("Date", "Datetime", "Duration"):

@@ -144,7 +144,7 @@ class LinearBlock(RowBlock):
         values[0] = 1
         start = 1
         for feature_map, size, column in zip(self._maps, self._sizes, columns, strict=True):
-            values[start : start + size] = feature_map.linear_values(column)[:size]
+            values[start : start + size] = feature_map.values(column)[1 : 1 + size]
             start += size
         return values
 

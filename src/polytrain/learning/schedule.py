@@ -28,8 +28,7 @@ from polytrain.learning.targets import (
     Target,
 )
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_train, shared_linear_gram
-from polytrain.maps import MapList
-from polytrain.maps.all_linear import all_linear
+from polytrain.maps import AdditiveMaps, MapList
 
 __all__ = ["Report", "log_losses", "silent", "train"]
 
@@ -368,7 +367,7 @@ class _Backfitting:
         maps = MapList(self._maps.members(part.columns))
         settings = {"init": "given", "max_sweeps": _SWEEPS_OF_VISIT}
         if part.additive:  # it is solved at once
-            maps, settings = all_linear(maps), {"init": "linear", "max_sweeps": 0}
+            maps, settings = AdditiveMaps(maps), {"init": "linear", "max_sweeps": 0}
         plan = replace(self._plan, dims=maps.dims, ranks=part.ranks, tol=0.0, sampling=None, patience=0, **settings)  # type: ignore[arg-type]
         jobs = [TrainJob(self._seeds[t], None if starts is None else starts[i]) for i, t in enumerate(targets)]
         wanted = [PartTarget(self._targets[t], part.columns, rest) for t, rest in zip(targets, others, strict=True)]

@@ -56,12 +56,10 @@ def linear_start(
     """
     with engine.linear(gram) as rows:
         model = solve_linear(rows, sum(maps.linear_sizes()), alpha, quadratic).ravel()
-    stops = np.cumsum(maps.linear_sizes())
-    parts = np.split(model[1:], stops[:-1])
-    spread = [own @ feature_map.linear[: len(own)] for feature_map, own in zip(maps, parts, strict=True)]
-    # A function of a linear model may have a constant part.
-    bias = model[0] + sum(float(functions[0]) for functions in spread)
-    return fit_ranks(linear_cores(bias, [functions[1:] for functions in spread]), ranks, rng)
+    parts = np.split(model[1:], np.cumsum(maps.linear_sizes())[:-1])
+    # The linear model may lack some of the last functions of a column.
+    weights = [np.pad(own, (0, n - 1 - len(own))) for own, n in zip(parts, maps.dims, strict=True)]
+    return fit_ranks(linear_cores(float(model[0]), weights), ranks, rng)
 
 
 def dual_start(

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from numpy.typing import NDArray
-
+from polytrain.arrays import FloatArray
 from polytrain.maps.category import CategoryMap
 from polytrain.maps.feature_map import AffinePowers, ColumnSummary, FeatureMap, MapSettings, ProductRule
-from polytrain.maps.map_list import MapList
+from polytrain.maps.map_list import AdditiveMaps, MapList
 from polytrain.maps.polynomial import PolynomialMap
 from polytrain.maps.table import TableMap
 
 __all__ = [
     "KINDS",
+    "AdditiveMaps",
     "AffinePowers",
     "CategoryMap",
     "ColumnSummary",
@@ -37,7 +37,7 @@ KINDS: dict[str, type[FeatureMap]] = {kind.kind: kind for kind in (PolynomialMap
 
 
 def basis_names() -> list[str]:
-    """Names that an estimator's ``basis`` may have.
+    """Return the names that an estimator's ``basis`` may have.
 
     Examples
     --------
@@ -57,18 +57,7 @@ def map_kind(basis: str) -> type[FeatureMap]:
 
 
 def fit_map(settings: MapSettings, column: ColumnSummary) -> FeatureMap:
-    """Make the map of one column.
-
-    Parameters
-    ----------
-    settings : MapSettings
-        What is asked of the map.
-    column : ColumnSummary
-        What is known about the column's values.
-
-    Returns
-    -------
-    FeatureMap
+    """Make the map of a column with this summary.
 
     Examples
     --------
@@ -83,8 +72,8 @@ def fit_maps(
     basis: str | Sequence[str],
     degree: int | Sequence[int],
     scale: str | None,
-    low: Sequence[float] | NDArray,
-    high: Sequence[float] | NDArray,
+    low: Sequence[float] | FloatArray,
+    high: Sequence[float] | FloatArray,
 ) -> MapList:
     """Make polynomial maps of all columns from their ranges; a single basis or degree is for all of them.
 

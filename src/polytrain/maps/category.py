@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polytrain.arrays import FloatArray
 from polytrain.maps.feature_map import ColumnSummary, MapSettings
-from polytrain.maps.karhunen_loeve import eigenfunctions, level_kernel
-from polytrain.maps.tabulated import TabulatedMap, mean_values, pack_tables, row_parts, unpack_tables, with_value
+from polytrain.maps.karhunen_loeve import eigenfunctions
+from polytrain.maps.tabulated import TabulatedMap, mean_values, row_parts
 from polytrain.writing import CWriter, GraphWriter
 
 __all__ = ["MOST_LEVELS", "CategoryMap"]
@@ -32,7 +32,7 @@ class CategoryMap(TabulatedMap):
 
     Parameters
     ----------
-    points, weights, table, missing, missing_weight
+    points, weights, table, missing, missing_weight, basis
         The levels, in order, the part of the rows in each, and the functions of the levels; see `TabulatedMap`. A
         missing value is a level like others.
 
@@ -50,38 +50,29 @@ class CategoryMap(TabulatedMap):
 
     kind: ClassVar[str] = "category"
     bases: ClassVar[tuple[str, ...]] = ("category",)
+    n_unknown: ClassVar[int] = 1
 
     @classmethod
     def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
         """Take the most frequent levels and find functions that tell them apart."""
-        column = with_value(column)
+        column = column.with_value()
         kept = np.sort(np.argsort(-column.weights, kind="stable")[:MOST_LEVELS])
         levels, (weights, part) = column.values[kept], row_parts(column.weights[kept], column.missing)
         parts = np.concatenate([[part], (1.0 - part) * weights]) if part else weights
         # Levels of equal weight leave the choice among their functions to rounding, which must not depend on the unit
         # of the weights.
         parts = np.round(parts, 12)
-        functions = eigenfunctions(level_kernel(parts), parts, variance_kept=1.0, most=len(parts))
+        functions = eigenfunctions(np.eye(len(parts)), parts, variance_kept=1.0, most=len(parts))
         table = np.vstack([np.ones(len(parts)), settings.size * _evenness(parts) * functions])
         if part:
-            return cls(levels, weights, table[:, 1:].copy(), table[:, 0].copy(), part)
-        return cls(levels, weights, table, mean_values(len(table)), part)
+            return cls(levels, weights, table[:, 1:].copy(), table[:, 0].copy(), part, settings.basis)
+        return cls(levels, weights, table, mean_values(len(table)), part, settings.basis)
 
-    @property
-    def basis(self) -> str:  # type: ignore[override]
-        """There is only one."""
-        return "category"
-
-    def place(self, column: NDArray) -> NDArray:
+    def place(self, column: FloatArray) -> FloatArray:
         """Index of the level; one more than there are for any other number, and two more for NaN."""
         levels, values = self._comparable(self.points), self._comparable(column)
         index = np.minimum(np.searchsorted(levels, values), len(levels) - 1)
         return self._place_missing(column, np.where(levels[index] == values, index, len(levels)))
-
-    @property
-    def missing_place(self) -> int:
-        """One more than that of levels that are not known."""
-        return len(self.points) + 1
 
     @cached_property
     def _single(self) -> bool:
@@ -91,7 +82,7 @@ class CategoryMap(TabulatedMap):
         within = np.isfinite(single) & ((single != 0) == (self.points != 0))
         return bool(within.all() and (single[1:] > single[:-1]).all())
 
-    def _comparable(self, values: NDArray) -> NDArray:
+    def _comparable(self, values: FloatArray) -> FloatArray:
         values = values.astype(np.float64, copy=False)
         if not self._single:
             return values
@@ -100,39 +91,13 @@ class CategoryMap(TabulatedMap):
         # A tiny number that would be rounded to 0 is not the level 0.
         return np.where(rounded == 0, values, rounded)
 
-    def values(self, x: NDArray, out: NDArray | None = None) -> NDArray:
+    def values(self, x: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """Look the levels up."""
-        return np.take(self._tables[x.dtype.char], x.astype(np.intp), axis=1, out=out, mode="clip")
+        return np.take(self._knots[x.dtype.char].T, x.astype(np.intp), axis=1, out=out, mode="clip")
 
-    def knots(self, dtype: np.dtype) -> NDArray:
-        """Levels as knots that no row lies between."""
-        return self._knots[dtype.char]
-
-    @cached_property
-    def _knots(self) -> dict[str, NDArray]:
-        return {char: np.ascontiguousarray(np.vstack([table.T, table[:, -1]])) for char, table in self._tables.items()}
-
-    @cached_property
-    def _tables(self) -> dict[str, NDArray]:
-        """The table, with levels that are not known and missing values at its end, in both compute dtypes."""
-        table = np.column_stack([self.table, mean_values(self.n), self.missing])
-        return {char: table.astype(char) for char in "df"}
-
-    def grid(self, size: int) -> NDArray:
+    def grid(self, size: int) -> FloatArray:
         """All levels."""
         return self.points
-
-    @classmethod
-    def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        """The tables."""
-        return {}, pack_tables(maps)
-
-    @classmethod
-    def unpack(cls, entries: dict[str, Any], arrays: dict[str, NDArray], count: int) -> list[Self]:
-        """Check and undo `pack`."""
-        if entries:
-            raise ValueError("the category maps should have no entries.")
-        return [cls(*m) for m in unpack_tables(arrays, count)]
 
     @classmethod
     def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
@@ -185,7 +150,7 @@ static void category_values(REAL value, int k, REAL *phi)
 """
 
 
-def _evenness(parts: NDArray) -> float:
+def _evenness(parts: FloatArray) -> float:
     """Standard deviation of levels that nothing relates, in units of that of equally frequent ones.
 
     Eigenfunctions have variance 1 over the rows. Where nearly all rows share one level, this would let the others have

@@ -8,10 +8,11 @@ variances. So main effects, interactions and Sobol indices are sums of squares o
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-__all__ = ["damped_legendre", "eigenfunctions", "gauss_kernel", "level_kernel", "spline_kernel"]
+from polytrain.arrays import FloatArray
+
+__all__ = ["damped_legendre", "eigenfunctions", "gauss_kernel", "spline_kernel"]
 
 #: Functions are kept until they have this part of the variance, but no more than so many.
 VARIANCE, MOST_FUNCTIONS = 0.995, 16
@@ -22,25 +23,20 @@ _ROUNDING = 1e-12
 _MOST_DEGREE = 8
 
 
-def spline_kernel(u: NDArray) -> NDArray:
+def spline_kernel(u: FloatArray) -> FloatArray:
     """First-order Sobolev kernel on [0, 1]: functions with a square integrable slope, which may bend sharply."""
     distance = np.abs(u[:, None] - u)
     return np.outer(u - 0.5, u - 0.5) + (distance * (distance - 1.0) + 1.0 / 6.0) / 2.0
 
 
-def gauss_kernel(u: NDArray) -> NDArray:
+def gauss_kernel(u: FloatArray) -> FloatArray:
     """Gaussian kernel on [0, 1]: very smooth functions."""
     return np.exp(-0.5 * np.square((u[:, None] - u) / _GAUSS_WIDTH))
 
 
-def level_kernel(u: NDArray) -> NDArray:
-    """Levels that have nothing to do with each other."""
-    return np.eye(len(u))
-
-
 def eigenfunctions(
-    kernel: NDArray, weights: NDArray, variance_kept: float = VARIANCE, most: int = MOST_FUNCTIONS
-) -> NDArray:
+    kernel: FloatArray, weights: FloatArray, variance_kept: float = VARIANCE, most: int = MOST_FUNCTIONS
+) -> FloatArray:
     """Leading eigenfunctions of a centred kernel, of mean 0 and with their variance, which sums to nearly 1.
 
     Shapes: kernel (K, K), weights (K,) that sum to 1 -> (n, K) with n >= 1; one function that is 0 everywhere, if the
@@ -64,7 +60,7 @@ def eigenfunctions(
     return functions * np.where(functions[:, -1:] < 0, -1.0, 1.0)
 
 
-def damped_legendre(u: NDArray, weights: NDArray, damping: float) -> NDArray:
+def damped_legendre(u: FloatArray, weights: FloatArray, damping: float) -> FloatArray:
     """Legendre polynomials of 2 u - 1 of size 1 on [0, 1], the i-th times ``damping ** i``, centred by the weights.
 
     Shapes: u and weights (K,) -> (n, K) with n between 1 and 8, and less than K if that allows it.

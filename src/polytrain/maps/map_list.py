@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polytrain.arrays import FloatArray
 from polytrain.maps.feature_map import FeatureMap
 
-__all__ = ["MapList"]
+__all__ = ["AdditiveMaps", "MapList"]
 
 # Rows placed at once: few enough for clipped and shifted copies to stay in cache.
 _BLOCK_ROWS = 8192
-# Functions that a linear model has, unless there are more columns.
+# Largest number of functions of a linear model, unless there are more columns.
 _MOST_LINEAR = 4096
 
 
@@ -23,15 +23,13 @@ class MapList(Sequence[FeatureMap]):
 
     Parameters
     ----------
-    maps : sequence of FeatureMap
+    maps : iterable of FeatureMap
         The maps in the order of the columns.
 
     Attributes
     ----------
     dims : tuple of int
         Number of functions of each map.
-    groups : list of (type, list of int)
-        Kinds of maps, in the order in which they first appear, and the columns of each.
 
     Examples
     --------
@@ -45,15 +43,9 @@ class MapList(Sequence[FeatureMap]):
            [0.5]])
     """
 
-    def __init__(self, maps: Sequence[FeatureMap]) -> None:
+    def __init__(self, maps: Iterable[FeatureMap]) -> None:
         self._maps = tuple(maps)
         self.dims = tuple(feature_map.n for feature_map in self._maps)
-        places: dict[type[FeatureMap], list[int]] = {}
-        for k, feature_map in enumerate(self._maps):
-            places.setdefault(type(feature_map), []).append(k)
-        self.groups = list(places.items())
-        # Made when rows come: they are closures, which cannot be pickled.
-        self._placers: list | None = None
 
     @overload
     def __getitem__(self, index: int) -> FeatureMap: ...
@@ -65,9 +57,6 @@ class MapList(Sequence[FeatureMap]):
     def __len__(self) -> int:
         return len(self._maps)
 
-    def __iter__(self) -> Iterator[FeatureMap]:
-        return iter(self._maps)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MapList) and self._maps == other._maps
 
@@ -77,33 +66,53 @@ class MapList(Sequence[FeatureMap]):
     def __repr__(self) -> str:
         return f"MapList({list(self._maps)!r})"
 
-    def __getstate__(self) -> tuple[FeatureMap, ...]:
-        return self._maps
-
-    def __setstate__(self, state: tuple[FeatureMap, ...]) -> None:
-        self.__init__(state)  # type: ignore[misc]
+    @property
+    def groups(self) -> list[tuple[type[FeatureMap], list[int]]]:
+        """Kinds of maps, in the order in which they first appear, and the columns of each."""
+        columns: dict[type[FeatureMap], list[int]] = {}
+        for k, feature_map in enumerate(self._maps):
+            columns.setdefault(type(feature_map), []).append(k)
+        return list(columns.items())
 
     def members(self, columns: Sequence[int]) -> list[FeatureMap]:
         """Maps of some columns."""
         return [self._maps[k] for k in columns]
 
-    def place(self, X: NDArray) -> NDArray:
+    def place(self, X: FloatArray) -> FloatArray:
         """Raw rows (N, d) -> coordinates (d, N) of the same dtype."""
-        if self._placers is None:
-            self._placers = [(columns, kind.place_all(self.members(columns))) for kind, columns in self.groups]
-        if len(self._placers) == 1 and len(X) <= _BLOCK_ROWS:
-            return self._placers[0][1](X)
+        placers = [(columns, kind.place_all(self.members(columns))) for kind, columns in self.groups]
+        if len(placers) == 1 and len(X) <= _BLOCK_ROWS:
+            return placers[0][1](X)
         out = np.empty(X.shape[::-1], dtype=X.dtype)
         for start in range(0, len(X), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
-            for columns, place in self._placers:
-                if len(self._placers) == 1:
+            for columns, place in placers:
+                if len(placers) == 1:
                     out[:, rows] = place(X[rows])
                 else:
                     out[columns, rows] = place(X[rows, columns])
         return out
 
     def linear_sizes(self) -> list[int]:
-        """Number of functions that a linear model has of each column: with very many columns, the first ones only."""
+        """Number of functions after the constant that a linear model has of each column.
+
+        With very many columns there are fewer.
+        """
         most = max(1, _MOST_LINEAR // len(self._maps))
-        return [min(feature_map.n_linear, most) for feature_map in self._maps]
+        return [min(self._n_linear(feature_map), most) for feature_map in self._maps]
+
+    def _n_linear(self, feature_map: FeatureMap) -> int:
+        return feature_map.n_linear
+
+
+class AdditiveMaps(MapList):
+    """Maps for an additive model: its linear model has all functions of each column.
+
+    >>> from polytrain.maps import PolynomialMap
+    >>> maps = [PolynomialMap("power", 4)]
+    >>> MapList(maps).linear_sizes(), AdditiveMaps(maps).linear_sizes()
+    ([1], [3])
+    """
+
+    def _n_linear(self, feature_map: FeatureMap) -> int:
+        return feature_map.n - 1

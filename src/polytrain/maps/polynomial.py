@@ -9,15 +9,23 @@ from functools import cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polytrain.arrays import FloatArray
 from polytrain.basis import BASES, get_basis
-from polytrain.maps.feature_map import AffinePowers, ColumnSummary, FeatureMap, MapSettings, ProductRule
+from polytrain.maps.feature_map import (
+    AffinePowers,
+    Arrays,
+    ColumnSummary,
+    FeatureMap,
+    MapSettings,
+    ProductRule,
+    take_array,
+)
 from polytrain.writing import CWriter, GraphWriter
 
 __all__ = ["MOST_FUNCTIONS", "PolynomialMap"]
 
-#: Most functions of a map; polynomials of a higher degree could not be told apart in float64.
+#: Largest number of functions of a map; polynomials of a higher degree could not be told apart in float64.
 MOST_FUNCTIONS = 1024
 
 
@@ -26,7 +34,7 @@ def _product_rule(basis: str, n: int) -> ProductRule:
     """Products of two functions are polynomials of degree at most 2 (n - 1): 2n - 1 functions of the family."""
     family = get_basis(basis)
 
-    def values(x: NDArray, out: NDArray) -> NDArray:
+    def values(x: FloatArray, out: FloatArray) -> FloatArray:
         return family.values(x, 2 * n - 1, out)
 
     return ProductRule(family.product_table(n), values)
@@ -45,8 +53,8 @@ class PolynomialMap(FeatureMap):
         The family.
     n : int
         Number of functions, degree + 1.
-    low, high : float or None
-        Range of the column in the training rows.
+    low, high : float
+        Range of the column in the training rows; infinite for none.
 
     Examples
     --------
@@ -64,8 +72,8 @@ class PolynomialMap(FeatureMap):
 
     basis: str
     n: int
-    low: float | None = None
-    high: float | None = None
+    low: float = -math.inf
+    high: float = math.inf
 
     def __post_init__(self) -> None:
         # Explanations form tables of n x n numbers, and exports rely on the second function.
@@ -74,7 +82,7 @@ class PolynomialMap(FeatureMap):
 
     @classmethod
     def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
-        """Take the range of the column where it is to be scaled."""
+        """Take the range of the column if it is to be scaled."""
         if settings.scale is None:
             return cls(settings.basis, settings.degree + 1)
         return cls(settings.basis, settings.degree + 1, float(column.low), float(column.high))
@@ -83,49 +91,33 @@ class PolynomialMap(FeatureMap):
     def centre(self) -> float:
         """Middle of the range."""
         # Halves are taken before sums and differences: the range itself may exceed the largest float.
-        return 0.0 if self.low is None or self.high is None else self.low / 2 + self.high / 2
+        return self.low / 2 + self.high / 2 if math.isfinite(self.low) else 0.0
 
     @property
     def factor(self) -> float:
-        """What the distance from the centre is multiplied by; 0 for a constant column."""
-        if self.low is None or self.high is None:
-            return 1.0
+        """Factor of the distance from the centre; 0 for a constant column."""
         half = self.high / 2 - self.low / 2
+        if math.isinf(half):
+            return 1.0
         return 1.0 / half if half >= np.finfo(np.float64).tiny else 0.0
 
-    def place(self, column: NDArray) -> NDArray:
+    def place(self, column: FloatArray) -> FloatArray:
         """Clip to the range and map it onto [-1, 1]."""
-        return self.place_all([self])(column[:, None])[0]
+        return self.place_all([self])(column[:, None]).ravel()
 
     @classmethod
-    def place_all(cls, maps: Sequence[Self]) -> Callable[[NDArray], NDArray]:
+    def place_all(cls, maps: Sequence[Self]) -> Callable[[FloatArray], FloatArray]:
         """Place all columns at once."""
-        scaled = [feature_map.low is not None for feature_map in maps]
-        if not any(scaled):
-            return _transpose
-        # A column without range is between infinities, with the centre 0 and the factor 1.
-        low = np.array([-math.inf if m.low is None else m.low for m in maps])
-        high = np.array([math.inf if m.high is None else m.high for m in maps])
-        centre, factor = (np.array([getattr(m, name) for m in maps]) for name in ("centre", "factor"))
-        return partial(_scale, low, high, centre, factor)
+        return partial(_scale, *_ranges(maps)) if any(m.range for m in maps) else _transpose
 
-    def values(self, x: NDArray, out: NDArray | None = None) -> NDArray:
+    def values(self, x: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """Run the family's recurrence."""
         return get_basis(self.basis).values(x, self.n, out)
 
     @property
     def n_linear(self) -> int:
-        """One."""
-        return 1
-
-    @property
-    def linear(self) -> NDArray:
         """Only the column itself: the second function of every family."""
-        return np.eye(self.n)[1:2]
-
-    def linear_values(self, x: NDArray) -> NDArray:
-        """Return the coordinates themselves."""
-        return x[None]
+        return 1
 
     @property
     def products(self) -> ProductRule:
@@ -134,12 +126,12 @@ class PolynomialMap(FeatureMap):
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """Range of the training rows, where it was taken."""
-        return None if self.low is None or self.high is None else (self.low, self.high)
+        """Range of the training rows, if it was taken."""
+        return (self.low, self.high) if math.isfinite(self.low) else None
 
-    def measure(self) -> tuple[NDArray, NDArray] | None:
+    def measure(self) -> tuple[FloatArray, FloatArray] | None:
         """Uniform on the range: the points of the Gauss-Legendre rule, which is exact for these polynomials."""
-        if self.low is None:
+        if self.range is None:
             return None
         if self.factor == 0:
             return np.zeros(1), np.ones(1)
@@ -151,54 +143,51 @@ class PolynomialMap(FeatureMap):
         """The family in powers of the scaled column."""
         return AffinePowers(get_basis(self.basis).to_power_matrix(self.n), self.centre, self.factor)
 
-    def extremes(self) -> NDArray:
-        """The ends of [-1, 1], where all families are largest, also if the range is not known."""
+    def extremes(self) -> FloatArray:
+        """The ends of [-1, 1], where all families are largest, even if the range is not known."""
         return self.values(np.zeros(1) if self.factor == 0 else np.array([-1.0, 1.0]))
 
     @classmethod
-    def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        """Families by number, sizes, and ranges, which are NaN where there are none."""
+    def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], Arrays]:
+        """Families by number, sizes, and ranges."""
         families = sorted({feature_map.basis for feature_map in maps})
-        numbers = [families.index(feature_map.basis) for feature_map in maps]
-        ranges = [[math.nan if m.low is None else m.low, math.nan if m.high is None else m.high] for m in maps]
         arrays = {
-            "family": np.array(numbers, dtype=np.int64),
+            "family": np.array([families.index(feature_map.basis) for feature_map in maps], dtype=np.int64),
             "n": np.array([feature_map.n for feature_map in maps], dtype=np.int64),
-            "range": np.array(ranges),
+            "range": np.array([[feature_map.low, feature_map.high] for feature_map in maps]),
         }
         return {"families": families}, arrays
 
     @classmethod
-    def unpack(cls, entries: dict[str, Any], arrays: dict[str, NDArray], count: int) -> list[Self]:
+    def unpack(cls, entries: dict[str, Any], arrays: Arrays, count: int) -> list[Self]:
         """Check and undo `pack`."""
         families = entries.get("families")
         if entries.keys() != {"families"} or not isinstance(families, list) or not set(families) <= set(BASES):
             raise ValueError(f"the polynomial maps should name families among {list(BASES)}.")
-        shapes = {"family": (np.int64, (count,)), "n": (np.int64, (count,)), "range": (np.float64, (count, 2))}
-        if arrays.keys() != shapes.keys() or any(
-            arrays[name].dtype != dtype or arrays[name].shape != shape for name, (dtype, shape) in shapes.items()
-        ):
-            raise ValueError("the arrays of the polynomial maps are not as they should be.")
-        family, n, ranges = (arrays[name] for name in ("family", "n", "range"))
+        family, n = (take_array(arrays, name, np.int64, (count,)) for name in ("family", "n"))
+        ranges = take_array(arrays, "range", np.float64, (count, 2))
+        if arrays:
+            raise ValueError(f"the polynomial maps have unknown arrays: {list(arrays)}.")
         if (family < 0).any() or (family >= len(families)).any():
             raise ValueError("the families of the polynomial maps are not plausible.")
-        free = np.isnan(ranges).all(axis=1)
-        if not (np.isfinite(ranges[~free]).all() and (ranges[~free, 0] <= ranges[~free, 1]).all()):
+        known = np.isfinite(ranges).all(axis=1) | (ranges == [-math.inf, math.inf]).all(axis=1)
+        if not (known & (ranges[:, 0] <= ranges[:, 1])).all():
             raise ValueError("the ranges of the features are not finite or upside down.")
-        return [
-            cls(families[f], size) if unbounded else cls(families[f], size, low, high)
-            for f, size, (low, high), unbounded in zip(
-                family.tolist(), n.tolist(), ranges.tolist(), free.tolist(), strict=True
-            )
-        ]
+        columns = zip(family.tolist(), n.tolist(), ranges.tolist(), strict=True)
+        return [cls(families[number], size, low, high) for number, size, (low, high) in columns]
 
     @classmethod
     def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
         """Clip, shift, scale, and run the recurrences of all columns together."""
-        x = _graph_scaled(maps, graph, columns)
-        n = max(feature_map.n for feature_map in maps)
+        x = columns
+        if any(feature_map.range for feature_map in maps):
+            largest = np.finfo(np.float64).max
+            bounds = np.clip(_ranges(maps), -largest, largest)[:, :, None]
+            low, high, centre, factor = map(graph.constant, bounds)
+            clipped = graph.add("Min", graph.add("Max", columns, low), high)
+            x = graph.add("Mul", graph.add("Sub", clipped, centre), factor)
         values = [x]
-        for degree in range(2, n):
+        for degree in range(2, max(feature_map.n for feature_map in maps)):
             # Powers that a column does not have are zero: those of an unscaled column could become infinite.
             steps = [get_basis(m.basis).recurrence(degree) if degree < m.n else (0.0, 0.0) for m in maps]
             a, b = (np.array(side)[:, None] for side in zip(*steps, strict=True))
@@ -206,7 +195,7 @@ class PolynomialMap(FeatureMap):
             if b.any():
                 before = graph.constant(b) if degree == 2 else graph.add("Mul", values[-2], graph.constant(b))
                 following = graph.add("Sub", following, before)
-            if (a == 0).any() and any(feature_map.low is None for feature_map in maps):
+            if (a == 0).any() and not all(feature_map.range for feature_map in maps):
                 following = graph.add("Where", graph.constant(a != 0), following, graph.constant(0.0))
             values.append(following)
         return values
@@ -215,35 +204,29 @@ class PolynomialMap(FeatureMap):
     def c_code(cls, maps: Sequence[Self], writer: CWriter) -> str:
         """Tables of ranges and recurrences, and a loop."""
         families = sorted({feature_map.basis for feature_map in maps})
-        n = max(max(feature_map.n for feature_map in maps), 3)
+        n = max(*(feature_map.n for feature_map in maps), 3)
         steps = [[get_basis(family).recurrence(degree) for degree in range(2, n)] for family in families]
-        scaled = any(feature_map.low is not None for feature_map in maps)
-        several = len(families) > 1
         parts = [
             "/* Functions of each column: phi[i] = step_a[i - 2] * x * phi[i - 1] - step_b[i - 2] * phi[i - 2]. */",
             writer.integers("polynomial_dims", [feature_map.n for feature_map in maps]),
             writer.table("step_a", [[a for a, _ in row] for row in steps]),
             writer.table("step_b", [[b for _, b in row] for row in steps]),
         ]
-        if several:
+        offset, scaling = "i - 2", ""
+        if len(families) > 1:
             parts.append(writer.integers("family", [families.index(feature_map.basis) for feature_map in maps]))
-        if scaled:
-            largest = 3.4e38 if writer.suffix else 1.7e308  # a column without range is as good as unbounded
-            named = {
-                "low": [-largest if m.low is None else m.low for m in maps],
-                "high": [largest if m.high is None else m.high for m in maps],
-                "centre": [m.centre for m in maps],
-                "factor": [m.factor for m in maps],
-            }
-            parts += ["/* Ranges of the columns. */", *(writer.table(name, values) for name, values in named.items())]
-        offset = f"(i - 2) + {n - 2} * family[k]" if several else "i - 2"
-        scaling = """
+            offset = f"(i - 2) + {n - 2} * family[k]"
+        if any(feature_map.range for feature_map in maps):
+            largest = 3.4e38 if writer.suffix else 1.7e308
+            bounds = zip(("low", "high", "centre", "factor"), np.clip(_ranges(maps), -largest, largest), strict=True)
+            parts += ["/* Ranges of the columns. */", *(writer.table(name, values) for name, values in bounds)]
+            scaling = """
     if (!(value >= low[k])) value = low[k];
     if (value > high[k]) value = high[k];
     value = (value - centre[k]) * factor[k];"""
         parts.append(f"""
 static void polynomial_values(REAL value, int k, REAL *phi)
-{{{scaling if scaled else ""}
+{{{scaling}
     phi[0] = 1;
     phi[1] = value;
     for (int i = 2; i < polynomial_dims[k]; i++)
@@ -253,23 +236,16 @@ static void polynomial_values(REAL value, int k, REAL *phi)
         return "\n".join(parts)
 
 
-def _transpose(X: NDArray) -> NDArray:
+def _ranges(maps: Sequence[PolynomialMap]) -> FloatArray:
+    """Return low, high, centre and factor of each map, (4, d)."""
+    return np.array([[m.low, m.high, m.centre, m.factor] for m in maps]).T.copy()
+
+
+def _transpose(X: FloatArray) -> FloatArray:
     return np.ascontiguousarray(X.T)
 
 
-def _scale(low: NDArray, high: NDArray, centre: NDArray, factor: NDArray, X: NDArray) -> NDArray:
+def _scale(low: FloatArray, high: FloatArray, centre: FloatArray, factor: FloatArray, X: FloatArray) -> FloatArray:
     """Clip, shift and scale rows (N, d) -> (d, N), in the dtype of the rows."""
     block = np.clip(X, low, high)
     return ((block - centre) * factor).T.astype(X.dtype, order="C")
-
-
-def _graph_scaled(maps: Sequence[PolynomialMap], graph: GraphWriter, columns: str) -> str:
-    """Clip to the fitted ranges and map them onto [-1, 1]. Shapes: (d, N) -> (d, N)."""
-    if all(feature_map.low is None for feature_map in maps):
-        return columns
-    largest = float(np.finfo(np.float64).max)
-    low = np.array([-largest if m.low is None else m.low for m in maps])[:, None]
-    high = np.array([largest if m.high is None else m.high for m in maps])[:, None]
-    centre, factor = (np.array([getattr(m, name) for m in maps])[:, None] for name in ("centre", "factor"))
-    clipped = graph.add("Min", graph.add("Max", columns, graph.constant(low)), graph.constant(high))
-    return graph.add("Mul", graph.add("Sub", clipped, graph.constant(centre)), graph.constant(factor))

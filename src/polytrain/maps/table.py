@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polytrain import native
+from polytrain.arrays import FloatArray
 from polytrain.maps.feature_map import ColumnSummary, MapSettings
 from polytrain.maps.karhunen_loeve import damped_legendre, eigenfunctions, gauss_kernel, spline_kernel
-from polytrain.maps.tabulated import TabulatedMap, pack_tables, row_parts, unpack_tables, with_value
+from polytrain.maps.tabulated import TabulatedMap, row_parts
 from polytrain.writing import CWriter, GraphWriter
 
 __all__ = ["TableMap"]
@@ -42,10 +42,8 @@ class TableMap(TabulatedMap):
 
     Parameters
     ----------
-    points, weights, table, missing, missing_weight
+    points, weights, table, missing, missing_weight, basis
         The knots, the part of the rows at each, and the functions there; see `TabulatedMap`.
-    basis : {"spline", "spline-rank", "spline-distinct", "gauss", "gauss-rank", "smooth", "smooth-rank"}
-        Which functions.
 
     Examples
     --------
@@ -59,26 +57,18 @@ class TableMap(TabulatedMap):
 
     kind: ClassVar[str] = "table"
     bases: ClassVar[tuple[str, ...]] = (
-        "spline",
-        "spline-rank",
-        "spline-distinct",
-        "gauss",
-        "gauss-rank",
-        "smooth",
-        "smooth-rank",
+        *("spline", "spline-rank", "spline-distinct", "gauss", "gauss-rank", "smooth", "smooth-rank"),
     )
-
-    basis: str = "spline"
+    least_step: ClassVar[float] = _TINY / 2
 
     @classmethod
     def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
         """Place knots on the column's values and find the functions there."""
         family, _, scale = settings.basis.partition("-")
-        column = with_value(column)
-        # Kinds that see values alike have the same knots.
-        if scale not in column.notes:
-            column.notes[scale] = _knots(column, scale)
-        knots, weights, part = column.notes[scale]
+        column = column.with_value()
+        if scale not in column.knots:  # families with the same scale share them
+            column.knots[scale] = _place_knots(column, scale)
+        knots, weights, part = column.knots[scale]
         u = _positions(knots, weights, scale)
         if family == "smooth":
             functions = damped_legendre(u, weights, min(settings.size, _MOST_DAMPING))
@@ -93,7 +83,7 @@ class TableMap(TabulatedMap):
         table = np.vstack([np.ones(len(knots)), functions])
         return cls(knots, weights, table, np.append(1.0, missing), part, settings.basis)
 
-    def growth(self, before: MapSettings, after: MapSettings) -> NDArray:
+    def growth(self, before: MapSettings, after: MapSettings) -> FloatArray:
         """Polynomials are damped by powers of the size; the function that tells missing values is not."""
         factors = super().growth(before, after)
         if self.basis.startswith("smooth"):
@@ -102,19 +92,14 @@ class TableMap(TabulatedMap):
             factors[1 : 1 + n_powers] = damping ** np.arange(1, 1 + n_powers)
         return factors
 
-    def place(self, column: NDArray) -> NDArray:
+    def place(self, column: FloatArray) -> FloatArray:
         """Position among the knots: 2.5 is half-way between the third and the fourth. NaN is beyond the last one."""
         knots, values = self.points, column
         if max(-knots[0], knots[-1]) > _HUGE:  # distances between knots might overflow
             knots, values = knots / 4, column.astype(np.float64) / 4
         return self._place_missing(column, np.interp(values, knots, np.arange(len(knots))))
 
-    @property
-    def missing_place(self) -> int:
-        """As if there were one more knot."""
-        return len(self.points)
-
-    def values(self, x: NDArray, out: NDArray | None = None) -> NDArray:
+    def values(self, x: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """Interpolate the table."""
         if native.is_here() and len(x) >= _MANY_ROWS:
             out = np.empty((self.n, len(x)), dtype=x.dtype) if out is None else out
@@ -130,23 +115,14 @@ class TableMap(TabulatedMap):
             out[rows] += np.take(steps[rows], before, axis=1, mode="clip") * part
         return out
 
-    def knots(self, dtype: np.dtype) -> NDArray:
-        """The table, with the missing value at its end, and once more: nothing follows it."""
-        return self._knots[dtype.char]
-
     @cached_property
-    def _knots(self) -> dict[str, NDArray]:
-        lines = np.vstack([self.table.T, self.missing, self.missing])
-        return {char: lines.astype(char, order="C") for char in "df"}  # one order: rounding depends on it
-
-    @cached_property
-    def _padded(self) -> dict[str, NDArray]:
+    def _padded(self) -> dict[str, FloatArray]:
         """The knots as compiled kernels interpolate them."""
         unit = np.eye(self.n)[:, None]
         return {char: native.knot_tables(knots, unit) for char, knots in self._knots.items()}
 
     @cached_property
-    def _tables(self) -> dict[str, tuple[NDArray, NDArray]]:
+    def _tables(self) -> dict[str, tuple[FloatArray, FloatArray]]:
         """The table, and what is added from knot to knot, in both compute dtypes.
 
         A missing value is a knot after the last one. Nothing is added from there, nor from the last one.
@@ -154,31 +130,6 @@ class TableMap(TabulatedMap):
         table = np.column_stack([self.table, self.missing])
         steps = np.hstack([np.diff(self.table, axis=1), np.zeros((self.n, 2))])
         return {char: (table.astype(char), steps.astype(char)) for char in "df"}
-
-    @classmethod
-    def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        """The tables, and which basis each is."""
-        arrays = pack_tables(maps)
-        bases = sorted({m.basis for m in maps})
-        return {"bases": bases}, {"basis": np.array([bases.index(m.basis) for m in maps], dtype=np.int64), **arrays}
-
-    @classmethod
-    def unpack(cls, entries: dict[str, Any], arrays: dict[str, NDArray], count: int) -> list[Self]:
-        """Check and undo `pack`."""
-        named = entries.get("bases")
-        if entries.keys() != {"bases"} or not isinstance(named, list) or not all(name in cls.bases for name in named):
-            raise ValueError(f"the table maps should name their bases among {list(cls.bases)}.")
-        numbers = arrays.pop("basis", np.zeros(0))
-        if (
-            numbers.dtype != np.int64
-            or numbers.shape != (count,)
-            or not set(numbers.tolist()) <= set(range(len(named)))
-        ):
-            raise ValueError("the bases of the table maps are not plausible.")
-        found = unpack_tables(arrays, count)
-        if any((np.diff(points / 2) <= _TINY / 2).any() for points, *_ in found):  # positions between them overflow
-            raise ValueError("the points of the table maps are too close to each other.")
-        return [cls(*m, basis=named[k]) for k, m in zip(numbers.tolist(), found, strict=True)]
 
     @classmethod
     def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
@@ -249,7 +200,7 @@ static void table_values(REAL value, int k, REAL *phi)
 """
 
 
-def _knots(column: ColumnSummary, scale: str) -> tuple[NDArray, NDArray, float]:
+def _place_knots(column: ColumnSummary, scale: str) -> tuple[FloatArray, FloatArray, float]:
     """Knots among the values of a column, the part of the rows that each stands for, and that of missing values.
 
     They lie at equal steps of what the kernel sees: of the rows, or of the different values. Along the range, half of
@@ -276,11 +227,12 @@ def _knots(column: ColumnSummary, scale: str) -> tuple[NDArray, NDArray, float]:
     places = np.interp(values, knots, np.arange(len(knots)))
     before = np.minimum(places.astype(np.intp), len(knots) - 2)
     after = places - before
-    shared = np.bincount(before, weights * (1.0 - after), minlength=len(knots))
-    return knots, shared + np.bincount(before + 1, weights * after, minlength=len(knots)), part
+    sides = (before, 1.0 - after), (before + 1, after)
+    shares = [np.bincount(knot, weights * share, minlength=len(knots)) for knot, share in sides]
+    return knots, np.sum(shares, axis=0, dtype=np.float64), part
 
 
-def _positions(knots: NDArray, weights: NDArray, scale: str) -> NDArray:
+def _positions(knots: FloatArray, weights: FloatArray, scale: str) -> FloatArray:
     """Where the kernel sees the knots, in [0, 1]."""
     if len(knots) == 1:
         return np.full(1, 0.5)
@@ -288,5 +240,5 @@ def _positions(knots: NDArray, weights: NDArray, scale: str) -> NDArray:
         return np.cumsum(weights) - weights / 2
     if scale == "distinct":
         return np.linspace(0.0, 1.0, len(knots))
-    low, high = knots[0] / 2, knots[-1] / 2  # halves: the range itself may exceed the largest float
+    low, high = float(knots[0]) / 2, float(knots[-1]) / 2  # halves: the range itself may exceed the largest float
     return (knots / 2 - low) / (high - low)

@@ -1,22 +1,22 @@
-"""What maps have in common whose functions are a table over points of the column."""
+"""Maps whose functions are a table over points of the column: how they are kept, measured and stored."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from polytrain.maps.feature_map import ColumnSummary, FeatureMap, MapSettings
+from polytrain.arrays import FloatArray
+from polytrain.maps.feature_map import Arrays, FeatureMap, MapSettings, take_array
 
-__all__ = ["TabulatedMap", "mean_values", "pack_tables", "row_parts", "unpack_tables", "with_value"]
+__all__ = ["TabulatedMap", "mean_values", "row_parts"]
 
-# Points of one column; more would only serve to make a small file large.
+# Largest number of points of one column; more would only serve to make a small file large.
 _MOST_POINTS = 1 << 16
-# Numbers in tables. Functions have the size of their prior; float32 has room for many times this one.
+# Largest number in tables. Functions have the size of their prior; float32 has room for many times this one.
 _LARGEST = 1e30
 _N_EXTREMES = 8
 
@@ -38,25 +38,27 @@ class TabulatedMap(FeatureMap):
         Functions where the value is missing (NaN): those of the mean, (1, 0, ..., 0), if none was in training.
     missing_weight : float
         Part of the rows whose value is missing; ``weights`` are parts of the others.
+    basis : str
+        Which functions.
     """
 
     needs_values: ClassVar[bool] = True
     takes_missing: ClassVar[bool] = True
+    #: Number of coordinates between those of the points and that of missing values: for values that are not known.
+    n_unknown: ClassVar[int] = 0
+    #: Smallest distance between the halves of two points.
+    least_step: ClassVar[float] = 0.0
 
-    points: NDArray
-    weights: NDArray
-    table: NDArray
-    missing: NDArray
+    points: FloatArray
+    weights: FloatArray
+    table: FloatArray
+    missing: FloatArray
     missing_weight: float
+    basis: str
 
     def __post_init__(self) -> None:
         for array in (self.points, self.weights, self.table, self.missing):
             array.setflags(write=False)
-
-    @property
-    @abstractmethod
-    def missing_place(self) -> int:
-        """Coordinate of missing values, beyond those of all others."""
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -78,38 +80,45 @@ class TabulatedMap(FeatureMap):
         return hash((self.points.tobytes(), self.table.tobytes(), self.missing.tobytes()))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # not what is computed from them
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without cached properties
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
-        self.__post_init__()  # pickles forget that arrays are read-only
+        self.__init__(**state)  # type: ignore[misc]  # pickles forget that arrays are read-only
 
     @property
     def has_missing(self) -> bool:
         """Whether values were missing in training."""
         return self.missing_weight > 0
 
-    def growth(self, before: MapSettings, after: MapSettings) -> NDArray:
+    @property
+    def missing_place(self) -> int:
+        """Coordinate of missing values, beyond those of all others."""
+        return len(self.points) + self.n_unknown
+
+    def growth(self, before: MapSettings, after: MapSettings) -> FloatArray:
         """All functions have the size of the prior, unless a kind says otherwise."""
         return np.append(1.0, np.full(self.n - 1, after.size / before.size))
 
-    def grown(self, factors: NDArray) -> Self:
-        """Return the map whose functions are multiplied by these numbers, the first of them 1."""
+    def grown(self, factors: FloatArray) -> Self:
+        """Return the map whose functions are multiplied by these factors, the first of them 1."""
         return replace(self, table=factors[:, None] * self.table, missing=factors * self.missing)
 
-    @property
-    def prior(self) -> NDArray:
-        """Standard deviation of each function over the rows; 1 for the constant."""
-        squares = (1.0 - self.missing_weight) * (np.square(self.table[1:]) @ self.weights)
-        return np.sqrt(np.concatenate([[1.0], squares + self.missing_weight * np.square(self.missing[1:])]))
+    def knots(self, dtype: np.dtype[Any]) -> FloatArray:
+        """The table, values that are not known, missing values, and these once more: nothing follows them."""
+        return self._knots[dtype.char]
+
+    @cached_property
+    def _knots(self) -> dict[str, FloatArray]:
+        unknown = [mean_values(self.n)] * self.n_unknown
+        lines = np.vstack([self.table.T, *unknown, self.missing, self.missing])
+        return {char: lines.astype(char, order="C") for char in "df"}  # one order: rounding depends on it
 
     @property
     def range(self) -> tuple[float, float]:
         """First and last point."""
         return float(self.points[0]), float(self.points[-1])
 
-    def measure(self) -> tuple[NDArray, NDArray]:
+    def measure(self) -> tuple[FloatArray, FloatArray]:
         """The distribution of the column in the training rows, at the points and where the value is missing."""
         places = np.arange(len(self.points), dtype=np.float64)
         if not self.missing_weight:
@@ -122,12 +131,12 @@ class TabulatedMap(FeatureMap):
         """The largest number of the tables."""
         return max(float(np.abs(self.table).max()), float(np.abs(self.missing).max()))
 
-    def extremes(self) -> NDArray:
+    def extremes(self) -> FloatArray:
         """Points where some function is large, and the missing value."""
         largest = np.abs(self.table).max(axis=0)
         return np.column_stack([self.table[:, np.argsort(-largest)[:_N_EXTREMES]], self.missing])
 
-    def _place_missing(self, column: NDArray, places: NDArray) -> NDArray:
+    def _place_missing(self, column: FloatArray, places: FloatArray) -> FloatArray:
         """Mark in coordinates of a column where it is missing; they get the dtype of the column."""
         places = places.astype(column.dtype, copy=False)
         missing = np.isnan(column)
@@ -135,76 +144,76 @@ class TabulatedMap(FeatureMap):
             places[missing] = self.missing_place
         return places
 
+    @classmethod
+    def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], Arrays]:
+        """The names of the bases, and the tables of all columns one after another."""
+        bases = sorted({m.basis for m in maps})
+        arrays = {
+            "basis": np.array([bases.index(m.basis) for m in maps], dtype=np.int64),
+            "size": np.array([m.table.shape for m in maps], dtype=np.int64),
+            "points": np.concatenate([m.points for m in maps]),
+            "weights": np.concatenate([m.weights for m in maps]),
+            "table": np.concatenate([m.table.ravel() for m in maps]),
+            "missing": np.concatenate([m.missing for m in maps]),
+            "missing_weight": np.array([m.missing_weight for m in maps]),
+        }
+        return {"bases": bases}, arrays
 
-def mean_values(n: int) -> NDArray:
+    @classmethod
+    def unpack(cls, entries: dict[str, Any], arrays: Arrays, count: int) -> list[Self]:
+        """Check and undo `pack`."""
+        bases = entries.get("bases")
+        if entries.keys() != {"bases"} or not isinstance(bases, list) or not all(name in cls.bases for name in bases):
+            raise ValueError(f"the {cls.kind} maps should name their bases among {list(cls.bases)}.")
+        numbers = take_array(arrays, "basis", np.int64, (count,))
+        if not set(numbers.tolist()) <= set(range(len(bases))):
+            raise ValueError(f"the bases of the {cls.kind} maps are not plausible.")
+        size = take_array(arrays, "size", np.int64, (count, 2))
+        if (size < [[2, 1]]).any() or (size > _MOST_POINTS).any():
+            raise ValueError("the sizes of the maps are not plausible.")
+        n_functions, n_points = size.T
+        if (n_functions > n_points + 2).any():  # one for each point, the constant, and one for missing values
+            raise ValueError("the maps have more functions than points could tell apart.")
+        lengths = {"points": n_points, "weights": n_points, "table": n_functions * n_points, "missing": n_functions}
+        flat = {name: take_array(arrays, name, np.float64, (int(n.sum()),)) for name, n in lengths.items()}
+        gap_weights = take_array(arrays, "missing_weight", np.float64, (count,))
+        if arrays:
+            raise ValueError(f"the {cls.kind} maps have unknown arrays: {list(arrays)}.")
+        if not all(np.isfinite(array).all() for array in flat.values()):
+            raise ValueError("the maps contain NaN or infinity.")
+        if max(np.abs(flat["table"]).max(), np.abs(flat["missing"]).max()) > _LARGEST:
+            raise ValueError(f"the functions of the maps should not exceed {_LARGEST:g}.")
+        if not ((gap_weights >= 0) & (gap_weights <= 1)).all():
+            raise ValueError("the weights of missing values in the maps are not plausible.")
+        cut = [np.split(flat[name], np.cumsum(n)[:-1]) for name, n in lengths.items()]
+        columns = zip(*cut, size.tolist(), gap_weights.tolist(), numbers.tolist(), strict=True)
+        maps = [
+            cls(points.copy(), weights.copy(), table.reshape(shape).copy(), gap.copy(), gap_weight, bases[k])
+            for points, weights, table, gap, shape, gap_weight, k in columns
+        ]
+        for feature_map in maps:
+            feature_map._check()
+        return maps
+
+    def _check(self) -> None:
+        """Refuse fields from a file that are not plausible."""
+        is_ordered = (self.points[1:] > self.points[:-1]).all() and (self.weights >= 0).all()
+        if not (is_ordered and (self.table[0] == 1).all() and self.missing[0] == 1):
+            raise ValueError("the points, weights or functions of the maps are not plausible.")
+        if abs(self.weights.sum() - 1.0) > 1e-6:
+            raise ValueError("the weights of the maps do not sum to 1.")
+        if self.least_step and (np.diff(self.points / 2) <= self.least_step).any():  # positions between them overflow
+            raise ValueError(f"the points of the {self.kind} maps are too close to each other.")
+
+
+def mean_values(n: int) -> FloatArray:
     """Functions where nothing is known: all but the constant have their mean, 0."""
-    return np.eye(1, n)[0]
+    return np.append(1.0, np.zeros(n - 1))
 
 
-def with_value(column: ColumnSummary) -> ColumnSummary:
-    """Give a column that has no value at all one, of no weight: maps need a point."""
-    if len(column.values):
-        return column
-    value = column.low if np.isfinite(column.low) else 0.0
-    return replace(column, values=np.array([value]), weights=np.zeros(1))
-
-
-def row_parts(weights: NDArray, missing: float) -> tuple[NDArray, float]:
+def row_parts(weights: FloatArray, missing: float) -> tuple[FloatArray, float]:
     """Weights as parts of the rows that are not missing, and the part of all rows that is."""
     total = float(weights.sum())
     if total > 0:
         return weights / total, float(missing / (total + missing))
     return np.full(len(weights), 1.0 / len(weights)), float(missing > 0)
-
-
-def pack_tables(maps: Sequence[TabulatedMap]) -> dict[str, NDArray]:
-    """Put points, weights and tables of all columns one after another, and missing values if some column has any."""
-    arrays = {
-        "size": np.array([m.table.shape for m in maps], dtype=np.int64),
-        "points": np.concatenate([m.points for m in maps]),
-        "weights": np.concatenate([m.weights for m in maps]),
-        "table": np.concatenate([m.table.ravel() for m in maps]),
-    }
-    if any(m.missing_weight > 0 or m.missing[1:].any() for m in maps):
-        arrays["missing"] = np.concatenate([m.missing for m in maps])
-        arrays["missing_weight"] = np.array([m.missing_weight for m in maps])
-    return arrays
-
-
-def unpack_tables(arrays: dict[str, NDArray], count: int) -> list[tuple[NDArray, NDArray, NDArray, NDArray, float]]:
-    """Check and undo `pack_tables`: the fields of every column's `TabulatedMap`."""
-    kinds: dict[str, Any] = {"size": np.int64, "points": np.float64, "weights": np.float64, "table": np.float64}
-    if "missing" in arrays:
-        kinds |= {"missing": np.float64, "missing_weight": np.float64}
-    if arrays.keys() != kinds.keys() or any(arrays[name].dtype != kind for name, kind in kinds.items()):
-        raise ValueError("the arrays of the maps are not as they should be.")
-    size = arrays["size"]
-    if size.shape != (count, 2) or (size < [[2, 1]]).any() or (size > _MOST_POINTS).any():
-        raise ValueError("the sizes of the maps are not plausible.")
-    n_functions, n_points = size.T
-    if (n_functions > n_points + 2).any():  # one for each point, the constant, and one for missing values
-        raise ValueError("the maps have more functions than points could tell apart.")
-    parts = {"points": n_points, "weights": n_points, "table": n_functions * n_points, "missing": n_functions}
-    given = {name: lengths for name, lengths in parts.items() if name in arrays}
-    if any(arrays[name].shape != (int(lengths.sum()),) for name, lengths in given.items()):
-        raise ValueError("the maps have more or fewer numbers than their sizes say.")
-    if not all(np.isfinite(arrays[name]).all() for name in given):
-        raise ValueError("the maps contain NaN or infinity.")
-    if any(np.abs(arrays[name]).max() > _LARGEST for name in ("table", "missing") if name in arrays):
-        raise ValueError(f"the functions of the maps should not exceed {_LARGEST:g}.")
-    cut = {name: np.split(arrays[name], np.cumsum(lengths)[:-1]) for name, lengths in given.items()}
-    gaps = cut.get("missing", [mean_values(n) for n in n_functions.tolist()])
-    gap_weights = arrays.get("missing_weight", np.zeros(count))
-    if gap_weights.shape != (count,) or not ((gap_weights >= 0) & (gap_weights <= 1)).all():
-        raise ValueError("the weights of missing values in the maps are not plausible.")
-    found = []
-    for points, weights, flat, shape, gap, gap_weight in zip(
-        cut["points"], cut["weights"], cut["table"], size.tolist(), gaps, gap_weights.tolist(), strict=True
-    ):
-        table = flat.reshape(shape)
-        if not ((points[1:] > points[:-1]).all() and (weights >= 0).all() and (table[0] == 1).all() and gap[0] == 1):
-            raise ValueError("the points, weights or functions of the maps are not plausible.")
-        if abs(weights.sum() - 1.0) > 1e-6:
-            raise ValueError("the weights of the maps do not sum to 1.")
-        found.append((points.copy(), weights.copy(), table.copy(), gap.copy(), gap_weight))
-    return found
