@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -36,8 +36,7 @@ _LONGEST_SHOWN = 60
 _MOST_EQUAL_HASHES = 100
 
 
-@cache
-def sort_of(kind: type) -> str:
+def _find_sort(kind: type) -> str:
     """Return the sort of a type's values: number, text, date, duration, time, complex, missing or other.
 
     >>> sort_of(bool), sort_of(type(None)), sort_of(tuple)
@@ -46,6 +45,10 @@ def sort_of(kind: type) -> str:
     if kind is type(None) or (kind.__name__ in ("NAType", "NaTType") and kind.__module__.startswith("pandas")):
         return "missing"
     return next((sort for sort, bases in reversed(_SORTS) if issubclass(kind, bases)), "other")
+
+
+#: The sort of a type's values, found once for every type.
+sort_of: Callable[[type], str] = cache(_find_sort)
 
 
 def is_missing(value: Any) -> bool:
