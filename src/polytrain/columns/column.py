@@ -18,20 +18,12 @@ from polytrain.columns.cells import Cells
 from polytrain.columns.forms import DATE_PATTERNS, DEFAULT_MISSING, find_form
 from polytrain.columns.scalars import Level, check_hashes, show, sort_levels, text_of
 
-__all__ = [
-    "CategoryColumn",
-    "Column",
-    "DateColumn",
-    "NumberColumn",
-    "TextColumn",
-    "column_from_json",
-    "fit_column",
-]
+__all__ = ["CategoryColumn", "Column", "DateColumn", "NumberColumn", "TextColumn", "column_from_json", "fit_column"]
 
 #: Parts of a date that become features if they vary; "time" always does.
 _CALENDAR = ("month", "weekday", "hour")
 _INFINITIES = {"inf": math.inf, "-inf": -math.inf}
-# Number of texts of a column that are examined one by one for a warning.
+# Largest number of texts of a column that are examined one by one for a warning.
 _MOST_EXAMINED = 100
 _REMEDIES = {
     "number": "Convert it to numbers, for example with pandas.to_numeric, or thousands and decimal of pandas.read_csv",
@@ -41,13 +33,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True)
 class Column(ABC):
-    """How a column of a table becomes one or more columns of numbers, the features.
-
-    Attributes
-    ----------
-    name : str
-        Name of the column.
-    """
+    """How the column of this name becomes one or more columns of numbers, the features."""
 
     kind: ClassVar[str]
 
@@ -89,15 +75,8 @@ class Column(ABC):
 class NumberColumn(Column):
     """A column of numbers: also True and False, durations (in days) and times of day (in hours).
 
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    empty : bool
-        Whether every value was missing in training, so that the column might have been of any kind.
+    It is ``empty`` if every value was missing in training, so that the column might have been of any kind.
 
-    Examples
-    --------
     >>> NumberColumn("size").feature_names
     ('size',)
     """
@@ -126,20 +105,11 @@ class NumberColumn(Column):
 class CategoryColumn(Column):
     """A column of categories, which become the indices 0, 1, ... of their levels.
 
-    Levels are compared by value: 1, 1.0 and True are one level, and "1" is another. Fractions are compared in single
-    precision, unless that would make two levels equal. Missing cells become NaN, unknown levels -1.
+    Levels are the distinct values in training: numbers first, ascending, then text by code point. They are compared by
+    value: 1, 1.0 and True are one level, and "1" is another. Fractions are compared in single precision, unless that
+    would make two levels equal. With ``as_text``, because numbers were mixed with text, every value is replaced by its
+    text: 1 and 1.0 by "1". Missing cells become NaN, unknown levels -1.
 
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    levels : tuple of str, int, float or bool
-        The distinct values in training: numbers first, ascending, then text by code point.
-    as_text : bool
-        Whether numbers were mixed with text, so that every value is replaced by its text: 1 and 1.0 by "1".
-
-    Examples
-    --------
     >>> colours = CategoryColumn("colour", ("blue", "red"))
     >>> colours.encode(Cells.of_objects("colour", ["red", None, "pink"]))
     [array([ 1., nan, -1.])]
@@ -153,7 +123,7 @@ class CategoryColumn(Column):
     @classmethod
     def fit(cls, cells: Cells) -> Self:
         as_text = cells.kind == "mixed" and not cells.is_category
-        return cls(cells.name, sort_levels(set(cells.levels(as_text)[1])), as_text)
+        return cls(cells.name, sort_levels(cells.levels(as_text)[1]), as_text)
 
     def encode(self, cells: Cells) -> list[NDArray]:
         codes, levels = cells.levels(self.as_text)
@@ -173,7 +143,7 @@ class CategoryColumn(Column):
     @classmethod
     def merge(cls, parts: Sequence[Self]) -> Self:
         as_text = any(part.as_text for part in parts)
-        levels = {text_of(level) if as_text else level for part in parts for level in part.levels}
+        levels = (text_of(level) if as_text else level for part in parts for level in part.levels)
         return cls(parts[0].name, sort_levels(levels), as_text)
 
     def to_json(self) -> dict[str, Any]:
@@ -198,7 +168,7 @@ class CategoryColumn(Column):
                 raise ValueError(f"the levels of {where} must be text, because as_text is true, got {show(entry)}.")
             levels.append(level)
         check_hashes(levels, f"the list of levels of {where}")
-        if len(set(levels)) != len(levels) or sort_levels(set(levels)) != tuple(levels):
+        if sort_levels(levels) != tuple(levels):
             raise ValueError(f"the levels of {where} must differ, and be numbers in order, then text in order.")
         return cls(entries["name"], tuple(levels), as_text)
 
@@ -241,19 +211,10 @@ class DateColumn(Column):
     """A column of dates, with or without times, which become a few numbers.
 
     The parts are "time", the days since the start of 1970, and those of "month" (1 to 12), "weekday" (0 is Monday) and
-    "hour" (of the day, with a fraction) that vary in training. Dates with a time zone are taken in local time.
+    "hour" (of the day, with a fraction) that vary in training, as their smallest and largest values in ``ranges`` say.
+    Dates with a time zone are taken in local time; dates in text are read by ``pattern``, see
+    `polytrain.columns.forms.Form`.
 
-    Parameters
-    ----------
-    name : str
-        Name of the column.
-    ranges : tuple of (float, float)
-        Smallest and largest month, weekday and hour in training.
-    pattern : str
-        How dates in text are written, see `polytrain.columns.forms.Form`.
-
-    Examples
-    --------
     >>> cells = Cells.of_array("when", np.array(["1970-01-02", "1970-03-06"], dtype="datetime64[D]"))
     >>> when = DateColumn.fit(cells)
     >>> when.feature_names
@@ -318,22 +279,16 @@ def _date_parts(dates: NDArray, parts: Sequence[str]) -> list[NDArray]:
         dates = dates.astype("datetime64[D]")
     elif unit in ("ns", "ps", "fs", "as"):  # float64 cannot tell these apart, and the first of such days overflow
         dates = dates.astype("datetime64[us]")
-    missing = np.isnat(dates)
     days = dates.astype("datetime64[D]")
-
-    def part(name: str) -> NDArray:
-        match name:
-            case "time":
-                return (dates - np.datetime64(0, "D")) / np.timedelta64(1, "D")
-            case "hour":
-                return (dates - days) / np.timedelta64(1, "h")
-            case "month":
-                numbers = dates.astype("datetime64[M]").astype(np.int64) % 12 + 1
-            case _:
-                numbers = (days.astype(np.int64) + 3) % 7  # 1970 began with a Thursday
-        return np.where(missing, np.nan, numbers)
-
-    return [part(name) for name in parts]
+    months = dates.astype("datetime64[M]").astype(np.int64) % 12 + 1
+    weekdays = (days.astype(np.int64) + 3) % 7  # 1970 began with a Thursday
+    values = {
+        "time": (dates - np.datetime64(0, "D")) / np.timedelta64(1, "D"),
+        "month": np.where(np.isnat(dates), np.nan, months),
+        "weekday": np.where(np.isnat(dates), np.nan, weekdays),
+        "hour": (dates - days) / np.timedelta64(1, "h"),
+    }
+    return [values[part] for part in parts]
 
 
 def _rounded(levels: Sequence[Level]) -> list[Level]:

@@ -1,4 +1,4 @@
-"""All columns of a table: what they became in training, and how other rows become the same features."""
+"""All columns of a table: how each is encoded since training, which of them are categories or identifiers."""
 
 from __future__ import annotations
 
@@ -25,33 +25,20 @@ _MOST_LEVELS = 1_000_000
 def needs_encoding(X: Any, categorical_features: Any) -> bool:
     """Whether X is more than a matrix of numbers, so that it needs `Columns`.
 
-    Parameters
-    ----------
-    X : frame or array-like
-        The training rows.
-    categorical_features : "from_dtype", None or array-like
-        See `Columns.fit`.
-
-    Returns
-    -------
-    bool
-        True if `categorical_features` names any column, if a column of a frame holds anything but NumPy's numbers
-        (text, categories, True and False, dates, durations, missing values other than NaN), or if an array of objects,
-        which is what scikit-learn's ensembles make of a frame, holds anything but numbers.
+    This is so if `categorical_features` names any column, if a column of a frame holds anything but NumPy's numbers
+    (text, categories, True and False, dates, durations, missing values other than NaN), or if an array of objects,
+    which is what scikit-learn's ensembles make of a frame, holds anything but numbers.
 
     Examples
     --------
     >>> import pandas as pd
     >>> needs_encoding(pd.DataFrame({"a": [1.5, 2.5]}), "from_dtype")
     False
-    >>> needs_encoding(pd.DataFrame({"a": [True, False]}), "from_dtype")
-    True
-    >>> needs_encoding(np.zeros((3, 2)), [1])
-    True
     >>> needs_encoding(np.array([["red", 1.5]], dtype=object), "from_dtype")
     True
     """
-    if _names_columns(categorical_features):
+    items = _listed_columns(categorical_features)
+    if items is None or (any(items) if _are_flags(items) else items):
         return True
     if is_frame(X):
         return not is_plain_frame(X)
@@ -98,7 +85,7 @@ class Columns:
 
     @classmethod
     def fit(cls, X: Any, categorical_features: Any = "from_dtype") -> Self:
-        """Find the kind of every column.
+        """Find the kind of every column of the training rows.
 
         Parameters
         ----------
@@ -110,10 +97,6 @@ class Columns:
             are dates if all of their values are, and else categories, with a warning if they look like numbers.
             Columns of objects of several kinds are categories, with the texts of their values as levels. A column
             without any value is a number.
-
-        Returns
-        -------
-        Columns
         """
         return cls.merge([cls.fit_part(X, categorical_features)])
 
@@ -130,30 +113,14 @@ class Columns:
         """Fit to a part of the rows; `merge` combines the parts."""
         table = open_table(X)
         chosen = chosen_columns(categorical_features, table.names, table.has_names)
-        columns = []
-        for k in range(len(table.names)):
-            cells = table.read(k)
-            columns.append(fit_column(cells, cells.is_category if chosen is None else k in chosen))
-        return cls(tuple(columns))
+        every = map(table.read, range(len(table.names)))
+        return cls(tuple(fit_column(c, c.is_category if chosen is None else k in chosen) for k, c in enumerate(every)))
 
     def encode(self, X: Any) -> NDArray:
-        """Turn rows into numbers.
+        """Turn rows with the columns of training, in the same order, into float64 of shape (N, n_features).
 
-        Parameters
-        ----------
-        X : DataFrame of pandas or polars, or array-like of shape (N, d)
-            Rows with the columns of training, in the same order.
-
-        Returns
-        -------
-        ndarray of shape (N, n_features)
-            float64: NaN where a value is missing; categories are the indices of their levels, and -1 if they were not
-            in training.
-
-        Raises
-        ------
-        ValueError
-            If the number of columns differs, or a column holds another kind of values than in training.
+        Missing values are NaN; categories are the indices of their levels, and -1 if they were not in training. A
+        ValueError says if the number of columns differs, or a column holds another kind of values than in training.
         """
         table = open_table(X)
         if len(table.names) != self.n_columns:
@@ -162,11 +129,9 @@ class Columns:
                 "same order."
             )
         encoded = np.empty((table.n_rows, self.n_features))
-        first = 0
-        for k, column in enumerate(self.columns):
-            for feature in column.encode(table.read(k)):
-                encoded[:, first] = feature
-                first += 1
+        features = (feature for k, column in enumerate(self.columns) for feature in column.encode(table.read(k)))
+        for line, feature in zip(encoded.T, features, strict=True):
+            line[:] = feature
         return encoded
 
     @property
@@ -181,7 +146,7 @@ class Columns:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Distinct names of the features: those of the columns, and of the part for a date."""
+        """Distinct names of the features: the names of the columns, for a date with the name of the part."""
         return tuple(unique_names([(column.name, column.feature_names) for column in self.columns]))
 
     @property
@@ -291,15 +256,14 @@ _REMEDY = (
 )
 
 
-def _names_columns(categorical_features: Any) -> bool:
-    """Whether the parameter names a column, or is invalid, which `chosen_columns` then reports."""
-    if categorical_features is None or isinstance(categorical_features, str):
-        return categorical_features not in (None, "from_dtype")
+def _listed_columns(categorical_features: Any) -> list[Any] | None:
+    """Return the columns that the parameter lists, [] for "from_dtype" and None; None if it is not a list."""
+    if isinstance(categorical_features, str):
+        return [] if categorical_features == "from_dtype" else None
     try:
-        items = list(categorical_features)
+        return [] if categorical_features is None else list(categorical_features)
     except TypeError:
-        return True
-    return any(items) if _are_flags(items) else bool(items)
+        return None
 
 
 def _are_flags(items: list[Any]) -> bool:
@@ -312,17 +276,14 @@ def chosen_columns(categorical_features: Any, names: tuple[str, ...], has_names:
     >>> sorted(chosen_columns(["b", "c"], ("a", "b", "c"), has_names=True))
     [1, 2]
     """
-    if categorical_features is None:
-        return frozenset()
+    items = _listed_columns(categorical_features)
+    if items is None:
+        name = repr(categorical_features)
+        is_name = isinstance(categorical_features, str) and categorical_features in names
+        hint = f" For a single column write [{name}]." if is_name else ""
+        raise ValueError(f"categorical_features must not be {name:.60}. {_REMEDY}{hint}")
     if isinstance(categorical_features, str):
-        if categorical_features == "from_dtype":
-            return None
-        hint = f" For a single column write [{categorical_features!r}]." if categorical_features in names else ""
-        raise ValueError(f"categorical_features must not be {categorical_features!r:.60}. {_REMEDY}{hint}")
-    try:
-        items = list(categorical_features)
-    except TypeError:
-        raise ValueError(f"categorical_features must not be {categorical_features!r:.60}. {_REMEDY}") from None
+        return None
     n_columns = len(names)
     if items and _are_flags(items):
         if len(items) != n_columns:

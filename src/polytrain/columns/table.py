@@ -53,20 +53,14 @@ def _library(X: Any) -> str | None:
 
 def is_plain_frame(frame: Any) -> bool:
     """Whether all columns of a frame have number types that NumPy has, too, and no missing values other than NaN."""
-    if _library(frame) == "pandas":
-        return all(
-            dtype.kind in "iufc"
-            and (
-                isinstance(dtype, np.dtype)
-                or type(dtype).__name__ == "SparseDtype"
-                or not frame.iloc[:, k].isna().any()
-            )
-            for k, dtype in enumerate(frame.dtypes)
-        )
-    return all(
-        series.dtype.base_type().__name__ in _POLARS_NUMBERS and not series.null_count()
-        for series in frame.get_columns()
-    )
+    if _library(frame) == "polars":
+        series = frame.get_columns()
+        return all(s.dtype.base_type().__name__ in _POLARS_NUMBERS and not s.null_count() for s in series)
+    for k, dtype in enumerate(frame.dtypes):
+        has_numpy_values = isinstance(dtype, np.dtype) or type(dtype).__name__ == "SparseDtype"
+        if dtype.kind not in "iufc" or not (has_numpy_values or not frame.iloc[:, k].isna().any()):
+            return False
+    return True
 
 
 def open_table(X: Any) -> Table:
@@ -118,7 +112,14 @@ def _read_pandas(name: str, series: Any) -> Cells:
         return Cells.of_array(name, series.to_numpy())
     match type(dtype).__name__, dtype.kind:
         case "CategoricalDtype", _:
-            return _read_categories(name, series)
+            # Without the categories that do not occur; those that do are distinct.
+            used, codes = used_codes(series.cat.codes.to_numpy())
+            categories = series.cat.categories[used]
+            if categories.dtype.kind in "OU":
+                cells = Cells.of_distinct(name, categories.to_numpy(dtype=object), codes)
+            else:
+                cells = _read_pandas(name, categories.to_series()).take(codes)
+            return replace(cells, is_category=True)
         case "DatetimeTZDtype", _:
             return Cells.of_array(name, series.dt.tz_localize(None).to_numpy())
         case "PeriodDtype", _:
@@ -140,17 +141,6 @@ def _read_pandas(name: str, series: Any) -> Cells:
 def _is_text(series: Any) -> bool:
     """Whether all objects are text or missing, so that pandas may factorize them; it would take True and 1 as equal."""
     return all(kind in (str, float) or sort_of(kind) == "missing" for kind in set(map(type, series.to_numpy())))
-
-
-def _read_categories(name: str, series: Any) -> Cells:
-    """Read a categorical column of pandas, without the categories that do not occur."""
-    used, codes = used_codes(series.cat.codes.to_numpy())
-    categories = series.cat.categories[used]
-    if categories.dtype.kind in "OU":  # categories are distinct
-        cells = Cells.of_distinct(name, categories.to_numpy(dtype=object), codes)
-    else:
-        cells = _read_pandas(name, categories.to_series()).take(codes)
-    return replace(cells, is_category=True)
 
 
 # --- polars -----------------------------------------------------------------------------------------------------------
