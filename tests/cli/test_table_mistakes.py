@@ -136,7 +136,7 @@ def test_bad_outputs(folder, capsys):
     check_err(capsys, folder, ["fit", table, "--out", table, *FIT], "would replace a file that is read")
     check_err(capsys, folder, ["predict", model, table, "--out", model], "would replace a file that is read")
     check_err(capsys, folder, ["predict", model, table, "--probabilities"], "this model has none", "--loss auto")
-    check_err(capsys, folder, ["export", model, "--to", "c", "--name", "int", "--out", folder / "c"], "identifier of C")
+    check_err(capsys, folder, ["export", model, "--to", "c", "--name", "int", "--out", folder / "c"], "C identifier")
     check_err(capsys, folder, ["explain", model, "--units", "scaled"], "'size' has the basis 'spline'", "--basis power")
     check_err(capsys, folder, ["explain", model, table, "--class", "c"], "there is no such polynomial; there are b")
     check_err(capsys, folder, ["explain", model, table, "--terms", "0"], "--terms must be at least 1")

@@ -28,7 +28,7 @@ from polytrain import (
     TensorTrain,
     TensorTrainClassifier,
 )
-from polytrain.cli.export import run_info
+from polytrain.cli.export import info
 from polytrain.tables import TableError, fit_table
 from power_models import power_classifier, power_regressor
 
@@ -165,7 +165,7 @@ def show_info(path):
     for as_json in (False, True):
         with contextlib.redirect_stdout(io.StringIO()) as shown:
             try:
-                run_info(argparse.Namespace(model=path, json=as_json))
+                info(argparse.Namespace(model=path, json=as_json))
             except ModelFileError:
                 return
             except TableError as error:

@@ -13,7 +13,7 @@ from polytrain.columns import CategoryColumn, Columns, NumberColumn
 from polytrain.explain.view import read_model
 from polytrain.reporting.effects import ColumnEffects, effect_section
 from polytrain.reporting.errors import ScoredRows, bootstrap_rmse, compare, wilson
-from polytrain.tables.evaluation import make_errors
+from polytrain.tables.evaluation import Errors
 
 
 @pytest.mark.parametrize(("n_wrong", "n"), [(0, 7), (3, 10), (10, 10), (150, 16281)])
@@ -40,7 +40,7 @@ def scored(estimator, X, y, categories=()):
     known = copy(estimator)
     known.model_ = replace(estimator.model_, columns=Columns(tuple(columns)), feature_names=None)
     view = read_model(known).on_features()
-    errors = make_errors(view.fitted)
+    errors = Errors(view.fitted)
     errors.add(X, y)
     return ScoredRows(view, errors, X, np.arange(len(X)))
 

@@ -17,13 +17,13 @@ from sklearn.metrics import (
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.cli import main
-from polytrain.tables.evaluation import make_errors
+from polytrain.tables.evaluation import Errors
 
 X, Y = load_iris(return_X_y=True)
 
 
 def count(estimator, y):
-    errors = make_errors(estimator.model_)
+    errors = Errors(estimator.model_)
     for start in range(0, len(X), 37):
         errors.add(X[start : start + 37], y[start : start + 37])
     return errors
@@ -78,7 +78,7 @@ def test_several_outputs(tmp_path, capsysbinary):
     assert lines[0] == "prediction of output 0,prediction of output 1"
     assert len(lines) == 41
     y = np.stack([X[:, 0], X[:, 1]], axis=1)
-    errors = make_errors(model.model_)
+    errors = Errors(model.model_)
     errors.add(X, y)
     assert errors.summary()["mae"] == pytest.approx(mean_absolute_error(y, model.predict(X)))
 

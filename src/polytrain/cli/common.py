@@ -1,14 +1,14 @@
-"""What the commands share: how they speak, how they end, and arguments.
+"""Output, errors and arguments that the commands share.
 
-Results go to stdout, talk and progress to stderr, both line by line through `show` and `say`, which write out what a
-terminal would obey: names and labels come from files of strangers. A command returns its exit code: 0, or 1 where it
-ran and found fault. A user's mistake is a `CommandError`: one line on stderr that names it and the remedy, exit code 2,
-no traceback.
+Results go to stdout and progress to stderr, both through `show` and `say`, which escape what a terminal would obey:
+names and labels come from files of strangers. A command returns its exit code. A user's mistake is a `CommandError`:
+one line on stderr that names it and the remedy, exit code 2, no traceback.
 """
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import os
 import shlex
@@ -32,10 +32,7 @@ __all__ = [
     "Parser",
     "add_command",
     "add_list",
-    "add_model",
     "add_reading",
-    "add_table",
-    "add_target",
     "check_output",
     "flag",
     "open_model_table",
@@ -61,6 +58,12 @@ SUMMARIES = {
 }
 
 
+#: The argument DATA.
+DATA = (
+    "CSV, TSV, JSON (packed by gzip, zstd, ... or not), Parquet, Feather, Excel, .npy or .npz file; - is standard input"
+)
+
+
 class CommandError(Exception):
     """A mistake that the user can fix. The message names the thing, its value and the remedy."""
 
@@ -84,16 +87,32 @@ class HelpFormatter(argparse.HelpFormatter):
         return textwrap.indent("\n\n".join(paragraphs), indent)
 
 
-def add_command(subparsers: Any, name: str, run: Any, description: str, examples: str) -> argparse.ArgumentParser:
-    """Add the parser of a command, with examples at the end of its help."""
+def add_command(subparsers: Any, run: Callable[[argparse.Namespace], int], *shared: str) -> argparse.ArgumentParser:
+    """Add the parser of a command, a function of its name whose docstring is the help, with examples at its end.
+
+    ``shared`` are arguments that several commands have: "MODEL", "DATA", or "[DATA]" if it may be left out, "--target"
+    and "--json".
+    """
+    about, _, examples = (inspect.getdoc(run) or "").partition("\n\n  ")
     parser = subparsers.add_parser(
-        name,
-        help=SUMMARIES[name],
-        description=description,
-        epilog=f"examples:\n{examples}\n\nexit codes: 0 done, 2 a mistake that you can fix, 130 interrupted.",
+        run.__name__,
+        help=SUMMARIES[run.__name__],
+        description=about,
+        epilog=f"examples:\n  {examples}\n\nexit codes: 0 done, 2 a mistake that you can fix, 130 interrupted.",
         formatter_class=HelpFormatter,
     )
     parser.set_defaults(run=run)
+    if "MODEL" in shared:
+        about = "model file, from fit or from model.save in Python"
+        parser.add_argument("model", type=Path, metavar="MODEL", help=about)
+    if "DATA" in shared or "[DATA]" in shared:
+        parser.add_argument("data", metavar="DATA", help=DATA, nargs=None if "DATA" in shared else "?")
+        add_reading(parser.add_argument_group("reading the table"), ("yes", "no"), "as in training")
+    if "--target" in shared:
+        about = "name or position of the target, 0 for the first column, -1 for the last (default: as in training)"
+        add_list(parser, "--target", "COLUMN", about, default=None)
+    if "--json" in shared:
+        parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
 
 
@@ -106,14 +125,16 @@ def flag(name: str, value: str) -> str:
 
 def check_output(path: Path, *inputs: str | os.PathLike[str]) -> None:
     """Refuse an output file that could not be written, before the work begins."""
-    if path.is_dir():
-        raise CommandError(f"--out {path} is a folder. Name a file.")
-    if path.is_socket():
-        raise CommandError(f"--out {path} is a socket. Name a file.")
-    if not written_in_place(path):
-        _check_folder(path, Path(os.path.realpath(path)).parent)
-    elif open_descriptor(path) is None and not os.access(path, os.W_OK):
-        raise CommandError(f"--out {path}: no permission to write into it. Name another file.")
+    folder = Path(os.path.realpath(path)).parent
+    if path.is_dir() or path.is_socket():
+        raise CommandError(f"--out {path} is a {'folder' if path.is_dir() else 'socket'}. Name a file.")
+    if written_in_place(path):
+        if open_descriptor(path) is None and not os.access(path, os.W_OK):
+            raise CommandError(f"--out {path}: no permission to write into it. Name another file.")
+    elif not folder.is_dir():
+        raise CommandError(f"--out {path}: there is no folder {folder}. Make it, or name another.")
+    elif not os.access(folder, os.W_OK | os.X_OK):
+        raise CommandError(f"--out {path}: no permission to write in {folder}. Name a file in another folder.")
     for given in inputs:
         if not path.exists() or path.is_char_device() or str(given) == "-" or not Path(given).exists():
             continue
@@ -121,15 +142,8 @@ def check_output(path: Path, *inputs: str | os.PathLike[str]) -> None:
             raise CommandError(f"--out {path} would replace a file that is read. Name another.")
 
 
-def _check_folder(path: Path, folder: Path) -> None:
-    if not folder.is_dir():
-        raise CommandError(f"--out {path}: there is no folder {folder}. Make it, or name another.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise CommandError(f"--out {path}: no permission to write in {folder}. Name a file in another folder.")
-
-
 def shows_beside(out: Path) -> Callable[[str], None]:
-    """Return what prints results beside an output: `say` where that is standard output itself, `show` otherwise."""
+    """Return the function that prints results: `say` if the output itself goes to standard output, else `show`."""
     return say if open_descriptor(out) == 1 else show
 
 
@@ -158,33 +172,10 @@ def _print(line: str, stream: TextIO) -> None:
 
 # --- arguments that the commands on tables share ---
 
-DATA = (
-    "CSV, TSV, JSON (packed by gzip, zstd, ... or not), Parquet, Feather, Excel, .npy or .npz file; - is standard input"
-)
-
-
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Add the argument MODEL."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="model file, from fit or from model.save in Python")
-
-
-def add_table(parser: argparse.ArgumentParser, **data: Any) -> None:
-    """Add the argument DATA, and how it is to be read."""
-    parser.add_argument("data", metavar="DATA", help=DATA, **data)
-    group = parser.add_argument_group("reading the table")
-    add_reading(group, ("yes", "no"), "as in training")
-
 
 def add_list(parser: Any, name: str, metavar: str, about: str, **more: Any) -> None:
     """Add an option that takes several words, and may be given several times."""
-    default: dict[str, Any] = {} if "required" in more or "default" in more else {"default": []}
-    parser.add_argument(name, nargs="+", action="extend", metavar=metavar, help=about, **more, **default)
-
-
-def add_target(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the target."""
-    about = "name or position of the target, 0 for the first column, -1 for the last (default: as in training)"
-    add_list(parser, "--target", "COLUMN", about, default=None)
+    parser.add_argument(name, nargs="+", action="extend", metavar=metavar, help=about, **{"default": []} | more)
 
 
 def add_reading(group: Any, headers: tuple[str, ...], usual: str) -> None:
@@ -202,7 +193,7 @@ def add_reading(group: Any, headers: tuple[str, ...], usual: str) -> None:
 
 def read_options(arguments: argparse.Namespace, header: str) -> ReadOptions:
     """Return how DATA is to be read."""
-    from polytrain.tables import ReadOptions  # not before a command needs it: help should come at once
+    from polytrain.tables import ReadOptions  # imported late, so that help comes at once
 
     return ReadOptions(
         header=arguments.header or header,
@@ -213,7 +204,7 @@ def read_options(arguments: argparse.Namespace, header: str) -> ReadOptions:
 
 
 def open_model_table(model: TableModel, arguments: argparse.Namespace) -> TableFile:
-    """Open DATA as the model wants it, and say what was understood."""
+    """Open DATA for a model, and say what was understood."""
     table = model.open(arguments.data, read_options(arguments, model.header))
     for note in table.notes:
         say(f"note: {note}")

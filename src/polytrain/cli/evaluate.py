@@ -9,9 +9,6 @@ from typing import Any
 from polytrain.cli.common import (
     CommandError,
     add_command,
-    add_model,
-    add_table,
-    add_target,
     check_output,
     open_model_table,
     read_options,
@@ -26,53 +23,44 @@ from polytrain.texts import printable
 
 __all__ = ["add_evaluate", "add_report"]
 
-_EVALUATE = """\
-Compare predictions with the target in a table. Rows whose target is missing are left out.
-
-For classifiers: n, error, auc (of the probabilities; of several classes the mean over each against the rest), accuracy,
-balanced_accuracy (mean over the classes), log_loss where the model has probabilities, and the confusion matrix. For
-regressors: n, rmse, mae, deviance (of the model's loss: Poisson, gamma, pinball, or else the mean squared error), r2
-and largest_error. --metric prints one of these alone.
-
-Labels are compared as they are written. One exception: a label that the model knows only without the dot at its end, as
-in the test file of the Adult data (">50K."), is taken without it, and a note says so."""
-
-_EVALUATE_EXAMPLES = """\
-  polytrain evaluate adult.polytrain adult-test.csv
-  polytrain evaluate adult.polytrain adult-test.csv --metric auc
-  polytrain evaluate adult.polytrain adult-test.csv --json | jq .error"""
-
 
 def add_evaluate(subparsers: Any) -> None:
     """Add the command evaluate."""
-    parser = add_command(subparsers, "evaluate", _evaluate, _EVALUATE, _EVALUATE_EXAMPLES)
-    add_model(parser)
-    add_table(parser)
-    add_target(parser)
+    parser = add_command(subparsers, evaluate, "MODEL", "DATA", "--target", "--json")
     parser.add_argument("--metric", metavar="NAME", help="print this figure alone")
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _evaluate(arguments: argparse.Namespace) -> int:
+def evaluate(arguments: argparse.Namespace) -> int:
+    """Compare predictions with the target in a table. Rows whose target is missing are left out.
+
+    For classifiers: n, error, auc (of the probabilities; of several classes the mean over each against the rest),
+    accuracy, balanced_accuracy (mean over the classes), log_loss where the model has probabilities, and the confusion
+    matrix. For regressors: n, rmse, mae, deviance (of the model's loss: Poisson, gamma, pinball, or else the mean
+    squared error), r2 and largest_error. --metric prints one of these alone.
+
+    Labels are compared as they are written. One exception: a label that the model knows only without the dot at its
+    end, as in the test file of the Adult data (">50K."), is taken without it, and a note says so.
+
+      polytrain evaluate adult.polytrain adult-test.csv
+      polytrain evaluate adult.polytrain adult-test.csv --metric auc
+      polytrain evaluate adult.polytrain adult-test.csv --json | jq .error
+    """
     model = load_table_model(arguments.model)
     with open_model_table(model, arguments) as table:
         errors = count_errors(model, table, target=arguments.target, decimal=arguments.decimal, say=say)
-    figures = errors.summary()
-    if arguments.metric is not None:
-        figures = _one_figure(figures, arguments.metric)
+    figures, metric = errors.summary(), arguments.metric
+    if metric is not None:
+        known = [name for name in figures if name not in ("n", "classes", "confusion")]
+        if metric not in known:
+            names = ", ".join(known)
+            raise CommandError(f"--metric {metric}: there is no such figure of this model. Name one of {names}.")
+        figures = {metric: figures[metric]}
     if arguments.json:
         show_json(figures)
         return 0
     for line in describe(figures):
         show(line)
     return 0
-
-
-def _one_figure(figures: dict[str, Any], metric: str) -> dict[str, Any]:
-    known = [name for name in figures if name not in ("n", "classes", "confusion")]
-    if metric not in known:
-        raise CommandError(f"--metric {metric}: there is no such figure of this model. Name one of {', '.join(known)}.")
-    return {metric: figures[metric]}
 
 
 def describe(figures: dict[str, Any]) -> list[str]:
@@ -95,22 +83,9 @@ def describe(figures: dict[str, Any]) -> list[str]:
     return lines
 
 
-_REPORT = """\
-Write one HTML page about a model and its errors on a table with a target: the error beside that of simple models,
-curves, calibration, effects of columns, three rows explained, training and settings. The page needs no network
-and no script; making it needs the extra "report" (matplotlib and Jinja)."""
-
-_REPORT_EXAMPLES = """\
-  polytrain report adult.polytrain adult-test.csv --out adult.html
-  polytrain report adult.polytrain adult-test.csv --train adult-train.csv --out adult.html"""
-
-
 def add_report(subparsers: Any) -> None:
     """Add the command report."""
-    parser = add_command(subparsers, "report", _report, _REPORT, _REPORT_EXAMPLES)
-    add_model(parser)
-    add_table(parser)
-    add_target(parser)
+    parser = add_command(subparsers, report, "MODEL", "DATA", "--target")
     parser.add_argument(
         "--train",
         metavar="FILE",
@@ -120,7 +95,16 @@ def add_report(subparsers: Any) -> None:
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="HTML file to write")
 
 
-def _report(arguments: argparse.Namespace) -> int:
+def report(arguments: argparse.Namespace) -> int:
+    """Write one HTML page about a model and its errors on a table with a target.
+
+    It has the error beside that of simple models, curves, calibration, effects of columns, three rows explained,
+    training and settings. The page needs no network and no script; making it needs the extra "report" (matplotlib and
+    Jinja).
+
+      polytrain report adult.polytrain adult-test.csv --out adult.html
+      polytrain report adult.polytrain adult-test.csv --train adult-train.csv --out adult.html
+    """
     from polytrain.reporting import report_table
 
     model = load_table_model(arguments.model)

@@ -12,8 +12,6 @@ from polytrain.cli.common import (
     CommandError,
     add_command,
     add_list,
-    add_model,
-    add_table,
     open_model_table,
     say,
     show,
@@ -28,37 +26,12 @@ from polytrain.texts import listed, printable
 
 __all__ = ["add_explain"]
 
-DESCRIPTION = """\
-Show the importances of the columns, the strongest interactions and the strongest terms of the polynomials.
-
-Importances are shares of the variance that a column takes part in (total Sobol indices). Terms are measured likewise:
-their effect is their standard deviation. f1(age), f2(age), ... are the functions of a column that the model has, each
-without what those before it have in common with it; those of numbers are positive at the largest value. Of polynomials,
-age is the slope, and age^2 what the square adds to it.
-
-Columns are taken as independent, each distributed as in the rows of DATA; any rows of the same kind will do, a target
-is not needed. Without DATA they are distributed as in training, and columns of polynomials evenly over the range that
-they had there.
-
---units prints also the largest terms with their coefficients, as they stand in the polynomial.
-
---row explains rows of DATA instead: what each of their columns brings to the score, as Shapley values, which are exact
-and sum to the score less the mean score. Scores are log-odds of classes where these have probabilities, the scores
-before the softmax where there are three and more, and predictions of numbers. Rows of data are counted from 0."""
-
-EXAMPLES = """\
-  polytrain explain adult.polytrain
-  polytrain explain adult.polytrain adult-test.csv --terms 20
-  polytrain explain price.polytrain --units original
-  polytrain explain digits.polytrain --class 7 --json
-  polytrain explain adult.polytrain adult-test.csv --row 17"""
+_DISTRIBUTIONS = {"training": "as in training", "data": "as in DATA"}
 
 
 def add_explain(subparsers: Any) -> None:
     """Add the command explain."""
-    parser = add_command(subparsers, "explain", run, DESCRIPTION, EXAMPLES)
-    add_model(parser)
-    add_table(parser, nargs="?")
+    parser = add_command(subparsers, explain, "MODEL", "[DATA]", "--json")
     terms = "how many terms, or columns of a row (default: 10)"
     parser.add_argument("--terms", type=int, default=10, metavar="K", help=terms)
     label = (
@@ -70,12 +43,38 @@ def add_explain(subparsers: Any) -> None:
         "print coefficients of polynomials too, of columns as they come, centred in their range, or scaled to [-1, 1]"
     )
     parser.add_argument("--units", choices=("auto", "original", "centred", "scaled"), help=units)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    _add_row_arguments(parser)
+    group = parser.add_argument_group("explaining rows")
+    rows = "explain these rows of DATA, the first row of data being 0: what each column brings to the score"
+    add_list(group, "--row", "N", rows, dest="rows", type=int, default=None)
+    background = "how columns are distributed where a row's own value is left out (default: training)"
+    group.add_argument("--background", choices=tuple(_DISTRIBUTIONS), help=background)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command."""
+def explain(arguments: argparse.Namespace) -> int:
+    """Show the importances of the columns, the strongest interactions and the strongest terms of the polynomials.
+
+    Importances are shares of the variance that a column takes part in (total Sobol indices). Terms are measured
+    likewise: their effect is their standard deviation. f1(age), f2(age), ... are the functions of a column that the
+    model has, each without what those before it have in common with it; those of numbers are positive at the largest
+    value. Of polynomials, age is the slope, and age^2 what the square adds to it.
+
+    Columns are taken as independent, each distributed as in the rows of DATA; any rows of the same kind will do, a
+    target is not needed. Without DATA they are distributed as in training, and columns of polynomials evenly over the
+    range that they had there.
+
+    --units prints also the largest terms with their coefficients, as they stand in the polynomial.
+
+    --row explains rows of DATA instead: what each of their columns brings to the score, as Shapley values, which are
+    exact and sum to the score less the mean score. Scores are log-odds of classes where these have probabilities, the
+    scores before the softmax where there are three and more, and predictions of numbers. Rows of data are counted
+    from 0.
+
+      polytrain explain adult.polytrain
+      polytrain explain adult.polytrain adult-test.csv --terms 20
+      polytrain explain price.polytrain --units original
+      polytrain explain digits.polytrain --class 7 --json
+      polytrain explain adult.polytrain adult-test.csv --row 17
+    """
     model = load_table_model(arguments.model)
     if arguments.terms < 1:
         raise CommandError(f"--terms must be at least 1, got {arguments.terms}.")
@@ -183,17 +182,6 @@ def _train_index(model: TableModel, label: str | None) -> int:
 
 
 # --- explaining rows ---
-
-_DISTRIBUTIONS = {"training": "as in training", "data": "as in DATA"}
-
-
-def _add_row_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that explain rows."""
-    group = parser.add_argument_group("explaining rows")
-    rows = "explain these rows of DATA, the first row of data being 0: what each column brings to the score"
-    add_list(group, "--row", "N", rows, dest="rows", type=int, default=None)
-    background = "how columns are distributed where a row's own value is left out (default: training)"
-    group.add_argument("--background", choices=tuple(_DISTRIBUTIONS), help=background)
 
 
 def _check_row_arguments(arguments: argparse.Namespace) -> None:

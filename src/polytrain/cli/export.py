@@ -11,33 +11,19 @@ from typing import Any
 import numpy as np
 
 from polytrain.atomic_file import write_atomically
-from polytrain.cli.common import CommandError, add_command, add_model, check_output, say, show, show_json, shows_beside
+from polytrain.cli.common import CommandError, add_command, check_output, say, show, show_json, shows_beside
 from polytrain.columns import CategoryColumn, DateColumn, NumberColumn
 from polytrain.columns.scalars import text_of
 from polytrain.export import to_c, to_onnx
 from polytrain.tables import TableModel, load_table_model
 from polytrain.tables.model import model_facts
 
-__all__ = ["add_export", "add_info", "run_info"]
-
-_EXPORT = """\
-Write the model in a form that runs without polytrain: an ONNX graph, or C99 source without dependencies.
-
-The exported model takes one number per feature: a number as it is, a category by its number, NaN for a missing cell.
-The C file says so in a comment, with the number of each category. The ONNX file has it in its metadata, as JSON: the
-names of the columns as "polytrain.features"; the categories of columns, from number 0 on, as "polytrain.categories".
-
-A date is several numbers: the days since the start of 1970, and those of month, weekday and hour that varied."""
-
-_EXPORT_EXAMPLES = """\
-  polytrain export adult.polytrain --to onnx --out adult.onnx
-  polytrain export adult.polytrain --to c --name adult --out adult.c"""
+__all__ = ["add_export", "add_info", "info"]
 
 
 def add_export(subparsers: Any) -> None:
     """Add the command export."""
-    parser = add_command(subparsers, "export", _export, _EXPORT, _EXPORT_EXAMPLES)
-    add_model(parser)
+    parser = add_command(subparsers, export, "MODEL")
     parser.add_argument("--to", required=True, choices=("onnx", "c"), help="form to write")
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="file to write")
     parser.add_argument(
@@ -48,7 +34,19 @@ def add_export(subparsers: Any) -> None:
     parser.add_argument("--name", default="model", help="what the functions of the C file begin with (default: model)")
 
 
-def _export(arguments: argparse.Namespace) -> int:
+def export(arguments: argparse.Namespace) -> int:
+    """Write the model in a form that runs without polytrain: an ONNX graph, or C99 source without dependencies.
+
+    The exported model takes one number per feature: a number as it is, a category by its number, NaN for a missing
+    cell. The C file says so in a comment, with the number of each category. The ONNX file has it in its metadata, as
+    JSON: the names of the columns as "polytrain.features"; the categories of columns, from number 0 on, as
+    "polytrain.categories".
+
+    A date is several numbers: the days since the start of 1970, and those of month, weekday and hour that varied.
+
+      polytrain export adult.polytrain --to onnx --out adult.onnx
+      polytrain export adult.polytrain --to c --name adult --out adult.c
+    """
     model = load_table_model(arguments.model)
     check_output(arguments.out, arguments.model)
     try:
@@ -121,21 +119,9 @@ def _onnx(model: TableModel, dtype: str) -> bytes:
     return graph.SerializeToString()
 
 
-_INFO = """\
-Show what a model file holds: estimator and settings, size, classes, columns and how they are prepared, and the record
-of the training. With --json also all categories, and the list of features in the order in which exported models want
-them."""
-
-_INFO_EXAMPLES = """\
-  polytrain info adult.polytrain
-  polytrain info adult.polytrain --json | jq .features"""
-
-
 def add_info(subparsers: Any) -> None:
     """Add the command info."""
-    parser = add_command(subparsers, "info", run_info, _INFO, _INFO_EXAMPLES)
-    add_model(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_command(subparsers, info, "MODEL", "--json")
 
 
 # Longer lists of categories are cut off.
@@ -152,8 +138,15 @@ def _describe_column(column: dict[str, Any]) -> str:
     return f"{column['kind']}{gone}" + (f": {', '.join(column['parts'])}" if "parts" in column else "")
 
 
-def run_info(arguments: argparse.Namespace) -> int:
-    """Show what a model file holds."""
+def info(arguments: argparse.Namespace) -> int:
+    """Show what a model file holds.
+
+    These are estimator and settings, size, classes, columns and how they are prepared, and the record of the training.
+    With --json also all categories, and the list of features in the order in which exported models want them.
+
+      polytrain info adult.polytrain
+      polytrain info adult.polytrain --json | jq .features
+    """
     model = load_table_model(arguments.model)
     layout, facts, columns = model.layout, model_facts(model.estimator), _column_facts(model)
     size = arguments.model.stat().st_size

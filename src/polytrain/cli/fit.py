@@ -43,37 +43,13 @@ from polytrain.tables.options import spell_options
 
 __all__ = ["add_fit"]
 
-DESCRIPTION = f"""\
-Learn a model from a table and write it to a file, together with how the table was read.
-
-Columns are given by name, or by position: 0 is the first, -1 the last. Text columns are categories. Numbers may have
-decimal commas, thousands separators, currency or percent signs, and dates many forms; what was understood is said.
-Missing cells are learned as such; they need not be filled. Missing are the empty cell and: {" ".join(DEFAULT_MISSING)}.
-Rows without target are left out, and so are columns of a single value, and those that look like identifiers or have
-too many categories, unless --keep names them.
-
-A target of text is a label, and so is one of at most ten different whole numbers; other numbers are predicted as such.
---task says otherwise. Several targets of numbers make one model with several outputs.
-
-Settings that are not given are chosen by the model itself, on training rows. Its error is then measured by
-cross-validation on at most {MAX_CHECK_ROWS:,} rows, everything being chosen anew in each fold; --folds 0 leaves this
-out. --holdout sets rows aside before anything else, and reports the error on them."""
-
-EXAMPLES = """\
-  polytrain fit adult-train.csv --target -1 --out adult.polytrain
-  polytrain fit houses.csv.gz --target price --out price.polytrain --holdout 0.2 --metric mae
-  polytrain fit claims.csv --target count --task regression --loss poisson --out claims.polytrain
-  polytrain fit plant.parquet --target yield purity --out plant.polytrain
-  polytrain fit train.npz --target y --loss logistic --rank 8 --alpha 1e-3 --out model.polytrain --json"""
-
-
 # Of both tasks; some are known to both.
 _LOSSES = list(dict.fromkeys(["auto", "multinomial", *loss_names("classification"), *loss_names("regression")]))
 
 
 def add_fit(subparsers: Any) -> None:
     """Add the command fit."""
-    parser = add_command(subparsers, "fit", run, DESCRIPTION, EXAMPLES)
+    parser = add_command(subparsers, fit)
     parser.add_argument("data", metavar="DATA", help=DATA)
     add_list(parser, "--target", "COLUMN", "column to predict, by name or position; or several", required=True)
     parser.add_argument("--out", required=True, type=Path, metavar="MODEL", help="model file to write")
@@ -82,7 +58,8 @@ def add_fit(subparsers: Any) -> None:
     _add_reading(parser.add_argument_group("reading the table"))
     _add_model(parser.add_argument_group("the model"))
     checking = parser.add_argument_group("measuring the error")
-    checking.add_argument("--folds", type=int, default=3, metavar="K", help="folds; 0 for none (default: 3)")
+    folds = f"folds of at most {MAX_CHECK_ROWS:,} rows; 0 for none (default: 3)"
+    checking.add_argument("--folds", type=int, default=3, metavar="K", help=folds)
     checking.add_argument("--holdout", type=float, default=0.0, metavar="PART", help="part of the rows, such as 0.2")
     metrics = f"what is measured: {', '.join(METRICS)} (default: error, or rmse)"
     checking.add_argument("--metric", choices=list(METRICS), metavar="NAME", help=metrics)
@@ -96,7 +73,8 @@ def _add_reading(group: Any) -> None:
     add_list(group, "--drop", "COLUMN", "columns to leave out")
     add_list(group, "--keep", "COLUMN", kept)
     add_list(group, "--categorical", "COLUMN", "columns of numbers that are categories")
-    add_list(group, "--missing", "TEXT", "what stands for a missing value, besides the above")
+    missing = f"what stands for a missing value, besides the empty cell and {' '.join(DEFAULT_MISSING)}"
+    add_list(group, "--missing", "TEXT", missing)
     only = "only the empty cell and what --missing names is missing"
     group.add_argument("--no-usual-missing", dest="usual_missing", action="store_false", help=only)
     most = "text columns with more categories are left out (default: 100)"
@@ -134,8 +112,28 @@ def _auto_or(kind: Callable[[str], Any]) -> Callable[[str], Any]:
     return read
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command."""
+def fit(arguments: argparse.Namespace) -> int:
+    """Learn a model from a table and write it to a file, together with how the table was read.
+
+    Columns are given by name, or by position: 0 is the first, -1 the last. Text columns are categories. Numbers may
+    have decimal commas, thousands separators, currency or percent signs, and dates many forms; what was understood is
+    said. Missing cells are learned as such; they need not be filled. Rows without target are left out, and so are
+    columns of a single value, and those that look like identifiers or have too many categories, unless --keep names
+    them.
+
+    A target of text is a label, and so is one of at most ten different whole numbers; other numbers are predicted as
+    such. --task says otherwise. Several targets of numbers make one model with several outputs.
+
+    Settings that are not given are chosen by the model itself, on training rows. Its error is then measured by
+    cross-validation, everything being chosen anew in each fold; --folds 0 leaves this out. --holdout sets rows aside
+    before anything else, and reports the error on them.
+
+      polytrain fit adult-train.csv --target -1 --out adult.polytrain
+      polytrain fit houses.csv.gz --target price --out price.polytrain --holdout 0.2 --metric mae
+      polytrain fit claims.csv --target count --task regression --loss poisson --out claims.polytrain
+      polytrain fit plant.parquet --target yield purity --out plant.polytrain
+      polytrain fit train.npz --target y --loss logistic --rank 8 --alpha 1e-3 --out model.polytrain --json
+    """
     check_output(arguments.out, arguments.data)
     settings = _settings(arguments)
     talk = (lambda text: None) if arguments.quiet else say

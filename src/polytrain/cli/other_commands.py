@@ -11,15 +11,6 @@ from polytrain.cli.common import SUMMARIES, CommandError, add_command, show
 
 __all__ = ["add_completion", "add_reproduce"]
 
-DESCRIPTION = """\
-Print a script for the shell. It is made from the options that this version has; after an upgrade, make it anew. The
-scripts are written by shtab, which the extra "completion" installs."""
-
-EXAMPLES = """\
-  polytrain completion bash > ~/.local/share/bash-completion/completions/polytrain
-  polytrain completion zsh > ~/.zfunc/_polytrain        (with fpath+=~/.zfunc before compinit in ~/.zshrc)
-  polytrain completion fish > ~/.config/fish/completions/polytrain.fish"""
-
 _SHELLS = ("bash", "zsh", "fish", "tcsh", "powershell")
 # Arguments that name files, besides those that are read as paths.
 _FILES = ("data", "train")
@@ -27,11 +18,19 @@ _FILES = ("data", "train")
 
 def add_completion(subparsers: Any) -> None:
     """Add the command completion."""
-    parser = add_command(subparsers, "completion", _complete, DESCRIPTION, EXAMPLES)
+    parser = add_command(subparsers, completion)
     parser.add_argument("shell", choices=_SHELLS, help="the shell")
 
 
-def _complete(arguments: argparse.Namespace) -> int:
+def completion(arguments: argparse.Namespace) -> int:
+    """Print a script for the shell, with the options that this version has; after an upgrade, make it anew.
+
+    The scripts are written by shtab, which the extra "completion" installs.
+
+      polytrain completion bash > ~/.local/share/bash-completion/completions/polytrain
+      polytrain completion zsh > ~/.zfunc/_polytrain        (with fpath+=~/.zfunc before compinit in ~/.zshrc)
+      polytrain completion fish > ~/.config/fish/completions/polytrain.fish
+    """
     try:
         import shtab
     except ImportError:
@@ -41,23 +40,13 @@ def _complete(arguments: argparse.Namespace) -> int:
     parser = make_parser()
     if arguments.shell not in shtab.SUPPORTED_SHELLS:
         raise CommandError(f"this version of shtab does not know {arguments.shell}. Upgrade it, or name another shell.")
-    for command in _subparsers(parser):
-        for action in command._actions:
-            if action.type is Path or action.dest in _FILES:
-                action.complete = shtab.FILE  # type: ignore[attr-defined]
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    for action in (action for command in commands.choices.values() for action in command._actions):
+        if action.type is Path or action.dest in _FILES:
+            action.complete = shtab.FILE
     for line in shtab.complete(parser, arguments.shell).rstrip("\n").split("\n"):
         show(line.replace("\t", "    "))
     return 0
-
-
-def _subparsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
-    """Return the parsers of all commands."""
-    return [
-        command
-        for action in parser._actions
-        if isinstance(action, argparse._SubParsersAction)
-        for command in action.choices.values()
-    ]
 
 
 _PAPER = (

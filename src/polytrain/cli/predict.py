@@ -18,8 +18,6 @@ from polytrain.cli.common import (
     CommandError,
     add_command,
     add_list,
-    add_model,
-    add_table,
     check_output,
     open_model_table,
     say,
@@ -32,30 +30,13 @@ from polytrain.texts import printable
 
 __all__ = ["add_predict"]
 
-DESCRIPTION = """\
-Predict every row of a table. The output is CSV with the column "prediction", in the order of the rows.
-
-Rows are read and written block by block, so that a table of any size takes the same memory. Nothing is written if a row
-is wrong: the output appears when all rows are done. Only where the rows come from standard input and go to standard
-output, they go out as they come in.
-
-Text that a spreadsheet would take for a formula, because it begins with = + - @ or a tab and is not a number, is
-written with an apostrophe before it. --exact-text writes it as it is, for programs that look up the text."""
-
-EXAMPLES = """\
-  polytrain predict adult.polytrain adult-test.csv --out predictions.csv
-  polytrain predict adult.polytrain adult-test.csv --probabilities | head
-  generate-rows | polytrain predict price.polytrain - | consume-predictions"""
-
 _SPOOL_BYTES = 1 << 24
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def add_predict(subparsers: Any) -> None:
     """Add the command predict."""
-    parser = add_command(subparsers, "predict", run, DESCRIPTION, EXAMPLES)
-    add_model(parser)
-    add_table(parser)
+    parser = add_command(subparsers, predict, "MODEL", "DATA")
     parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file to write (default: standard output)")
     parser.add_argument("--probabilities", action="store_true", help="add one column per class with its probability")
     ends = "add the ends of intervals that hold this part of the true numbers, such as 0.9"
@@ -65,8 +46,20 @@ def add_predict(subparsers: Any) -> None:
     parser.add_argument("--exact-text", action="store_true", help=exact)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command."""
+def predict(arguments: argparse.Namespace) -> int:
+    """Predict every row of a table. The output is CSV with the column "prediction", in the order of the rows.
+
+    Rows are read and written block by block, so that a table of any size takes the same memory. Nothing is written if
+    a row is wrong: the output appears when all rows are done. Only where the rows come from standard input and go to
+    standard output, they go out as they come in.
+
+    Text that a spreadsheet would take for a formula, because it begins with = + - @ or a tab and is not a number, is
+    written with an apostrophe before it. --exact-text writes it as it is, for programs that look up the text.
+
+      polytrain predict adult.polytrain adult-test.csv --out predictions.csv
+      polytrain predict adult.polytrain adult-test.csv --probabilities | head
+      generate-rows | polytrain predict price.polytrain - | consume-predictions
+    """
     model = load_table_model(arguments.model)
     if arguments.out is not None:
         check_output(arguments.out, arguments.data, arguments.model)

@@ -22,8 +22,7 @@ from polytrain.reporting.pictures import number, percent, picture, table
 from polytrain.tables.evaluation import (
     METRICS,
     Answers,
-    ClassificationErrors,
-    RegressionErrors,
+    Errors,
     class_areas,
     constant_answers,
     linear_answers,
@@ -50,7 +49,7 @@ class ScoredRows:
     ----------
     view : ModelView
         The model; its rows are features.
-    errors : ClassificationErrors or RegressionErrors
+    errors : Errors
         Predictions and errors of all rows.
     X : ndarray of shape (N, d)
         Features of these rows, or of an even sample of many.
@@ -63,7 +62,7 @@ class ScoredRows:
     """
 
     view: ModelView
-    errors: ClassificationErrors | RegressionErrors
+    errors: Errors
     X: NDArray
     places: NDArray
     target: str | None = None
@@ -167,7 +166,7 @@ def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> l
     """Return the errors of the model, of a linear model of the training rows, if given, and of the best constant."""
     y, labels, errors = rows.answers.y, rows.labels, rows.errors
     n_classes = None if labels is None else len(labels)
-    if isinstance(errors, ClassificationErrors):
+    if errors.labels is not None:
         n_wrong = errors.n - int(np.trace(errors.confusion))
         own = n_wrong / errors.n, *wilson(n_wrong, errors.n)
     else:
@@ -217,9 +216,9 @@ def error_section(rows: ScoredRows, found: Sequence[Comparison], columns: Sequen
         draw, height=1.0 + 0.6 * len(found), about=what, note=_in_folds(rows.training),
         table=table("Errors with 95 % intervals", ("model", what, "interval", ""), lines, (1, 2)),
     )  # fmt: skip
-    if not isinstance(rows.errors, ClassificationErrors):
+    if rows.errors.labels is None:
         return {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
-    return {"pictures": [first, *_curves(rows)], "confusion": _confusion(rows.errors)}
+    return {"pictures": [first, *_curves(rows)], "confusion": _confusion(rows.errors, rows.errors.labels)}
 
 
 def _in_folds(training: dict[str, Any]) -> str:
@@ -291,7 +290,7 @@ def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     return [first, second]
 
 
-def _confusion(errors: ClassificationErrors) -> dict[str, Any]:
+def _confusion(errors: Errors, labels: list[str]) -> dict[str, Any]:
     counts, figures = errors.confusion, errors.summary()
     right, true, predicted = np.diagonal(counts), counts.sum(axis=1), counts.sum(axis=0)
 
@@ -300,12 +299,12 @@ def _confusion(errors: ClassificationErrors) -> dict[str, Any]:
 
     rows = [
         (label, number(int(true[k])), share(right[k], true[k]), share(right[k], predicted[k]))
-        for k, label in enumerate(errors.labels)
+        for k, label in enumerate(labels)
     ]
     whole = [("accuracy", percent(figures["accuracy"])), ("balanced accuracy", percent(figures["balanced_accuracy"]))]
     whole += [("log loss", number(figures["log_loss"]))] if "log_loss" in figures else []
     return {
-        "labels": errors.labels,
+        "labels": labels,
         "counts": counts.tolist(),
         "tables": [
             table("Recall and precision of each class", ("class", "rows", "recall", "precision"), rows),
@@ -362,7 +361,7 @@ def _worst(rows: ScoredRows, columns: Sequence[int]) -> dict[str, Any]:
 def calibration_section(rows: ScoredRows) -> dict[str, Any]:
     """How often the model is right at each probability, or how many true values lie in its intervals."""
     errors = rows.errors
-    if not isinstance(errors, ClassificationErrors):
+    if errors.labels is None:
         return _coverage(rows)
     counts, sums, right = errors.bins[:, errors.bins[0] > 0]
     if not len(counts):

@@ -25,7 +25,7 @@ from polytrain.reporting.errors import ScoredRows, calibration_section, compare,
 from polytrain.reporting.pictures import number, percent
 from polytrain.reporting.training import settings_section, training_section
 from polytrain.tables import ReadOptions, TableError, TableModel
-from polytrain.tables.evaluation import ClassificationErrors, RegressionErrors, count_errors, make_errors
+from polytrain.tables.evaluation import Errors, count_errors
 from polytrain.tables.row_explanations import RowSample
 from polytrain.texts import page_text, printable
 from polytrain.version import __version__
@@ -123,7 +123,7 @@ def report(
     view = read_model(estimator, _names_after(before, estimator, fitted))
     started = time.perf_counter()
     rows, targets = _rows(view, before, X, y)
-    errors = make_errors(fitted)
+    errors = Errors(fitted)
     for start in range(0, len(rows), _MOST_ROWS):
         errors.add(rows[start : start + _MOST_ROWS], targets[start : start + _MOST_ROWS])
     seconds = time.perf_counter() - started
@@ -247,7 +247,7 @@ def _read(
     reading: ReadOptions | None,
     say: Callable[[str], None] | None,
     options: dict[str, Any],
-) -> tuple[ClassificationErrors | RegressionErrors, NDArray]:
+) -> tuple[Errors, NDArray]:
     """Errors on all rows, and an even sample of the features, with the numbers of the rows in the last column."""
     sample, n_rows = RowSample(_MOST_ROWS), 0
 

@@ -20,13 +20,11 @@ from polytrain.tables.table_file import TableFile
 __all__ = [
     "METRICS",
     "Answers",
-    "ClassificationErrors",
-    "RegressionErrors",
+    "Errors",
     "class_areas",
     "constant_answers",
     "count_errors",
     "linear_answers",
-    "make_errors",
     "measure",
     "metric_names",
 ]
@@ -82,7 +80,7 @@ class Answers:
         return self.decided if self.probabilities is None else self.probabilities
 
 
-# --- metrics ----------------------------------------------------------------------------------------------------------
+# --- metrics ---
 
 
 def class_areas(answers: Answers) -> dict[int, tuple[float, float]]:
@@ -178,15 +176,17 @@ def measure(name: str, answers: Answers) -> float | None:
     return METRICS[name][2](answers)
 
 
-# --- errors of blocks of rows -----------------------------------------------------------------------------------------
+# --- errors of blocks of rows ---
 
 
-class _Errors:
-    """Answers of a fitted model to rows that come block by block; add all rows before asking for figures."""
+class Errors:
+    """Answers of a fitted model to rows that come block by block; add all rows before asking for figures.
 
-    task = ""
+    ``labels`` are the names of the classes, None for regression.
+    """
 
     def __init__(self, fitted: FittedModel) -> None:
+        self.labels = None if fitted.classes is None else [str(label) for label in fitted.classes]
         self.has_probabilities = fitted.has_probabilities
         self._fitted = fitted
         self._parts: list[Answers] = []
@@ -205,35 +205,11 @@ class _Errors:
         """Number of rows so far."""
         return sum(len(part.y) for part in self._parts)
 
-    def summary(self) -> dict[str, Any]:
-        """Return the metrics by name; None for those that these rows do not have."""
-        return {"n": self.n} | {name: measure(name, self.answers) for name in metric_names(self.task)}
-
-
-class RegressionErrors(_Errors):
-    """Residuals."""
-
-    task = "regression"
-
-    def summary(self) -> dict[str, Any]:
-        """Return the figures by name; ``r2`` is None where the target does not vary."""
-        return super().summary() | {"largest_error": float(np.abs(self.answers.predicted - self.answers.y).max())}
-
-
-class ClassificationErrors(_Errors):
-    """Right and wrong labels."""
-
-    task = "classification"
-
-    @property
-    def labels(self) -> list[str]:
-        """Names of the classes."""
-        return [str(label) for label in self._fitted.classes]  # type: ignore[union-attr]
-
     @cached_property
     def confusion(self) -> NDArray:
         """Number of rows by true class (first axis) and predicted class (second axis)."""
-        return metrics.confusion_matrix(self.answers.y, self.answers.predicted, labels=np.arange(len(self.labels)))
+        labels = np.arange(len(self.labels or ()))
+        return metrics.confusion_matrix(self.answers.y, self.answers.predicted, labels=labels)
 
     @cached_property
     def bins(self) -> NDArray:
@@ -241,29 +217,27 @@ class ClassificationErrors(_Errors):
 
         All 0 where there are no probabilities, and no margin of two classes either.
         """
-        answers, counts = self.answers, np.zeros((3, N_BINS))
+        answers = self.answers
         if answers.probabilities is not None:
             sure = answers.probabilities[np.arange(self.n), answers.predicted]
         elif answers.decided is not None and answers.decided.shape[1] == 2:
             sure = np.minimum((1.0 + np.abs(answers.decided[:, 1])) / 2, 1.0)
         else:
-            return counts
+            return np.zeros((3, N_BINS))
         place = np.minimum((sure * N_BINS).astype(np.intp), N_BINS - 1)
         right = (answers.predicted == answers.y).astype(np.float64)
         return np.stack([np.bincount(place, weights, minlength=N_BINS) for weights in (None, sure, right)])
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures by name, with accuracies, labels and counts."""
-        figures = super().summary()
+        """Return the figures by name; None for those that these rows do not have."""
+        names = metric_names("regression" if self.labels is None else "classification")
+        figures: dict[str, Any] = {"n": self.n} | {name: measure(name, self.answers) for name in names}
+        if self.labels is None:
+            return figures | {"largest_error": float(np.abs(self.answers.predicted - self.answers.y).max())}
         figures |= {"accuracy": 1.0 - figures["error"], "balanced_accuracy": 1.0 - figures["balanced_error"]}
         if not self.has_probabilities:
             del figures["log_loss"]
         return figures | {"classes": self.labels, "confusion": self.confusion.tolist()}
-
-
-def make_errors(fitted: FittedModel) -> ClassificationErrors | RegressionErrors:
-    """Return what measures the errors of a model."""
-    return RegressionErrors(fitted) if fitted.classes is None else ClassificationErrors(fitted)
 
 
 def count_errors(
@@ -273,13 +247,13 @@ def count_errors(
     visit: Callable[[NDArray, NDArray], None] | None = None,
     say: Callable[[str], None] | None = None,
     **options: Any,
-) -> ClassificationErrors | RegressionErrors:
+) -> Errors:
     """Compare the predictions of a `TableModel` with the targets in a table.
 
     ``visit`` is called with features and targets of every block, ``say`` with notes on rows and labels that are not
     taken as they are; ``options`` are those of `TableModel.blocks`.
     """
-    errors, n_rows, n_dotted = make_errors(model.fitted), 0, 0
+    errors, n_rows, n_dotted = Errors(model.fitted), 0, 0
     talk = say or (lambda text: None)
     for block in model.blocks(table, with_target=True, say=say, **options):
         n_rows += len(block.frame)
@@ -297,7 +271,7 @@ def count_errors(
     return errors
 
 
-# --- simple models to compare with ------------------------------------------------------------------------------------
+# --- simple models to compare with ---
 
 
 def constant_answers(learned: NDArray, y: NDArray, n_classes: int | None, loss: str = "squared") -> Answers:
@@ -325,42 +299,32 @@ def linear_answers(
     ``learned`` and ``y`` are the targets of the two, for ``n_classes`` classes their indexes; ``categories`` are the
     features that hold numbers of categories.
     """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression, RidgeCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     if n_classes is not None and len(np.unique(learned)) < 2:
         return None
-    pairs = [_linear_columns(X[:, k], others[:, k], k in categories) for k in range(X.shape[1])]
-    train, test = (np.concatenate(parts, axis=1) for parts in zip(*pairs, strict=True))
-    learner = RidgeCV(np.logspace(-3, 4, 15)) if n_classes is None else LogisticRegression(max_iter=200)
+    is_category = np.isin(np.arange(X.shape[1]), list(categories))
+    sizes = np.fmax.reduce(np.abs(X), initial=0.0)
+    sizes[is_category | (sizes == 0)] = 1.0
+    X, others = X / sizes, others / sizes  # squares of large numbers would overflow
+    numbers = make_pipeline(StandardScaler(), SimpleImputer(add_indicator=True, keep_empty_features=True))
+    encoder = ColumnTransformer(
+        [("numbers", numbers, ~is_category), ("categories", OneHotEncoder(handle_unknown="ignore"), is_category)]
+    )
+    model = RidgeCV(np.logspace(-3, 4, 15)) if n_classes is None else LogisticRegression(max_iter=200)
+    learner = make_pipeline(encoder, model)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # the result of few steps is good enough for a comparison
         try:
-            learner.fit(train, learned)
+            learner.fit(X, learned)
             if n_classes is None:
-                return Answers(y, learner.predict(test), loss=loss)
+                return Answers(y, learner.predict(others), loss=loss)
             sure = np.zeros((len(y), n_classes))
-            sure[:, learner.classes_] = learner.predict_proba(test)
-            return Answers(y, learner.predict(test), sure, sure, loss)
+            sure[:, learner.classes_] = learner.predict_proba(others)
+            return Answers(y, learner.predict(others), sure, sure, loss)
         except (ValueError, np.linalg.LinAlgError):
             return None
-
-
-def _linear_columns(train: NDArray, test: NDArray, is_category: bool) -> tuple[NDArray, NDArray]:
-    """Columns of a linear model: a category is one column per level; missing numbers are the mean, and marked."""
-    present = train[~np.isnan(train)]
-    if is_category:
-        levels = np.unique(present)
-
-        def encode(column: NDArray) -> NDArray:
-            return np.column_stack([column[:, None] == levels, np.isnan(column)]).astype(np.float64)
-
-    else:
-        top = float(np.abs(present).max(initial=0.0)) or 1.0  # squares of large numbers would overflow
-        mean, size = ((present / top).mean(), (present / top).std() or 1.0) if len(present) else (0.0, 1.0)
-        n_columns = 1 if len(present) == len(train) else 2
-
-        def encode(column: NDArray) -> NDArray:
-            gap = np.isnan(column)
-            return np.column_stack([np.where(gap, 0.0, (column / top - mean) / size), gap])[:, :n_columns]
-
-    return encode(train), encode(test)

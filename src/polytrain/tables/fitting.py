@@ -152,10 +152,14 @@ def fit_table_model(
     """
     started = time.perf_counter()
     X, y, classify = rows.X, rows.y, rows.is_classification
-    metric = _check_metric(settings.metric, classify)
+    task = "classification" if classify else "regression"
+    metric = settings.metric or metric_names(task)[0]
+    if metric not in metric_names(task):
+        known = ", ".join(metric_names(task))
+        raise TableError(f"{option('metric', metric)} does not apply to {task}. Name one of {known}.")
     if classify and len(np.unique(y)) < 2:
         raise TableError(f"all rows have the same label {y[0]!s:.60}; bring rows of at least two classes.")
-    model, held = _make(rows, settings), None
+    model, held = _make_estimator(rows, settings, task), None
     _check_missing(rows, settings.parameters.get("basis", "auto"))
     if settings.holdout:
         inside, outside = _split(y, settings, classify)
@@ -184,21 +188,9 @@ def fit_table_model(
     return TableModel(model, rows.layout, facts)
 
 
-def _check_metric(metric: str | None, classify: bool) -> str:
-    known = metric_names("classification" if classify else "regression")
-    if metric is None:
-        return known[0]
-    if metric not in known:
-        task = "classification" if classify else "regression"
-        raise TableError(f"{option('metric', metric)} does not apply to {task}. Name one of {', '.join(known)}.")
-    return metric
-
-
-def _make(rows: TrainingTable, settings: FitSettings) -> Any:
+def _make_estimator(rows: TrainingTable, settings: FitSettings, task: str) -> Any:
     parameters = {"random_state": settings.seed, **settings.parameters}
-    kind, task = (
-        (TensorTrainClassifier, "classification") if rows.is_classification else (TensorTrainRegressor, "regression")
-    )
+    kind = TensorTrainClassifier if rows.is_classification else TensorTrainRegressor
     known = ["auto", "multinomial", *loss_names(task)] if rows.is_classification else loss_names(task)
     if parameters.get("loss", known[0]) not in known:
         raise TableError(
@@ -226,21 +218,18 @@ def _check_missing(rows: TrainingTable, basis: str) -> None:
 
 
 def _split(y: NDArray, settings: FitSettings, classify: bool) -> tuple[NDArray, NDArray]:
-    def refusal(reason: str) -> TableError:
-        given = option("holdout", settings.holdout)
-        return TableError(f"{given} cannot be set aside: {reason} Use {option('folds')} instead.")
-
+    """Return the rows to learn from, and those that are set aside."""
     rare = classify and np.unique(y, return_counts=True)[1].min() < 2
-    groups = y if classify and not rare else None
+    stratify = y if classify and not rare else None
     try:
-        rows = np.arange(len(y))
         inside, outside = train_test_split(
-            rows, test_size=settings.holdout, random_state=settings.seed, stratify=groups
+            np.arange(len(y)), test_size=settings.holdout, random_state=settings.seed, stratify=stratify
         )
+        if classify and len(np.unique(y[inside])) < 2:
+            raise ValueError("the other rows would be of one class.")
     except ValueError as error:
-        raise refusal(str(error)) from None
-    if classify and len(np.unique(y[inside])) < 2:
-        raise refusal("the other rows would be of one class.")
+        given = option("holdout", settings.holdout)
+        raise TableError(f"{given} cannot be set aside: {error} Use {option('folds')} instead.") from None
     return inside, outside
 
 
