@@ -5,7 +5,7 @@ import pytest
 
 from polytrain import TensorTrainRegressor
 from polytrain.choice import MapMaker
-from polytrain.choice.maps import ChoiceRows, compare_maps, function_values, try_maps
+from polytrain.choice.maps import ChoiceRows, MapSearch, function_values
 from polytrain.learning.parts import make_parts, parts_kernel
 from polytrain.maps import ColumnSummary
 
@@ -31,12 +31,14 @@ def some_rows(n_rows, seed=0):
 def test_left_out_errors_are_those_of_refits_with_the_constrained_kernel(groups):
     X, y = some_rows(30)
     columns = [ColumnSummary(0.0, 1.0, np.sort(column), np.ones(30)) for column in X.T]
-    maker = MapMaker(["auto"] * 4, [2] * 4, "minmax", lambda with_values: columns, make_parts(groups, 4))
+    maker = MapMaker(["auto"] * 4, [2] * 4, "minmax", lambda with_values: columns)
     weights = np.random.default_rng(1).uniform(0.5, 1.5, size=30)
     weights /= weights.sum()
     rows = ChoiceRows(X, y[:, None], weights)
-    for trial in try_maps(maker, [("smooth", 1.0, 1e-3), ("spline", 0.5, 1e-3)], [1e-3], rows):
-        kernel = parts_kernel(function_values(maker(trial.kind, trial.bandwidth), X), maker.parts)
+    parts = make_parts(groups, 4)
+    search = MapSearch(maker, [1e-3], rows, parts)
+    for trial in search.try_each([("smooth", 1.0, 1e-3), ("spline", 0.5, 1e-3)]):
+        kernel = parts_kernel(function_values(maker(trial.kind, trial.bandwidth), X), parts)
         np.testing.assert_allclose(trial.residuals, refitted(kernel, rows.targets, weights, 1e-3), rtol=1e-6, atol=1e-9)
 
 
@@ -46,8 +48,8 @@ def test_kinds_are_compared_with_the_constrained_kernel():
     rows = ChoiceRows(X, y[:, None], np.full(60, 1 / 60))
     errors = []
     for groups in ([{1, 2}, {0}, {3}], [{0, 1}, {2, 3}]):
-        maker = MapMaker(["auto"] * 4, [2] * 4, "minmax", lambda with_values: columns, make_parts(groups, 4))
-        ((trial,),) = compare_maps(maker, ["smooth"], 1.0, [1e-4], rows)
+        maker = MapMaker(["auto"] * 4, [2] * 4, "minmax", lambda with_values: columns)
+        ((trial,),) = MapSearch(maker, [1e-4], rows, make_parts(groups, 4)).compare(["smooth"], 1.0)
         errors.append(trial.error)
     assert errors[0] < 0.5 * errors[1]  # the truth has the interaction of the second and the third column
 

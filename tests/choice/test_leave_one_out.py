@@ -9,15 +9,8 @@ from hypothesis import strategies as st
 
 from polytrain import TensorTrain
 from polytrain.choice import MapMaker
-from polytrain.choice.maps import (
-    ChoiceRows,
-    additive_kernel,
-    best_of,
-    compare_maps,
-    function_values,
-    judge_kernel,
-    try_maps,
-)
+from polytrain.choice.few_rows import additive_kernel
+from polytrain.choice.maps import ChoiceRows, MapSearch, function_values, judge_kernel
 from polytrain.learning.dual import leave_one_out, product_kernel, round_rank_ones, solve_dual
 from polytrain.maps import ColumnSummary
 from polytrain.tensor import clip_ranks
@@ -88,7 +81,7 @@ def table(n_rows=60, seed=0):
 def test_trials_of_maps_say_the_best_alpha_and_its_error(kind):
     maker, rows = table()
     alphas = [1.0, 1e-2, 1e-4]
-    (trial,) = try_maps(maker, [(kind, 0.7, 1e-2)], alphas, rows)
+    (trial,) = MapSearch(maker, alphas, rows).try_each([(kind, 0.7, 1e-2)])
     maps = maker(kind, 0.7)
     kernel = product_kernel([m.values(column) for m, column in zip(maps, maps.place(rows.X), strict=True)])
     left = [refitted(kernel, rows.targets, rows.weights, alpha) for alpha in alphas]
@@ -111,17 +104,17 @@ def test_trials_of_the_linear_model():
 def test_bandwidths_are_followed_until_the_error_rises_and_threads_change_nothing():
     maker, rows = table()
     alphas = [1e-1, 1e-3, 1e-5]
-    walks = compare_maps(maker, ["smooth", "spline"], "auto", alphas, rows)
-    for walk, best in zip(walks, best_of(walks), strict=True):
+    walks = MapSearch(maker, alphas, rows).compare(["smooth", "spline"], "auto")
+    for walk in walks:
+        best = min(walk, key=lambda trial: trial.error)
         bandwidths = [trial.bandwidth for trial in walk]
         assert bandwidths == sorted(bandwidths)
         assert len(bandwidths) >= 3
-        assert best.error <= min(trial.error for trial in walk) * 1.001
         ends = bandwidths[0] <= 1 / 32 or bandwidths[-1] >= 32
         assert ends or bandwidths[0] < best.bandwidth < bandwidths[-1]
-    again = compare_maps(maker, ["smooth", "spline"], "auto", alphas, rows, n_threads=2)
+    again = MapSearch(maker, alphas, rows, n_threads=2).compare(["smooth", "spline"], "auto")
     assert [[trial[:3] for trial in walk] for walk in again] == [[trial[:3] for trial in walk] for walk in walks]
-    fixed = compare_maps(maker, ["smooth"], 0.6, alphas, rows)
+    fixed = MapSearch(maker, alphas, rows).compare(["smooth"], 0.6)
     assert [[trial.bandwidth for trial in walk] for walk in fixed] == [[0.6]]
 
 

@@ -1,24 +1,11 @@
 """What a fit chooses where the user leaves it open: maps, bandwidth, alpha and rank; and how scores become log-odds.
 
-`choose` compares kinds of maps on some rows (``maps.py``), then goes one of two ways: ``few_rows.py`` or
-``many_rows.py`` with its ``ladder.py``.
+`choose` compares kinds of maps on some rows (``maps.py``), then goes one of two ways: ``few_rows.py`` or ``ladder.py``.
 """
 
 from polytrain.choice.calibration import fit_log_odds, fit_softmax
 from polytrain.choice.choose import choose
 from polytrain.choice.maps import MapMaker
-from polytrain.choice.result import Choice, Chosen, HeldOut, LeftOutScores, Tried
-from polytrain.choice.task import Settings
+from polytrain.choice.task import Choice, Chosen, HeldOut, Settings, Tried
 
-__all__ = [
-    "Choice",
-    "Chosen",
-    "HeldOut",
-    "LeftOutScores",
-    "MapMaker",
-    "Settings",
-    "Tried",
-    "choose",
-    "fit_log_odds",
-    "fit_softmax",
-]
+__all__ = ["Choice", "Chosen", "HeldOut", "MapMaker", "Settings", "Tried", "choose", "fit_log_odds", "fit_softmax"]

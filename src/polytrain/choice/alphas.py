@@ -1,7 +1,7 @@
 """The best of several alphas for a kernel, and of several models, by errors on rows that were left out.
 
-Over alpha, the error nearly always is one valley. So few alphas tell where its minimum is, if the first of them is
-near. Very smooth kernels may have two: where a few of the rows show that, all alphas are tried.
+Over alpha, the error nearly always has one minimum, so a few alphas near a good start find it. Very smooth kernels may
+have two: where a small part of the rows shows that, all alphas are tried.
 """
 
 from __future__ import annotations
@@ -18,21 +18,13 @@ from polytrain.learning.dual import LeftOut, leave_one_out
 
 __all__ = ["AlphaTrial", "Evidence", "find_alpha", "simplest", "strongest"]
 
-#: Errors that differ by no more than this part are the same: rounding must not decide.
+# Errors that differ by no more than this fraction are the same: rounding must not decide.
 _SAME = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Squared errors, or other losses, of one model on rows that it has not learned from.
-
-    Attributes
-    ----------
-    squares : ndarray of shape (N,)
-        Squared error or loss of every row, summed over the targets.
-    weights : ndarray of shape (N,)
-        Weights of the rows, which sum to 1.
-    """
+    """Squared errors, or other losses, (N,) of one model on rows left out of it, and weights (N,) that sum to 1."""
 
     squares: NDArray
     weights: NDArray
@@ -43,28 +35,24 @@ class Evidence:
         return float(self.weights @ self.squares)
 
     def worse_than(self, other: Evidence) -> tuple[float, float]:
-        """How much larger the error is than that of another model on the same rows, and the standard error of that."""
+        """Return the excess of the error over that of another model on the same rows, and its standard error."""
         difference = self.squares - other.squares
         mean = float(self.weights @ difference)
         return mean, float(np.linalg.norm(self.weights * (difference - mean)))
 
 
-def simplest(found: Sequence[Evidence], standard_errors: float = 1.0) -> int:
-    """Index of the first of these models, the simplest one first, that is not clearly worse than the best.
+def simplest(models: Sequence[Evidence], standard_errors: float = 1.0) -> int:
+    """Return the index of the first model, given the simplest first, that is not clearly worse than the best.
 
     A difference is clear if it is larger than ``standard_errors`` times its standard error.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from polytrain.choice.alphas import Evidence, simplest
     >>> squares = [[1.0, 1.1, 0.9, 1.0], [0.7, 1.3, 1.2, 0.7], [0.5, 0.6, 0.4, 0.5]]
-    >>> found = [Evidence(np.array(row), np.full(4, 0.25)) for row in squares]
-    >>> simplest(found[:2]), simplest(found)
+    >>> models = [Evidence(np.array(row), np.full(4, 0.25)) for row in squares]
+    >>> simplest(models[:2]), simplest(models)
     (0, 2)
     """
-    best = found[int(np.argmin([evidence.error for evidence in found]))]
-    for index, evidence in enumerate(found):
+    best = min(models, key=lambda evidence: evidence.error)
+    for index, evidence in enumerate(models):
         mean, error = evidence.worse_than(best)
         if mean <= standard_errors * error + _SAME * best.error:
             return index
@@ -72,32 +60,24 @@ def simplest(found: Sequence[Evidence], standard_errors: float = 1.0) -> int:
 
 
 def strongest(errors: Sequence[float]) -> int:
-    """Index of the first error that is as good as the least."""
+    """Return the index of the first error that is as good as the least."""
     return int(np.argmax(np.array(errors) <= (1.0 + _SAME) * min(errors)))
 
 
-# With at most this many rows all alphas are tried; with more, a guess from this many rows says where to begin.
+# With at most this many rows all alphas are tried; with more, this many rows say where to begin.
 _GUIDE_ROWS = 128
 # An eigendecomposition, which serves all alphas, takes as long as trying this many of them.
 _MOST_STEPS = 8
-# Error, relative, that falls by no more than this from alpha to alpha and ever less has reached the ground.
+# The search stops where the relative error falls by no more than this from alpha to alpha, and ever less.
 _FLAT = 1e-4
-# A second minimum is worth a look if it is at most this many times the first and the hill between is that high.
+# A second minimum counts if it is at most this many times the first and the hill between is that high.
 _DEEP, _HILL = 4.0, 1.02
-# A rival is out of reach if it is more than this many steps away, and this part of its error.
+# A rival is out of reach if it is more than this many steps away, and this fraction of its error.
 _STEPS_TO_GO, _FAR = 8, 0.01
 
 
 class AlphaTrial(NamedTuple):
-    """What leaving rows out says about an alpha.
-
-    Attributes
-    ----------
-    alpha : float
-    evidence : Evidence
-    residuals : ndarray of shape (N, q)
-        Targets minus scores that were learned from all other rows.
-    """
+    """Leave-one-out residuals (N, q) with an alpha: targets minus scores that were learned from all other rows."""
 
     alpha: float
     evidence: Evidence
@@ -129,29 +109,23 @@ def find_alpha(
     rival : float, optional
         The error of another kernel. If this one cannot come near it, any alpha will do that shows so.
     work : ndarray of shape (N, N), optional
-        Room to work in.
-
-    Returns
-    -------
-    AlphaTrial
+        Memory to work in.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from polytrain.choice.alphas import find_alpha
     >>> x = np.linspace(-1, 1, 9)
     >>> trial = find_alpha(1 + np.outer(x, x), (2 * x)[:, None], np.full(9, 1 / 9), [1.0, 1e-2, 1e-4])
     >>> trial.alpha, bool(np.abs(trial.residuals).max() < 1e-3)
     (0.0001, True)
     """
     try:
-        found = _walk(kernel, targets, weights, alphas, near, rival, work)
+        trials = _walk(kernel, targets, weights, alphas, near, rival, work)
     except np.linalg.LinAlgError:
-        found = None
-    if found is None:
+        trials = None
+    if trials is None:
         every = leave_one_out(kernel, targets, weights, alphas)
-        found = [_trial(alpha, residuals, weights) for alpha, residuals in zip(alphas, every, strict=True)]
-    return found[strongest([trial.evidence.error for trial in found])]
+        trials = [_trial(alpha, residuals, weights) for alpha, residuals in zip(alphas, every, strict=True)]
+    return trials[strongest([trial.evidence.error for trial in trials])]
 
 
 def _trial(alpha: float, residuals: NDArray, weights: NDArray) -> AlphaTrial:
@@ -167,8 +141,8 @@ def _walk(
     rival: float | None,
     work: NDArray | None,
 ) -> list[AlphaTrial] | None:
-    """Alphas around the ground of the valley, the strongest first; None where it is quicker to try all."""
-    if 1 < len(alphas) <= _MOST_STEPS or (len(alphas) > 1 and len(kernel) <= _GUIDE_ROWS):
+    """Try alphas around the minimum, and return them, the strongest first; None where it is quicker to try all."""
+    if len(alphas) > 1 and (len(alphas) <= _MOST_STEPS or len(kernel) <= _GUIDE_ROWS):
         return None
     start = _start(kernel, targets, weights, alphas, near)
     if start is None:
@@ -179,27 +153,27 @@ def _walk(
         return _trial(alphas[index], left_out(alphas[index]), weights)
 
     first = last = start
-    found = deque([tried(first)])
-    while len(found) < _MOST_STEPS:
-        errors = [trial.evidence.error for trial in found]
+    trials = deque([tried(start)])
+    while len(trials) < _MOST_STEPS:
+        errors = [trial.evidence.error for trial in trials]
         if rival is not None and _is_out_of_reach(errors, rival):
             break
         # Stronger ones first: if one of them is better, those that are weaker need not be tried.
         if first > 0 and strongest(errors) == 0:
             first -= 1
-            found.appendleft(tried(first))
+            trials.appendleft(tried(first))
         elif last < len(alphas) - 1 and _falls(errors):
             last += 1
-            found.append(tried(last))
+            trials.append(tried(last))
         else:
             break
     else:
         return None
-    return list(found)
+    return list(trials)
 
 
 def _is_out_of_reach(errors: Sequence[float], rival: float) -> bool:
-    """Whether steps like those at the ends lead nowhere near a rival; towards the ground they become shorter."""
+    """Whether steps as at the ends do not lead near a rival; towards the minimum they become shorter."""
     if len(errors) < 2:
         return False
     step = min(abs(errors[1] - errors[0]), abs(errors[-1] - errors[-2]))
@@ -219,7 +193,7 @@ def _falls(errors: Sequence[float]) -> bool:
 def _start(
     kernel: NDArray, targets: NDArray, weights: NDArray, alphas: Sequence[float], near: float | None
 ) -> int | None:
-    """Index of the alpha to begin with; None if there seem to be two valleys."""
+    """Return the index of the alpha to begin with; None if there seem to be two minima."""
     if len(alphas) == 1:
         return 0
     some = slice(_GUIDE_ROWS)
@@ -237,7 +211,6 @@ def _start(
 
 
 def _has_two_minima(errors: Sequence[float]) -> bool:
-    """Whether the error falls again behind a hill, to less than some times the least."""
     least = int(np.argmin(errors))
     for side in (np.array(errors[least:]), np.array(errors[least::-1])):
         falls = _HILL * side < np.maximum.accumulate(side)

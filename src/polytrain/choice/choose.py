@@ -1,4 +1,4 @@
-"""What a fit is to do, where the user leaves it open: maps, bandwidth, alpha, rank and start."""
+"""Choose maps, bandwidth, alpha, rank and start where the user leaves them open."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from polytrain.choice.alphas import strongest
 from polytrain.choice.few_rows import choose_exactly
-from polytrain.choice.many_rows import choose_by_climbing
-from polytrain.choice.maps import KINDS, MapTrial, best_of, compare_maps, not_clearly_worse, try_maps
-from polytrain.choice.result import Choice
-from polytrain.choice.task import Settings, Task
+from polytrain.choice.ladder import choose_by_climbing
+from polytrain.choice.maps import KINDS, MapTrial
+from polytrain.choice.task import Choice, Settings, Task
 from polytrain.learning.losses import get_loss
 from polytrain.learning.start import FEW_ROWS
 from polytrain.learning.targets import Target
@@ -57,8 +57,7 @@ def choose(
     """
     task = Task(settings, rows, targets, guides, seeds, n_jobs, calibrate)
     if not task.is_open:
-        maps = task.maker(None, task.bandwidth)
-        return task.plain(maps)
+        return task.plain(task.maker(None, task.bandwidth))
     is_exact = get_loss(settings.loss).quadratic and task.n_rows <= FEW_ROWS and settings.init in ("auto", "dual")
     with np.errstate(over="ignore", invalid="ignore"):  # kernels are looked at before they are used
         finalists = _compare(task)
@@ -66,17 +65,17 @@ def choose(
 
 
 def _compare(task: Task) -> list[MapTrial]:
-    """A few kinds with their best bandwidth and alpha on all rows of the sample, in the order of simplicity."""
+    """Return a few kinds with their best bandwidth and alpha on all rows of the sample, in the order of simplicity."""
     kinds: Sequence[str | None] = (None,)
     if task.maker.is_free:
         kinds = KINDS if task.maker.n_columns <= _MANY_COLUMNS else _QUICK_KINDS
         if not task.maker.has_repeats:  # it is the same as the kind that goes by rank
             kinds = [kind for kind in kinds if kind != _TELLS_RARE]
     rows = task.choice_rows.first(_COMPARE_ROWS)
-    walks = compare_maps(task.maker, kinds, task.bandwidth, task.alphas, rows, task.n_threads)
+    walks = task.search(rows).compare(kinds, task.bandwidth)
     for trial in [trial for walk in walks for trial in walk]:
         task.note_trial("maps", trial, len(rows.X))
-    best = best_of(walks)
+    best = [walk[strongest([trial.error for trial in walk])] for walk in walks]
     if len(rows.X) == task.sample.n_rows:
         return best
     # Where most rows share a value, few rows say little about the others: that kind gets a second chance.
@@ -84,8 +83,9 @@ def _compare(task: Task) -> list[MapTrial]:
     rare = [index for index, trial in enumerate(best) if trial.kind == _TELLS_RARE and task.maker.has_ties]
     share = len(rows.X) / task.sample.n_rows
     finalists = [best[index] for index in sorted({*order, *rare})]
-    tries = [(trial.kind, trial.bandwidth, trial.alpha * share) for trial in finalists]
-    again = try_maps(task.maker, tries, task.alphas, task.choice_rows, task.n_threads)
+    again = task.search(task.choice_rows).try_each([(*trial[:2], trial.alpha * share) for trial in finalists])
     for trial in again:
         task.note_trial("maps", trial, task.sample.n_rows)
-    return not_clearly_worse(again, _CLEARLY)
+    least = min(again, key=lambda trial: trial.error).evidence
+    gaps = [trial.evidence.worse_than(least) for trial in again]
+    return [trial for trial, (mean, error) in zip(again, gaps, strict=True) if mean <= _CLEARLY * error]

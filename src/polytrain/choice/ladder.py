@@ -1,4 +1,4 @@
-"""Choose rank and alpha on rows that are held out, from the linear model upwards.
+"""Many rows: leaving rows out of a sample proposes maps, and trains of growing rank on held-out rows decide.
 
 Every rung starts from the trains of the one below, so that few sweeps are spent at high ranks. With few rows, each fold
 is held out in turn; with many, one is.
@@ -7,18 +7,19 @@ is held out in turn; with many, one is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
-from math import ceil
+from math import ceil, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.choice.alphas import Evidence
+from polytrain.choice.alphas import Evidence, simplest, strongest
+from polytrain.choice.calibration import fit_softmax
+from polytrain.choice.few_rows import LINEAR, choose_exactly
 from polytrain.choice.maps import MapTrial
-from polytrain.choice.result import LeftOutScores
-from polytrain.choice.task import Task
+from polytrain.choice.task import Choice, HeldOut, Task
 from polytrain.learning.core_solvers import update_work
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, additive_part, join_parts, joined_ranks, share_additive, with_rank
@@ -31,28 +32,59 @@ from polytrain.rows import Rows
 from polytrain.rows.rows import Scored
 from polytrain.tensor import clip_ranks
 
-__all__ = ["LINEAR", "Ladder", "Rung", "train_values"]
+__all__ = ["choose_by_climbing"]
 
-#: The rung of the linear model.
-LINEAR = 1
 _RANKS, _GROUP_RANKS = (2, 4, 8, 16), (2, 4, 8)
-# Sweeps of a rung.
-_RUNG_SWEEPS = 2
+# Kinds of maps are compared at this rank.
+_FIRST_RANK = 4
+# Sweeps of a rung, sweeps of the last fit, and its rounds over groups of columns: each waits for what the others say.
+_RUNG_SWEEPS, _LAST_SWEEPS, _LAST_ROUNDS = 2, 2, 4
 # Rows are cut into five parts, or into parts of this many rows, of which at most this many are learned from.
 _N_PARTS, _PART_ROWS, _MOST_PARTS = 5, 15_000, 4
 # Floating point operations that one rung may take: two seconds or so.
 _MOST_WORK = 3e11
 # Newton steps of an update where the loss is not quadratic.
 _NEWTON_STEPS = 8
+# Updates of cores that take half a second or so, however small they are.
+_MOST_UPDATES = 500
 # Loss of a row whose score is beyond all bounds; and residuals that are outliers to losses that do not mind them, for
 # targets that are divided by their spread.
 _HOPELESS, _LARGEST_RESIDUAL = 1e100, 10.0
-# Updates of cores that take half a second or so, however small they are.
-_MOST_UPDATES = 500
+# Alphas: factor and number of steps; smaller ones drown in rounding.
+_ALPHA_STEP, _MOST_ALPHA_STEPS, _LEAST_ALPHA = sqrt(10.0), 8, 1e-12
+# Fewer held-out rows than these must speak clearly; but nothing is worth an error that grows by more than this factor.
+_WEAK_EVIDENCE, _NOT_MUCH = 500, 1.005
+# Standard errors by which classes learned by themselves must be better than classes learned together.
+_CLEARLY = 2.0
 
 
-class Rung(NamedTuple):
-    """What a rank and an alpha came to.
+def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
+    """Choose on held-out rows among a few maps, the simplest first."""
+    settings = task.settings
+    ladders = [_Ladder(task, trial) for trial in finalists]
+    if ladders[0].is_slow:
+        ladders = [ladders[simplest([trial.evidence for trial in finalists])]]
+    for ladder in ladders:
+        linear = ladder.learn(LINEAR, ladder.alpha)
+        rank = ladder.first_rank() if settings.rank == "auto" else settings.rank
+        ladder.rungs = [linear, ladder.learn(rank, ladder.alpha, linear)]
+    ladder = ladders[simplest([ladder.rungs[-1].evidence for ladder in ladders])]
+    task.explain_maps(ladder.trial, ladder.alpha)
+    if settings.rank == "auto":
+        _climb_on(ladder)
+    rungs = ladder.rungs
+    # The linear model has a rank and a start of its own: it is out where the user gives others.
+    if settings.rank != "auto" or settings.init in ("given", "random"):
+        rungs = rungs[1:]
+    rung = rungs[strongest([rung.evidence.error for rung in rungs])]
+    if settings.alpha == "auto" and not ladder.is_slow:
+        rung = _walk_alpha(ladder, rung)
+    separate = _separately(task, finalists, rung.evidence) if _may_be_separate(task) else None
+    return _conclude(task, ladder, rung) if separate is None else separate
+
+
+class _Rung(NamedTuple):
+    """Trains of one rank and alpha, and their errors on held-out rows.
 
     Attributes
     ----------
@@ -61,8 +93,7 @@ class Rung(NamedTuple):
     alpha : float
         For all rows.
     evidence : Evidence
-    scores : ndarray of shape (N, n_trains)
-        Of the rows that were held out.
+    held_out : Scored
     trains : list of lists of cores, one per train, for every fold
         Where a train is a sum over groups of columns, the cores of all its parts.
     """
@@ -70,18 +101,19 @@ class Rung(NamedTuple):
     rank: int
     alpha: float
     evidence: Evidence
-    scores: NDArray
+    held_out: Scored
     trains: list[list[Sequence[NDArray]]]
 
 
-@dataclass(frozen=True)
-class _Fold:
+class _Fold(NamedTuple):
+    """Rows to learn from, rows to judge by, and whether there is anything to learn from, for every train."""
+
     learned: PlacedRows
     held_out: Rows
-    has_rows: Sequence[bool]  # whether there is anything to learn from, for every train
+    has_rows: Sequence[bool]
 
 
-class Ladder:
+class _Ladder:
     """Trains of growing rank in the maps of one trial, learned from some rows and judged on the others."""
 
     def __init__(self, task: Task, trial: MapTrial) -> None:
@@ -97,31 +129,29 @@ class Ladder:
         self._plan = settings.plan(self.maps.dims, alpha=self.alpha, init="linear", max_sweeps=self._n_sweeps)
         is_scaled = task.guides is task.targets or not task.rows.classify
         self._sizes = task.sizes if is_scaled else np.ones(len(task.targets))
-        n_parts = max(_N_PARTS, ceil(task.n_rows / _PART_ROWS))
-        self.n_folds = n_parts if task.n_rows <= FEW_ROWS else 1  # with few rows, each fold is held out in turn
+        self._n_parts = max(_N_PARTS, ceil(task.n_rows / _PART_ROWS))
+        self._n_folds = self._n_parts if task.n_rows <= FEW_ROWS else 1
         # Of very many rows, some parts are learned from; else all that are not held out.
-        n_learned = min(n_parts - 1, _MOST_PARTS)
-        self.share = n_learned / n_parts
-        self.n_rows = round(task.n_rows * self.share)
-        self._rows, self._n_parts, self._n_learned = task.rows, n_parts, n_learned
-        self._seen: Scored | None = None
-        self.rungs: list[Rung] = []
+        self._n_learned = min(self._n_parts - 1, _MOST_PARTS)
+        self._share = self._n_learned / self._n_parts
+        self._n_rows = round(task.n_rows * self._share)
+        self.rungs: list[_Rung] = []
 
     @cached_property
-    def _folds(self) -> list[_Fold]:
-        """What is learned from and held out; rows are placed once somebody climbs."""
-        rows, n_parts = self._rows, self._n_parts
+    def folds(self) -> list[_Fold]:
+        """Rows to learn from and rows to hold out; they are placed once somebody climbs."""
+        rows, n_parts = self._task.rows, self._n_parts
         if self._n_learned < n_parts - 1:
             return [self._fold(rows.part(1, 1 + self._n_learned, n_parts), rows.part(0, 1, n_parts))]
         return [
             self._fold(rows.part(k, k + 1, n_parts, inside=False), rows.part(k, k + 1, n_parts))
-            for k in range(self.n_folds)
+            for k in range(self._n_folds)
         ]
 
     def _fold(self, learned: Rows, held_out: Rows) -> _Fold:
         has_rows = [True] * len(self._targets)
         # Some parts of few rows are empty, and two rare classes may both be in the part that is held out.
-        if self.n_folds > 1 or not all(target.keeps_all for target in self._targets):
+        if self._n_folds > 1 or not all(target.keeps_all for target in self._targets):
             present = learned.present_labels()
             has_rows = [bool(target.wanted(present)[1].any()) for target in self._targets]
         return _Fold(learned.place(self.maps), held_out, has_rows)
@@ -131,88 +161,77 @@ class Ladder:
         """Whether a rung takes half a second or more, however low it is."""
         grouped = sum(len(part.columns) for part in self._parts or () if not part.additive)
         n_cores = max(len(self.maps), 2 * grouped)
-        return n_cores * len(self._targets) * self._n_sweeps * self.n_folds > _MOST_UPDATES
-
-    def _shape(self, rank: int) -> Any:
-        """Ranks of all bonds, or of those of all parts."""
-        dims = self.maps.dims
-        return clip_ranks(dims, rank) if self._parts is None else with_rank(self._parts, dims, rank)
+        return n_cores * len(self._targets) * self._n_sweeps * self._n_folds > _MOST_UPDATES
 
     def ranks(self) -> list[int]:
         """Ranks that are worth a try: more than the columns allow are the same as fewer, and the highest take long."""
-        found: list[int] = []
-        grouped = _GROUP_RANKS[:2] if self.is_slow else _GROUP_RANKS
-        for rank in _RANKS if self._parts is None else grouped:
+        dims, parts = self.maps.dims, self._parts
+        shapes: dict[int, Any] = {}  # ranks of all bonds, or of those of all parts
+        for rank in _RANKS if parts is None else _GROUP_RANKS[: 2 if self.is_slow else 3]:
+            shape: Any = clip_ranks(dims, rank) if parts is None else with_rank(parts, dims, rank)
             most = _MOST_WORK if rank < _RANKS[-1] else _MOST_WORK / 4
-            is_long = self._parts is None and self._work(self._shape(rank)) > most
-            if found and (is_long or self._shape(rank) == self._shape(found[-1])):
+            if shapes and ((parts is None and self._work(shape) > most) or shape in shapes.values()):
                 break
-            found.append(rank)
-        return found[-1:] if self.is_slow else found
+            shapes[rank] = shape
+        return list(shapes)[-1:] if self.is_slow else list(shapes)
+
+    def first_rank(self) -> int:
+        """The rank at which finalists are compared."""
+        ranks = self.ranks()
+        return max(rank for rank in ranks if rank <= max(_FIRST_RANK, ranks[0]))
 
     def _work(self, ranks: Sequence[int]) -> float:
         """Floating point operations of a rung, roughly."""
-        n_rows, exact = float(self.n_rows), self._plan.solver == "exact"
-        work = sum(
-            update_work((a, n, b), n_rows, exact) for a, n, b in zip(ranks, self.maps.dims, ranks[1:], strict=False)
-        )
+        shapes = zip(ranks, self.maps.dims, ranks[1:], strict=False)
+        work = sum(update_work(shape, float(self._n_rows), self._plan.solver == "exact") for shape in shapes)
         steps = 1 if get_loss(self._plan.loss).quadratic else _NEWTON_STEPS
-        return work * steps * self._n_sweeps * len(self._targets) * self.n_folds
+        return work * steps * self._n_sweeps * len(self._targets) * self._n_folds
 
-    def learn(self, rank: int, alpha: float, below: Rung | None = None, step: str = "rank") -> Rung:
+    def learn(self, rank: int, alpha: float, below: _Rung | None = None, step: str = "rank") -> _Rung:
         """Learn trains of a rank from those of another rung, or the linear model if there is none, and judge them."""
         dims, parts = self.maps.dims, self._parts
-        starts: list[Any] = [None] * len(self._folds)
+        starts: Sequence[Any] = [None] * len(self.folds) if below is None else below.trains
         if below is None:
-            plan = replace(self._plan, ranks=clip_ranks(dims, 2), init="linear", max_sweeps=0)
+            plan = replace(self._plan, ranks=clip_ranks(dims, 2), max_sweeps=0)
             parts = None if parts is None else (additive_part(range(len(dims))),)
         elif parts is None:
-            plan = replace(self._plan, ranks=clip_ranks(dims, rank), init="given", max_sweeps=self._n_sweeps)
-            starts = list(below.trains)
+            plan = replace(self._plan, ranks=clip_ranks(dims, rank), init="given")
         elif all(part.additive for part in parts):  # it has no rank
             rung = below if below.alpha == alpha else self.learn(LINEAR, alpha, step="")
             return self._noted(step, rung._replace(rank=rank))
         else:
             parts = with_rank(parts, dims, rank)
-            plan = replace(self._plan, ranks=joined_ranks(parts, dims), max_sweeps=self._n_sweeps)
-            starts = list(below.trains)
+            plan = replace(self._plan, ranks=joined_ranks(parts, dims))
             if below.rank == LINEAR:
                 starts = [[share_additive(cores[0], parts) for cores in fold] for fold in starts]
         # Noise does not shrink with fewer rows: alpha is larger as they are fewer.
-        plan = replace(plan, alpha=alpha / self.share)
-        trains: list[list[Any]] = []
-        seen = []
-        for fold, start in zip(self._folds, starts, strict=True):
-            learned: list[Any] = [_zero(plan, seed, parts) for seed in self._task.seeds]  # of trains without rows
-            chosen = np.flatnonzero(fold.has_rows).tolist()
-            if chosen:
-                jobs = [TrainJob(self._task.seeds[k], None if start is None else start[k]) for k in chosen]
-                targets = [self._targets[k] for k in chosen]
-                results = train(fold.learned, self.maps, plan, targets, jobs, n_jobs=self._task.n_jobs, parts=parts)
-                for k, result in zip(chosen, results, strict=True):
-                    learned[k] = result.following
-            trains.append(learned)
+        plan = replace(plan, alpha=alpha / self._share)
+        trains = [self._learn_fold(fold, start, plan, parts) for fold, start in zip(self.folds, starts, strict=True)]
+        scored = []
+        for fold, learned in zip(self.folds, trains, strict=True):
             joined = learned if parts is None else [join_parts(parts, dims, cores) for cores in learned]
-            seen.append(fold.held_out.scored(partial(train_values, FittedModel(plan.loss, self.maps, joined))))
-        self._seen = held_out = Scored.merge(seen)
-        return self._noted(step, Rung(rank, alpha, self._evidence(held_out), held_out.scores, trains))
+            scored.append(fold.held_out.scored(partial(_scores, FittedModel(plan.loss, self.maps, joined))))
+        held_out = Scored.merge(scored)
+        return self._noted(step, _Rung(rank, alpha, self._evidence(held_out), held_out, trains))
 
-    def _noted(self, step: str, rung: Rung) -> Rung:
+    def _learn_fold(self, fold: _Fold, start: Any, plan: TrainPlan, parts: Sequence[Part] | None) -> list[Any]:
+        """Learn all trains from the rows of a fold; those without rows are zero."""
+        seeds = self._task.seeds
+        learned = [_zero(plan, seed, parts) for seed in seeds]
+        chosen = np.flatnonzero(fold.has_rows).tolist()
+        if chosen:
+            jobs = [TrainJob(seeds[k], None if start is None else start[k]) for k in chosen]
+            targets = [self._targets[k] for k in chosen]
+            results = train(fold.learned, self.maps, plan, targets, jobs, n_jobs=self._task.n_jobs, parts=parts)
+            for k, result in zip(chosen, results, strict=True):
+                learned[k] = result.following
+        return learned
+
+    def _noted(self, step: str, rung: _Rung) -> _Rung:
         if step:
-            line = rung.alpha, int(np.max(rung.rank)), self.n_rows, rung.evidence.error
-            self._task.note(step, self.trial.kind, self.trial.bandwidth, *line)
+            rank = int(np.max(rung.rank))
+            self._task.note(step, self.trial, rung.alpha, rank, self._n_rows, rung.evidence.error)
         return rung
-
-    def held_out_of(self, rung: Rung) -> Scored:
-        """Scores of a rung beside labels and weights of the rows, which are the same for all rungs."""
-        if self._seen is None:
-            raise ValueError("there is no rung yet.")
-        return self._seen._replace(scores=rung.scores)
-
-    def left_out_of(self, rung: Rung) -> LeftOutScores:
-        """What a rung says about rows that were held out, each of them once."""
-        hashes, first = np.unique(self.held_out_of(rung).hashes, return_index=True)
-        return LeftOutScores(hashes, rung.scores[first], tuple(fold.held_out for fold in self._folds))
 
     def _evidence(self, rows: Scored) -> Evidence:
         loss, losses, largest = get_loss(self._plan.loss), np.zeros(len(rows.weights)), np.zeros(len(rows.weights))
@@ -229,7 +248,7 @@ class Ladder:
             losses += rows.weights * factors * size * size * costs
         if is_joint:
             losses = rows.weights * largest * log_losses(rows.scores, rows.y)
-        # Rows that are alike are one row with all of their weight: repetition makes nobody surer.
+        # Equal rows are one row with all of their weight: repetition adds no evidence.
         _, place = np.unique(rows.hashes, return_inverse=True)
         weights = np.bincount(place, rows.weights * largest)
         return Evidence(np.bincount(place, losses) / weights, weights / weights.sum())
@@ -246,6 +265,117 @@ def _zero(plan: TrainPlan, seed: int, parts: Sequence[Part] | None) -> Any:
     return [np.zeros_like(first), *others]
 
 
-def train_values(model: FittedModel, X: NDArray) -> NDArray:
-    """Values of all trains, (n_trains, N): a function that processes can be given."""
+def _scores(model: FittedModel, X: NDArray) -> NDArray:
+    """Scores of all trains, (n_trains, N): a function that can be pickled."""
     return model.scores(X)
+
+
+def _climb_on(ladder: _Ladder) -> None:
+    """Try higher ranks as long as the error falls; or lower ones, if the first was no better than the linear model."""
+    linear, first = ladder.rungs
+    is_worse = first.evidence.error > linear.evidence.error
+    if is_worse:
+        ladder.rungs.pop()
+    for rank in ladder.ranks():
+        if (rank < first.rank) if is_worse else (rank > first.rank):
+            ladder.rungs.append(ladder.learn(rank, ladder.alpha, ladder.rungs[-1]))
+            if ladder.rungs[-1].evidence.error > ladder.rungs[-2].evidence.error:
+                break
+    if is_worse:  # where the linear model is out, it may be the best, or the only one
+        ladder.rungs.append(first)
+
+
+def _walk_alpha(ladder: _Ladder, rung: _Rung) -> _Rung:
+    """Go to larger alphas as long as the error does not grow, or else to smaller ones as long as it falls.
+
+    Few rows say little: with them it must fall clearly.
+    """
+    clearly = 1.0 if len(rung.evidence.squares) < _WEAK_EVIDENCE else 0.0
+    for factor in (_ALPHA_STEP, 1.0 / _ALPHA_STEP):
+        start = least = rung
+        for _ in range(_MOST_ALPHA_STEPS):
+            alpha = rung.alpha * factor
+            if alpha < _LEAST_ALPHA:
+                break
+            following = ladder.learn(rung.rank, alpha, None if rung.rank == LINEAR else rung, "alpha")
+            # Always beside the best so far: small losses would add up.
+            stronger, weaker = (following, least) if factor > 1 else (least, following)
+            if (simplest([stronger.evidence, weaker.evidence], clearly) == 0) != (factor > 1):
+                break
+            if following.evidence.error > _NOT_MUCH * least.evidence.error:  # unclear as it may be
+                break
+            rung = following
+            least = min(least, rung, key=lambda tried: tried.evidence.error)
+        if rung is not start:
+            break
+    return rung
+
+
+def _may_be_separate(task: Task) -> bool:
+    """Whether classes that are to be learned together might be better learned by themselves, and quickly so."""
+    settings = task.settings
+    is_open = settings.init == settings.alpha == settings.rank == settings.max_sweeps == "auto"
+    return is_open and not settings.patience and settings.joint and len(task.targets) > 1 and task.n_rows <= FEW_ROWS
+
+
+def _separately(task: Task, finalists: Sequence[MapTrial], together: Evidence) -> Choice | None:
+    """Return the exact solution for the squared loss, calibrated, if left-out rows speak clearly for it.
+
+    It has learned from all rows but one, and what it is compared with from four fifths of them.
+    """
+    settings = replace(task.settings, loss="squared", joint=False)
+    choice = choose_exactly(replace(task, settings=settings, calibrate=True, reasons=[]), finalists)
+    scores, labels = choice.held_out.scores, choice.held_out.label_weights  # type: ignore[union-attr]
+    codes = np.arange(len(task.rows.summary.labels))
+    weights = labels * np.max([target.wanted(codes)[1] for target in task.targets], axis=0)
+    weights /= weights.sum()
+    size, shift = fit_softmax(scores, task.n_rows * weights)
+    logs = [log_losses(size * scores + shift, np.full(len(scores), label)) for label in codes]
+    totals = weights.sum(axis=1)
+    # Different rows in the order of their hashes, as on the ladder.
+    separate = Evidence(np.sum(weights * np.transpose(logs), axis=1) / totals, totals)
+    if simplest([together, separate], _CLEARLY) == 0:
+        return None
+    why = (
+        f"classes learned by themselves, with the squared loss, had a log loss of {separate.error:.4g} on rows left out"
+    )
+    return replace(choice, reasons=(*choice.reasons, f"{why}, and classes learned together {together.error:.4g}"))
+
+
+def _conclude(task: Task, ladder: _Ladder, rung: _Rung) -> Choice:
+    """Learn from all rows with the settings of a rung, from where it has ended."""
+    settings, maps = task.settings, ladder.maps
+    parts: tuple[Part, ...] | None
+    held_out = _held_out(task, ladder, rung)
+    how = f"on rows that were held out, error {rung.evidence.error:.4g}"
+    if rung.rank == LINEAR:
+        task.reasons.append(
+            f"without interactions, the linear model in these functions is the model: {how}"
+            if task.is_additive
+            else f"no rank was better than the linear model {how}, so it is the model"
+        )
+        parts = None if task.parts is None else (additive_part(range(len(maps))),)
+        plan = settings.linear_plan(maps.dims, rung.alpha)
+        return task.conclude(ladder.trial, maps, plan, held_out=held_out, parts=parts)
+    task.reasons.append(f"rank {rung.rank} and alpha {rung.alpha:.2g} were the best {how}")
+    parts = None if task.parts is None else with_rank(task.parts, maps.dims, rung.rank)
+    ranks = clip_ranks(maps.dims, rung.rank) if parts is None else joined_ranks(parts, maps.dims)
+    changes: dict[str, Any] = {"ranks": ranks, "alpha": rung.alpha}
+    starts = None
+    if settings.init == "auto":
+        starts, changes["init"] = rung.trains[0], "given"
+        if settings.max_sweeps == "auto":
+            usual = _LAST_SWEEPS if parts is None else _LAST_ROUNDS
+            changes["max_sweeps"] = settings.n_sweeps if settings.patience else usual
+    plan = settings.plan(maps.dims, **changes)
+    return task.conclude(ladder.trial, maps, plan, starts=starts, held_out=held_out, parts=parts)
+
+
+def _held_out(task: Task, ladder: _Ladder, rung: _Rung) -> HeldOut | None:
+    if not task.needs_held_out:
+        return None
+    rows = rung.held_out
+    labels = np.zeros((len(rows.y), len(task.rows.summary.labels)))
+    if task.calibrate:
+        labels[np.arange(len(rows.y)), rows.y] = rows.weights
+    return HeldOut(rows.hashes, rows.scores, labels, tuple(fold.held_out for fold in ladder.folds))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,33 +18,38 @@ from polytrain.maps import ColumnSummary, MapList, MapSettings, fit_map, map_kin
 
 __all__ = [
     "ALPHAS",
+    "BANDWIDTHS",
     "KINDS",
-    "LARGEST_BANDWIDTH",
-    "LEAST_BANDWIDTH",
     "ChoiceRows",
-    "GivenMaps",
     "MapMaker",
+    "MapSearch",
     "MapTrial",
-    "additive_kernel",
-    "alpha_for",
-    "best_of",
-    "compare_maps",
     "function_values",
     "judge_kernel",
-    "not_clearly_worse",
-    "try_maps",
 ]
 
-#: The basis of columns that leave the choice to the fit.
-AUTO = "auto"
-# A column with more different values than these, one of which has more than this part of the rows, has ties.
+#: Kinds of functions that are tried, the simplest ones first.
+KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank", "spline-distinct")
+#: Regularisations that are tried, the strongest one first.
+ALPHAS = tuple(float(f"{10.0 ** (half / 2):.2g}") for half in range(4, -21, -1))
+#: No bandwidth beyond these is tried.
+BANDWIDTHS = 1 / 32, 32.0
+# The search for the bandwidth begins here.
+_FIRST_BANDWIDTHS = 0.5, 1.0
+# The best alpha grows with about this power of the bandwidth: it is tenfold for twice the bandwidth.
+_ALPHA_POWER = math.log2(10.0)
+# Squared error of maps whose kernel is not finite.
+_HOPELESS = 1e100
+# The basis of columns that leave the choice to the fit.
+_AUTO = "auto"
+# A column has ties if it has more different values than these, one of which has more than this fraction of the rows.
 _MANY_VALUES, _LARGE_SHARE = 16, 0.1
 # Places in [0, 1] that are no farther apart than two knots look the same.
 _KNOT = 1 / 128
 
 
 class MapMaker:
-    """Makes the maps of a table again and again.
+    """Makes the maps of a table, for any kind of functions and any bandwidth.
 
     Parameters
     ----------
@@ -53,14 +58,10 @@ class MapMaker:
     degrees : sequence of int
     scale : {"minmax"} or None
     get_columns : callable
-        Gives what is known about the columns, with or without their values: see `polytrain.rows.Rows.columns`.
-    parts : sequence of Part, optional
-        What a model in these maps is a sum of; None if all columns may act together.
+        Returns the summaries of the columns, with or without their values: see `polytrain.rows.Rows.columns`.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from polytrain.choice.maps import MapMaker
     >>> from polytrain.maps import ColumnSummary
     >>> column = ColumnSummary(0.0, 3.0, np.arange(4.0), np.ones(4))
     >>> maker = MapMaker(["auto", "power"], [2, 2], "minmax", lambda with_values: [column, column])
@@ -74,23 +75,30 @@ class MapMaker:
         degrees: Sequence[int],
         scale: str | None,
         get_columns: Callable[[bool], Sequence[ColumnSummary]],
-        parts: Sequence[Part] | None = None,
     ) -> None:
-        self.parts = parts
         self._bases, self._degrees, self._scale = bases, degrees, scale
-        self.is_free, self.n_columns = AUTO in bases, len(bases)
+        self.is_free, self.n_columns = _AUTO in bases, len(bases)
         self.has_bandwidth = self.is_free or any(map_kind(basis).needs_values for basis in set(bases))
         self._columns = get_columns(self.has_bandwidth)
-        free = [column for column, basis in zip(self._columns, bases, strict=True) if basis == AUTO]
+        free = [column for column, basis in zip(self._columns, bases, strict=True) if basis == _AUTO]
         #: Whether most rows share few of many values in some column: its ranks tell little about the other values.
         self.has_ties = any(map(_is_tied, free))
         #: Whether values are so unequally frequent that their ranks are not their places among the different values.
         self.has_repeats = any(map(_is_repeated, free))
         self._plain: dict[str | None, MapList] = {}
 
+    @classmethod
+    def given(cls, maps: MapList) -> Self:
+        """Return a maker of these maps and no others."""
+        maker = cls((), (), None, lambda with_values: ())
+        maker.n_columns, maker._plain = len(maps), {None: maps}
+        return maker
+
     def __call__(self, kind: str | None, bandwidth: float | None) -> MapList:
         """Make maps with functions of this kind where columns leave it open."""
         maps = self.plain(kind)
+        if bandwidth is None:
+            return maps
         pairs = zip(maps, self.factors(kind, bandwidth), strict=True)
         return MapList([feature_map.grown(factors) for feature_map, factors in pairs])
 
@@ -102,59 +110,30 @@ class MapMaker:
         return self._plain[kind]
 
     def factors(self, kind: str | None, bandwidth: float | None) -> list[NDArray]:
-        """What the functions of every column are multiplied by to have another bandwidth."""
+        """Factors of the functions of every column that give them another bandwidth."""
+        if bandwidth is None:
+            return [np.ones(n) for n in self.plain(kind).dims]
         settings = zip(self._settings(kind, None), self._settings(kind, bandwidth), strict=True)
-        found: dict[tuple, NDArray] = {}  # columns of a kind have few different ones
+        known: dict[tuple, NDArray] = {}  # columns of a kind have few different ones
         every = []
         for feature_map, pair in zip(self.plain(kind), settings, strict=True):
             look = type(feature_map), feature_map.basis, feature_map.n, feature_map.has_missing
-            if look not in found:
-                found[look] = feature_map.growth(*pair)
-            every.append(found[look])
+            if look not in known:
+                known[look] = feature_map.growth(*pair)
+            every.append(known[look])
         return every
 
     def _settings(self, kind: str | None, bandwidth: float | None) -> list[MapSettings]:
         common = self._scale, bandwidth, len(self._bases)
         return [
-            MapSettings(str(kind) if basis == AUTO else basis, degree, *common)
+            MapSettings(str(kind) if basis == _AUTO else basis, degree, *common)
             for basis, degree in zip(self._bases, self._degrees, strict=True)
         ]
 
 
-class GivenMaps(MapMaker):
-    """Makes nothing: the maps are those of somebody else.
-
-    Examples
-    --------
-    >>> from polytrain.choice.maps import GivenMaps
-    >>> from polytrain.maps import MapList, PolynomialMap
-    >>> maps = MapList([PolynomialMap("power", 3)])
-    >>> GivenMaps(maps)(None, None) is maps
-    True
-    """
-
-    def __init__(self, maps: MapList, parts: Sequence[Part] | None = None) -> None:
-        self._maps, self.parts = maps, parts
-        self.is_free = self.has_bandwidth = self.has_ties = self.has_repeats = False
-        self.n_columns = len(maps)
-
-    def __call__(self, kind: str | None, bandwidth: float | None) -> MapList:
-        """The maps."""
-        return self._maps
-
-    def plain(self, kind: str | None) -> MapList:
-        """The maps."""
-        return self._maps
-
-    def factors(self, kind: str | None, bandwidth: float | None) -> list[NDArray]:
-        """Nothing changes."""
-        return [np.ones(n) for n in self._maps.dims]
-
-
 def _is_tied(column: ColumnSummary) -> bool:
-    return len(column.values) > _MANY_VALUES and float(column.weights.max()) > _LARGE_SHARE * float(
-        column.weights.sum()
-    )
+    largest, total = float(column.weights.max()), float(column.weights.sum())
+    return len(column.values) > _MANY_VALUES and largest > _LARGE_SHARE * total
 
 
 def _is_repeated(column: ColumnSummary) -> bool:
@@ -166,30 +145,8 @@ def _is_repeated(column: ColumnSummary) -> bool:
     return bool(np.abs(ranks - np.linspace(0.0, 1.0, len(ranks))).max() > _KNOT)
 
 
-#: Kinds of functions that are tried, the simplest ones first.
-KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank", "spline-distinct")
-#: Regularisations that are tried, the strongest one first.
-ALPHAS = tuple(float(f"{10.0 ** (half / 2):.2g}") for half in range(4, -21, -1))
-# Squared error of maps whose kernel is not finite.
-_HOPELESS = 1e100
-# The search for the bandwidth begins here.
-_BANDWIDTHS = (0.5, 1.0)
-#: No bandwidth beyond these is tried.
-LEAST_BANDWIDTH, LARGEST_BANDWIDTH = 1 / 32, 32.0
-# The best alpha grows with about this power of the bandwidth: it is tenfold for twice the bandwidth.
-_ALPHA_POWER = math.log2(10.0)
-
-
 class ChoiceRows(NamedTuple):
-    """Different rows with their mean targets.
-
-    Attributes
-    ----------
-    X : ndarray of shape (M, d)
-    targets : ndarray of shape (M, q)
-    weights : ndarray of shape (M,)
-        They sum to 1.
-    """
+    """Different rows X (M, d) with their mean targets (M, q), and weights (M,) that sum to 1."""
 
     X: NDArray
     targets: NDArray
@@ -202,7 +159,7 @@ class ChoiceRows(NamedTuple):
 
 
 class MapTrial(NamedTuple):
-    """What leaving rows out says about some maps, with the best alpha for them.
+    """The best alpha for some maps, by leaving rows out.
 
     Attributes
     ----------
@@ -227,70 +184,14 @@ class MapTrial(NamedTuple):
         """Mean squared error."""
         return self.evidence.error
 
-
-def compare_maps(
-    maker: MapMaker,
-    kinds: Sequence[str | None],
-    bandwidth: float | str | None,
-    alphas: Sequence[float],
-    rows: ChoiceRows,
-    n_threads: int = 1,
-) -> list[list[MapTrial]]:
-    """Try kinds of functions, each with several bandwidths and all alphas.
-
-    Parameters
-    ----------
-    maker : MapMaker
-    kinds : sequence of str or None
-        Kinds to try.
-    bandwidth : float, "auto" or None
-        What is given is kept; "auto" tries two and goes on in the direction in which the error falls until it rises.
-    alphas : sequence of float
-        Regularisations to try, the strongest first.
-    rows : ChoiceRows
-    n_threads : int, default=1
-        It has no influence on the result.
-
-    Returns
-    -------
-    list of lists of MapTrial
-        For every kind, the bandwidths that were tried, the smallest first.
-    """
-    room = _Room(len(rows.X))
-    return Parallel(n_jobs=min(n_threads, len(kinds)), require="sharedmem")(
-        delayed(_walk)(maker, kind, bandwidth, alphas, rows, room) for kind in kinds
-    )
-
-
-def try_maps(
-    maker: MapMaker,
-    tries: Sequence[tuple[str | None, float | None, float]],
-    alphas: Sequence[float],
-    rows: ChoiceRows,
-    n_threads: int = 1,
-    rival: float | None = None,
-) -> list[MapTrial]:
-    """Try kinds, each with a bandwidth and the alpha from which the best one is expected not to be far.
-
-    If the error of a rival is given, those that cannot come near it are left as soon as that shows.
-    """
-    room = _Room(len(rows.X))
-    families = {kind: _Family(maker, kind, rows.X) for kind, *_ in tries}
-    return Parallel(n_jobs=min(n_threads, len(tries)), require="sharedmem")(
-        delayed(_try)(families[kind], kind, bandwidth, alphas, rows, room, near, rival)
-        for kind, bandwidth, near in tries
-    )
+    def alpha_for(self, bandwidth: float, power: float = _ALPHA_POWER) -> float:
+        """Where the best alpha of a bandwidth near this one should be."""
+        return self.alpha * (bandwidth / self.bandwidth) ** power if self.bandwidth else self.alpha
 
 
 def function_values(maps: MapList, X: NDArray) -> list[NDArray]:
     """Functions of every column on rows, (n, N) each."""
     return [feature_map.values(column) for feature_map, column in zip(maps, maps.place(X), strict=True)]
-
-
-def additive_kernel(values: Sequence[NDArray]) -> NDArray:
-    """Kernel of the linear model in all functions of the maps: without interactions."""
-    stacked = np.concatenate([functions[1:] for functions in values])
-    return 1.0 + stacked.T @ stacked
 
 
 class _Room(threading.local):
@@ -300,84 +201,115 @@ class _Room(threading.local):
         self.kernel, self.work = np.zeros((2, n_rows, n_rows))
 
 
-class _Family:
-    """Kernels of one kind of functions on some rows, for any bandwidth: the functions are evaluated once."""
+class MapSearch:
+    """Tries maps on some rows, each with the best alpha.
 
-    def __init__(self, maker: MapMaker, kind: str | None, X: NDArray) -> None:
-        self._maker, self._kind = maker, kind
-        self._values = function_values(maker.plain(kind), X)
+    Parameters
+    ----------
+    maker : MapMaker
+    alphas : sequence of float
+        Regularisations to try, the strongest first.
+    rows : ChoiceRows
+    parts : sequence of Part, optional
+        What a model in these maps is a sum of; None if all columns may act together.
+    n_threads : int, default=1
+        It has no influence on the result.
+    """
 
-    def kernel(self, bandwidth: float | None, out: NDArray) -> NDArray:
-        """Products of all columns' kernels, (M, M), on and above the diagonal; or the sum of those of all parts."""
-        factors = self._maker.factors(self._kind, bandwidth)
-        grown = [grow[:, None] * values for grow, values in zip(factors, self._values, strict=True)]
-        parts = self._maker.parts
-        return upper_kernel(grown, out) if parts is None else parts_upper_kernel(grown, parts, out)
+    def __init__(
+        self,
+        maker: MapMaker,
+        alphas: Sequence[float],
+        rows: ChoiceRows,
+        parts: Sequence[Part] | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        self._maker, self._alphas, self._rows, self._parts, self._n_threads = maker, alphas, rows, parts, n_threads
+        self._room = _Room(len(rows.X))
+
+    def compare(self, kinds: Sequence[str | None], bandwidth: float | str | None) -> list[list[MapTrial]]:
+        """Try kinds of functions and return, for every kind, the trials of its bandwidths, the smallest first.
+
+        A given bandwidth is kept; "auto" tries two and goes on in the direction in which the error falls until it
+        rises.
+        """
+        return Parallel(n_jobs=min(self._n_threads, len(kinds)), require="sharedmem")(
+            delayed(self._walk)(kind, bandwidth) for kind in kinds
+        )
+
+    def try_each(
+        self, tries: Sequence[tuple[str | None, float | None, float]], rival: float | None = None
+    ) -> list[MapTrial]:
+        """Try kinds, each with a bandwidth and the alpha from which the best one is expected not to be far.
+
+        If the error of a rival is given, those that cannot come near it are left as soon as that shows.
+        """
+        values = {kind: self._values(kind) for kind, *_ in tries}
+        return Parallel(n_jobs=min(self._n_threads, len(tries)), require="sharedmem")(
+            delayed(self._try)(values[kind], kind, bandwidth, near, rival) for kind, bandwidth, near in tries
+        )
+
+    def _values(self, kind: str | None) -> list[NDArray]:
+        return function_values(self._maker.plain(kind), self._rows.X)
+
+    def _walk(self, kind: str | None, given: Any) -> list[MapTrial]:
+        values = self._values(kind)
+        if given != "auto":
+            return [self._try(values, kind, given)]
+        trials: dict[float, MapTrial] = {}
+        following: float | None = _FIRST_BANDWIDTHS[0]
+        while following is not None:
+            rival = min((trial.error for trial in trials.values()), default=None)
+            trials[following] = self._try(values, kind, following, _expected_alpha(trials, following), rival)
+            following = _next_bandwidth(trials)
+        return [trials[bandwidth] for bandwidth in sorted(trials)]
+
+    def _try(
+        self,
+        values: Sequence[NDArray],
+        kind: str | None,
+        bandwidth: float | None,
+        near: float | None = None,
+        rival: float | None = None,
+    ) -> MapTrial:
+        """Try one bandwidth, given the functions of the kind for a bandwidth of 1."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            factors = self._maker.factors(kind, bandwidth)
+            grown = [grow[:, None] * functions for grow, functions in zip(factors, values, strict=True)]
+            if self._parts is None:
+                kernel = upper_kernel(grown, self._room.kernel)
+            else:
+                kernel = parts_upper_kernel(grown, self._parts, self._room.kernel)
+        return judge_kernel(kind, bandwidth, kernel, self._alphas, self._rows, near, rival, self._room.work)
 
 
-def _walk(
-    maker: MapMaker, kind: str | None, given: Any, alphas: Sequence[float], rows: ChoiceRows, room: _Room
-) -> list[MapTrial]:
-    family = _Family(maker, kind, rows.X)
-    if given != "auto":
-        return [_try(family, kind, given, alphas, rows, room)]
-    found: dict[float, MapTrial] = {}
-    following: float | None = _BANDWIDTHS[0]
-    while following is not None:
-        rival = min((trial.error for trial in found.values()), default=None)
-        near = _expected_alpha(found, following)
-        found[following] = _try(family, kind, following, alphas, rows, room, near, rival)
-        following = _next_bandwidth(found)
-    return [found[bandwidth] for bandwidth in sorted(found)]
-
-
-def _next_bandwidth(found: dict[float, MapTrial]) -> float | None:
+def _next_bandwidth(trials: dict[float, MapTrial]) -> float | None:
     """The bandwidth to try after these; None where the best one lies between two others."""
-    for bandwidth in _BANDWIDTHS:
-        if bandwidth not in found:
+    for bandwidth in _FIRST_BANDWIDTHS:
+        if bandwidth not in trials:
             return bandwidth
-    order = sorted(found)
-    best = strongest([found[bandwidth].error for bandwidth in order])
-    if best == 0 and order[0] > LEAST_BANDWIDTH:
+    order = sorted(trials)
+    best = strongest([trials[bandwidth].error for bandwidth in order])
+    if best == 0 and order[0] > BANDWIDTHS[0]:
         return order[0] / 2
-    if best == len(order) - 1 and order[-1] < LARGEST_BANDWIDTH:
+    if best == len(order) - 1 and order[-1] < BANDWIDTHS[1]:
         return order[-1] * 2
     return None
 
 
-def _expected_alpha(found: dict[float, MapTrial], bandwidth: float) -> float | None:
+def _expected_alpha(trials: dict[float, MapTrial], bandwidth: float) -> float | None:
     """Where the best alpha of a bandwidth should be, as far as those of its neighbours tell."""
-    nearest = sorted(found, key=lambda other: abs(math.log(other / bandwidth)))[:2]
+    nearest = sorted(trials, key=lambda other: abs(math.log(other / bandwidth)))[:2]
     if not nearest:
         return None
-    trial = found[nearest[0]]
+    trial = trials[nearest[0]]
     if len(nearest) == 1:
-        return alpha_for(trial, bandwidth)
-    other = found[nearest[1]]
+        return trial.alpha_for(bandwidth)
+    other = trials[nearest[1]]
     if not (trial.alpha > 0 and other.alpha > 0):  # given, and so the only one
         return None
     power = math.log(trial.alpha / other.alpha) / math.log(nearest[0] / nearest[1])
-    return alpha_for(trial, bandwidth, min(max(power, 0.0), 2.0 * _ALPHA_POWER))
-
-
-def alpha_for(trial: MapTrial, bandwidth: float, power: float = _ALPHA_POWER) -> float:
-    """Where the best alpha of a bandwidth near that of a trial should be."""
-    return trial.alpha * (bandwidth / trial.bandwidth) ** power if trial.bandwidth else trial.alpha
-
-
-def _try(
-    family: _Family,
-    kind: str | None,
-    bandwidth: float | None,
-    alphas: Sequence[float],
-    rows: ChoiceRows,
-    room: _Room,
-    near: float | None = None,
-    rival: float | None = None,
-) -> MapTrial:
-    with np.errstate(over="ignore", invalid="ignore"):
-        kernel = family.kernel(bandwidth, room.kernel)
-    return judge_kernel(kind, bandwidth, kernel, alphas, rows, near, rival, room.work)
+    return trial.alpha_for(bandwidth, min(max(power, 0.0), 2.0 * _ALPHA_POWER))
 
 
 def judge_kernel(
@@ -396,15 +328,3 @@ def judge_kernel(
         nothing = Evidence(np.full(len(rows.X), _HOPELESS), rows.weights)
         return MapTrial(kind, bandwidth, alphas[0], nothing, rows.targets)
     return MapTrial(kind, bandwidth, *find_alpha(kernel, rows.targets, rows.weights, alphas, near, rival, work))
-
-
-def not_clearly_worse(trials: Sequence[MapTrial], standard_errors: float) -> list[MapTrial]:
-    """Trials on the same rows whose error is at most ``standard_errors`` above the least."""
-    least = min(trials, key=lambda trial: trial.error)
-    gaps = [(trial, *trial.evidence.worse_than(least.evidence)) for trial in trials]
-    return [trial for trial, mean, error in gaps if mean <= standard_errors * error]
-
-
-def best_of(walks: Sequence[Sequence[MapTrial]]) -> list[MapTrial]:
-    """The best trial of every kind."""
-    return [walk[strongest([trial.error for trial in walk])] for walk in walks]

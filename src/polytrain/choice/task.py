@@ -1,18 +1,17 @@
-"""What there is to choose, on which rows, and a notebook of what was tried."""
+"""What there is to choose, on which rows; what was tried; and what was chosen, for the fit and for people to read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from polytrain.choice.maps import ALPHAS, LARGEST_BANDWIDTH, LEAST_BANDWIDTH, ChoiceRows, GivenMaps, MapMaker, MapTrial
-from polytrain.choice.result import Choice, HeldOut, LeftOutScores, Tried
+from polytrain.choice.maps import ALPHAS, BANDWIDTHS, ChoiceRows, MapMaker, MapSearch, MapTrial
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, joined_ranks, make_parts, with_rank
 from polytrain.learning.start import FEW_ROWS
@@ -23,23 +22,162 @@ from polytrain.rows import Rows
 from polytrain.rows.sketch import RowSketch
 from polytrain.tensor import clip_ranks
 
-__all__ = ["Settings", "Task"]
+__all__ = ["Choice", "Chosen", "HeldOut", "Settings", "Task", "Tried"]
 
 # With more than `FEW_ROWS` different rows, the kernel problem is solved for a sample of them.
 _SAMPLE_ROWS = 1000
 
 
-@dataclass
-class Task:
-    """What there is to choose.
+class Tried(NamedTuple):
+    """One line of the table of what was tried.
 
     Attributes
     ----------
-    settings, rows, targets, guides, seeds, n_jobs, calibrate
-        See `polytrain.choice.choose`.
-    tried, reasons
-        The notebook.
+    step : {"maps", "bandwidth", "linear", "rank", "alpha"}
+        What was to be decided.
+    basis : str
+        Kind of functions; "given" where the user said it.
+    bandwidth : float
+        NaN where there is none.
+    alpha : float
+        For all rows.
+    rank : int
+        1 for the linear model, 0 for a rank without limit.
+    n_rows : int
+        Different rows that the model has learned from.
+    error : float
+        Mean loss on rows left out: squared errors are in units of the variance of a number, or for targets -1 and 1.
     """
+
+    step: str
+    basis: str
+    bandwidth: float
+    alpha: float
+    rank: int
+    n_rows: int
+    error: float
+
+
+class HeldOut(NamedTuple):
+    """Scores of rows that were not learned from.
+
+    Attributes
+    ----------
+    hashes : ndarray of shape (N,)
+        Hashes of the rows, see `polytrain.rows.sketch.row_hashes`.
+    scores : ndarray of shape (N, n_trains)
+    label_weights : ndarray of shape (N, n_classes)
+        Weight of every row, at its label; without classes for numbers.
+    rows : tuple of Rows
+        Where these rows are; there may be others among them.
+    """
+
+    hashes: NDArray
+    scores: NDArray
+    label_weights: NDArray
+    rows: tuple[Rows, ...]
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of different rows."""
+        return len(np.unique(self.hashes))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a fit will do, and why.
+
+    Attributes
+    ----------
+    maps : MapList
+    plan : TrainPlan
+    starts : list of lists of cores, or None
+        Where the sweeps begin, if not where the plan says.
+    basis : str or None
+        Kind of functions that was chosen for the columns that left it open.
+    bandwidth : float or None
+    reasons : tuple of str
+        The decisions, in words.
+    tried : tuple of Tried
+    held_out : HeldOut or None
+        For the calibration of probabilities, or the uncertainty of numbers; None where nothing was left to choose.
+    parts : tuple of Part, or None
+        What every train is a sum of, with ranks; then its start has a train for every part. None for one train.
+    """
+
+    maps: MapList
+    plan: TrainPlan
+    starts: Sequence[Sequence[Any]] | None = None
+    basis: str | None = None
+    bandwidth: float | None = None
+    reasons: tuple[str, ...] = ()
+    tried: tuple[Tried, ...] = ()
+    held_out: HeldOut | None = None
+    parts: tuple[Part, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a fit has chosen and why, with a table of what it has tried.
+
+    Attributes
+    ----------
+    basis : str or None
+        Functions of the columns that left it open; None if all were given.
+    bandwidth : float or None
+        Size of the prior of all columns together; None if no map has one.
+    alpha : float
+        Regularisation.
+    rank : int
+        Largest rank.
+    reasons : tuple of str
+        The decisions, in words; empty if there was nothing to decide.
+    tried : tuple of Tried
+        What was tried, in this order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polytrain import TensorTrainRegressor
+    >>> X = np.random.default_rng(0).uniform(size=(100, 2))
+    >>> chosen = TensorTrainRegressor(random_state=0).fit(X, X[:, 0] * X[:, 1]).choice_
+    >>> chosen.basis
+    'smooth'
+    >>> chosen.tried[0]._fields
+    ('step', 'basis', 'bandwidth', 'alpha', 'rank', 'n_rows', 'error')
+    """
+
+    basis: str | None
+    bandwidth: float | None
+    alpha: float
+    rank: int
+    reasons: tuple[str, ...] = ()
+    tried: tuple[Tried, ...] = ()
+
+    @classmethod
+    def of(cls, choice: Choice) -> Chosen:
+        """Take what matters afterwards."""
+        plan = choice.plan
+        return cls(choice.basis, choice.bandwidth, plan.alpha, max(plan.ranks), choice.reasons, choice.tried)
+
+    def table(self) -> str:
+        """Return what was tried, as text."""
+        lines = [f"{'step':<10}{'basis':<17}{'bandwidth':>10}{'alpha':>10}{'rank':>6}{'rows':>8}{'error':>11}"]
+        for t in self.tried:
+            numbers = f"{t.bandwidth:>10.3g}{t.alpha:>10.2g}{t.rank or 'any':>6}{t.n_rows:>8}{t.error:>11.4g}"
+            lines.append(f"{t.step:<10}{t.basis:<17}{numbers}")
+        return "\n".join(lines)
+
+    def to_frame(self) -> Any:
+        """Return what was tried, as a pandas DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.tried, columns=list(Tried._fields))
+
+
+@dataclass
+class Task:
+    """What there is to choose, see `polytrain.choice.choose`, and notes about what was tried and decided."""
 
     settings: Settings
     rows: Rows
@@ -56,19 +194,23 @@ class Task:
         """Makes maps."""
         settings = self.settings
         if settings.maps is not None:
-            return GivenMaps(settings.maps, self.parts)
-        return MapMaker(settings.bases, settings.degrees, settings.scale, self._columns, self.parts)
+            return MapMaker.given(settings.maps)
+        return MapMaker(settings.bases, settings.degrees, settings.scale, self._columns)
 
     def _columns(self, with_values: bool) -> list[ColumnSummary]:
-        """What is known about the columns; their values weigh what the guides let their rows weigh."""
+        """Summaries of the columns; values have the weights that the guides give their rows."""
         if not with_values:
             return self.rows.columns(False)
         sketch = self.rows.sketch
         return self.rows.columns(True, self.guides[0].sketched(sketch.sums, sketch.weights)[1])
 
+    def search(self, rows: ChoiceRows) -> MapSearch:
+        """Return a search for maps by leaving out rows of these; threads have no influence on its results."""
+        return MapSearch(self.maker, self.alphas, rows, self.parts, effective_n_jobs(self.n_jobs))
+
     @property
     def bandwidth(self) -> Any:
-        """What the user says about it; None if no map has one."""
+        """The user's setting; None if no map has a bandwidth."""
         return self.settings.bandwidth if self.maker.has_bandwidth else None
 
     @cached_property
@@ -89,18 +231,13 @@ class Task:
         return free or self.settings.rank == "auto" or self.calibrate
 
     @property
-    def has_noise(self) -> bool:
-        """Whether scores of rows that were left out are wanted for the uncertainty of numbers."""
-        return not self.rows.classify and get_loss(self.settings.loss).has_noise
-
-    @property
-    def n_threads(self) -> int:
-        """Threads that may compute; they have no influence on any result."""
-        return effective_n_jobs(self.n_jobs)
+    def needs_held_out(self) -> bool:
+        """Whether scores of rows left out are wanted: for probabilities, or for the uncertainty of numbers."""
+        return self.calibrate or (not self.rows.classify and get_loss(self.settings.loss).has_noise)
 
     @cached_property
     def n_rows(self) -> int:
-        """How many different rows there are."""
+        """Number of different rows."""
         return self.rows.sketch.n_distinct
 
     @cached_property
@@ -110,7 +247,7 @@ class Task:
 
     @property
     def share(self) -> float:
-        """Part of the rows that the sample has."""
+        """Fraction of the rows that the sample has."""
         return self.sample.n_rows / self.n_rows
 
     @property
@@ -123,29 +260,29 @@ class Task:
 
     @cached_property
     def sizes(self) -> NDArray:
-        """What the errors of every guide are multiplied by: several numbers to predict have equal rights."""
+        """Factors of the errors of every guide: several numbers to predict have equal rights."""
         if self.rows.classify:
             return np.ones(len(self.guides))
-        rows = self.rows_of(self.guides)
+        rows = self._rows_of(self.guides)
         spread = np.sqrt(rows.weights @ np.square(rows.targets - rows.weights @ rows.targets))
         return 1.0 / np.where(spread > 0, spread, 1.0)
 
     @cached_property
     def choice_rows(self) -> ChoiceRows:
-        """The sample with what the guides want."""
-        rows = self.rows_of(self.guides)
+        """The sample with the targets of the guides."""
+        rows = self._rows_of(self.guides)
         return rows._replace(targets=rows.targets * self.sizes)
 
-    def rows_of(self, targets: Sequence[Target]) -> ChoiceRows:
-        """The sample with what some targets want, all of which weigh rows alike."""
-        found = [target.sketched(self.sample.sums, self.sample.weights) for target in targets]
-        weights = found[0][1]
-        return ChoiceRows(self.sample.X, np.stack([wanted for wanted, _ in found], axis=1), weights / weights.sum())
+    def _rows_of(self, targets: Sequence[Target]) -> ChoiceRows:
+        """The sample with some targets, all of which weigh rows alike."""
+        sketched = [target.sketched(self.sample.sums, self.sample.weights) for target in targets]
+        weights = sketched[0][1]
+        return ChoiceRows(self.sample.X, np.stack([wanted for wanted, _ in sketched], axis=1), weights / weights.sum())
 
     def each_target(self) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
-        """For every train, which rows of the sample it knows, what it wants of them, and their weights."""
+        """For every train, which rows of the sample it is about, their targets and their weights."""
         for target in self.targets:
-            rows = self.rows_of([target])
+            rows = self._rows_of([target])
             used = np.flatnonzero(rows.weights)
             yield used, rows.targets[used, 0], rows.weights[used]
 
@@ -157,44 +294,34 @@ class Task:
         plan = self.settings.plan(maps.dims, ranks=joined_ranks(parts, maps.dims))
         return Choice(maps, plan, bandwidth=self.bandwidth, parts=parts)
 
-    # --- the notebook -------------------------------------------------------------------------------------------------
-
     def note_trial(self, step: str, trial: MapTrial, n_rows: int, rank: int = 0) -> None:
-        """Take note of what leaving rows out says about maps."""
+        """Take note of a trial of maps."""
         alpha = trial.alpha * n_rows / self.n_rows
-        self.note(step, trial.kind, trial.bandwidth, alpha, rank, n_rows, trial.error)
+        self.note(step, trial, alpha, rank, n_rows, trial.error)
 
-    def note(self, step: str, kind: str | None, bandwidth: float | None, *rest: Any) -> None:
+    def note(self, step: str, trial: MapTrial, *rest: Any) -> None:
         """Take note of a line of the table."""
-        self.tried.append(Tried(step, kind or "given", float("nan") if bandwidth is None else bandwidth, *rest))
+        bandwidth = float("nan") if trial.bandwidth is None else trial.bandwidth
+        self.tried.append(Tried(step, trial.kind or "given", bandwidth, *rest))
 
-    def say_maps(self, trial: MapTrial, alpha: float) -> None:
+    def explain_maps(self, trial: MapTrial, alpha: float) -> None:
         """Say which maps were chosen, if any were, and where the search has ended at an edge."""
         size = 1.0 if trial.bandwidth is None else trial.bandwidth
         if self.maker.is_free:
             self.reasons.append(f"functions {trial.kind!r} with bandwidth {size:.3g} and alpha {alpha:.2g}")
         edges = {
-            "bandwidth": (size, LEAST_BANDWIDTH, LARGEST_BANDWIDTH, self.bandwidth),
+            "bandwidth": (size, *BANDWIDTHS, self.bandwidth),
             "alpha": (trial.alpha, ALPHAS[-1], ALPHAS[0], self.settings.alpha),
         }
-        for name, (value, least, largest, wish) in edges.items():
-            if wish == "auto" and not least < value < largest:
+        for name, (value, least, largest, setting) in edges.items():
+            if setting == "auto" and not least < value < largest:
                 side = "smallest" if value <= least else "largest"
                 self.reasons.append(f"this {name} is the {side} that is tried, so a better one may lie beyond")
 
-    def conclude(
-        self,
-        trial: MapTrial,
-        maps: MapList,
-        plan: TrainPlan,
-        starts: Any,
-        held_out: HeldOut | None,
-        left_out: LeftOutScores | None,
-        parts: tuple[Part, ...] | None = None,
-    ) -> Choice:
-        """Return the choice with all that was noted."""
-        reasons, tried = tuple(self.reasons), tuple(self.tried)
-        return Choice(maps, plan, starts, trial.kind, trial.bandwidth, reasons, tried, held_out, left_out, parts)
+    def conclude(self, trial: MapTrial, maps: MapList, plan: TrainPlan, **entries: Any) -> Choice:
+        """Return the choice with all notes; ``entries`` are starts, held-out rows and parts."""
+        notes: dict[str, Any] = {"reasons": tuple(self.reasons), "tried": tuple(self.tried)}
+        return Choice(maps, plan, basis=trial.kind, bandwidth=trial.bandwidth, **notes, **entries)
 
 
 # Where there is nothing to decide them by.
@@ -205,7 +332,7 @@ _SWEEPS_TO_STOP = 20
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user says, checked; "auto" leaves it open.
+    """The user's settings, checked; "auto" leaves one open.
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.choice import Choice, LeftOutScores
+from polytrain.choice import Choice, HeldOut
 from polytrain.learning.moments import CoreMoments
 from polytrain.models import FittedModel
 from polytrain.rows import Rows
@@ -57,7 +57,7 @@ def fit_uncertainty(
         The model that a warm start went on from: it lends its errors where there are none.
     """
     alpha = choice.plan.alpha
-    if apart is None and choice.left_out is None:
+    if apart is None and choice.held_out is None:
         if before is None or before.uncertainty is None:
             return model
         factors = (model.size / before.size).tolist()
@@ -66,8 +66,8 @@ def fit_uncertainty(
     with np.errstate(over="ignore", invalid="ignore"):
         if apart is not None:
             seen = _see(model, moments, alpha, [apart], None)
-        elif choice.left_out is not None:
-            seen = _see(model, moments, alpha, choice.left_out.rows, choice.left_out)
+        elif choice.held_out is not None:
+            seen = _see(model, moments, alpha, choice.held_out.rows, choice.held_out)
         if not len(seen.weights) or not (np.isfinite(seen.errors).all() and np.isfinite(seen.leverages).all()):
             return model
         n_learned = rows.sketch.n_distinct
@@ -78,16 +78,14 @@ def fit_uncertainty(
     return replace(model, uncertainty=Uncertainty(trains, guaranteed=apart is not None))
 
 
-def _see(
-    model: FittedModel, moments: Moments, alpha: float, places: Sequence[Rows], left_out: LeftOutScores | None
-) -> _Seen:
+def _see(model: FittedModel, moments: Moments, alpha: float, places: Sequence[Rows], left_out: HeldOut | None) -> _Seen:
     """Look at rows that were not learned from; their scores are those of the model, or what was said without them."""
     question = partial(_scores_and_doubts, model, moments, alpha)
     seen = Scored.merge(place.scored(question) for place in places)
     scores, left_out_leverages = np.split(seen.scores, 2, axis=1)
     kept = np.ones(len(scores), dtype=bool)
     if left_out is not None:
-        order = np.argsort(left_out.hashes)
+        order = np.argsort(left_out.hashes, kind="stable")
         known = left_out.hashes[order]
         place = np.minimum(np.searchsorted(known, seen.hashes), len(known) - 1)
         kept = known[place] == seen.hashes

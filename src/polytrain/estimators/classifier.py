@@ -406,7 +406,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """Turn scores into log-odds, or those of classes into logarithms of probabilities, by rows held out."""
         if choice.held_out is None:
             raise AssertionError("a choice that calibrates leaves rows out.")
-        return fit_probabilities(*choice.held_out, goal.targets, goal.ends["decision"])
+        scores, labels = choice.held_out.scores, choice.held_out.label_weights
+        return fit_probabilities(scores, labels, choice.held_out.n_distinct, goal.targets, goal.ends["decision"])
 
     def _check_decision(self, classes: NDArray) -> Decision:
         """Return the decision; classes and decision must fit it, and the last fit where there is a warm start."""

@@ -429,7 +429,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     def _measures(self, choice: Choice) -> bool:
         if not get_loss(choice.plan.loss).has_noise:
             return False
-        if getattr(self, "calibration_fraction", None) is not None or choice.left_out is not None:
+        if getattr(self, "calibration_fraction", None) is not None or choice.held_out is not None:
             return True
         return self._is_warm and self.model_.uncertainty is not None
 
