@@ -18,33 +18,20 @@ import time
 from benchmarks.report import RESULTS, Figure, format_table
 
 NAMES = (
-    "core_update",
-    "thin_products",
     "kernels",
-    "cg_update",
-    "solver_choice",
-    "few_rows",
     "small_fits",
     "two_site",
-    "probabilities",
     "calibration",
     "averaging",
-    "losses",
-    "multinomial",
     "streams",
     "paper_fit",
     "mnist",
     "virtual_mnist",
     "growth",
     "memory",
-    "sampling",
     "parallel",
-    "engines",
     "cluster",
     "prediction",
-    "local_explanations",
-    "import_time",
-    "report_pages",
 )
 
 

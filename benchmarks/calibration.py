@@ -33,7 +33,6 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 
 from benchmarks import tables
-from benchmarks.probabilities import N_BINS, calibration_error
 from benchmarks.report import RESULTS, Report, make_parser
 from polytrain import TensorTrainClassifier
 
@@ -42,6 +41,17 @@ QUICK = ("iris", "wine")
 OWN = ("auto", "logistic")
 MODELS = (*OWN, "boosting", "forest", "linear")
 MEASURES = ("log loss", "Brier score", "ECE %")
+N_BINS = 10
+
+
+def calibration_error(labels: NDArray, probabilities: NDArray) -> float:
+    """Mean over the classes of the calibration error in bins of equal size; labels are indices of classes."""
+    errors = []
+    for index, chances in enumerate(probabilities.T):
+        order = np.argsort(chances, kind="stable")
+        gaps = np.array_split(chances[order] - (labels[order] == index), min(N_BINS, len(order)))
+        errors.append(sum(abs(gap.sum()) for gap in gaps) / len(order))
+    return float(np.mean(errors))
 
 
 def build(table: tables.Table, name: str, X: Any, jobs: int) -> Any:

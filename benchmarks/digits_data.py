@@ -5,6 +5,10 @@ Everything that is fitted (the principal components) is fitted on the training r
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
@@ -19,6 +23,14 @@ Split = tuple[NDArray, NDArray, NDArray, NDArray]
 
 class DataMissing(Exception):
     """A file that a benchmark learns from is not there."""
+
+
+def run_with_data(main: Callable[[], object]) -> None:
+    """Run a benchmark, or say which data it lacks."""
+    try:
+        main()
+    except DataMissing as missing:
+        print(f"{Path(sys.argv[0]).stem}: skipped, {missing}")
 
 
 def _load(name: str) -> ImageData:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.digits_data import DataMissing, Split, mnist_features
+from benchmarks.digits_data import Split, mnist_features, run_with_data
 from benchmarks.peers.boosting import Boosting
 from benchmarks.peers.mlp import NeuralNetwork
 from benchmarks.peers.nystroem import NystroemRidge
@@ -139,11 +139,7 @@ def main(argv: list[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--only", nargs="+", choices=list(RIVALS), help="rivals to run")
     arguments = parser.parse_args(argv)
-    try:
-        X_train, y_train, X_test, y_test = mnist_features()
-    except DataMissing as missing:
-        print(f"mnist: skipped, {missing}")
-        return
+    X_train, y_train, X_test, y_test = mnist_features()
     report = Report("mnist", arguments.quick)
     sizes = QUICK if arguments.quick else FULL
     rows = np.random.default_rng(0).permutation(len(X_train))[: sizes.train_rows]
@@ -167,4 +163,4 @@ def main(argv: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_with_data(main)

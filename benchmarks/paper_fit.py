@@ -15,7 +15,7 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.digits_data import DataMissing, scaled_columns, usps_features
+from benchmarks.digits_data import run_with_data, scaled_columns, usps_features
 from benchmarks.peers import paper
 from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
@@ -117,11 +117,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--start", choices=("random", "linear"), default="linear", help="start of both sides")
     parser.add_argument("--all-rows", dest="sampling", action="store_const", const=None, default="auto")
     arguments = parser.parse_args(argv)
-    try:
-        X, y, _, _ = usps_features(N_FEATURES)
-    except DataMissing as missing:
-        print(f"paper_fit: skipped, {missing}")
-        return
+    X, y, _, _ = usps_features(N_FEATURES)
     report = Report("paper_fit", arguments.quick)
     columns = scaled_columns(X)
     maps = MapList([PolynomialMap("power", N_BASIS)] * N_FEATURES)
@@ -164,4 +160,4 @@ def main(argv: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_with_data(main)

@@ -12,7 +12,7 @@ import os
 
 import numpy as np
 
-from benchmarks.digits_data import DataMissing, mnist_features
+from benchmarks.digits_data import mnist_features, run_with_data
 from benchmarks.report import Report, make_parser
 from benchmarks.settings import POWERS
 from benchmarks.timing import best_of
@@ -23,11 +23,7 @@ TARGETS = {"ten classes": 1.7, "two classes": 1.5}
 
 def main(argv: list[str] | None = None) -> None:
     arguments = make_parser(__doc__).parse_args(argv)
-    try:
-        X, y, _, _ = mnist_features()
-    except DataMissing as missing:
-        print(f"parallel: skipped, {missing}")
-        return
+    X, y, _, _ = mnist_features()
     report = Report("parallel", arguments.quick)
     rows = np.random.default_rng(0).permutation(len(X))[: 20_000 if arguments.quick else len(X)]
     X, y = X[rows].astype(np.float32), y[rows]
@@ -49,4 +45,4 @@ def main(argv: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_with_data(main)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
-from benchmarks.digits_data import DataMissing, deskewed_mnist
+from benchmarks.digits_data import deskewed_mnist, run_with_data
 from benchmarks.plots import have_matplotlib, plot_error_rank
 from benchmarks.report import Report, make_parser
 from benchmarks.settings import POWERS
@@ -186,11 +186,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--ranks", nargs="+", type=int, help="ranks of the curves, or the one to choose at")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     arguments = parser.parse_args(argv)
-    try:
-        images, labels, *test = deskewed_mnist()
-    except DataMissing as missing:
-        print(f"virtual_mnist: skipped, {missing}")
-        return
+    images, labels, *test = deskewed_mnist()
     choosing = arguments.choose is not None
     report = Report("virtual_mnist" + ("_choice" if choosing else ""), arguments.quick)
     n_images = arguments.images or (2_000 if arguments.quick else 10_000 if choosing else len(images))
@@ -206,4 +202,4 @@ def main(argv: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_with_data(main)

@@ -12,16 +12,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from doc_images import IMAGES, RESULTS, panels
 
 from polytrain.plotting import COLOURS, clean_axes
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-CURVES = REPOSITORY / "benchmarks" / "results" / "averaging-curves.json"
-PICTURE = REPOSITORY / "docs" / "images" / "averaging.png"
+CURVES = RESULTS / "averaging-curves.json"
+PICTURE = IMAGES / "averaging.png"
 LINES = {
     "single": ("one model of a quarter of the rows", "--"),
     "mean": ("plain mean of four of them", ":"),
@@ -55,10 +51,10 @@ def main() -> None:
     content = json.loads(arguments.curves.read_text())
     rows = {row["table"]: row for row in content["parts"]}
     count = len(arguments.tables)
-    figure, axes = plt.subplots(1, count, figsize=(3.7 * count, 3.6), layout="constrained", squeeze=False)
-    for ax, name in zip(axes[0], arguments.tables, strict=True):
+    figure, axes = panels(count, 3.7 * count, 3.6)
+    for ax, name in zip(axes, arguments.tables, strict=True):
         draw(ax, rows[name], content["ranks"])
-    handles, labels = axes[0, 0].get_legend_handles_labels()
+    handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize="small")
     figure.savefig(arguments.out, dpi=120)
 

@@ -13,16 +13,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from doc_images import IMAGES, RESULTS, panels
 
 from polytrain.plotting import COLOURS, MARKERS, clean_axes
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-CURVES = REPOSITORY / "benchmarks" / "results" / "calibration-curves.json"
-PICTURE = REPOSITORY / "docs" / "images" / "calibration.png"
+CURVES = RESULTS / "calibration-curves.json"
+PICTURE = IMAGES / "calibration.png"
 MODELS = {
     "auto": "polytrain, default",
     "logistic": 'polytrain, loss="logistic"',
@@ -55,10 +51,10 @@ def main() -> None:
     content = json.loads(arguments.curves.read_text())
     errors = {(row["table"], row["model"]): row["ECE %"] for row in content["rows"]}
     count = len(arguments.tables)
-    figure, axes = plt.subplots(1, count, figsize=(3.7 * count, 3.9), layout="constrained", squeeze=False)
-    for ax, name in zip(axes[0], arguments.tables, strict=True):
+    figure, axes = panels(count, 3.7 * count, 3.9)
+    for ax, name in zip(axes, arguments.tables, strict=True):
         draw(ax, name, content["curves"][name], {model: errors[name, model] for model in MODELS})
-    axes[0, 0].set_ylabel("share of rows of the class")
+    axes[0].set_ylabel("share of rows of the class")
     figure.savefig(arguments.out, dpi=120)
 
 

@@ -5,12 +5,7 @@ python scripts/draw_choice.py [FILE]
 
 from __future__ import annotations
 
-import sys
-
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from doc_images import panels, save
 from matplotlib.axes import Axes
 from sklearn.datasets import load_breast_cancer, load_wine
 
@@ -42,9 +37,9 @@ def draw(ax: Axes, chosen: Chosen) -> None:
     ax.set_ylim(0.95 * least.error, 1.6 * least.error)
 
 
-def main(path: str) -> None:
+def main() -> None:
     """Draw both tables."""
-    figure, axes = plt.subplots(1, len(TABLES), figsize=(11, 4.2), layout="constrained")
+    figure, axes = panels(len(TABLES), 11, 4.2)
     for ax, (name, load) in zip(axes, TABLES.items(), strict=True):
         X, y = load(return_X_y=True)
         chosen = TensorTrainClassifier(random_state=0).fit(X, y).choice_
@@ -55,8 +50,8 @@ def main(path: str) -> None:
         clean_axes(ax, f"{name}, {X.shape[0]} rows, {X.shape[1]} columns: {chosen.basis}")
     axes[0].set_ylabel("leave-one-out error, each with its best alpha")
     axes[-1].legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
-    figure.savefig(path, dpi=110)
+    save(figure, "choosing.png")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "docs/images/choosing.png")
+    main()

@@ -5,14 +5,9 @@ python scripts/draw_constraints.py [FILE]
 
 from __future__ import annotations
 
-import sys
-
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from doc_images import panels, save
 
 from polytrain import TensorTrainRegressor
 from polytrain.plotting import InteractionDisplay
@@ -38,11 +33,11 @@ def rows(count: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame(generator.uniform(-1, 1, size=(count, 5)), columns=list("abcde"))
 
 
-def main(path: str) -> None:
+def main() -> None:
     """Draw the interactions of four models side by side."""
     table, fresh = rows(120, seed=0), rows(5000, seed=1)
     y = truth(table) + 0.5 * np.random.default_rng(2).normal(size=len(table))
-    figure, axes = plt.subplots(1, len(CONSTRAINTS), figsize=(14, 4), layout="constrained")
+    figure, axes = panels(len(CONSTRAINTS), 14, 4)
     for ax, (name, groups) in zip(axes, CONSTRAINTS.items(), strict=True):
         model = TensorTrainRegressor(interaction_cst=groups, random_state=0).fit(table, y)
         drawn = InteractionDisplay.from_estimator(model, table, ax=ax)
@@ -51,8 +46,8 @@ def main(path: str) -> None:
             drawn.im_.colorbar.remove()
         error = np.sqrt(np.mean(np.square(model.predict(fresh) - truth(fresh))))
         ax.set_title(f"{name}\nerror on fresh rows {error:.2f}", fontsize="medium")
-    figure.savefig(path, dpi=110)
+    save(figure, "constraints.png")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "docs/images/constraints.png")
+    main()

@@ -16,13 +16,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from benchmarks.tabular import adult_frames
+from doc_images import IMAGES, panels
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.inspection import permutation_importance
 
@@ -30,7 +27,6 @@ from polytrain import TensorTrainClassifier
 from polytrain.explain import effects, feature_importances, partial_dependence
 from polytrain.plotting import COLOURS, EffectsDisplay
 
-IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 CURVES = ("age", "hours-per-week", "capital-gain")
 POLYTRAIN, LOGISTIC, BOOSTING = "polytrain", 'polytrain, loss="logistic"', "HistGradientBoosting"
 SETTINGS = {"scoring": "neg_log_loss", "n_repeats": 3, "random_state": 0}
@@ -92,7 +88,7 @@ def main() -> None:
     print_ranks(ranks)
 
     rows = X.sample(arguments.rows, random_state=0)
-    figure, axes = plt.subplots(1, len(CURVES), figsize=(11, 3.4), layout="constrained")
+    figure, axes = panels(len(CURVES), 11, 3.4)
     for ax, name in zip(axes, CURVES, strict=True):
         values = np.unique(np.quantile(X[name], np.linspace(0, 1, 200)))
         grid = np.unique(np.concatenate([values, np.linspace(values[0], values[-1], 60).round()]))

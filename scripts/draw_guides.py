@@ -9,26 +9,20 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
+from doc_images import IMAGES, RESULTS, panels
 
 from polytrain import TensorTrainRegressor
 from polytrain.plotting import COLOURS, clean_axes
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-IMAGES = REPOSITORY / "docs" / "images"
-STREAMS = REPOSITORY / "benchmarks" / "results" / "streams-curves.json"
+STREAMS = RESULTS / "streams-curves.json"
 
 
 def draw_losses() -> None:
     """Quantiles, outliers and counts."""
     rng = np.random.default_rng(0)
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.3), layout="constrained")
+    figure, (left, middle, right) = panels(3, 11, 3.3)
     grid = np.linspace(-1, 1, 300)[:, None]
 
     x = rng.uniform(-1, 1, 1000)
@@ -79,7 +73,7 @@ def draw_stopping() -> None:
     end = stopped.fit(X, y, X_val=X_val, y_val=y_val).n_iter_
     sweeps = [record["sweep"] for record in history]
     losses = [record["validation_loss"] for record in history]
-    figure, ax = plt.subplots(figsize=(6.5, 3.3), layout="constrained")
+    figure, (ax,) = panels(1, 6.5, 3.3)
     ax.plot(
         sweeps, [record["loss"] for record in history], color=COLOURS[0], marker="o", markersize=3, label="training"
     )
@@ -100,7 +94,7 @@ def draw_stopping() -> None:
 def draw_streams() -> None:
     """How near a stream comes to the batch, and how it finds back after a change."""
     content = json.loads(STREAMS.read_text())
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4), layout="constrained")
+    figure, (left, right) = panels(2, 10, 3.4)
     for (loss, curve), colour in zip(content["objectives"].items(), COLOURS, strict=False):
         left.plot(np.arange(1, len(curve) + 1), curve, color=colour, linewidth=2, label=f"{loss} loss")
     left.axhline(1, color="0.5", linestyle=":", linewidth=1)

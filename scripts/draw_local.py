@@ -5,21 +5,16 @@ python scripts/draw_local.py [FILE]
 
 from __future__ import annotations
 
-import sys
-
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from doc_images import panels, save
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.plotting import LocalExplanationDisplay
 
 
-def main(path: str) -> None:
+def main() -> None:
     """Draw a patient and a tumour."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12.5, 4.4), layout="constrained")
+    figure, (left, right) = panels(2, 12.5, 4.4)
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     named = X.assign(sex=X["sex"].map({1.0: "woman", 2.0: "man"}))
     model = TensorTrainRegressor(random_state=0).fit(named, y)
@@ -29,8 +24,8 @@ def main(path: str) -> None:
     classifier = TensorTrainClassifier(random_state=0).fit(cells, kinds.map({0: "malignant", 1: "benign"}))
     LocalExplanationDisplay.from_estimator(classifier, cells, row=73, max_columns=8, ax=right)
     right.set_title("Is a tumour malignant: log-odds", fontsize="medium", pad=18)
-    figure.savefig(path, dpi=110)
+    save(figure, "local_explanations.png")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "docs/images/local_explanations.png")
+    main()

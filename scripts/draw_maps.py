@@ -5,13 +5,8 @@ python scripts/draw_maps.py [FILE]
 
 from __future__ import annotations
 
-import sys
-
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
+from doc_images import panels, save
 
 from polytrain.maps import ColumnSummary, MapSettings, fit_map
 from polytrain.plotting import COLOURS, clean_axes
@@ -19,11 +14,11 @@ from polytrain.plotting import COLOURS, clean_axes
 TITLES = {"spline": "spline: by range", "spline-rank": "spline-rank: by rank", "gauss": "gauss: smooth, by range"}
 
 
-def main(path: str) -> None:
+def main() -> None:
     """Draw the functions of three kinds."""
     column = np.sort(np.exp(0.7 * np.random.default_rng(0).normal(size=400)))
     summary = ColumnSummary(column[0], column[-1], column, np.ones(len(column)))
-    figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True, layout="constrained")
+    figure, axes = panels(3, 11, 3.6, sharey=True)
     for ax, (basis, title) in zip(axes, TITLES.items(), strict=True):
         feature_map = fit_map(MapSettings(basis), summary)
         grid = np.linspace(*feature_map.range, 600)
@@ -38,8 +33,8 @@ def main(path: str) -> None:
     axes[0].set_ylabel("function, with the size of its prior")
     axes[0].set_ylim(-2.4, 3.2)
     axes[0].legend(frameon=False, fontsize="small")
-    figure.savefig(path, dpi=110)
+    save(figure, "maps_functions.png")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "docs/images/maps_functions.png")
+    main()

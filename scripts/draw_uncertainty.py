@@ -8,8 +8,8 @@ import json
 import sys
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
+from doc_images import IMAGES, panels
 
 from polytrain import TensorTrainRegressor
 from polytrain.plotting import COLOURS, MARKERS
@@ -60,11 +60,11 @@ def draw_coverage(ax, rows):
 
 def main(measured, path):
     """Both pictures side by side."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4), layout="constrained")
+    figure, (left, right) = panels(2, 10.5, 4)
     draw_band(left)
     draw_coverage(right, json.loads(Path(measured).read_text())["rows"])
     figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "docs/images/uncertainty.png")
+    main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else IMAGES / "uncertainty.png")

@@ -1,9 +1,8 @@
 """Polynomial classifiers and regressors whose coefficients are kept as a tensor train.
 
-Rows go through feature maps and trains to a decision or a number, and so does the layout of the package. Start with
-`TensorTrainClassifier` or `TensorTrainRegressor`; `TensorTrain` and `Polynomial` are the objects behind them. Fitted
-models have a method ``save``; `load` reads the file, and ``polytrain.export`` turns models into ONNX and C. `average`
-makes one model of several, and `report` a page about one.
+Start with `TensorTrainClassifier` or `TensorTrainRegressor`. Fitted models have a method ``save``; `load` reads the
+file, and ``polytrain.export`` turns models into ONNX and C. `average` makes one model of several, and `report` a page
+about one. `TensorTrain` and `Polynomial` are the objects behind the models.
 """
 
 from importlib import import_module
@@ -13,10 +12,7 @@ from polytrain.version import __version__
 
 if TYPE_CHECKING:
     from polytrain import export
-    from polytrain.estimators import (
-        TensorTrainClassifier,
-        TensorTrainRegressor,
-    )
+    from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
     from polytrain.estimators.averaging import average
     from polytrain.estimators.saving import load
     from polytrain.models.file import ModelFileError
@@ -36,8 +32,7 @@ __all__ = [
     "report",
 ]
 
-# All of these are imported on first use, so that nothing waits for what it does not need: the command line answers
-# --help before NumPy is there.
+# These are imported on first use: the command line answers --help without importing NumPy.
 _HOMES = {
     "ModelFileError": "polytrain.models.file",
     "Polynomial": "polytrain.tensor",
@@ -51,12 +46,12 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
-        return found
     if name == "export":
         return import_module("polytrain.export")
-    raise AttributeError(f"module 'polytrain' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'polytrain' has no attribute {name!r}")
+    globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

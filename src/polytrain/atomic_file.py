@@ -13,9 +13,9 @@ from typing import BinaryIO
 
 __all__ = ["open_descriptor", "replace_file", "write_atomically", "written_in_place"]
 
-# So much of a file's name begins that of its temporary file. File systems count bytes, at most four per character.
+# Letters of a file's name in that of its temporary file: file systems limit the bytes, at most four per letter.
 _MAX_LETTERS = 24
-# A chain of links that is longer than this leads nowhere: no system follows it.
+# No system follows longer chains of links.
 _MAX_LINKS = 40
 
 
@@ -24,13 +24,8 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file beside ``path`` that takes its place at the end of the block, or vanishes if an error ends it.
 
     Readers and crashes see the old or the new content, never a part. The new file has the mode and, where that is
-    permitted, the owner of the one that it replaces. Anything but a file, such as a pipe, a device or /dev/stdout, is
-    written into instead.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; a link is followed, and its folder must exist.
+    permitted, the owner of the one that it replaces. A link is followed. Anything but a file, such as a pipe, a device
+    or /dev/stdout, is written into instead.
 
     Examples
     --------
@@ -71,15 +66,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | Iterable[bytes]) -> None:
-    """Replace a file in one step, as `replace_file` does.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; a link is followed, and its folder must exist.
-    content : str or iterable of bytes
-        Text (written as UTF-8) or parts of the content.
-    """
+    """Replace a file by text (as UTF-8) or by parts of its content in one step, as `replace_file` does."""
     try:
         with replace_file(path) as stream:
             stream.writelines([content.encode()] if isinstance(content, str) else content)
@@ -90,10 +77,7 @@ def write_atomically(path: str | os.PathLike[str], content: str | Iterable[bytes
 
 
 def written_in_place(path: str | os.PathLike[str]) -> bool:
-    """Whether `replace_file` writes into what is there: a pipe, a device, or what the process has open already.
-
-    A folder or a socket is neither written nor replaced, but an ``OSError``.
-    """
+    """Whether `replace_file` writes into a pipe, a device or an open file; folders and sockets raise ``OSError``."""
     if open_descriptor(path) is not None:
         return True
     try:
@@ -135,15 +119,33 @@ def _open_in_place(path: str | os.PathLike[str]) -> int:
 
 def _create_like(temporary: Path, path: Path) -> BinaryIO:
     """Create a file that as many may read as may read ``path``, and never more; a new one if there is no ``path``."""
-    try:
-        old = path.stat()
-    except FileNotFoundError:
-        return open(temporary, "xb", opener=lambda name, flags: _create(name, flags, 0o666))
-    return open(temporary, "xb", opener=lambda name, flags: _create_private(name, flags, old))
+    old = path.stat() if path.exists() else None
+
+    def create(name: str, flags: int) -> int:
+        if old is None:
+            return _create(name, flags, 0o666)
+        descriptor = _create(name, flags, 0o600)
+        if os.name == "posix":
+            _let_in(descriptor, old)
+        return descriptor
+
+    return open(temporary, "xb", opener=create)
+
+
+def _let_in(descriptor: int, old: os.stat_result) -> None:
+    """Give an open file the owner and the mode of another, as far as that is permitted."""
+    mode = old.st_mode & 0o777
+    with suppress(OSError):  # only root may give files away, and others may choose among their groups
+        os.fchown(descriptor, -1, old.st_gid)
+        os.fchown(descriptor, old.st_uid, -1)
+    if os.fstat(descriptor).st_gid != old.st_gid:  # what a group may do is not for another group
+        mode &= ~0o070 | (mode & 0o007) << 3
+    with suppress(OSError):  # some file systems have one mode for all files
+        os.fchmod(descriptor, mode)
 
 
 def _create(name: str, flags: int, mode: int) -> int:
-    """Create a file that has no name until it is complete, where the system knows such: a crash leaves nothing."""
+    """Create a file without a name, where the system can: a crash leaves nothing."""
     if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
         with suppress(OSError):  # not every file system does
             return os.open(os.path.dirname(name), os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, mode)
@@ -153,22 +155,7 @@ def _create(name: str, flags: int, mode: int) -> int:
 def _give_name(descriptor: int, path: Path) -> None:
     """Give an open file without a name one."""
     folder = os.open(path.parent, os.O_RDONLY)
-    try:  # Python follows the link of an open file only if a folder is given, though it plays no part
+    try:  # Python follows the link of an open file only if a folder is given, although it is not used
         os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=folder, follow_symlinks=True)
     finally:
         os.close(folder)
-
-
-def _create_private(name: str, flags: int, old: os.stat_result) -> int:
-    """Create a file for its owner alone, and then let those in who may read the old one."""
-    descriptor = _create(name, flags, 0o600)
-    if os.name == "posix":
-        mode = old.st_mode & 0o777
-        with suppress(OSError):  # only root may give files away, and others may choose among their groups
-            os.fchown(descriptor, -1, old.st_gid)
-            os.fchown(descriptor, old.st_uid, -1)
-        if os.fstat(descriptor).st_gid != old.st_gid:  # what a group may do is not for another group
-            mode &= ~0o070 | (mode & 0o007) << 3
-        with suppress(OSError):  # some file systems have one mode for all files
-            os.fchmod(descriptor, mode)
-    return descriptor

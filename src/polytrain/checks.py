@@ -14,9 +14,8 @@ __all__ = ["COMPUTE_DTYPES", "check_columns", "check_mass", "check_weight_range"
 #: Types that trains are learned and evaluated in; others become the first.
 COMPUTE_DTYPES = (np.float64, np.float32)
 
-# Weights that differ by more than this are not numbers any more once the largest is 1.
+# Weights that differ by a larger factor underflow once the largest is 1.
 _WIDEST_RANGE = 1e300
-
 # Tables that are neither arrays nor frames, and what makes a frame of them.
 _REMEDIES = {("polars", "LazyFrame"): "X.collect()", ("pyarrow", "Table"): "X.to_pandas()"}
 
@@ -24,9 +23,10 @@ _REMEDIES = {("polars", "LazyFrame"): "X.collect()", ("pyarrow", "Table"): "X.to
 def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:
     """Run scikit-learn's checks, without a warning where its sums over a finite column overflow."""
     kind = type(data[0])
-    remedy = _REMEDIES.get((kind.__module__.partition(".")[0], kind.__name__))
-    if remedy is not None:
-        raise ValueError(f"X is a {kind.__name__} of {kind.__module__.partition('.')[0]}. Pass {remedy} instead.")
+    library = kind.__module__.partition(".")[0]
+    if (library, kind.__name__) in _REMEDIES:
+        remedy = _REMEDIES[library, kind.__name__]
+        raise ValueError(f"X is a {kind.__name__} of {library}. Pass {remedy} instead.")
     with np.errstate(over="ignore", invalid="ignore"):
         return validate_data(model, *data, dtype=COMPUTE_DTYPES, **checks)
 
@@ -58,7 +58,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray:
     if not np.isfinite(weights).all():
         raise ValueError("sample_weight contains NaN or infinity; every weight must be a finite number.")
     if (weights < 0).any():
-        raise ValueError(f"sample_weight must not be negative, got a least weight of {weights.min()}.")
+        raise ValueError(f"sample_weight must not be negative, got a smallest weight of {weights.min()}.")
     if not weights.any():
         raise ValueError("sample_weight is zero for every row; at least one row needs a positive weight.")
     largest = weights.max()
@@ -72,7 +72,7 @@ def check_mass(sample_weight: Any, n_rows: int) -> float:
 
 
 def check_weight_range(name: str, least: float, largest: float) -> None:
-    """Refuse positive weights of which the least would be nothing beside the largest."""
+    """Raise ``ValueError`` if the smallest positive weight would vanish beside the largest."""
     if least < largest / _WIDEST_RANGE:
         raise ValueError(
             f"{name} has positive weights from {least:g} to {largest:g}; the largest may be {_WIDEST_RANGE:g} times "

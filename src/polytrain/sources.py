@@ -11,7 +11,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,64 +30,44 @@ class NpyFolder:
     """Rows in pairs of files, ``X*.npy`` with features and ``y*.npy`` with targets, in the order of their names.
 
     Files are mapped and read in blocks; ``w*.npy`` files with weights are taken along where there are any.
-
-    Parameters
-    ----------
-    path : path-like
-        The folder.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._names = [file.name[1:] for file in sorted(self.path.glob("X*.npy"))]
+        self._letters = "Xyw" if any(self.path.glob("w*.npy")) else "Xy"
         for name in self._names:
-            if not (self.path / f"y{name}").exists():
-                raise FileNotFoundError(f"{self.path / f'X{name}'} has no targets beside it: y{name} is missing.")
-        self._weighted = [(self.path / f"w{name}").exists() for name in self._names]
-        if any(self._weighted) and not all(self._weighted):
-            without = self._names[self._weighted.index(False)]
-            raise FileNotFoundError(f"some files in {self.path} have weights beside them, but w{without} is missing.")
+            for letter in self._letters[1:]:
+                if not (self.path / f"{letter}{name}").exists():
+                    what = "targets" if letter == "y" else "weights, as others have,"
+                    raise FileNotFoundError(
+                        f"{self.path / f'X{name}'} has no {what} beside it: {letter}{name} is missing."
+                    )
 
     def __iter__(self) -> Iterator[tuple[NDArray, ...]]:
         for name in self._names:
-            letters = "Xyw" if any(self._weighted) else "Xy"
-            arrays = [np.load(self.path / f"{letter}{name}", mmap_mode="r") for letter in letters]
-            if len({len(array) for array in arrays}) > 1:
-                counts = ", ".join(
-                    f"{letter}{name} {len(array)}" for letter, array in zip(letters, arrays, strict=True)
-                )
+            arrays = {f"{x}{name}": np.load(self.path / f"{x}{name}", mmap_mode="r") for x in self._letters}
+            if len({len(array) for array in arrays.values()}) > 1:
+                counts = ", ".join(f"{file} {len(array)}" for file, array in arrays.items())
                 raise ValueError(f"files of one block in {self.path} differ in their number of rows: {counts}.")
-            yield from MappedRows(*arrays)
+            yield from MappedRows(*arrays.values())
 
 
 class ParquetFolder:
-    """Rows in Parquet files with one column of targets, in the order of the files' names. Needs pyarrow.
-
-    Parameters
-    ----------
-    path : path-like
-        The folder.
-    target : str
-        Name of the column of targets; all others are features.
-    """
+    """Rows in Parquet files, in the order of their names; the column ``target`` holds targets. Needs pyarrow."""
 
     def __init__(self, path: str | os.PathLike[str], target: str) -> None:
-        self.path, self.target = Path(path), target
-        self._files = sorted(self.path.glob("*.parquet"))
-        self.feature_names = self._check_names()
-
-    def _check_names(self) -> list[str]:
         from pyarrow import parquet
 
-        names: list[str] = []
-        for file in self._files:
-            found = parquet.read_schema(file).names
-            if self.target not in found:
-                raise ValueError(f"{file} has no column {self.target!r}; its columns are {found}.")
-            if names and found != names:
-                raise ValueError(f"{file} has columns {found}, but the files before it have {names}.")
-            names = found
-        return [name for name in names if name != self.target]
+        self.path, self.target = Path(path), target
+        self._files = sorted(self.path.glob("*.parquet"))
+        names = [parquet.read_schema(file).names for file in self._files]
+        for file, columns in zip(self._files, names, strict=True):
+            if target not in columns:
+                raise ValueError(f"{file} has no column {target!r}; its columns are {columns}.")
+            if columns != names[0]:
+                raise ValueError(f"{file} has columns {columns}, but the files before it have {names[0]}.")
+        self.feature_names = [name for name in names[0] if name != target]
 
     def __iter__(self) -> Iterator[tuple[NDArray, NDArray]]:
         from pyarrow import parquet
@@ -151,13 +131,7 @@ def is_source(X: Any) -> bool:
 
 
 class MappedRows:
-    """Rows of arrays that are mapped from disk, as a source.
-
-    Parameters
-    ----------
-    arrays : arrays with the same number of rows
-        Features, targets and perhaps weights.
-    """
+    """Features, targets and perhaps weights in arrays that are mapped from disk, as a source."""
 
     def __init__(self, *arrays: Any) -> None:
         self._arrays = arrays
@@ -186,16 +160,8 @@ def recut(blocks: Iterable[tuple[NDArray, ...]], n_rows: int) -> Iterator[tuple[
         yield tuple(np.concatenate(arrays) for arrays in zip(*waiting, strict=True))
 
 
-class _Mark(NamedTuple):
-    """What a block is known by when it is read again."""
-
-    n_rows: int
-    n_columns: int
-    checksums: tuple[int, ...]  # of the features, of the targets, and of the weights if there are any
-
-
 class SamePasses:
-    """Sees to it that every pass over a source brings what the first one brought.
+    """Checks that every pass over a source yields the rows of the first one.
 
     What was learned in one pass is applied to the next: labels, levels and ranges, and row numbers in cross-validation.
     Features, targets and weights are compared by checksums, which take a small part of the time of a pass.
@@ -205,34 +171,38 @@ class SamePasses:
         self._first: list[_Mark] | None = None
 
     def watch(self, blocks: Iterable[tuple[NDArray, ...]]) -> Iterator[tuple[NDArray, ...]]:
-        """Hand on the blocks of one pass, and refuse what is not as it was."""
-        found: list[_Mark] = []
+        """Yield the blocks of one pass, or raise ``ValueError`` where they differ from those of the first pass."""
+        marks: list[_Mark] = []
         for block in blocks:
-            found.append(_Mark(len(block[0]), block[0].shape[1], tuple(map(_checksum, block))))
+            marks.append((*block[0].shape, *map(_checksum, block)))
             if self._first is not None:
-                _compare(self._first, found)
+                _compare(self._first, marks)
             yield block
         if self._first is None:
-            self._first = found
-        elif len(found) < len(self._first):
-            _refuse_count(self._first, found)
+            self._first = marks
+        elif len(marks) < len(self._first):
+            _refuse_count(self._first, marks)
 
 
-def _compare(first: list[_Mark], found: list[_Mark]) -> None:
+# A block's number of rows and of columns, and checksums of its features, its targets, and its weights if there are any.
+_Mark = tuple[int, ...]
+
+
+def _compare(first: list[_Mark], marks: list[_Mark]) -> None:
     """Compare the last block of those that are read again. All but the last one of a pass have the same size."""
-    new = found[-1]
-    if len(found) > len(first) or new.n_rows > first[len(found) - 1].n_rows:
-        _refuse_count(first, found, "at least ")
-    old = first[len(found) - 1]
-    if new.n_rows < old.n_rows:
-        _refuse_count(first, found)
-    if new.n_columns != old.n_columns:
-        _refuse(f"{old.n_columns} columns when it was first read, and {new.n_columns} when it was read again")
-    stop = sum(mark.n_rows for mark in found)
-    where = f"in rows {stop - new.n_rows} to {stop - 1}"
-    if len(new.checksums) != len(old.checksums):
+    n_rows, n_columns, *checksums = marks[-1]
+    if len(marks) > len(first) or n_rows > first[len(marks) - 1][0]:
+        _refuse_count(first, marks, "at least ")
+    first_rows, first_columns, *first_checksums = first[len(marks) - 1]
+    if n_rows < first_rows:
+        _refuse_count(first, marks)
+    if n_columns != first_columns:
+        _refuse(f"{first_columns} columns when it was first read, and {n_columns} when it was read again")
+    stop = sum(mark[0] for mark in marks)
+    where = f"in rows {stop - n_rows} to {stop - 1}"
+    if len(checksums) != len(first_checksums):
         _refuse(f"weights {where} in one pass, and none in another")
-    for name, before, now in zip(("features", "targets", "weights"), old.checksums, new.checksums, strict=False):
+    for name, before, now in zip(("features", "targets", "weights"), first_checksums, checksums, strict=False):
         if before != now:
             _refuse(f"other {name} {where} when it was read again")
 
@@ -241,13 +211,13 @@ def _checksum(array: NDArray) -> int:
     return zlib.crc32(repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes())
 
 
-def _refuse_count(first: list[_Mark], found: list[_Mark], least: str = "") -> NoReturn:
-    before, now = (sum(mark.n_rows for mark in marks) for marks in (first, found))
+def _refuse_count(first: list[_Mark], marks: list[_Mark], least: str = "") -> NoReturn:
+    before, now = (sum(mark[0] for mark in some) for some in (first, marks))
     _refuse(f"{before} rows when it was first read, and {least}{now} when it was read again")
 
 
 def _refuse(what: str) -> NoReturn:
     raise ValueError(
         f"X yielded {what}. A source must yield the same rows in the same order each time it is read: do not shuffle "
-        "rows or draw them at random in __iter__, and leave its files as they are during a fit."
+        "rows or draw them at random in __iter__, and do not change its files during a fit."
     )

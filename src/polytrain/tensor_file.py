@@ -1,9 +1,9 @@
 """Read and write files of named arrays in the safetensors layout, with NumPy alone.
 
 The layout: 8 bytes little-endian length of the header, the header in JSON (name -> dtype, shape, place of the bytes;
-``__metadata__`` -> strings), then the arrays' bytes, little-endian, C-contiguous and without gaps. The reader trusts
-nothing: it checks the header against the size of the file before it reads or allocates what the header speaks of.
-Errors are ``ValueError`` and do not name the file; the caller does.
+``__metadata__`` -> strings), then the arrays' bytes, little-endian, C-contiguous and without gaps. The reader checks
+the header against the size of the file before it reads or allocates anything. Errors are ``ValueError`` and do not name
+the file; the caller does.
 """
 
 from __future__ import annotations
@@ -21,19 +21,11 @@ from numpy.typing import NDArray
 
 __all__ = ["Header", "Place", "pack_tensors", "parse_json", "read_header", "read_tensor_file", "read_tensors"]
 
-DTYPES = {
-    "BOOL": np.dtype("?"),
-    "U8": np.dtype("u1"),
-    "I8": np.dtype("i1"),
-    "U16": np.dtype("<u2"),
-    "I16": np.dtype("<i2"),
-    "F16": np.dtype("<f2"),
-    "U32": np.dtype("<u4"),
-    "I32": np.dtype("<i4"),
-    "F32": np.dtype("<f4"),
-    "U64": np.dtype("<u8"),
-    "I64": np.dtype("<i8"),
-    "F64": np.dtype("<f8"),
+DTYPES = {"BOOL": np.dtype("?")} | {
+    f"{kind}{8 * size}": np.dtype(f"<{kind.lower()}{size}")
+    for size in (1, 2, 4, 8)
+    for kind in "UIF"
+    if (kind, size) != ("F", 1)
 }
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _MAX_DIMENSIONS = 8
@@ -52,7 +44,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Header:
-    """What a file holds; ``raw`` are its first bytes, up to the first array."""
+    """The content of a file; ``raw`` are its first bytes, up to the first array."""
 
     raw: bytes
     metadata: dict[str, str]
@@ -60,11 +52,11 @@ class Header:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON strictly: no NaN or Infinity, no text that UTF-8 cannot hold. What is wrong is a ``ValueError``."""
+    """Parse JSON, or raise ``ValueError``: also for NaN, Infinity, and text that UTF-8 cannot hold."""
     text = text if isinstance(text, str) else text.decode()
     try:
         content = json.loads(text, parse_constant=_refuse_constant)
@@ -74,9 +66,8 @@ def parse_json(text: str | bytes) -> Any:
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
     except UnicodeEncodeError as error:
-        raise ValueError(
-            f"a text holds {error.object[error.start]!r}, which is half of a character; rename it"
-        ) from None
+        half = error.object[error.start]
+        raise ValueError(f"a text holds {half!r}, which is half of a character; rename it") from None
     return content
 
 
@@ -85,18 +76,18 @@ def _as_place(name: str, entry: Any, n_bytes: int) -> Place:
         raise ValueError(f"{name!r} does not have a dtype, a shape and data_offsets")
     shape, offsets = entry["shape"], entry["data_offsets"]
     if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2:
-        raise ValueError(f"the shape or the offsets of {name!r} are no lists")
-    # No size in the file can exceed the file. This keeps the products below small, and out of reach of overflow.
+        raise ValueError(f"the shape or the offsets of {name!r} are not lists")
+    # No size in the file can exceed the file, so that no product below overflows.
     if len(shape) > _MAX_DIMENSIONS or any(type(n) is not int or not 0 <= n <= n_bytes for n in shape + offsets):
         raise ValueError(f"the shape or the offsets of {name!r} are not plausible")
     if not isinstance(entry["dtype"], str):
-        raise ValueError(f"the dtype of {name!r} is no string")
+        raise ValueError(f"the dtype of {name!r} is not a string")
     _check_shape(name, shape)
     return Place(entry["dtype"], tuple(shape), *offsets)
 
 
 def _check_shape(name: str, shape: Sequence[int]) -> None:
-    """Refuse lines of nothing: they take no byte of the file, and may be as many as it likes."""
+    """Refuse rows without numbers: a file of any size could claim any number of them."""
     if 0 in shape[1:] and shape[0]:
         raise ValueError(f"{name!r} has the shape {tuple(shape)}: {shape[0]} lines without a number")
 
@@ -113,38 +104,33 @@ def read_header(stream: BinaryIO, n_bytes: int, max_header_bytes: int) -> Header
     try:
         content = parse_json(raw)
         if not isinstance(content, dict):
-            raise ValueError("the header is no JSON object")
+            raise ValueError("the header is not a JSON object")
         metadata = content.pop("__metadata__", {})
         if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
             raise ValueError("__metadata__ does not map names to strings")
         places = {name: _as_place(name, entry, n_bytes) for name, entry in content.items()}
     except ValueError as error:
         raise ValueError(f"its header cannot be read ({error}).") from None
-    _check_places(places, n_bytes - 8 - length)
-    return Header(start + raw, metadata, places)
-
-
-def _check_places(places: Mapping[str, Place], n_bytes: int) -> None:
-    """Check that the arrays fill ``n_bytes`` bytes exactly, one after another."""
-    end = 0
+    end, n_left = 0, n_bytes - 8 - length
     for name, place in sorted(places.items(), key=lambda item: (item[1].start, item[1].stop)):
         if place.dtype not in DTYPES:
             raise ValueError(f"{name} has dtype {place.dtype}; known are {', '.join(DTYPES)}.")
         size = DTYPES[place.dtype].itemsize * prod(place.shape)
-        if place.start != end or place.stop - place.start != size or place.stop > n_bytes:
+        if place.start != end or place.stop != end + size or place.stop > n_left:
             raise ValueError(
                 f"the bytes {place.start} to {place.stop} of {name} do not fit its shape {place.shape} or the file."
             )
         end = place.stop
-    if end != n_bytes:
-        raise ValueError(f"{n_bytes - end} bytes follow the last tensor.")
+    if end != n_left:
+        raise ValueError(f"{n_left - end} bytes follow the last tensor.")
+    return Header(start + raw, metadata, places)
 
 
 def read_tensors(stream: BinaryIO, header: Header) -> dict[str, NDArray]:
     """Read all arrays of a checked header; they are writable and in the machine's byte order."""
     stream.seek(len(header.raw))
     tensors = {}
-    for name, place in sorted(header.places.items(), key=lambda item: (item[1].start, item[1].stop)):
+    for name, place in sorted(header.places.items(), key=lambda item: item[1].start):
         dtype = DTYPES[place.dtype]
         raw = bytearray(stream.read(place.stop - place.start))
         if len(raw) != place.stop - place.start:

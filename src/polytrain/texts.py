@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from html import escape
 from typing import Any
 
-__all__ = ["listed", "page_text", "printable", "short_list"]
+__all__ = ["listed", "printable", "short_list"]
 
 _MOST_LISTED, _MOST_LETTERS = 8, 60
 
@@ -26,22 +25,15 @@ def printable(text: object) -> str:
     line = str(text)
     if line.isprintable():
         return line
+    shown = (letter.isprintable() or unicodedata.category(letter) == "Zs" for letter in line)
     return "".join(
-        letter if letter.isprintable() or unicodedata.category(letter) == "Zs" else _escaped(letter) for letter in line
+        letter if is_shown else letter.encode("unicode_escape").decode("ascii")
+        for letter, is_shown in zip(line, shown, strict=True)
     )
 
 
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")
-
-
-def page_text(text: object) -> str:
-    """Return what stands for a text in HTML and SVG: nothing in it is markup or changes the direction of the line."""
-    return escape(printable(text))
-
-
 def listed(items: Iterable[object]) -> str:
-    """Name a few items for a message, and say how many there are if these are not all.
+    """Name the first items for a message, and say how many there are if these are not all.
 
     Examples
     --------
@@ -51,9 +43,10 @@ def listed(items: Iterable[object]) -> str:
     >>> listed(range(1000))
     '0, 1, 2, 3, 4, 5, 6, 7, ... (1000 in all)'
     """
-    every = list(items)
-    shown = ", ".join(_short(item) for item in every[:_MOST_LISTED])
-    return shown if len(every) <= _MOST_LISTED else f"{shown}, ... ({len(every)} in all)"
+    texts = [printable(item) for item in items]
+    short = [text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..." for text in texts[:_MOST_LISTED]]
+    more = [f"... ({len(texts)} in all)"] if len(texts) > _MOST_LISTED else []
+    return ", ".join([*short, *more])
 
 
 def short_list(values: Any) -> str:
@@ -66,8 +59,3 @@ def short_list(values: Any) -> str:
     "['a', 1]"
     """
     return f"[{listed(map(repr, getattr(values, 'tolist', lambda: values)()))}]"
-
-
-def _short(item: object) -> str:
-    text = printable(item)
-    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."

@@ -1,7 +1,7 @@
 """How sure predictions of numbers are: standard deviations and intervals.
 
-Leverages say where a train knows little (a Laplace approximation), the noise how large errors on rows that it has not
-learned from are, and conformal intervals which of these errors an interval must hold.
+Leverages (a Laplace approximation) are large where the training rows say little, the noise is the variance of errors on
+rows that were not learned from, and conformal intervals hold a given share of these errors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from polytrain.maps import MapList
 
 __all__ = ["LeftOutErrors", "TrainUncertainty", "Uncertainty", "fit_noise", "leverages"]
 
-
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 
@@ -27,16 +26,8 @@ def leverages(
 ) -> NDArray:
     """The sum over all cores of v' H^-1 v for some rows, (N,); times 2 / rows it is a leverage.
 
-    Parameters
-    ----------
-    cores : sequence of ndarray
-        The train.
-    moments : sequence of CoreMoments
-        Those of its rows. Without any there is no leverage.
-    alpha : float
-        Regularisation that the train was learned with.
-    values : sequence of ndarray of shape (n_k, N)
-        Functions of every column.
+    ``moments`` are those of the rows that were learned from with ``alpha``; without any, all leverages are 0.
+    ``values`` (n_k, N) are the functions of every column.
 
     Examples
     --------
@@ -47,20 +38,19 @@ def leverages(
     >>> leverages([np.zeros((1, 2, 1))], moments, 0.0, [np.array([[1.0, 1.0], [0.0, 3.0]])])
     array([ 1., 19.])
     """
-    found = np.zeros(values[0].shape[1])
+    total = np.zeros(values[0].shape[1])
     if not moments:
-        return found
-    rights = [np.ones((1, len(found)))]
+        return total
+    rights = [np.ones((1, len(total)))]
     for core, functions in zip(reversed(cores[1:]), reversed(values[1:]), strict=True):
         a, n, b = core.shape
-        spread = (functions[:, None, :] * rights[-1]).reshape(n * b, -1)
-        rights.append(core.reshape(a, n * b) @ spread)
-    left = np.ones((1, len(found)))
+        rights.append(core.reshape(a, n * b) @ (functions[:, None, :] * rights[-1]).reshape(n * b, -1))
+    left = np.ones((1, len(total)))
     for core, at, functions, right in zip(cores, moments, values, reversed(rights), strict=True):
-        found += _leverage(at, alpha, left, functions, right)
+        total += _leverage(at, alpha, left, functions, right)
         a, n, b = core.shape
         left = core.reshape(a * n, b).T @ (left[:, None, :] * functions).reshape(a * n, -1)
-    return found
+    return total
 
 
 def _leverage(at: CoreMoments, alpha: float, left: NDArray, functions: NDArray, right: NDArray) -> NDArray:
@@ -68,34 +58,21 @@ def _leverage(at: CoreMoments, alpha: float, left: NDArray, functions: NDArray, 
     spectrum = np.multiply.outer(at.left_sizes, np.multiply.outer(at.middle_sizes, at.right_sizes)) + alpha
     # Directions that no row has: keep the inverse bounded where alpha is zero.
     spectrum = np.maximum(spectrum, max(_EPS * float(spectrum.max()), _TINY))
-    squares = (np.square(turn @ own) for turn, own in ((at.left, left), (at.middle, functions), (at.right, right)))
-    before, middle, behind = squares
-    inner = (1.0 / spectrum).reshape(-1, len(behind)) @ behind
-    inner = np.einsum("anN,nN->aN", inner.reshape(len(before), len(middle), -1), middle)
-    return np.einsum("aN,aN->N", inner, before)
+    left, functions, right = np.square(at.left @ left), np.square(at.middle @ functions), np.square(at.right @ right)
+    inner = (1.0 / spectrum).reshape(-1, len(right)) @ right
+    inner = np.einsum("anN,nN->aN", inner.reshape(len(left), len(functions), -1), functions)
+    return np.einsum("aN,aN->N", inner, left)
 
 
-# How much leverages may be stretched: by nothing unless rows that were left out speak clearly for another factor.
-_STRETCHES = (1.0, 1 / 16, 1 / 4, 4.0, 16.0, 64.0)
-# A gain is clear if it is larger than this many of its standard errors.
-_CLEARLY = 2.0
+# Factors of the leverages. The first is used unless another one is better by this many standard errors.
+_STRETCHES, _CLEARLY = (1.0, 1 / 16, 1 / 4, 4.0, 16.0, 64.0), 2.0
 
 
 def fit_noise(errors: NDArray, leverages: NDArray, weights: NDArray) -> tuple[float, float]:
-    """Find the variance of the noise, and a factor of the leverages, under which left-out errors are likely.
+    """Return the variance of the noise, and a factor of the leverages, under which left-out errors are most likely.
 
-    An error is taken to be normal with the variance ``noise * (1 + stretch * leverage)``.
-
-    Parameters
-    ----------
-    errors : ndarray of shape (N,)
-        Of different rows that the train has not learned from.
-    leverages : ndarray of shape (N,)
-    weights : ndarray of shape (N,)
-
-    Returns
-    -------
-    noise, stretch : float
+    An error is taken to be normal with the variance ``noise * (1 + stretch * leverage)``. Errors, leverages and weights
+    (N,) are those of different rows that were not learned from.
 
     Examples
     --------
@@ -110,44 +87,34 @@ def fit_noise(errors: NDArray, leverages: NDArray, weights: NDArray) -> tuple[fl
     size = float(np.abs(errors).max(initial=0.0))
     if not size > 0.0:
         return 0.0, 1.0
-    squares = np.square(errors / size)
-    found = []
-    for stretch in _STRETCHES:
-        factors = 1.0 + stretch * leverages
-        noise = max(float(weights @ (squares / factors)), float(np.finfo(float).tiny))
-        found.append((np.log(noise * factors) + squares / (noise * factors), noise, stretch))
-    costs = [float(weights @ cost) for cost, _, _ in found]
-    least = int(np.argmin(costs))
-    gain = found[0][0] - found[least][0]
+    squares, factors = np.square(errors / size), 1.0 + np.multiply.outer(_STRETCHES, leverages)
+    noises = np.maximum((squares / factors) @ weights, _TINY)
+    costs = np.log(noises[:, None] * factors) + squares / (noises[:, None] * factors)
+    best = int(np.argmin(costs @ weights))
+    gain = costs[0] - costs[best]
     mean = float(weights @ gain)
-    chosen = found[least if mean > _CLEARLY * float(np.linalg.norm(weights * (gain - mean))) else 0]
-    return chosen[1] * size * size, chosen[2]
+    if mean <= _CLEARLY * float(np.linalg.norm(weights * (gain - mean))):
+        best = 0
+    return float(noises[best]) * size * size, _STRETCHES[best]
 
 
-# No more errors than these are kept, the larger one of each that fall together: intervals become no narrower.
+# Number of errors that are kept, of equal shares of the weight the largest: intervals become no narrower.
 _MOST_KEPT = 1024
-# Sums of weights that should be equal differ by no more than this.
+# Sums of weights that should be equal differ by at most this.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOutErrors:
-    """Sizes of errors on rows that were not learned from.
+    """Absolute errors on ``n_rows`` different rows that were not learned from.
 
-    Attributes
-    ----------
-    errors : ndarray of shape (k,)
-        In ascending order.
-    heights : ndarray of shape (k,)
-        Which part of the weight has errors that are no larger.
-    n_rows : int
-        Number of different rows.
+    ``errors`` (k,) ascend, and ``heights`` (k,) are the shares of the weight with errors up to each of them.
 
     Examples
     --------
     >>> import numpy as np
-    >>> found = LeftOutErrors.of(np.arange(1.0, 20.0), np.ones(19))
-    >>> found.bound(0.9), found.bound(0.95)
+    >>> left_out = LeftOutErrors.of(np.arange(1.0, 20.0), np.ones(19))
+    >>> left_out.bound(0.9), left_out.bound(0.95)
     (18.0, 19.0)
     """
 
@@ -171,14 +138,13 @@ class LeftOutErrors:
 
     @property
     def largest_coverage(self) -> float:
-        """No interval can promise more from so few rows."""
+        """The largest coverage that this number of rows can promise."""
         return self.n_rows / (self.n_rows + 1)
 
     def bound(self, coverage: float) -> float:
-        """The size that the error of a new row does not exceed with this probability.
+        """The bound of a new row's error: the smallest error whose height is at least ``coverage * (n + 1) / n``.
 
-        It is the smallest error whose height is at least ``coverage * (n + 1) / n``: with equal weights the
-        ceil((n + 1) coverage)-th smallest.
+        With equal weights this is the ceil((n + 1) coverage)-th smallest.
         """
         if coverage > self.largest_coverage * (1.0 + _ROUNDING):
             needed = ceil(coverage / (1.0 - coverage) - _ROUNDING)
@@ -200,18 +166,8 @@ _BLOCK_ROWS = 512
 class TrainUncertainty:
     """The uncertainty of one train, in units of the targets that it has learned.
 
-    Attributes
-    ----------
-    moments : tuple of CoreMoments
-        Of the rows that were learned from.
-    alpha : float
-        Regularisation.
-    reach : float
-        What leverages are multiplied by to be variances in units of the noise.
-    noise : float
-        Variance of the noise.
-    left_out : LeftOutErrors
-        Errors on rows that were not learned from, divided by the root of 1 + leverage.
+    ``moments`` are those of the rows that were learned from, ``reach`` is the factor from `leverages` to variances in
+    units of the ``noise``, and ``left_out`` holds left-out errors divided by the root of 1 + leverage.
     """
 
     moments: tuple[CoreMoments, ...]
@@ -230,47 +186,37 @@ class TrainUncertainty:
         left_out_leverages: NDArray,
         weights: NDArray,
     ) -> TrainUncertainty:
-        """Find noise and bounds from different rows that were not learned from.
-
-        ``n_learned`` different rows were; ``left_out_leverages`` are those of the others; see `leverages`.
-        """
+        """Find noise and bounds from different rows that were not learned from; ``n_learned`` others were."""
         noise, stretch = fit_noise(errors, 2.0 / n_learned * left_out_leverages, weights)
         reach = 2.0 * stretch / n_learned
         left_out = LeftOutErrors.of(errors / np.sqrt(1.0 + reach * left_out_leverages), weights)
         return cls(tuple(moments), alpha, reach, noise, left_out)
 
     def widths(self, cores: Sequence[NDArray], values: Sequence[NDArray]) -> NDArray:
-        """How much wider than noise the errors of some rows spread, (N,): the root of 1 + leverage."""
-        with np.errstate(over="ignore", invalid="ignore"):  # far from everything, there may be no end to it
+        """The root of 1 + leverage of some rows, (N,): the standard deviation in units of that of the noise."""
+        with np.errstate(over="ignore", invalid="ignore"):  # far from all training rows it may be infinite
             return np.sqrt(1.0 + self.reach * leverages(cores, self.moments, self.alpha, values))
 
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """The uncertainty of all trains of a model.
-
-    Attributes
-    ----------
-    trains : tuple of TrainUncertainty
-    guaranteed : bool
-        Whether the left-out rows had no part in the fit at all, so that intervals have a guarantee.
-    """
+    """The uncertainty of all trains of a model; ``guaranteed`` if the left-out rows had no part in the fit at all."""
 
     trains: tuple[TrainUncertainty, ...]
     guaranteed: bool
 
     def widths(self, cores: Sequence[Sequence[NDArray]], maps: MapList, X: NDArray) -> NDArray:
         """See `TrainUncertainty.widths`, for rows X (N, d) and all trains, (n_trains, N)."""
-        found = np.empty((len(self.trains), len(X)))
-        for rows, values in blocks_of_values(maps, X):
-            for index, (own, train) in enumerate(zip(self.trains, cores, strict=True)):
-                found[index, rows] = own.widths(train, values)
-        return found
+        blocks = [
+            [own.widths(train, values) for own, train in zip(self.trains, cores, strict=True)]
+            for _, values in blocks_of_values(maps, X)
+        ]
+        return np.concatenate(blocks, axis=1) if blocks else np.empty((len(self.trains), 0))
 
     def with_moments(
         self, moments: Sequence[Sequence[CoreMoments]], alpha: float, factors: Sequence[float]
     ) -> Uncertainty:
-        """The same errors for trains that were learned anew, for targets that were divided by these factors more."""
+        """The same errors for trains that were learned anew, for targets divided by further ``factors``."""
         trains = []
         for own, measured, factor in zip(self.trains, moments, factors, strict=True):
             left_out = replace(own.left_out, errors=own.left_out.errors / factor)
@@ -280,8 +226,8 @@ class Uncertainty:
 
 
 def blocks_of_values(maps: MapList, X: NDArray) -> Iterator[tuple[slice, list[NDArray]]]:
-    """The functions of all columns in float64, some rows after others."""
+    """Yield blocks of rows with the functions (n_k, N) of all columns in float64."""
     for start in range(0, len(X), _BLOCK_ROWS):
         rows = slice(start, min(start + _BLOCK_ROWS, len(X)))
         columns = maps.place(X[rows].astype(np.float64, copy=False))
-        yield rows, [one.values(column) for one, column in zip(maps, columns, strict=True)]
+        yield rows, [feature_map.values(column) for feature_map, column in zip(maps, columns, strict=True)]

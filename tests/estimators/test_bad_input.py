@@ -122,7 +122,7 @@ def test_numbers_are_no_labels():
     ("weights", "message"),
     [
         (np.zeros(40), "sample_weight is zero for every row"),
-        (np.r_[-1.0, np.ones(39)], "sample_weight must not be negative, got a least weight of -1.0"),
+        (np.r_[-1.0, np.ones(39)], "sample_weight must not be negative, got a smallest weight of -1.0"),
         (np.r_[np.nan, np.ones(39)], "sample_weight contains NaN or infinity"),
         (np.r_[np.inf, np.ones(39)], "sample_weight contains NaN or infinity"),
         (np.ones(39), r"sample_weight.shape == \(39,\), expected \(40,\)"),

@@ -103,7 +103,7 @@ def test_intervals_are_checked_where_there_are_any():
     html = polytrain.report(model, X[150:], y[150:]).html
     inside = model.predict_interval(X[150:], coverage=0.9)
     share = ((inside[:, 0] <= y[150:]) & (y[150:] <= inside[:, 1])).mean()
-    assert f"90 % expected, {100 * share:.1f} % observed" in html
+    assert f"coverage 90 %, inside {100 * share:.1f} %" in html
     bare = TensorTrainRegressor(basis="power", rank=2, alpha=1e-3, random_state=0).fit(X, y)
     assert "This model has no intervals" in polytrain.report(bare, X, y).html
 

@@ -42,9 +42,9 @@ def get_decision(name: str, n_classes: int) -> Decision:
     >>> get_decision("one-vs-one", 3), get_decision("one-vs-one", 2)
     (OneVsOne(), TwoClasses())
     """
-    known = _DECISIONS | {Softmax.name: Softmax()}  # which comes with a loss, rather than by name
-    if n_classes == 2 and name in (*known, TwoClasses.name):
+    decisions = _DECISIONS | {Softmax.name: Softmax()}  # which comes with a loss, rather than by name
+    if n_classes == 2 and name in (*decisions, TwoClasses.name):
         return TwoClasses()
-    if name not in known:
+    if name not in decisions:
         raise ValueError(f"decision must be one of {list(_DECISIONS)}, got {name!r}.")
-    return known[name]
+    return decisions[name]

@@ -38,7 +38,7 @@ from polytrain.learning.trainer import TrainJob, TrainResult
 from polytrain.maps import CategoryMap, MapList, basis_names, map_kind
 from polytrain.maps.category import MOST_LEVELS
 from polytrain.models import FittedModel
-from polytrain.progress import show_choice
+from polytrain.progress import show
 from polytrain.rows import Rows, is_dask, is_dask_frame, open_fit
 from polytrain.rows.checking import Arrays
 from polytrain.rows.opening import given_validation, hold_out
@@ -166,7 +166,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
                 choice = self._last_choice(settings, rows, goal, seeds)
             else:
                 choice = choose(settings, rows, goal.targets, goal.guides, seeds, self.n_jobs, self._calibrates)
-                show_choice(int(self.verbose), choice.reasons, Chosen.of(choice).table())
+                self._show_choice(choice)
             _warn_of_levels(rows, choice.maps)
             ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
             if choice.held_out is not None:
@@ -339,9 +339,15 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             return last
         afresh = replace(open_now, alpha=settings.alpha, max_sweeps="auto", maps=kept)
         anew = choose(afresh, rows, goal.targets, goal.guides, seeds, self.n_jobs, calibrate)
-        show_choice(int(self.verbose), anew.reasons, Chosen.of(anew).table())
+        self._show_choice(anew)
         plan = replace(last.plan, alpha=anew.plan.alpha)
         return replace(last, plan=plan, reasons=anew.reasons, tried=anew.tried, held_out=anew.held_out)
+
+    def _show_choice(self, choice: Choice) -> None:
+        """Log what was chosen, and with ``verbose`` of 2 or more what was tried."""
+        if int(self.verbose) and choice.reasons:
+            tried = [f"tried:\n{Chosen.of(choice).table()}"] if int(self.verbose) > 1 else []
+            show(*tried, f"chosen: {'; '.join(choice.reasons)}")
 
     @property
     def _is_warm(self) -> bool:

@@ -17,7 +17,7 @@ from polytrain.estimators._parameters import check_count, check_nonnegative
 from polytrain.estimators._streaming import Stream
 from polytrain.learning.losses import get_loss
 from polytrain.models import FittedModel, fitted_model
-from polytrain.progress import show_merge
+from polytrain.progress import show
 from polytrain.tensor import TensorTrain
 from polytrain.texts import short_list
 
@@ -145,7 +145,8 @@ def average(
     # Rounding would let columns interact that must not.
     is_constrained = any(model.interaction_cst is not None for model in models)
     model, merge = _merged(fitted, shares, limit, largest, is_constrained)
-    show_merge(int(verbose), str(merge))
+    if int(verbose):
+        show(f"merged: {merge}")
     return _estimator(models, model, merge)
 
 

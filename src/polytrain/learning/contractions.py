@@ -31,7 +31,7 @@ from polytrain.tensor.thin_products import khatri_rao, multiply_rows, sum_over_r
 #: Name and shape -> memory with arbitrary values.
 Take = Callable[[str, tuple[int, ...]], NDArray]
 
-# Cost of sorting rows by their knots, in multiplications per row (`python -m benchmarks.local_maps`).
+# Cost of sorting rows by their knots, in multiplications per row.
 _SORTING_WORK = {"f": 140, "d": 60}
 
 

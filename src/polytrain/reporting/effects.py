@@ -1,10 +1,9 @@
-"""Which columns matter, what they do to the scores, and why three rows have their predictions."""
+"""Importances and effects of columns, and explanations of three rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,16 +45,16 @@ class ColumnEffects:
     """
 
     def __init__(self, rows: ScoredRows) -> None:
-        X = rows.X[:: -(-len(rows.X) // _MOST_ROWS)]
+        X = _sample(rows)
         self.effects = all_effects(rows.view, X, range(len(rows.view.trains)), _MOST_PAIRS, _GRID, _PAIR_GRID)
         self._is_sample = len(X) < rows.errors.n
-        total = np.mean([[effect.total for effect in one.main] for one in self.effects], axis=0)
+        total = np.mean([[effect.total for effect in of_score.main] for of_score in self.effects], axis=0)
         total = total / (total.sum() or 1.0)
         self.importances = {int(k): float(total[k]) for k in np.argsort(-total, kind="stable")}
 
     def main(self, column: int) -> dict[int, MainEffect]:
         """Effects of a column on those scores that it changes most, by their numbers."""
-        main = [_central(one.main[column]) for one in self.effects]
+        main = [_central(of_score.main[column]) for of_score in self.effects]
         if self._is_sample:  # its counts are not those of all rows, but shares are about the same
             main = [replace(effect, counts=None, missing_count=None) for effect in main]
         strongest = np.argsort([-np.ptp(effect.values) for effect in main], kind="stable")[:_MOST_LINES]
@@ -63,49 +62,46 @@ class ColumnEffects:
 
     def pairs(self) -> list[tuple[int, PairEffect]]:
         """Pairs with the largest shares of the variance, each with the score in which its share is the largest."""
-        every = [(k, pair) for k, one in enumerate(self.effects) for pair in one.pairs if pair.share > _LEAST_SHARE]
+        every = [(k, pair) for k, of_score in enumerate(self.effects) for pair in of_score.pairs]
         best: dict[tuple[str, str], tuple[int, PairEffect]] = {}
         for k, pair in sorted(every, key=lambda item: -item[1].share):
-            best.setdefault(pair.names, (k, pair))
+            if pair.share > _LEAST_SHARE:
+                best.setdefault(pair.names, (k, pair))
         return list(best.values())[:_MOST_PAIRS]
+
+
+def _sample(rows: ScoredRows) -> Any:
+    return rows.X[:: -(-len(rows.X) // _MOST_ROWS)]
 
 
 def _central(effect: MainEffect) -> MainEffect:
     """The effect without the outermost values of a column that has many."""
-    if effect.kind == "category" or len(effect.grid) <= 10 or not effect.parts.any():
+    if effect.kind == "category" or not effect.parts.any():
         return effect
-    below = np.cumsum(effect.parts) / effect.parts.sum()
-    kept = (below >= _TAIL) & (below - effect.parts / effect.parts.sum() <= 1 - _TAIL)
+    shares = effect.parts / effect.parts.sum()
+    below = np.cumsum(shares)
+    kept = (below >= _TAIL) & (below - shares <= 1 - _TAIL)
     if kept.sum() < 10:
         return effect
     counts = None if effect.counts is None else effect.counts[kept]
     return replace(effect, grid=effect.grid[kept], values=effect.values[kept], parts=effect.parts[kept], counts=counts)
 
 
-def effect_section(rows: ScoredRows, found: ColumnEffects) -> dict[str, Any]:
+def effect_section(rows: ScoredRows, effects: ColumnEffects) -> dict[str, Any]:
     """Importances, and a picture of every important column and pair."""
-    fitted, names = rows.fitted, rows.view.column_names
+    fitted, names, importances = rows.fitted, rows.view.column_names, effects.importances
     unit = "the score" if fitted.classes is not None and not fitted.has_probabilities else _UNITS[fitted.link]
-    shown, rest = list(found.importances)[:_MOST_BARS], list(found.importances)[_MOST_BARS:]
+    shown, rest = list(importances)[:_MOST_BARS], list(importances)[_MOST_BARS:]
     more: dict[str, Any] = {}
     if rest:
-        lines = [(names[k], percent(found.importances[k])) for k in rest]
-        more = {
-            "table": table("Further columns", ("column", "importance"), lines),
-            "summary": f"{len(rest)} further columns",
-        }
-    pictures = [
-        _bars("Importances", {names[k]: (found.importances[k], percent(found.importances[k])) for k in shown}, **more),
-        _shuffled(rows, shown),
-    ]
-    pictures += [_effect(rows, found, k, unit) for k in shown[:_MOST_CURVES] if found.importances[k] > 0]
-    shares = np.mean([(one.main_share, one.pair_share, one.rest_share) for one in found.effects], axis=0)
-    return {
-        "unit": unit,
-        "shares": [percent(share) for share in shares],
-        "pictures": pictures,
-        "pairs": [_pair(rows, found, k, pair) for k, pair in found.pairs()],
-    }
+        lines = [(names[k], percent(importances[k])) for k in rest]
+        more["table"] = table(f"{len(rest)} further columns", ("column", "importance"), lines)
+    bars = {names[k]: (importances[k], percent(importances[k])) for k in shown}
+    pictures = [_bars("Importances", bars, **more), _shuffled(rows, shown)]
+    pictures += [_effect(rows, effects, k, unit) for k in shown[:_MOST_CURVES] if importances[k] > 0]
+    shares = np.mean([(part.main_share, part.pair_share, part.rest_share) for part in effects.effects], axis=0)
+    pairs = [_pair(rows, effects, k, pair) for k, pair in effects.pairs()]
+    return {"unit": unit, "shares": [percent(share) for share in shares], "pictures": pictures, "pairs": pairs}
 
 
 def _bars(title: str, bars: dict[str, tuple[float, str]], **more: Any) -> dict[str, Any]:
@@ -118,8 +114,8 @@ def _bars(title: str, bars: dict[str, tuple[float, str]], **more: Any) -> dict[s
         ax.set_xticks([])
         ax.spines["bottom"].set_visible(False)
 
-    told = "; ".join(f"{name} {text}" for name, (_, text) in bars.items())
-    return picture(title, told, draw, height=0.3 + 0.33 * len(bars), **more)
+    words = "Bars, the longest first: " + "; ".join(f"{name} {text}" for name, (_, text) in bars.items())
+    return picture(title, words, draw, height=0.3 + 0.33 * len(bars), **more)
 
 
 def _shuffled(rows: ScoredRows, columns: Sequence[int]) -> dict[str, Any]:
@@ -132,100 +128,96 @@ def _shuffled(rows: ScoredRows, columns: Sequence[int]) -> dict[str, Any]:
     return _bars("Error with a column shuffled", bars, about=about)
 
 
-def _effect(rows: ScoredRows, found: ColumnEffects, column: int, unit: str) -> dict[str, Any]:
-    effects, scores = found.main(column), rows.view.train_names
-    name, first = rows.view.column_names[column], next(iter(effects.values()))
+def _effect(rows: ScoredRows, effects: ColumnEffects, column: int, unit: str) -> dict[str, Any]:
+    main, scores = effects.main(column), rows.view.train_names
+    first = next(iter(main.values()))
+    is_category, n_bars = first.kind == "category", min(len(first.grid), 12) + (first.missing is not None)
 
     def draw(ax: Any) -> None:
-        draw_main_effect(ax, effects, scores)
-        (ax.set_ylabel if first.kind != "category" else ax.set_xlabel)(f"effect on {unit}")
+        draw_main_effect(ax, main, scores)
+        (ax.set_xlabel if is_category else ax.set_ylabel)(f"effect on {unit}")
 
-    about = f"importance {percent(found.importances[column])}"
-    if len(scores) > len(effects):
-        about += f"; {len(scores) - len(effects)} weaker classes left out"
-    told = "; ".join(_told(effect, scores[k]) for k, effect in effects.items())
+    about = f"importance {percent(effects.importances[column])}"
+    if len(scores) > len(main):
+        about += f"; {len(scores) - len(main)} weaker classes left out"
+    words = f"Effect on {unit} " + "; ".join(_told(effect, scores[k]) for k, effect in main.items())
     if first.missing_part > 0:
         count = percent(first.missing_part) if first.missing_count is None else f"{first.missing_count:g} rows"
-        told += f". Missing in {count}"
-    n_bars = min(len(first.grid), 12) + (first.missing is not None)
-    height = 0.8 + 0.3 * n_bars if first.kind == "category" else 2.8
-    return picture(name, f"Effect on {unit} {told}", draw, height=height, about=about)
+        words += f". Missing in {count}"
+    height = 0.8 + 0.3 * n_bars if is_category else 2.8
+    return picture(rows.view.column_names[column], words, draw, height=height, about=about)
 
 
 def _told(effect: MainEffect, score: str) -> str:
-    """An effect in words: that of each level, or the ends and extremes of a curve."""
-    values, places = effect.values, list(range(len(effect.grid)))[:_MOST_BARS]
-    if effect.kind != "category":
-        places = sorted({0, int(values.argmin()), int(values.argmax()), len(values) - 1})
-    told = [f"{values[k]:+.3g} at {value_text(effect.grid[k])}" for k in places]
+    """An effect in words: that of the first levels, or of values along a curve."""
+    n_values = len(effect.grid)
+    n_shown = n_values if effect.kind == "category" else min(n_values, 6)
+    places = np.linspace(0, n_values - 1, n_shown, dtype=int)
+    told = [f"{effect.values[k]:+.3g} at {value_text(effect.grid[k])}" for k in places[:_MOST_BARS]]
     told += [] if effect.missing is None else [f"{effect.missing:+.3g} if missing"]
     return f"for {score}: " + ", ".join(told)
 
 
-def _pair(rows: ScoredRows, found: ColumnEffects, score: int, pair: PairEffect) -> dict[str, Any]:
+def _pair(rows: ScoredRows, effects: ColumnEffects, score: int, pair: PairEffect) -> dict[str, Any]:
     order = [0, 1] if pair.kinds[0] != "category" else [1, 0]  # names have more room at the side
     values, names, grids = pair.values.transpose(order), [pair.names[k] for k in order], []
     for axis, k in enumerate(order):
         kept = np.arange(len(pair.grids[k]))
         if pair.kinds[k] == "category":
-            kept = np.sort(np.argsort(-found.effects[score][pair.names[k]].parts, kind="stable")[:_MOST_LEVELS])
+            kept = np.sort(np.argsort(-effects.effects[score][pair.names[k]].parts, kind="stable")[:_MOST_LEVELS])
         values = values.take(kept, axis=axis)
         grids.append(pair.grids[k][kept])
     shown = PairEffect((names[0], names[1]), pair.kinds, (grids[0], grids[1]), values, pair.share)
-    ends = [np.unravel_index(end, values.shape) for end in (values.argmin(), values.argmax())]
-    told = " to ".join(
-        f"{values[end]:+.3g} at {', '.join(value_text(grid[k]) for grid, k in zip(grids, end, strict=True))}"
-        for end in ends
-    )
+
+    def told(place: int) -> str:
+        end = np.unravel_index(place, values.shape)
+        where = ", ".join(value_text(grid[k]) for grid, k in zip(grids, end, strict=True))
+        return f"{values[end]:+.3g} at {where}"
+
+    def draw(ax: Any) -> None:
+        draw_pair_effect(ax, shown)
+        ax.set_title("")
+
     about = f"{percent(pair.share)} of the variance"
-    if len(found.effects) > 1:
+    if len(effects.effects) > 1:
         about += f" of the score for {rows.view.train_names[score]}"
-    height = 3.0 if grids[0].dtype != object else 3.8
-    return picture(" and ".join(names), told, partial(_draw_pair, pair=shown), height=height, about=about)
-
-
-def _draw_pair(ax: Any, pair: PairEffect) -> None:
-    draw_pair_effect(ax, pair)
-    ax.set_title("")
-
-
-def _outcome(rows: ScoredRows, j: int) -> str:
-    labels, answers = rows.labels, rows.answers
-    if labels is None:
-        return f"predicted {number(float(answers.predicted[j]))}, true {number(float(answers.y[j]))}"
-    predicted, sure = answers.predicted[j], answers.probabilities
-    probability = "" if sure is None else f" ({percent(float(sure[j, predicted]))})"
-    return f"predicted {labels[predicted]}{probability}, true {labels[answers.y[j]]}"
+    words = f"From {told(int(values.argmin()))} to {told(int(values.argmax()))}"
+    return picture(" and ".join(names), words, draw, height=3.0 if grids[0].dtype != object else 3.8, about=about)
 
 
 def row_section(rows: ScoredRows) -> dict[str, Any]:
     """Explain the row with the most certain prediction, the worst one, and one with a median error."""
-    order = np.argsort(rows.margins, kind="stable")
-    is_classifier, surest = rows.labels is not None, order[-1]
+    order, view = np.argsort(rows.margins, kind="stable"), rows.view
+    surest, titles = order[-1], ("Smallest error", "Largest error", "Typical row")
+    if rows.labels is not None:  # where all rows are right, none is wrong
+        titles = "Most certain", "Least certain" if rows.margins[order[0]] > 0 else "Largest error", "Typical row"
     if rows.answers.probabilities is not None:
         surest = rows.answers.probabilities.max(axis=1).argmax()
-    # Where all rows are right, none is wrong.
-    worst = "Least certain" if is_classifier and rows.margins[order[0]] > 0 else "Largest error"
-    titles = "Most certain" if is_classifier else "Smallest error", worst, "Typical row"
     chosen = [int(surest), int(order[0]), int(order[len(order) // 2])]
-    view = rows.view
-    found = explain_rows(
+    explained = explain_rows(
         view,
         rows.X[chosen],
-        make_measure(view, rows.X[:: -(-len(rows.X) // _MOST_ROWS)]),
+        make_measure(view, _sample(rows)),
         scores=range(len(view.trains)),
-        cells=tuple(rows.cells(j) for j in chosen),
+        cells=tuple(rows.cells(j, range(len(view.groups))) for j in chosen),
         row_names=tuple(int(rows.places[j]) for j in chosen),
     )
-    pictures = []
+    pictures, height = [], 1.4 + 0.42 * min(len(explained.column_names), _MOST_CONTRIBUTIONS + 1)
     for place, (title, j) in enumerate(zip(titles, chosen, strict=True)):
         score = _score_of(rows, j)
-        display = LocalExplanationDisplay(found, place, score, _MOST_CONTRIBUTIONS)
-        n_bars = min(len(found.column_names), _MOST_CONTRIBUTIONS + 1)
-        told = found.sentence(place, score, _MOST_CONTRIBUTIONS)
+        draw = LocalExplanationDisplay(explained, place, score, _MOST_CONTRIBUTIONS).plot
+        words = explained.sentence(place, score, _MOST_CONTRIBUTIONS)
         name = f"{title}: row {rows.places[j]}"
-        pictures.append(picture(name, told, display.plot, height=1.4 + 0.42 * n_bars, about=_outcome(rows, j)))
+        pictures.append(picture(name, words, draw, height=height, about=_outcome(rows, j)))
     return {"pictures": pictures}
+
+
+def _outcome(rows: ScoredRows, j: int) -> str:
+    predicted, true, sure = rows.answers.predicted[j], rows.answers.y[j], rows.answers.probabilities
+    if rows.labels is None:
+        return f"predicted {number(predicted)}, true {number(true)}"
+    probability = "" if sure is None else f" ({percent(float(sure[j, predicted]))})"
+    return f"predicted {rows.labels[predicted]}{probability}, true {rows.labels[true]}"
 
 
 def _score_of(rows: ScoredRows, j: int) -> int:
@@ -236,5 +228,5 @@ def _score_of(rows: ScoredRows, j: int) -> int:
     if fitted.n_trains == decided.shape[1]:
         return int(rows.answers.predicted[j])
     second, first = np.argsort(decided[j], kind="stable")[-2:]
-    code = np.asarray(fitted.decision.code(decided.shape[1]))
+    code = fitted.decision.code(decided.shape[1])
     return int((code[:, first] * code[:, second] < 0).argmax())

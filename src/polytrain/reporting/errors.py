@@ -1,24 +1,23 @@
-"""The errors of a model beside those of simple models, and whether its probabilities and intervals hold."""
+"""Errors of a model beside those of simple models, and calibration of its probabilities and intervals."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
-from sklearn.metrics import precision_recall_curve, roc_curve
+from sklearn.metrics import precision_recall_curve, precision_recall_fscore_support, roc_curve
 
 from polytrain.columns import DateColumn
 from polytrain.explain.view import ModelView
 from polytrain.models import FittedModel
-from polytrain.plotting import COLOURS, MARKERS, PAPER, draw_lines, shorten
-from polytrain.reporting.pictures import number, percent, picture, table
+from polytrain.plotting import COLOURS, MARKERS, PAPER, shorten
+from polytrain.reporting.pictures import draw_curves, number, percent, picture, table
 from polytrain.tables.evaluation import (
     METRICS,
     Answers,
@@ -28,12 +27,12 @@ from polytrain.tables.evaluation import (
     linear_answers,
 )
 
-__all__ = ["Comparison", "ScoredRows", "bootstrap_rmse", "calibration_section", "compare", "error_section", "wilson"]
+__all__ = ["Comparison", "ScoredRows", "bootstrap_rmse", "calibration_section", "compare", "error_section"]
 
 _N_BOOTSTRAP = 400
 # Points of a calibration curve with fewer rows are noise.
 _LEAST_ROWS = 10
-_MOST_POINTS, _CURVE_POINTS, _N_WORST = 1000, 80, 8
+_MOST_POINTS, _N_WORST = 1000, 8
 _COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 # Rows whose intervals are compared with their targets.
 _MOST_INTERVALS = 2000
@@ -45,20 +44,8 @@ _LEAST_SHUFFLED, _MOST_SHUFFLED, _SHUFFLING_COST = 2000, 5000, 3e9
 class ScoredRows:
     """Rows with their targets and predictions.
 
-    Attributes
-    ----------
-    view : ModelView
-        The model; its rows are features.
-    errors : Errors
-        Predictions and errors of all rows.
-    X : ndarray of shape (N, d)
-        Features of these rows, or of an even sample of many.
-    places : ndarray of shape (N,)
-        Numbers of the rows of X, from 0, among all rows that have a target.
-    target : str or None
-        Name of the target.
-    training : dict
-        Facts about the training, where they are known.
+    ``errors`` are those of all rows, ``X`` (N, d) the features of an even sample, and ``places`` (N,) the numbers of
+    its rows, from 0, among all that have a target. ``training`` holds facts about the training.
     """
 
     view: ModelView
@@ -76,7 +63,12 @@ class ScoredRows:
     @property
     def labels(self) -> list[str] | None:
         """Names of the classes; None for regressors."""
-        return None if self.fitted.classes is None else [str(label) for label in self.fitted.classes]
+        return self.errors.labels
+
+    @cached_property
+    def figures(self) -> dict[str, Any]:
+        """Metrics of all rows by name."""
+        return self.errors.summary()
 
     @cached_property
     def answers(self) -> Answers:
@@ -93,10 +85,9 @@ class ScoredRows:
         others[np.arange(len(y)), y] = -np.inf
         return ranking[np.arange(len(y)), y] - others.max(axis=1)
 
-    def cells(self, j: int, columns: Sequence[int] | None = None) -> tuple[str, ...]:
-        """Values of a row of X in some columns, or in all, as text."""
-        shown = range(len(self.view.groups)) if columns is None else columns
-        return tuple(self._cell(k, float(self.X[j, self.view.groups[k].start])) for k in shown)
+    def cells(self, j: int, columns: Sequence[int]) -> tuple[str, ...]:
+        """Values of a row of X in some columns, as text."""
+        return tuple(self._cell(k, float(self.X[j, self.view.groups[k].start])) for k in columns)
 
     def _cell(self, column: int, value: float) -> str:
         levels = self.view.levels(column)
@@ -115,17 +106,17 @@ class ScoredRows:
         some = slice(None, None, -(-len(self.X) // most))
         X, y = self.X[some], self.answers.y[some]
         order = np.random.default_rng(0).permutation(len(y))
-        before, rises = self._error(self.answers.predicted[some], y), []
+        before, rises = self.error(self.answers.predicted[some], y), []
         for column in columns:
             mixed, group = X.copy(), self.view.groups[column]
             mixed[:, group.start : group.stop] = X[order, group.start : group.stop]
-            rises.append(self._error(Answers.of(self.fitted, mixed, y).predicted, y) - before)
+            rises.append(self.error(Answers.of(self.fitted, mixed, y).predicted, y) - before)
         return rises
 
-    def _error(self, predicted: NDArray, y: NDArray) -> float:
-        if self.labels is not None:
-            return float((predicted != y).mean())
-        return float(np.sqrt(np.mean(np.square(predicted - y))))
+    def error(self, predicted: NDArray, y: NDArray) -> float:
+        """Share of wrong labels, or root mean squared error."""
+        metric = METRICS["rmse" if self.labels is None else "error"][2]
+        return float(metric(Answers(y, predicted)) or 0.0)
 
 
 class Comparison(NamedTuple):
@@ -144,81 +135,70 @@ class Comparison(NamedTuple):
         return number(self.error), f"{number(self.low)} to {number(self.high)}"
 
 
-def wilson(n_wrong: int, n: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share."""
-    interval = binomtest(n_wrong, n).proportion_ci(0.95, method="wilson")
-    return float(interval.low), float(interval.high)
-
-
 def bootstrap_rmse(residuals: NDArray) -> tuple[float, float]:
     """Return a 95 % interval of the root mean squared error, from rows drawn with replacement."""
-    size = float(np.abs(residuals).max())
-    if size == 0:
-        return 0.0, 0.0
+    size = float(np.abs(residuals).max()) or 1.0
     squares = np.square(residuals / size)  # squares of large numbers might overflow
     rng = np.random.default_rng(0)
     drawn = [squares[rng.integers(len(squares), size=len(squares))].mean() for _ in range(_N_BOOTSTRAP)]
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return size * math.sqrt(low), size * math.sqrt(high)
+    low, high = size * np.sqrt(np.quantile(drawn, [0.025, 0.975]))
+    return float(low), float(high)
 
 
 def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> list[Comparison]:
     """Return the errors of the model, of a linear model of the training rows, if given, and of the best constant."""
-    y, labels, errors = rows.answers.y, rows.labels, rows.errors
-    n_classes = None if labels is None else len(labels)
-    if errors.labels is not None:
-        n_wrong = errors.n - int(np.trace(errors.confusion))
-        own = n_wrong / errors.n, *wilson(n_wrong, errors.n)
-    else:
-        own = errors.summary()["rmse"], *bootstrap_rmse(rows.answers.predicted - y)
-    found = [Comparison("this model", *own, f"on {number(errors.n)} rows")]
+    y, labels, every = rows.answers.y, rows.labels, rows.errors.answers
 
-    def add(name: str, predicted: NDArray, how: str) -> None:
+    def measured(name: str, predicted: NDArray, y: NDArray, how: str) -> Comparison:
         if labels is None:
-            error, interval = float(np.sqrt(np.mean(np.square(predicted - y)))), bootstrap_rmse(predicted - y)
+            interval = bootstrap_rmse((predicted - y)[:: -(-len(y) // len(rows.X))])
         else:
-            n_wrong = int((predicted != y).sum())
-            error, interval = n_wrong / len(y), wilson(n_wrong, len(y))
-        found.append(Comparison(name, error, *interval, how))
+            bounds = binomtest(int((predicted != y).sum()), len(y)).proportion_ci(0.95, method="wilson")
+            interval = float(bounds.low), float(bounds.high)
+        return Comparison(name, rows.error(predicted, y), *interval, how)
 
+    comparisons = [measured("this model", every.predicted, every.y, f"on {number(rows.errors.n)} rows")]
+    n_classes = None if labels is None else len(labels)
     if train is not None:
         categories = [group.start for k, group in enumerate(rows.view.groups) if rows.view.levels(k) is not None]
         linear = linear_answers(*train, rows.X, y, categories, n_classes)
-        name = "ridge regression" if labels is None else "logistic regression"
+        name = "linear model (ridge regression)" if labels is None else "linear model (logistic regression)"
         if linear is not None:
-            add(f"linear model ({name})", linear.predicted, f"fitted on {len(train[1])} training rows")
+            comparisons.append(measured(name, linear.predicted, y, f"fitted on {len(train[1])} training rows"))
     constant = constant_answers(y, y, n_classes).predicted
-    add("always the mean" if labels is None else f"always {labels[constant[0]]}", constant, "the best constant here")
-    return found
+    name = "always the mean" if labels is None else f"always {labels[constant[0]]}"
+    return [*comparisons, measured(name, constant, y, "the best constant here")]
 
 
-def error_section(rows: ScoredRows, found: Sequence[Comparison], columns: Sequence[int]) -> dict[str, Any]:
+def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: Sequence[int]) -> dict[str, Any]:
     """Errors beside those of simple models; then curves and a confusion matrix, or residuals and the worst rows."""
     is_classifier = rows.labels is not None
     what = "share of wrong labels" if is_classifier else "root mean squared error"
-    lines = [(one.name, *one.texts(is_classifier), one.how) for one in found]
-
-    def draw(ax: Any) -> None:
-        for k, one in enumerate(found):
-            ends = [[one.error - one.low], [one.high - one.error]]
-            ax.errorbar(one.error, k, xerr=np.maximum(ends, 0.0), fmt=MARKERS[k], color=COLOURS[k], capsize=4)
-            name = shorten([one.name], 40)[0]
-            ax.annotate(f"{name}: {lines[k][1]}", (0, k), xytext=(4, 8), xycoords=("axes fraction", "data"),
-                        textcoords="offset points", fontsize=11)  # fmt: skip
-        ax.set_xlim(0, 1.05 * max(one.high for one in found) or 1.0)
-        ax.set_ylim(len(found) - 0.6, -0.8)
-        ax.set_yticks([])
-        ax.spines[["top", "right", "left"]].set_visible(False)
-        ax.set_xlabel(what)
-
+    lines = [(model.name, model.how, *model.texts(is_classifier)) for model in comparisons]
     first = picture(
-        "Error", "; ".join(f"{name}: {error}, interval {interval}, {how}" for name, error, interval, how in lines),
-        draw, height=1.0 + 0.6 * len(found), about=what, note=_in_folds(rows.training),
-        table=table("Errors with 95 % intervals", ("model", what, "interval", ""), lines, (1, 2)),
-    )  # fmt: skip
-    if rows.errors.labels is None:
-        return {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
-    return {"pictures": [first, *_curves(rows)], "confusion": _confusion(rows.errors, rows.errors.labels)}
+        "Error",
+        "; ".join(f"{name}: {error}, interval {interval}, {how}" for name, how, error, interval in lines),
+        partial(_draw_comparisons, comparisons=comparisons, what=what, texts=[line[2] for line in lines]),
+        height=1.0 + 0.6 * len(comparisons),
+        about=what,
+        note=_in_folds(rows.training),
+        table=table("Errors with 95 % intervals", ("model", "rows", what, "interval"), lines, 2),
+    )
+    if is_classifier:
+        return {"pictures": [first, *_curves(rows)], "confusion": _confusion(rows)}
+    return {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
+
+
+def _draw_comparisons(ax: Any, comparisons: Sequence[Comparison], what: str, texts: Sequence[str]) -> None:
+    for k, model in enumerate(comparisons):
+        ends = [[model.error - model.low], [model.high - model.error]]
+        ax.errorbar(model.error, k, xerr=np.maximum(ends, 0.0), fmt=MARKERS[k], color=COLOURS[k], capsize=4)
+        label, place = f"{shorten([model.name], 40)[0]}: {texts[k]}", {"xytext": (4, 8), "textcoords": "offset points"}
+        ax.annotate(label, (0, k), xycoords=("axes fraction", "data"), fontsize=11, **place)
+    highest = max(model.high for model in comparisons)
+    ax.set(xlim=(0, 1.05 * highest or 1.0), ylim=(len(comparisons) - 0.6, -0.8), yticks=[])
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.set_xlabel(what)
 
 
 def _in_folds(training: dict[str, Any]) -> str:
@@ -235,125 +215,95 @@ def _in_folds(training: dict[str, Any]) -> str:
     return ""
 
 
-def _thin(x: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
-    """Some points of a long curve, evenly along it."""
-    length = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))])
-    kept = np.unique(np.searchsorted(length, np.linspace(0.0, length[-1], _CURVE_POINTS)).clip(0, len(x) - 1))
-    return x[kept], y[kept]
-
-
-def _draw_curves(
-    curves: dict[int, tuple[Any, Any]], names: Sequence[str], axes: tuple[str, str], reference: Any, low: float = 0.0
-) -> Callable[[Any], None]:
-    """Return a function that draws curves between ``low`` and 1 with a dashed line, in the colours of the classes."""
-
-    def draw(ax: Any) -> None:
-        draw_lines(ax, list(curves.values()), names, indices=list(curves))
-        ax.plot(*reference, "--", color=PAPER["muted"], linewidth=1)
-        ax.set(xlim=(low - 0.02, 1.02), ylim=(low - 0.02, 1.03), xlabel=axes[0], ylabel=axes[1])
-
-    return draw
-
-
 def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     """ROC and precision-recall curves, of the second of two classes, or of each class against the others."""
-    labels, ranking = rows.labels or [], np.asarray(rows.answers.ranking)
+    y, labels, ranking = rows.answers.y, rows.labels or [], np.asarray(rows.answers.ranking)
     areas = class_areas(rows.answers)
     if not areas:
         return []
-    several = len(labels) > 2
-    roc, recall, lines = {}, {}, []
-    for k, (area, mean) in areas.items():
-        is_class = rows.answers.y == k
-        false, true, _ = roc_curve(is_class, ranking[:, k])
-        precision, found, _ = precision_recall_curve(is_class, ranking[:, k])
-        roc[k if several else 0], recall[k if several else 0] = _thin(false, true), _thin(found, precision)
-        lines.append((labels[k], f"{area:.3f}", f"{mean:.3f}", percent(float(is_class.mean()))))
-    about = "mean over the classes" if several else f"for {lines[0][0]}"
-    share = float((rows.answers.y == 1).mean())
-    head = ("class", "area under ROC", "average precision", "share of the rows")
-    more: dict[str, Any] = {"table": table("Each class against all others", head, lines)} if several else {}
-    means = np.mean(list(areas.values()), axis=0)
-    first = picture(
-        f"ROC: area {means[0]:.3f}", "Area under the curve: " + "; ".join(f"{line[0]} {line[1]}" for line in lines),
-        _draw_curves(roc, [f"{name[:16]}: {area}" for name, area, *_ in lines],
-                     ("false positive rate", "true positive rate"), ([0, 1], [0, 1])),
-        about=about, **more,
-    )  # fmt: skip
-    second = picture(
-        f"Precision-recall: average {means[1]:.3f}",
-        "Average precision: " + "; ".join(f"{name} {mean}, {part} of the rows" for name, _, mean, part in lines),
-        _draw_curves(recall, [f"{name[:16]}: {mean}" for name, _, mean, _ in lines], ("recall", "precision"),
-                     ([], []) if several else ([0, 1], [share, share])),
-        about=about,
-    )  # fmt: skip
-    return [first, second]
+    several, roc, recalls = len(labels) > 2, {}, {}
+    for k in areas:
+        false, true, _ = roc_curve(y == k, ranking[:, k])
+        precision, recall, _ = precision_recall_curve(y == k, ranking[:, k], drop_intermediate=True)
+        roc[k if several else 0], recalls[k if several else 0] = (false, true), (recall, precision)
+    shares = {k: float((y == k).mean()) for k in areas}
+    more: dict[str, Any] = {"about": "mean over the classes" if several else f"for {labels[1]}"}
+    if several:
+        head = ("class", "area under ROC", "average precision", "share of the rows")
+        lines = [(labels[k], f"{area:.3f}", f"{mean:.3f}", percent(shares[k])) for k, (area, mean) in areas.items()]
+        more["table"] = table("Each class against all others", head, lines)
+    chance = ([], []) if several else ([0, 1], [shares[1]] * 2)
+    pictures = []
+    for which, (title, curves, axes, reference) in enumerate(
+        [
+            ("ROC: area", roc, ("false positive rate", "true positive rate"), ([0, 1], [0, 1])),
+            ("Precision-recall: average", recalls, ("recall", "precision"), chance),
+        ]
+    ):
+        values = {labels[k]: area[which] for k, area in areas.items()}
+        words = f"{axes[1]} over {axes[0]}; " + "; ".join(f"{name}: {value:.3f}" for name, value in values.items())
+        draw = draw_curves(curves, [f"{name[:16]}: {value:.3f}" for name, value in values.items()], axes, reference)
+        pictures.append(picture(f"{title} {np.mean(list(values.values())):.3f}", words, draw, **more))
+        more.pop("table", None)  # one is enough for both
+    return pictures
 
 
-def _confusion(errors: Errors, labels: list[str]) -> dict[str, Any]:
-    counts, figures = errors.confusion, errors.summary()
-    right, true, predicted = np.diagonal(counts), counts.sum(axis=1), counts.sum(axis=0)
-
-    def share(part: Any, whole: Any) -> str:
-        return percent(part / whole) if whole else "-"
-
-    rows = [
-        (label, number(int(true[k])), share(right[k], true[k]), share(right[k], predicted[k]))
-        for k, label in enumerate(labels)
-    ]
-    whole = [("accuracy", percent(figures["accuracy"])), ("balanced accuracy", percent(figures["balanced_accuracy"]))]
+def _confusion(rows: ScoredRows) -> dict[str, Any]:
+    every, labels, figures = rows.errors.answers, rows.labels or [], rows.figures
+    precision, recall, _, counts = precision_recall_fscore_support(
+        every.y, every.predicted, labels=np.arange(len(labels)), zero_division=np.nan
+    )
+    shares = zip(labels, counts.tolist(), map(percent, recall), map(percent, precision), strict=True)
+    whole = [(name.replace("_", " "), percent(figures[name])) for name in ("accuracy", "balanced_accuracy")]
     whole += [("log loss", number(figures["log_loss"]))] if "log_loss" in figures else []
     return {
         "labels": labels,
-        "counts": counts.tolist(),
+        "counts": figures["confusion"],
         "tables": [
-            table("Recall and precision of each class", ("class", "rows", "recall", "precision"), rows),
+            table("Recall and precision of each class", ("class", "rows", "recall", "precision"), list(shares)),
             table("All classes", ("metric", "value"), whole),
         ],
     }
 
 
 def _residuals(rows: ScoredRows) -> list[dict[str, Any]]:
-    figures = rows.errors.summary()
-    step = -(-len(rows.X) // _MOST_POINTS)
+    figures, step = rows.figures, -(-len(rows.X) // _MOST_POINTS)
     y, predicted = rows.answers.y[::step], rows.answers.predicted[::step]
     residuals = y - predicted
     ends = np.quantile(residuals, [0.05, 0.25, 0.5, 0.75, 0.95])
 
-    def draw_diagonal(ax: Any) -> None:
-        ax.plot(y, predicted, ".", color=COLOURS[0], alpha=0.6)
-        ax.axline((y.mean(), y.mean()), slope=1, linestyle="--", color=PAPER["muted"], linewidth=1)
-        ax.set(xlabel="true value", ylabel="predicted value")
-
-    def draw_residuals(ax: Any) -> None:
-        ax.plot(predicted, residuals, ".", color=COLOURS[0], alpha=0.6)
-        ax.axhline(0.0, linestyle="--", color=PAPER["muted"], linewidth=1)
-        ax.set(xlabel="predicted value", ylabel="true minus predicted")
+    def scatter(ax: Any, x: NDArray, y: NDArray, slope: float, names: tuple[str, str]) -> None:
+        ax.plot(x, y, ".", color=COLOURS[0], alpha=0.6)
+        ax.axline((slope * x.mean(),) * 2, slope=slope, linestyle="--", color=PAPER["muted"], linewidth=1)
+        ax.set(xlabel=names[0], ylabel=names[1])
 
     names = {"rmse": "root mean squared error", "mae": "mean absolute error", "largest_error": "largest error"}
     lines = [(text, number(figures[name])) for name, text in {**names, "r2": "R²"}.items()]
     return [
         picture(
-            "Predicted and true values", f"{len(y)} points around the diagonal; R² {number(figures['r2'])}",
-            draw_diagonal, about=f"R² {number(figures['r2'])}", table=table("Errors", ("metric", "value"), lines),
+            "Predicted and true values",
+            f"{len(y)} points around the diagonal; R² {number(figures['r2'])}",
+            partial(scatter, x=y, y=predicted, slope=1.0, names=("true value", "predicted value")),
+            about=f"R² {number(figures['r2'])}",
+            table=table("Errors", ("metric", "value"), lines),
         ),
         picture(
             "Residuals",
             f"Half of the residuals lie between {ends[1]:.4g} and {ends[3]:.4g}, 90 % between {ends[0]:.4g} and "
             f"{ends[4]:.4g}; the median is {ends[2]:.4g}",
-            draw_residuals, about="above the line: predicted too low",
+            partial(scatter, x=predicted, y=residuals, slope=0.0, names=("predicted value", "true minus predicted")),
+            about="above the line: predicted too low",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _worst(rows: ScoredRows, columns: Sequence[int]) -> dict[str, Any]:
     """Rows with the largest residuals, with their values in the most important columns."""
     y, predicted = rows.answers.y, rows.answers.predicted
-    lines = [
-        (str(rows.places[j]), number(float(y[j])), number(float(predicted[j])), f"{y[j] - predicted[j]:+.4g}",
-         *rows.cells(j, columns))
-        for j in np.argsort(rows.margins, kind="stable")[:_N_WORST].tolist()
-    ]  # fmt: skip
+    lines = []
+    for j in np.argsort(rows.margins, kind="stable")[:_N_WORST].tolist():
+        residual = f"{y[j] - predicted[j]:+.4g}"
+        lines.append((str(rows.places[j]), number(y[j]), number(predicted[j]), residual, *rows.cells(j, columns)))
     head = ("row", "true", "predicted", "residual", *(rows.view.column_names[k] for k in columns))
     return table("Rows with the largest errors, and their values in the most important columns", head, lines)
 
@@ -368,53 +318,51 @@ def calibration_section(rows: ScoredRows) -> dict[str, Any]:
         return {"words": "This model has no probabilities: it was fitted with the squared loss on more than 2 classes."}
     kept = counts >= min(_LEAST_ROWS, counts.max())
     stated, observed = sums / counts, right / counts
-    source = "The probability is the model's." if errors.has_probabilities else (
-        "The squared loss has no probabilities of its own: its score s, an estimate of the mean of a target of -1 and "
-        "1, is read as the probability (1 + |s|) / 2 of the predicted class, at most 1."
-    )  # fmt: skip
-    low = min(0.5, float(min(stated[kept].min(), observed[kept].min())))
-    lines = [
-        (f"{100 * s:.1f} %", f"{100 * r:.1f} %", number(int(n)))
-        for s, r, n in zip(stated, observed, counts, strict=True)
-    ]
-    listed = table("Calibration", ("mean probability", "right", "rows"), lines, (0, 1, 2))
-
-    words = (
-        f"On the dashed line the model is right as often as it says. {source} Mean distance from the line, weighted "
+    source = "The probability is the model's."
+    if not errors.has_probabilities:
+        source = (
+            "The squared loss has no probabilities of its own: its score s, an estimate of the mean of a target of -1 "
+            "and 1, is read as the probability (1 + |s|) / 2 of the predicted class, at most 1."
+        )
+    distance = 100 * np.abs(sums - right).sum() / counts.sum()
+    lines = [(f"{100 * s:.1f} %", f"{100 * r:.1f} %", int(n)) for s, r, n in zip(stated, observed, counts, strict=True)]
+    return _diagonal(
+        "Calibration",
+        ("probability of the predicted class", "share that is right"),
+        (stated[kept], observed[kept]),
+        table("Calibration", ("mean probability", "right", "rows"), lines, 0),
+        f"On the dashed line the model is right as often as it says. {source} Mean distance from the line, weighted by "
+        f"rows: {distance:.1f} percentage points.",
     )
-    words += f"by rows: {100 * np.abs(sums - right).sum() / counts.sum():.1f} percentage points."
-    return {"words": words, "pictures": [
-        picture(
-            "Calibration", "; ".join(f"probability {stated}, {share} right" for stated, share, _ in lines),
-            _draw_curves({0: (stated[kept], observed[kept])}, [""],
-                         ("probability of the predicted class", "share that is right"), ([low, 1], [low, 1]), low),
-            table=listed,
-        ),
-    ]}  # fmt: skip
 
 
 def _coverage(rows: ScoredRows) -> dict[str, Any]:
-    """Share of the true values inside of intervals, by their coverage."""
+    """Share of the true values inside intervals, by their coverage."""
     if rows.fitted.uncertainty is None:
         return {"words": "This model has no intervals: no rows were held out for them, or its loss does not give any."}
     step = -(-len(rows.X) // _MOST_INTERVALS)
-    y, predicted, found = rows.answers.y[::step], rows.answers.predicted[::step], {}
+    y, predicted, shares, lines = rows.answers.y[::step], rows.answers.predicted[::step], [], []
     with suppress(ValueError):  # too few rows were held out for a coverage
         for coverage, reach in zip(_COVERAGES, rows.fitted.half_widths(rows.X[::step], _COVERAGES), strict=False):
-            inside = (predicted - reach <= y) & (y <= predicted + reach)
-            found[coverage] = float(inside.mean()), float(np.median(2 * reach))
-    if not found:
+            shares.append(float(((predicted - reach <= y) & (y <= predicted + reach)).mean()))
+            lines.append((f"{100 * coverage:.0f} %", f"{100 * shares[-1]:.1f} %", number(float(np.median(2 * reach)))))
+    if not shares:
         return {"words": "Too few rows were held out of the fit for intervals."}
-    shares = [share for share, _ in found.values()]
-    least = min(0.45, *shares)
-    lines = [(f"{100 * c:.0f} %", f"{100 * share:.1f} %", number(width)) for c, (share, width) in found.items()]
-    words = f"On the dashed line as many true values lie inside of an interval as it says ({number(len(y))} rows)."
-    return {"words": words, "pictures": [
-        picture(
-            "Coverage of intervals",
-            "; ".join(f"{asked} expected, {share} observed, median width {width}" for asked, share, width in lines),
-            _draw_curves({0: (list(found), shares)}, [""], ("coverage", "share of true values inside"),
-                         ([least, 1], [least, 1]), least),
-            table=table("Coverage and width of intervals", ("coverage", "inside", "median width"), lines, (0, 1, 2)),
-        )
-    ]}  # fmt: skip
+    return _diagonal(
+        "Coverage of intervals",
+        ("coverage", "share of true values inside"),
+        (np.array(_COVERAGES[: len(shares)]), np.array(shares)),
+        table("Coverage and width of intervals", ("coverage", "inside", "median width"), lines, 0),
+        f"On the dashed line as many true values lie inside an interval as it says ({number(len(y))} rows).",
+    )
+
+
+def _diagonal(
+    title: str, axes: tuple[str, str], curve: tuple[NDArray, NDArray], listed: dict[str, Any], words: str
+) -> dict[str, Any]:
+    """A section with the picture of a curve that should be the diagonal."""
+    low = min(0.5, float(np.min(curve)))
+    lines = [zip(listed["head"], line, strict=True) for line in listed["rows"]]
+    told = "; ".join(", ".join(f"{name} {value}" for name, value in line) for line in lines)
+    draw = draw_curves({0: curve}, [""], axes, ([low, 1], [low, 1]), low)
+    return {"words": words, "pictures": [picture(title, told, draw, table=listed)]}

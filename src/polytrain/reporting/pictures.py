@@ -1,4 +1,4 @@
-"""Figures of matplotlib as SVG inside of a page, which sets their colours and reads out what they show."""
+"""Matplotlib figures as SVG inside a page, which sets their colours and reads out their description."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 from xml.etree import ElementTree
 
-from polytrain.plotting import COLOURS, PAPER
+from polytrain.plotting import COLOURS, PAPER, draw_lines
 from polytrain.texts import printable
 
-__all__ = ["number", "percent", "picture", "table"]
+__all__ = ["draw_curves", "number", "percent", "picture", "table"]
 
 # Inches: 360 units of the SVG, about the width of a phone, so that text keeps its size there.
 _WIDTH = 5.0
@@ -23,6 +22,7 @@ _VARIABLES |= {colour: f"var(--{name})" for name, colour in PAPER.items()}
 _VARIABLES |= {colour.lower(): f"var(--series{k})" for k, colour in enumerate(COLOURS)}
 _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",
+    "path.simplify_threshold": 0.5,  # curves of many rows have few points on the page
     "text.parse_math": False,  # a dollar in a name is a dollar
     "font.size": 12.5,
     **dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize"), 10.5),
@@ -34,24 +34,13 @@ _SETTINGS: dict[Any, Any] = {
 
 
 def picture(
-    title: str, description: str, draw: Callable[[Any], object], *, height: float = 3.2, about: str = "", **more: Any
+    title: str, words: str, draw: Callable[[Any], object], *, height: float = 3.2, **more: Any
 ) -> dict[str, Any]:
     """Return a figure for the page.
 
-    Parameters
-    ----------
-    title : str
-        Heading of the figure.
-    description : str
-        What the picture shows, with its numbers, for readers who do not see it.
-    draw : callable
-        Draws into the axes that it gets.
-    height : float, default=3.2
-        Inches.
-    about : str, default=""
-        Words beside the heading.
-    **more
-        ``note``, a paragraph below the picture, and ``table``, shown on demand below ``summary``.
+    ``words`` describe the picture, with its numbers, for readers who do not see it; ``draw`` gets the axes; ``height``
+    is in inches. ``more`` may hold ``about``, words beside the title, ``note``, a paragraph below the picture, and
+    ``table``, shown on demand below ``summary``.
     """
     from matplotlib import rc_context, rcdefaults, rcParams
     from matplotlib.figure import Figure
@@ -73,8 +62,21 @@ def picture(
             figure.legend(handles, names, loc="outside lower left", ncols=2, fontsize="small")
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(stream, format="svg", transparent=True, metadata=nothing)
-    svg = _inline(ElementTree.fromstring(stream.getvalue()), f"{title}. {description}")
-    return {"title": title, "svg": svg, "about": about, "tall": height > 4.2, **more}
+    svg = _inline(ElementTree.fromstring(stream.getvalue()), f"{title}. {words}")
+    return {"title": title, "svg": svg, "tall": height > 4.2, **more}
+
+
+def draw_curves(
+    curves: dict[int, tuple[Any, Any]], names: Sequence[str], axes: tuple[str, str], reference: Any, low: float = 0.0
+) -> Callable[[Any], None]:
+    """Return a function that draws curves between ``low`` and 1 with a dashed line, in the colours of the classes."""
+
+    def draw(ax: Any) -> None:
+        draw_lines(ax, list(curves.values()), names, indices=list(curves))
+        ax.plot(*reference, "--", color=PAPER["muted"], linewidth=1)
+        ax.set(xlim=(low - 0.02, 1.02), ylim=(low - 0.02, 1.03), xlabel=axes[0], ylabel=axes[1])
+
+    return draw
 
 
 def _inline(root: ElementTree.Element, description: str) -> Any:
@@ -83,22 +85,21 @@ def _inline(root: ElementTree.Element, description: str) -> Any:
 
     for element in list(root.iter()):
         for child in [child for child in element if child.tag.endswith("}style")]:
-            element.remove(child)  # it would hold for the whole page
+            element.remove(child)  # it would apply to the whole page
         element.tag = element.tag.rpartition("}")[2]
         element.tail = None
         if element.tag != "text":
             element.text = None
-        rounded = partial(_rounded, digits=2 if element.get("id", "").startswith("m") else 1)  # marks are small
-        for name, value in list(element.attrib.items()):
-            del element.attrib[name]
+        digits = 2 if element.get("id", "").startswith("m") else 1  # marks are small
+        attributes, element.attrib = element.attrib, {}
+        for name, value in attributes.items():
             if name == "id" and element.tag == "g":
                 name, value = "class", "map" if value.startswith("QuadMesh") else ""
             elif name in ("style", "fill", "stroke"):
                 value = _page_style(value)
             elif name in ("d", "x", "y", "transform", "width", "height"):
-                value = re.sub(r"-?\d+\.\d+", rounded, value)
-                value = "" if value.startswith("rotate(-0 ") else " ".join(value.split())
-            if value:
+                value = " ".join(_rounded(value, digits).split())
+            if value and not value.startswith("rotate(-0 "):
                 element.set(name.rpartition("}")[2], value)
     for group in root.iter("g"):  # the marks of a line look alike
         if len(group) > 1 and {(mark.tag, mark.get("style")) for mark in group} == {("use", group[0].get("style"))}:
@@ -109,26 +110,23 @@ def _inline(root: ElementTree.Element, description: str) -> Any:
     return Markup(ElementTree.tostring(root, encoding="unicode"))
 
 
-def _rounded(found: re.Match[str], digits: int) -> str:
-    return f"{round(float(found[0]), digits):g}"
+def _rounded(text: str, digits: int) -> str:
+    return re.sub(r"-?\d+\.\d+", lambda match: f"{round(float(match[0]), digits):g}", text)
 
 
 def _page_style(style: str) -> str:
     parts = [part for part in style.split("; ") if not part.startswith(("font-family", "stroke-linejoin"))]
-    return re.sub("#[0-9a-f]{6}", lambda found: _VARIABLES.get(found[0], found[0]), ";".join(parts).replace(": ", ":"))
+    return re.sub("#[0-9a-f]{6}", lambda match: _VARIABLES.get(match[0], match[0]), ";".join(parts).replace(": ", ":"))
 
 
-def table(
-    caption: str, head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] | None = None
-) -> dict[str, Any]:
-    """Return a table for the page; columns ``numbers``, by default all but the first, are aligned right."""
-    aligned = range(1, len(head)) if numbers is None else numbers
-    return {"caption": caption, "head": head, "rows": rows, "numbers": aligned}
+def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], n_texts: int | None = 1) -> dict[str, Any]:
+    """Return a table for the page; columns after the first ``n_texts`` are aligned right, with None no column."""
+    return {"caption": caption, "head": head, "rows": rows, "n_texts": len(head) if n_texts is None else n_texts}
 
 
 def percent(share: float) -> str:
     """Return a share in per cent."""
-    return f"{100 * share:.2f} %"
+    return "-" if share != share else f"{100 * share:.2f} %"
 
 
 def number(value: Any) -> str:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -27,28 +27,20 @@ from polytrain.reporting.training import settings_section, training_section
 from polytrain.tables import ReadOptions, TableError, TableModel
 from polytrain.tables.evaluation import Errors, count_errors
 from polytrain.tables.row_explanations import RowSample
-from polytrain.texts import page_text, printable
+from polytrain.texts import printable, short_list
 from polytrain.version import __version__
 
 __all__ = ["Report", "report", "report_table"]
 
 # Rows that curves, comparisons and explanations are made from.
 _MOST_ROWS = 20_000
-# Columns whose values are shown beside the worst rows, and classes that are named.
-_MOST_VALUES, _MOST_CLASSES = 4, 6
+# Columns whose values are shown beside the worst rows.
+_MOST_VALUES = 4
 
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """A page about a model, which a notebook shows in a frame.
-
-    Attributes
-    ----------
-    html : str
-        The page.
-    title : str
-        Its heading.
-    """
+    """A page about a model, ``html``, with the heading ``title``; a notebook shows it in a frame."""
 
     html: str
     title: str
@@ -62,10 +54,8 @@ class Report:
 
     def _repr_html_(self) -> str:
         # In a frame, so that the styles of page and notebook stay apart; nothing in it may run.
-        style = "width:100%;height:40rem;border:0"
-        return (
-            f'<iframe sandbox="" title="{page_text(self.title)}" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
-        )
+        title, style = escape(printable(self.title)), "width:100%;height:40rem;border:0"
+        return f'<iframe sandbox="" title="{title}" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
 
 
 def report(
@@ -132,10 +122,7 @@ def report(
     name = getattr(y, "name", None)
     scored = ScoredRows(view.on_features(), errors, rows[places], places, None if name is None else str(name))
     title = type(estimator).__name__ if title is None else str(title)
-    page = Report(_build_page(scored, title=title, data_name="rows from Python", train=train, seconds=seconds), title)
-    if path is not None:
-        page.save(path)
-    return page
+    return _make_page(scored, title, path, data_name="rows from Python", train=train, seconds=seconds)
 
 
 def _check_one_output(fitted: FittedModel, error: type[ValueError]) -> None:
@@ -163,15 +150,14 @@ def _rows(view: ModelView, before: Any, X: Any, y: ArrayLike) -> tuple[NDArray, 
     if classes is None:
         targets = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
     else:
-        known = {label: k for k, label in enumerate(classes.tolist())}
-        labels = column_or_1d(np.asarray(y)).tolist()
-        unknown = next((label for label in labels if label not in known), None)
-        if unknown is not None:
+        places = {label: k for k, label in enumerate(classes.tolist())}
+        targets = np.array([places.get(label, -1) for label in column_or_1d(np.asarray(y)).tolist()], dtype=np.intp)
+        if (targets < 0).any():
+            unknown = np.asarray(y).tolist()[targets.argmin()]
             raise ValueError(
-                f"y holds {unknown!r:.60}, which is not one of the model's classes {list(known)!s:.100}. Leave such "
+                f"y holds {unknown!r:.60}, which is not one of the model's classes {short_list(classes)}. Leave such "
                 "rows out."
             )
-        targets = np.array([known[label] for label in labels], dtype=np.intp)
     check_consistent_length(rows, targets)
     return rows, targets
 
@@ -199,8 +185,7 @@ def report_table(
     path : path-like, optional
         HTML file to write.
     train : path-like, optional
-        Training rows, for a linear model to compare with. Without them the page has only the linear model of the folds
-        of the fit, if the model file knows it.
+        Training rows, for a linear model to compare with.
     title : str, optional
         Heading of the page.
     reading : ReadOptions, optional
@@ -224,21 +209,17 @@ def report_table(
     _check_one_output(model.fitted, TableError)
     name = "standard input" if str(data) == "-" else Path(data).name
     started = time.perf_counter()
-    errors, sample = _read(model, data, reading, say, options)
+    read = partial(_read, model, reading=reading, say=say, options=options)
+    errors, X, places = read(data)
     seconds = time.perf_counter() - started
     learned = None
     if train is not None:
-        others, kept = _read(model, train, reading, say, options)
-        learned = kept[:, :-1], others.answers.y[kept[:, -1].astype(np.intp)]
+        others, X_train, kept = read(train)
+        learned = X_train, others.answers.y[kept]
     target = model.layout.targets[0].name if model.layout.targets else None
-    X, places = np.ascontiguousarray(sample[:, :-1]), sample[:, -1].astype(np.intp)
     scored = ScoredRows(model.view.on_features(), errors, X, places, target, model.training)
     title = name if title is None else title
-    html = _build_page(scored, title=title, data_name=name, train=learned, file_bytes=file_bytes, seconds=seconds)
-    page = Report(html, title)
-    if path is not None:
-        page.save(path)
-    return page
+    return _make_page(scored, title, path, data_name=name, train=learned, file_bytes=file_bytes, seconds=seconds)
 
 
 def _read(
@@ -247,21 +228,15 @@ def _read(
     reading: ReadOptions | None,
     say: Callable[[str], None] | None,
     options: dict[str, Any],
-) -> tuple[Errors, NDArray]:
-    """Errors on all rows, and an even sample of the features, with the numbers of the rows in the last column."""
-    sample, n_rows = RowSample(_MOST_ROWS), 0
-
-    def visit(X: NDArray, y: NDArray) -> None:
-        nonlocal n_rows
-        sample(np.column_stack([X, np.arange(n_rows, n_rows + len(X))]))
-        n_rows += len(X)
-
+) -> tuple[Errors, NDArray, NDArray]:
+    """Errors on all rows, and the features (N, d) and numbers (N,) of an even sample of them."""
+    sample = RowSample(_MOST_ROWS)
     with model.open(data, reading) as table:
         if say is not None:
             for note in table.notes:
                 say(f"note: {note}")
-        errors = count_errors(model, table, visit=visit, say=say, **options)
-    return errors, sample.rows
+        errors = count_errors(model, table, visit=lambda X, y: sample(X), say=say, **options)
+    return errors, sample.rows, np.arange(errors.n)[:: sample.step]
 
 
 def _check_extra() -> None:
@@ -280,55 +255,49 @@ def _template() -> Any:
     from jinja2 import Environment, PackageLoader
     from markupsafe import Markup
 
-    def harmless(value: Any) -> Any:
-        return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    def shown(value: Any) -> Any:
+        if isinstance(value, Markup):
+            return value
+        return number(value) if isinstance(value, int) else printable(value)
 
     loader = PackageLoader("polytrain.reporting")
-    environment = Environment(loader=loader, autoescape=True, finalize=harmless, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(loader=loader, autoescape=True, finalize=shown, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"number": number, "percent": percent}
     return environment.get_template("page.html.jinja")
 
 
-def _build_page(
+def _make_page(
     rows: ScoredRows,
-    *,
     title: str,
+    path: str | os.PathLike[str] | None,
+    *,
     data_name: str,
     train: tuple[NDArray, NDArray] | None = None,
     file_bytes: int | None = None,
     seconds: float = 0.0,
-) -> str:
-    """Return the HTML of a report.
+) -> Report:
+    """Make the report, and write it to ``path`` if there is one.
 
-    ``train`` has features and targets of the training rows, for a linear model to compare with, ``file_bytes`` is the
-    size of the model file, and ``seconds`` the time that reading and scoring took; 0 if it is not known.
+    ``train`` has features and targets of the training rows, for a linear model to compare with, and ``seconds`` is the
+    time that reading and scoring took.
     """
     comparisons, effects = compare(rows, train), ColumnEffects(rows)
     important = list(effects.importances)
-    figures, labels, target = rows.errors.summary(), rows.labels, rows.target or "the target"
-    if labels is None:
-        target += ", a number"
-        cards = [("root mean squared error", number(figures["rmse"])), ("R²", number(figures["r2"]))]
-    else:
-        more = ", …" if len(labels) > _MOST_CLASSES else ""
-        target += f", one of {len(labels)} classes ({', '.join(labels[:_MOST_CLASSES])}{more})"
-        cards = [("error", percent(figures["error"]))]
-        cards += [("log loss", number(figures["log_loss"]))] if "log_loss" in figures else []
-    cards += [("rows", number(rows.errors.n)), ("columns", number(len(rows.view.groups)))]
-    cards.append(("most important", rows.view.column_names[important[0]]))
     schemes = [
         {**paper, **{f"series{k}": colour for k, colour in enumerate(colours)}}
         for paper, colours in ((PAPER, COLOURS), (DARK_PAPER, DARK_COLOURS))
     ]
-    page: str = _template().render(
+    html = _template().render(
         title=title,
         version=__version__,
         schemes=schemes,
-        target=target,
-        cards=cards,
-        is_classifier=labels is not None,
-        comparisons=[(one.name, *one.texts(labels is not None)) for one in comparisons],
-        n_rows=number(rows.errors.n),
-        n_sampled=number(len(rows.X)) if len(rows.X) < rows.errors.n else None,
+        target=rows.target or "the target",
+        labels=rows.labels,
+        all_rows=rows.figures,
+        n_columns=len(rows.view.groups),
+        most_important=rows.view.column_names[important[0]],
+        comparisons=[(model.name, *model.texts(rows.labels is not None)) for model in comparisons],
+        n_sampled=len(rows.X) if len(rows.X) < rows.errors.n else None,
         errors=error_section(rows, comparisons, important[:_MOST_VALUES]),
         calibration=calibration_section(rows),
         effects=effect_section(rows, effects),
@@ -336,4 +305,7 @@ def _build_page(
         training=training_section(rows),
         settings=settings_section(rows, data_name, file_bytes, seconds),
     )
-    return page.lstrip()
+    page = Report(html.lstrip(), title)
+    if path is not None:
+        page.save(path)
+    return page

@@ -25,7 +25,7 @@ def training_section(rows: ScoredRows) -> dict[str, Any]:
     if not estimator.choice_.tried:
         reasons = ["All settings were given: nothing was tried."]
     if estimator.history_ and "objective" in estimator.history_[0]:
-        pictures.append(_convergence(rows))
+        pictures.append(_convergence(estimator, rows.view.train_names))
     else:
         start = "the exact solution" if estimator.plan_.init == "dual" else "the linear start"
         reasons.append(f"The model made no sweep: it is {start}.")
@@ -33,12 +33,11 @@ def training_section(rows: ScoredRows) -> dict[str, Any]:
 
 
 def _trials(trials: Any) -> dict[str, Any]:
-    """Errors of all trials in their order, a colour for each question."""
+    """Errors of all trials in their order, a colour for each step of the choice."""
     errors = np.array([trial.error for trial in trials], dtype=float)
     steps = np.array([_STEPS.get(trial.step, trial.step) for trial in trials])
     kinds = list(dict.fromkeys(steps.tolist()))
-    finite = errors[np.isfinite(errors)]
-    best = int(np.flatnonzero(errors == finite.min())[0])
+    finite, best = errors[np.isfinite(errors)], int(np.nanargmin(errors))
     # Errors far above the others would press them together.
     shown = errors <= max(np.quantile(finite, 0.9), 3 * np.median(finite) - 2 * finite.min())
     hidden = len(finite) - int(shown.sum())
@@ -49,21 +48,23 @@ def _trials(trials: Any) -> dict[str, Any]:
         ax.plot(best + 1, errors[best], "o", markersize=13, markerfacecolor="none", color=PAPER["ink"])
         ax.set(xlabel="trial", ylabel="mean loss on held-out rows")
 
+    head = ("step", "basis", "bandwidth", "alpha", "rank", "rows", "error")
     lines = [
-        (t.step, t.basis, number(t.bandwidth), number(t.alpha), str(t.rank or "any"), number(t.n_rows), number(t.error))
+        (t.step, t.basis, number(t.bandwidth), number(t.alpha), t.rank or "any", t.n_rows, number(t.error))
         for t in trials
     ]
-    head = ("step", "basis", "bandwidth", "alpha", "rank", "rows", "error")
     counts = ", ".join(f"{(steps == step).sum()} for the {step}" for step in kinds)
     return picture(
-        "Trials", f"Mean loss on held-out rows; the smallest, of trial {best + 1}, is {errors[best]:.4g}. {counts}",
-        draw, about="each point is a model, the best is ringed" + (f"; {hidden} far above left out" if hidden else ""),
-        table=table("Mean loss on held-out rows", head, lines, (2, 3, 4, 5, 6)), summary="All trials",
-    )  # fmt: skip
+        "Trials",
+        f"Mean loss on held-out rows; the smallest, of trial {best + 1}, is {errors[best]:.4g}. {counts}",
+        draw,
+        about="each point is a model, the best is ringed" + (f"; {hidden} far above left out" if hidden else ""),
+        table=table("Mean loss on held-out rows", head, lines, 2),
+        summary="All trials",
+    )
 
 
-def _convergence(rows: ScoredRows) -> dict[str, Any]:
-    estimator, names = rows.view.estimator, rows.view.train_names
+def _convergence(estimator: Any, names: Any) -> dict[str, Any]:
     last = {names[record["train"]]: record["objective"] for record in estimator.history_}
     note = f"It stopped because {_REASONS.get(estimator.stop_reason_, estimator.stop_reason_)}."
     if len({record.get("n_rows") for record in estimator.history_}) > 1:
@@ -72,8 +73,9 @@ def _convergence(rows: ScoredRows) -> dict[str, Any]:
         "Convergence",
         "Objective after the last sweep: " + "; ".join(f"{name} {value:.4g}" for name, value in last.items()),
         lambda ax: ConvergenceDisplay.from_estimator(estimator, ax=ax),
-        about="mean loss with its regularisation", note=note,
-    )  # fmt: skip
+        about="mean loss with its regularisation",
+        note=note,
+    )
 
 
 def settings_section(rows: ScoredRows, data_name: str, file_bytes: int | None, seconds: float) -> dict[str, Any]:
@@ -81,21 +83,20 @@ def settings_section(rows: ScoredRows, data_name: str, file_bytes: int | None, s
     facts = model_facts(rows.view.estimator)
     if (labels := facts.get("classes")) is not None:
         facts["classes"] = f"{len(labels)}: {', '.join(labels[:12])}{', …' if len(labels) > 12 else ''}"
-    known = {
-        "evaluated on": data_name,
-        "rows evaluated": rows.errors.n,
-        "target": rows.target or "not recorded",
-        **rows.training,
-    }
+    data = {"evaluated on": data_name, "rows evaluated": rows.errors.n, "target": rows.target or "not recorded"}
     columns = [_column(rows, k) for k in range(len(rows.view.groups))]
     n_categories = sum(kind == "category" for _, kind, _, _ in columns)
+    tables = {
+        "Model": facts,
+        "Data, and facts about the training": data | rows.training,
+        "Cost": _cost(rows, file_bytes, seconds),
+    }
     return {
         "tables": [
-            table("Model", ("property", "value"), [_fact(*item) for item in facts.items()], ()),
-            table("Data, and facts about the training", ("property", "value"), [_fact(*i) for i in known.items()], ()),
-            table("Cost", ("quantity", "value"), _cost(rows, file_bytes, seconds), ()),
+            table(name, ("property", "value"), [_fact(*item) for item in lines.items()], None)
+            for name, lines in tables.items()
         ],
-        "columns": table("Columns", ("column", "kind", "categories", "missing cells"), columns, ()),
+        "columns": table("Columns", ("column", "kind", "categories", "missing cells"), columns, None),
         "summary": f"{len(columns)} columns, {n_categories} of them categories",
     }
 
@@ -109,23 +110,22 @@ def _column(rows: ScoredRows, column: int) -> tuple[str, str, str, str]:
 
 
 def _fact(name: str, value: Any) -> tuple[str, str]:
-    if isinstance(value, float):
-        text = percent(value) if name.endswith("error") else number(value)
-        text = f"{value:.2f} s" if name.endswith("seconds") else text
-    else:
-        text = number(value) if isinstance(value, int) else str(value)
+    text = number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    if isinstance(value, float) and name.endswith("error"):
+        text = percent(value)
+    elif isinstance(value, float) and name.endswith("seconds"):
+        text = f"{value:.2f} s"
     return name.replace("_", " "), text
 
 
-def _cost(rows: ScoredRows, file_bytes: int | None, seconds: float) -> list[tuple[str, str]]:
+def _cost(rows: ScoredRows, file_bytes: int | None, seconds: float) -> dict[str, str]:
     """Memory, arithmetic and time."""
     trains, dims = rows.view.trains, rows.view.estimator.plan_.dims
     n_products = sum(core.size + core.shape[0] * core.shape[2] for train in trains for core in train.cores)
     digits = sum(np.log10(n) for n in dims)
-    lines = [] if file_bytes is None else [("model file", f"{number(file_bytes)} bytes")]
-    lines += [
-        ("coefficients of the full tensor", f"10^{digits:.0f}" if digits > 9 else number(int(np.prod(dims)))),
-        ("multiplications per row", f"about {number(int(n_products))}"),
-        ("reading and scoring", f"{number(int(rows.errors.n / seconds))} rows per second" if seconds > 0 else "-"),
-    ]
-    return lines
+    return {
+        **({} if file_bytes is None else {"model file": f"{number(file_bytes)} bytes"}),
+        "coefficients of the full tensor": f"10^{digits:.0f}" if digits > 9 else number(int(np.prod(dims))),
+        "multiplications per row": f"about {number(int(n_products))}",
+        "reading and scoring": f"{number(int(rows.errors.n / seconds))} rows per second" if seconds > 0 else "-",
+    }

@@ -25,18 +25,18 @@ class RowSample:
 
     def __init__(self, max_rows: int = 20_000) -> None:
         self._parts: list[NDArray] = []
-        self._max_rows, self._n, self._step, self._offset = max_rows, 0, 1, 0
+        self._max_rows, self._n, self.step, self._offset = max_rows, 0, 1, 0
 
     def __call__(self, X: NDArray) -> None:
         """Take note of a block."""
-        part = X[self._offset :: self._step]
-        self._offset = (self._offset - len(X)) % self._step
+        part = X[self._offset :: self.step]
+        self._offset = (self._offset - len(X)) % self.step
         self._parts.append(part)
         self._n += len(part)
         while self._n > self._max_rows:
             rows = np.concatenate(self._parts)
-            self._offset = (self._offset + self._step * (len(rows) % 2)) % (2 * self._step)
-            self._parts, self._step = [rows[::2]], 2 * self._step
+            self._offset = (self._offset + self.step * (len(rows) % 2)) % (2 * self.step)
+            self._parts, self.step = [rows[::2]], 2 * self.step
             self._n = len(self._parts[0])
 
     def __len__(self) -> int:

@@ -5,7 +5,7 @@ rows for the whole fit, and only cores, gradients and the like travel: the featu
 processes map. This process works on its own share while the others work on theirs.
 
 Blocks that keep their state pay: the pure tasks of ``tasks.py``, run at once in one process, take 1.25 to 1.35 times as
-long (``python -m benchmarks.engines``), because they score anew what a block remembers.
+long, because they score anew what a block remembers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from polytrain.maps import MapList
 __all__ = ["shared_engine"]
 
 # A sleeping process takes a tenth of a millisecond to wake up, and questions come every few milliseconds: look for the
-# next one this long before going to sleep. Without it, the fit of benchmarks/engines.py took 4 to 13 % longer on two.
+# next one this long before going to sleep. Without it, a fit took 4 to 13 % longer on two.
 _WATCH_SECONDS = 0.003
 
 
