@@ -121,8 +121,7 @@ def partial_dependence(
     >>> from polytrain import TensorTrainRegressor
     >>> from polytrain.explain import partial_dependence
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(500, 3))
-    >>> y = X[:, 0] ** 2 + X[:, 1] * X[:, 2]
-    >>> model = TensorTrainRegressor(random_state=0).fit(X, y)
+    >>> model = TensorTrainRegressor(random_state=0).fit(X, X[:, 0] ** 2 + X[:, 1] * X[:, 2])
     >>> partial_dependence(model, 0, grid=[-0.9, 0.0, 0.9]).values.round(2) + 0.0
     array([[0.81, 0.  , 0.81]])
     >>> partial_dependence(model, ["x2", "x3"], X).values.shape

@@ -47,20 +47,14 @@ class MainEffect:
         Numbers, names of levels (objects) or dates.
     values : ndarray of shape (Q,)
         The effect there, in units of the score; its mean over the column is 0.
-    parts : ndarray of shape (Q,)
-        Part of the rows that has each value, or one next to it.
-    counts : ndarray of shape (Q,), or None
-        Rows with each value, or their weights; None without rows.
+    parts, counts : ndarray of shape (Q,)
+        Share and number (or weight) of the rows nearest to each value; ``counts`` is None without rows.
     missing : float or None
         The effect of a missing value, where the column has any.
-    missing_part : float
-        Part of the rows whose value is missing.
-    missing_count : float or None
-        How many that are.
-    share : float
-        Share of the variance of the score that the column makes alone.
-    total : float
-        Share of all that the column takes part in.
+    missing_part, missing_count : float
+        Share and number of the rows whose value is missing; the number is None without rows.
+    share, total : float
+        Share of the variance of the score that the column makes alone, and of all that it takes part in.
     """
 
     name: str
@@ -108,10 +102,8 @@ class PairEffect:
 
     Attributes
     ----------
-    names : tuple of two str
-        The columns.
-    kinds : tuple of two str
-        What they hold, see `MainEffect`.
+    names, kinds : tuple of two str
+        The columns, and their kinds; see `MainEffect`.
     grids : tuple of two ndarray
         Values of both.
     values : ndarray of shape (len(grids[0]), len(grids[1]))
@@ -148,14 +140,11 @@ class RowEffects:
     Attributes
     ----------
     mean : float
-    main : ndarray of shape (N, d)
-        Main effects of all columns.
-    pairs : ndarray of shape (N, K)
-        Effects of those pairs that were found.
-    rest : ndarray of shape (N,)
-        All other pairs, and interactions of three and more columns.
-    scores : ndarray of shape (N,)
-        The scores.
+        Mean of the score.
+    main, pairs : ndarray of shape (N, d) and (N, K)
+        Main effects of all columns, and effects of the pairs that were found.
+    rest, scores : ndarray of shape (N,)
+        All other pairs with interactions of three and more columns, and the scores.
     names : tuple of str
         Names of columns, then of pairs.
     """
@@ -189,10 +178,8 @@ class Effects:
 
     Attributes
     ----------
-    mean : float
-        Mean of the score.
-    deviation : float
-        Its standard deviation.
+    mean, deviation : float
+        Mean and standard deviation of the score.
     main : tuple of MainEffect
         One per column, in the order of the table.
     pairs : tuple of PairEffect
@@ -229,17 +216,9 @@ class Effects:
         return sorted(self.main, key=lambda effect: -effect.total)
 
     def of_rows(self, X: ArrayLike) -> RowEffects:
-        """Split the scores of rows into effects.
+        """Split the scores of rows X (N, d) into effects.
 
-        Parameters
-        ----------
-        X : array-like of shape (N, d)
-            Rows as the model takes them.
-
-        Returns
-        -------
-        RowEffects
-            Terms that sum to the score: to ``decision_function``, or to ``predict`` where the link is the identity.
+        They sum to ``decision_function``, or to ``predict`` where the link is the identity.
         """
         view, sites = self._view, self._sites
         rows = view.rows(X)
@@ -302,18 +281,14 @@ def effects(
     model : TensorTrainClassifier or TensorTrainRegressor
         A fitted estimator, or a pipeline that ends in one and whose steps before keep columns; values are then those
         that the last step gets.
-    X : array-like of shape (N, d), optional
-        Rows that give the distribution of every column; see `sobol_indices`. Without it, it is that of the training.
+    X, sample_weight, feature_names
+        See `sobol_indices`.
     output : int or str, default=0
         Which score: its number, or the class that it stands for.
     top_pairs : int, default=10
-        How many pairs, those with the largest shares of the variance among all; they are found without forming all.
+        Number of pairs: those with the largest shares of the variance, found without forming all.
     grid_size, pair_grid_size : int, default=100 and 30
-        Most numbers or dates of a column for main effects, and for pairs.
-    sample_weight : array-like of shape (N,), optional
-        Weights of the rows of ``X``.
-    feature_names : sequence of str, optional
-        Names of the features. By default those of the training data, or x1, x2, ...
+        Largest number of values of a column for main effects, and for pairs.
 
     Returns
     -------
@@ -330,15 +305,12 @@ def effects(
     >>> from polytrain import TensorTrainRegressor
     >>> from polytrain.explain import effects
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(500, 3))
-    >>> y = X[:, 0] + X[:, 1] * X[:, 2]
-    >>> model = TensorTrainRegressor(basis="power", rank=3, alpha=1e-6, random_state=0).fit(X, y)
-    >>> found = effects(model, top_pairs=1)
+    >>> model = TensorTrainRegressor(basis="power", rank=3, alpha=1e-6, random_state=0)
+    >>> found = effects(model.fit(X, X[:, 0] + X[:, 1] * X[:, 2]), top_pairs=1)
     >>> found.pairs[0].names, round(found.pairs[0].share, 2)
     (('x2', 'x3'), 0.25)
-    >>> terms = found.of_rows(X)
-    >>> total = terms.mean + terms.main.sum(axis=1) + terms.pairs.sum(axis=1) + terms.rest
-    >>> bool(np.allclose(total, model.predict(X)))
-    True
+    >>> found.of_rows(X[:2]).main.shape
+    (2, 3)
     """
     view = read_model(model, feature_names)
     return all_effects(view, X, [view.index("output", output)], top_pairs, grid_size, pair_grid_size, sample_weight)[0]

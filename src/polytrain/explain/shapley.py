@@ -1,7 +1,5 @@
 """Shapley values of a train's value: what every player brings, averaged over all coalitions of the others.
 
-The method
-----------
 A player is a column: one core of the train, or a few that stand side by side. Where it is present, its cores are taken
 at the row's value, as a matrix ``P``; where it is absent, at their mean ``A``. A coalition's worth is the product of
 these matrices. The Shapley value is the mean of what a player adds, over all sizes of coalitions and all coalitions of
@@ -35,24 +33,10 @@ def rows_at_once(shapes: Sequence[tuple[int, int]]) -> int:
 
 
 def shapley_values(present: Sequence[NDArray], absent: Sequence[NDArray]) -> NDArray:
-    """Shapley values of all players.
+    """Shapley values (N, d) of all players, which sum to the product of the present matrices minus the absent ones'.
 
-    Parameters
-    ----------
-    present : sequence of d ndarray of shape (N, r_{k-1}, r_k)
-        Matrices of the players at the rows.
-    absent : sequence of d ndarray of shape (r_{k-1}, r_k)
-        Their mean matrices.
+    Shapes: present (N, r_{k-1}, r_k) each, at the rows; absent (r_{k-1}, r_k) each, the mean matrices.
 
-    Returns
-    -------
-    ndarray of shape (N, d)
-        For every row they sum to the product of the present matrices minus that of the absent ones.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from polytrain.explain.shapley import shapley_values
     >>> present, absent = [np.full((1, 1, 1), x) for x in (2.0, 3.0)], [np.ones((1, 1))] * 2
     >>> shapley_values(present, absent)
     array([[2., 3.]])

@@ -18,8 +18,12 @@ from polytrain.plotting._style import (
     shorten,
 )
 from polytrain.plotting.effects import EffectsDisplay, ImportancesDisplay, draw_main_effect, draw_pair_effect
-from polytrain.plotting.explanations import InteractionDisplay, PartialDependenceDisplay, TermStrengthDisplay
-from polytrain.plotting.local import LocalExplanationDisplay
+from polytrain.plotting.explanations import (
+    InteractionDisplay,
+    LocalExplanationDisplay,
+    PartialDependenceDisplay,
+    TermStrengthDisplay,
+)
 from polytrain.plotting.training import ConvergenceDisplay, RankDisplay
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,10 +29,21 @@ SURFACE = "cividis"
 SHARES = "Blues"
 
 
-def begin_plot(ax: Any, width: float = 6.4, height: float = 4.4) -> tuple[Any, Any]:
-    """Return the figure and the axes to draw in; a new figure if ``ax`` is None."""
-    figure, (first,) = begin_plots(None if ax is None else [ax], 1, width, height)
-    return figure, first
+class Display:
+    """A picture in one pair of axes: ``plot`` makes them and ``_draw`` fills them."""
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw into ``ax``, or into a new figure, and return the display."""
+        self.figure_, (self.ax_,) = begin_plots(None if ax is None else [ax], 1, *self._size())
+        self._draw(self.ax_)
+        return self
+
+    def _size(self) -> tuple[float, float]:
+        """Width and height of a new figure."""
+        return 6.4, 4.4
+
+    def _draw(self, ax: Any) -> None:
+        raise NotImplementedError
 
 
 def begin_plots(axes: Any, count: int, width: float = 3.4, height: float = 3.1) -> tuple[Any, list[Any]]:
@@ -46,10 +57,10 @@ def begin_plots(axes: Any, count: int, width: float = 3.4, height: float = 3.1) 
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("pictures need matplotlib; install it with pip install 'polytrain[plot]'.") from error
-    across = min(count, 4)
-    down = -(-count // across)
-    size = width * across, height * down
-    figure, grid = plt.subplots(down, across, figsize=size, layout="constrained", squeeze=False)
+    across, down = min(count, 4), -(-count // 4)
+    figure, grid = plt.subplots(
+        down, across, figsize=(width * across, height * down), layout="constrained", squeeze=False
+    )
     for ax in grid.ravel()[count:]:
         ax.set_visible(False)
     return figure, list(grid.ravel()[:count])
@@ -119,7 +130,7 @@ def draw_bars(
     marked: ArrayLike = False,
     starts: ArrayLike = 0.0,
     errors: Any = None,
-    numbers: Sequence[str] | None = None,
+    numbers: Sequence[str] = (),
     legend: tuple[str, str] | None = None,
 ) -> None:
     """Draw horizontal bars from ``starts``, the first at the top, with ``errors`` as whiskers.
@@ -128,17 +139,18 @@ def draw_bars(
     has the names of both colours.
     """
     lengths = np.asarray(values, dtype=float)
-    places, second = np.arange(len(lengths)), np.broadcast_to(marked, lengths.shape)
-    left = np.broadcast_to(np.asarray(starts, dtype=float), lengths.shape)
+    places = np.arange(len(lengths))
+    left, second = np.broadcast_to(starts, lengths.shape), np.broadcast_to(marked, lengths.shape)
+    look = {"edgecolor": "white", "ecolor": PAPER["muted"], "height": 0.75, "zorder": 2}
     for index, mask in enumerate((~second, second)):
         if mask.any():
-            ax.barh(places[mask], lengths[mask], left=left[mask], xerr=None if errors is None else errors[mask],
-                    color=COLOURS[index], hatch=("", "//")[index], edgecolor="white", ecolor=PAPER["muted"],
-                    height=0.75, label=legend[index] if legend else None, zorder=2)  # fmt: skip
-    for place, text in enumerate(numbers or ()):
-        end = max(left[place], left[place] + lengths[place])
-        ax.annotate(text, (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small",
-                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5}, zorder=3)  # fmt: skip
+            look |= {"color": COLOURS[index], "hatch": ("", "//")[index], "label": legend[index] if legend else None}
+            whiskers = None if errors is None else errors[mask]
+            ax.barh(places[mask], lengths[mask], left=left[mask], xerr=whiskers, **look)
+    note = {"textcoords": "offset points", "va": "center", "fontsize": "small", "zorder": 3}
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+    for place, (text, end) in enumerate(zip(numbers, np.maximum(left, left + lengths), strict=False)):
+        ax.annotate(text, (end, place), xytext=(4, 0), bbox=box, **note)
     for tick in ax.set_yticks(places, labels):
         for text in (tick.label1, tick.label2):
             text.set_parse_math(False)  # a dollar in a name is a dollar

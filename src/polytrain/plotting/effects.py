@@ -43,8 +43,7 @@ class ImportancesDisplay:
     >>> from polytrain.plotting import ImportancesDisplay
     >>> X, y = load_iris(return_X_y=True)
     >>> model = TensorTrainClassifier(random_state=0).fit(X, y)
-    >>> display = ImportancesDisplay.from_estimator(model, X, y, random_state=0, axes=Figure().subplots(1, 2))
-    >>> len(display.axes_)
+    >>> len(ImportancesDisplay.from_estimator(model, X, y, random_state=0, axes=Figure().subplots(1, 2)).axes_)
     2
     """
 
@@ -69,9 +68,7 @@ class ImportancesDisplay:
 
         Parameters
         ----------
-        estimator : TensorTrainClassifier or TensorTrainRegressor
-            A fitted estimator, or a pipeline that ends in one.
-        X, y, scoring, n_repeats, random_state, feature_names
+        estimator, X, y, scoring, n_repeats, random_state, feature_names
             See `polytrain.explain.feature_importances`.
         max_columns : int, default=15
             How many columns to show, the most important first.
@@ -86,16 +83,15 @@ class ImportancesDisplay:
         """Draw into the given axes, or into a new figure, and return the display."""
         found = self.importances
         order = np.argsort(-found.importances, kind="stable")[: self.max_columns]
-        label = "share of the variance, columns independent"
-        parts: list[tuple[NDArray, NDArray | None, str]] = [(found.importances, None, label)]
-        if found.permutation is not None:
-            parts.append((found.permutation, found.permutation_std, "loss of score if permuted"))
-        self.figure_, self.axes_ = begin_plots(axes, len(parts))
-        for index, (ax, (values, errors, label)) in enumerate(zip(self.axes_, parts, strict=True)):
-            names = [found.feature_names[k] if index == 0 else "" for k in order]
-            deviations = None if errors is None else errors[order]
-            draw_bars(ax, shorten(names), values[order], marked=index == 1, errors=deviations)
-            ax.set_xlabel(label, fontsize="small")
+        names = shorten([found.feature_names[k] for k in order])
+        self.figure_, self.axes_ = begin_plots(axes, 1 if found.permutation is None else 2)
+        draw_bars(self.axes_[0], names, found.importances[order])
+        self.axes_[0].set_xlabel("share of the variance, columns independent", fontsize="small")
+        if found.permutation is not None and found.permutation_std is not None:
+            values, errors = found.permutation[order], found.permutation_std[order]
+            draw_bars(self.axes_[1], [""] * len(order), values, marked=True, errors=errors)
+            self.axes_[1].set_xlabel("loss of score if permuted", fontsize="small")
+        for ax in self.axes_:
             ax.tick_params(labelsize="small")
         return self
 
@@ -122,10 +118,8 @@ class EffectsDisplay:
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import EffectsDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = TensorTrainClassifier(random_state=0).fit(X, y)
-    >>> display = EffectsDisplay.from_estimator(model, X, n_pairs=1, axes=Figure().subplots(1, 5))
-    >>> len(display.axes_)
+    >>> model = TensorTrainClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+    >>> len(EffectsDisplay.from_estimator(model, n_pairs=1, axes=Figure().subplots(1, 5)).axes_)
     5
     """
 
@@ -150,9 +144,7 @@ class EffectsDisplay:
 
         Parameters
         ----------
-        estimator : TensorTrainClassifier or TensorTrainRegressor
-            A fitted estimator, or a pipeline that ends in one.
-        X, output, feature_names
+        estimator, X, output, feature_names
             See `polytrain.explain.effects`.
         columns : sequence of str, optional
             The columns to draw; by default the ``n_columns`` with the largest total share.
@@ -161,11 +153,10 @@ class EffectsDisplay:
         axes : sequence of matplotlib Axes, optional
             Where to draw; a new figure by default.
         """
+        count = check_positive_integer(n_columns, "n_columns")
         found = effects(estimator, X, output=output, top_pairs=n_pairs, feature_names=feature_names)
-        if columns is None:
-            count = check_positive_integer(n_columns, "n_columns")
-            columns = [effect.name for effect in found.ranked()[:count]]
-        return cls(found, columns, n_pairs).plot(axes)
+        names = [effect.name for effect in found.ranked()[:count]] if columns is None else columns
+        return cls(found, names, n_pairs).plot(axes)
 
     def plot(self, axes: Any = None) -> EffectsDisplay:
         """Draw into the given axes, or into a new figure, and return the display."""
@@ -215,28 +206,28 @@ def _draw_curves(ax: Any, several: Mapping[int, MainEffect], names: Sequence[str
     places = grid.astype("datetime64[s]").astype(float) if effect.kind == "date" else grid
     ends = _bar_ends(places)
     heights, _ = np.histogram(places, bins=ends, weights=effect.parts)
-    if effect.kind == "date":
-        ends = ends.astype("datetime64[s]")
     below = ax.inset_axes((0, 0, 1, _DENSITY_HEIGHT), sharex=ax)
-    below.stairs(heights, ends, fill=True, color=PAPER["rule"])
+    edges = ends.astype("datetime64[s]") if effect.kind == "date" else ends
+    below.stairs(heights, edges, fill=True, color=PAPER["rule"])
     below.axis("off")
     below.set_ylim(0, max(heights.max(), 1e-12))
     ax.axhline(0.0, color=PAPER["muted"], linewidth=0.8)
     look = {"markersize": 4, "linewidth": 1.2} if len(grid) <= 10 else {"marker": "", "linewidth": 2}
+    right = ax.get_yaxis_transform()
     for index, one in several.items():
-        ax.plot(grid, one.values, label=shorten([names[index]])[0] if names else None, **(line_style(index) | look))
-    low = min(one.values.min() for one in several.values())
-    high = max(one.values.max() for one in several.values())
-    for index, one in several.items():
+        label, style = shorten([names[index]])[0] if names else None, line_style(index)
+        ax.plot(grid, one.values, label=label, **(style | look))
         if one.missing is not None:
-            low, high = min(low, one.missing), max(high, one.missing)
-            colour = COLOURS[1] if len(several) == 1 else line_style(index)["color"]
-            ax.plot([1.0], [one.missing], marker="D", color=colour, clip_on=False,
-                    transform=ax.get_yaxis_transform())  # fmt: skip
+            colour = COLOURS[1] if len(several) == 1 else style["color"]
+            ax.plot([1.0], [one.missing], marker="D", color=colour, clip_on=False, transform=right)
     if effect.missing is not None:
-        ax.annotate(f"missing ({_amount(effect.missing_part, effect.missing_count)})", (1.0, effect.missing),
-                    xycoords=ax.get_yaxis_transform(), xytext=(-7, 0), textcoords="offset points", ha="right",
-                    va="center", fontsize="small", color=COLOURS[1] if len(several) == 1 else None)  # fmt: skip
+        text = f"missing ({_amount(effect.missing_part, effect.missing_count)})"
+        note: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": "small"}
+        note["color"] = COLOURS[1] if len(several) == 1 else None
+        ax.annotate(text, (1.0, effect.missing), xycoords=right, xytext=(-7, 0), **note)
+    gaps = [one.missing for one in several.values() if one.missing is not None]
+    drawn = np.concatenate([*(one.values for one in several.values()), gaps])
+    low, high = drawn.min(), drawn.max()
     height = max(high - low, 1e-12)
     # Room below the curve for the distribution.
     ax.set_ylim(low - height * (_DENSITY_HEIGHT + 0.05) / (0.95 - _DENSITY_HEIGHT), high + 0.08 * height)

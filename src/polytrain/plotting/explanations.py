@@ -1,7 +1,8 @@
-"""Pictures of the explanations: terms, interactions, partial dependence."""
+"""Pictures of explanations: terms, interactions, partial dependence, and the contributions to the score of one row."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,19 +11,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from polytrain.explain import PartialDependence, TopTerms, partial_dependence, sobol_indices, top_terms
+from polytrain.explain import (
+    LocalExplanations,
+    PartialDependence,
+    TopTerms,
+    explain_local,
+    partial_dependence,
+    sobol_indices,
+    top_terms,
+)
+from polytrain.explain.local import number_format
 from polytrain.explain.view import read_model
-from polytrain.plotting._style import SHARES, SURFACE, begin_plot, draw_bars, draw_lines, place_values, shorten
+from polytrain.plotting._style import PAPER, SHARES, SURFACE, Display, draw_bars, draw_lines, place_values, shorten
 from polytrain.tensor.checks import check_positive_integer
+from polytrain.texts import printable
 
-__all__ = ["InteractionDisplay", "PartialDependenceDisplay", "TermStrengthDisplay"]
+__all__ = ["InteractionDisplay", "LocalExplanationDisplay", "PartialDependenceDisplay", "TermStrengthDisplay"]
 
-# Cells of a heat map that still have room for a number.
+# Rows of a heat map that still has room for numbers.
 _MAX_ANNOTATED = 12
+# Letters of a column's name and of a row's value, for each inch of the figure.
+_NAME_LETTERS, _CELL_LETTERS = 3.8, 2.7
 
 
 @dataclass(eq=False, repr=False)
-class TermStrengthDisplay:
+class TermStrengthDisplay(Display):
     """The largest terms of a polynomial as bars.
 
     Parameters
@@ -36,11 +49,9 @@ class TermStrengthDisplay:
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import TermStrengthDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = TensorTrainClassifier(basis="power", rank=2, random_state=0).fit(X, y)
-    >>> display = TermStrengthDisplay.from_estimator(model, 5, ax=Figure().subplots())
-    >>> len(display.terms), display.terms.exact
-    (5, True)
+    >>> model = TensorTrainClassifier(basis="power", rank=2, random_state=0).fit(*load_iris(return_X_y=True))
+    >>> len(TermStrengthDisplay.from_estimator(model, 5, ax=Figure().subplots()).terms)
+    5
     """
 
     terms: TopTerms
@@ -61,9 +72,7 @@ class TermStrengthDisplay:
 
         Parameters
         ----------
-        estimator : TensorTrainClassifier or TensorTrainRegressor
-            A fitted estimator.
-        k, train, units, feature_names
+        estimator, k, train, units, feature_names
             See `polytrain.explain.top_terms`.
         constant : bool, default=False
             Whether the constant term is among them. It is often the largest and dwarfs the others.
@@ -72,33 +81,32 @@ class TermStrengthDisplay:
         """
         k = check_positive_integer(k, "k")
         terms = top_terms(estimator, k + (not constant), train=train, units=units, feature_names=feature_names)
-        shown = np.ones(len(terms), dtype=bool) if constant else terms.exponents.any(axis=1)
-        kept = {name: getattr(terms, name)[shown][:k] for name in ("exponents", "coefficients", "strengths")}
+        shown = np.flatnonzero(terms.exponents.any(axis=1) | constant)[:k]
+        kept = {name: getattr(terms, name)[shown] for name in ("exponents", "coefficients", "strengths")}
         return cls(replace(terms, **kept)).plot(ax)
 
-    def plot(self, ax: Any = None) -> TermStrengthDisplay:
-        """Draw into ``ax``, or into a new figure, and return the display."""
+    def _size(self) -> tuple[float, float]:
+        return 7.2, 1.4 + 0.32 * len(self.terms)
+
+    def _draw(self, ax: Any) -> None:
         terms = self.terms
-        self.figure_, self.ax_ = begin_plot(ax, 7.2, 1.4 + 0.32 * len(terms))
-        names = ["constant" if name == "1" else name for name in shorten(terms.names, 60)]
         draw_bars(
-            self.ax_,
-            names,
+            ax,
+            ["constant" if name == "1" else name for name in shorten(terms.names, 60)],
             terms.strengths,
             marked=terms.coefficients < 0,
             numbers=[f"{coefficient:.3g}" for coefficient in terms.coefficients],
             legend=("positive coefficient", "negative coefficient"),
         )
-        self.ax_.margins(x=0.14)
-        self.ax_.set_xlim(left=0)
-        self.ax_.set_xlabel(f"strength: largest magnitude in the fitted range ({terms.units} features)")
+        ax.margins(x=0.14)
+        ax.set_xlim(left=0)
+        ax.set_xlabel(f"strength: largest magnitude in the fitted range ({terms.units} features)")
         proof = "" if terms.exact else ", not proven to be the largest"
-        self.ax_.set_title(f"Terms of {terms.train_name!r} with their coefficients{proof}", fontsize="medium")
-        return self
+        ax.set_title(f"Terms of {terms.train_name!r} with their coefficients{proof}", fontsize="medium")
 
 
 @dataclass(eq=False, repr=False)
-class InteractionDisplay:
+class InteractionDisplay(Display):
     """Main effects and interactions of pairs as a heat map.
 
     Parameters
@@ -108,7 +116,7 @@ class InteractionDisplay:
     feature_names : sequence of K str
         Names of the features.
     title : str, default=""
-        What the shares belong to.
+        The score that the shares belong to.
 
     Examples
     --------
@@ -116,10 +124,8 @@ class InteractionDisplay:
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import InteractionDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(X, y)
-    >>> display = InteractionDisplay.from_estimator(model, X, ax=Figure().subplots())
-    >>> display.shares.shape
+    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
+    >>> InteractionDisplay.from_estimator(model, ax=Figure().subplots()).shares.shape
     (4, 4)
     """
 
@@ -142,65 +148,53 @@ class InteractionDisplay:
 
         Parameters
         ----------
-        estimator : TensorTrainClassifier or TensorTrainRegressor
-            A fitted estimator.
-        X : array-like of shape (N, d), optional
-            Rows that give the distribution of each feature; see `polytrain.explain.sobol_indices`.
+        estimator, X, feature_names
+            See `polytrain.explain.sobol_indices`.
         train : int, optional
             Which of the trains; the mean over all of them by default.
         max_features : int, default=12
             How many features to show: those with the largest total index, in the order of the data.
-        feature_names : sequence of d str, optional
-            By default those of the training data, or x1, x2, ...
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         """
         max_features = check_positive_integer(max_features, "max_features")
         indices = sobol_indices(estimator, X, feature_names=feature_names)
-        if train is None:
-            chosen = slice(None)
-            title = "mean over the trains" if len(indices.train_names) > 1 else indices.train_names[0]
-        else:
-            position = read_model(estimator).index("train", train)
-            chosen, title = slice(position, position + 1), indices.train_names[position]
-        shares = indices.second[chosen].mean(axis=0)
-        np.fill_diagonal(shares, indices.first[chosen].mean(axis=0))
-        shown = np.sort(np.argsort(-indices.total[chosen].mean(axis=0), kind="stable")[:max_features])
-        covered = float(np.trace(shares) + np.triu(shares, 1).sum())
-        title = f"{title}: {100 * covered:.0f} % of the variance in single features and pairs"
+        chosen = range(len(indices.train_names)) if train is None else [read_model(estimator).index("train", train)]
+        shares, main, total = (
+            some[list(chosen)].mean(axis=0) for some in (indices.second, indices.first, indices.total)
+        )
+        np.fill_diagonal(shares, main)
+        shown = np.sort(np.argsort(-total, kind="stable")[:max_features])
+        covered = 100 * float(np.triu(shares).sum())
+        title = "mean over the trains" if len(chosen) > 1 else indices.train_names[chosen[0]]
+        title = f"{title}: {covered:.0f} % of the variance in single features and pairs"
         return cls(shares[np.ix_(shown, shown)], [indices.feature_names[k] for k in shown], title).plot(ax)
 
-    def plot(self, ax: Any = None) -> InteractionDisplay:
-        """Draw into ``ax``, or into a new figure, and return the display."""
-        count = len(self.feature_names)
-        size = 3.2 + 0.42 * count
-        self.figure_, self.ax_ = begin_plot(ax, size + 1.2, size)
+    def _size(self) -> tuple[float, float]:
+        size = 3.2 + 0.42 * len(self.feature_names)
+        return size + 1.2, size
+
+    def _draw(self, ax: Any) -> None:
         from matplotlib.colors import PowerNorm
 
-        percent = 100 * np.asarray(self.shares)
+        count, percent = len(self.feature_names), 100 * np.asarray(self.shares)
         # Interactions are small beside main effects; the root makes them visible.
-        self.im_ = self.ax_.imshow(percent, cmap=SHARES, norm=PowerNorm(0.5, vmin=0))
+        self.im_ = ax.imshow(percent, cmap=SHARES, norm=PowerNorm(0.5, vmin=0))
         names = shorten(self.feature_names)
-        self.ax_.set_xticks(range(count), names, rotation=45, ha="right", rotation_mode="anchor")
-        self.ax_.set_yticks(range(count), names)
+        ax.set_xticks(range(count), names, rotation=45, ha="right", rotation_mode="anchor")
+        ax.set_yticks(range(count), names)
         if count <= _MAX_ANNOTATED:
-            dark = self.im_.norm(percent) > 0.6
+            colours = np.where(self.im_.norm(percent) > 0.6, "white", "black")
+            centred = {"ha": "center", "va": "center", "fontsize": "small"}
             for row, column in zip(*np.nonzero(percent >= 0.05), strict=True):
-                colour = "white" if dark[row, column] else "black"
-                self.ax_.text(column, row, f"{percent[row, column]:.1f}", ha="center", va="center", color=colour,
-                              fontsize="small")  # fmt: skip
-        self.figure_.colorbar(
-            self.im_,
-            ax=self.ax_,
-            label="share of the variance (%), columns independent\ndiagonal: alone, beside it: pairs",
-            shrink=0.85,
-        )
-        self.ax_.set_title(self.title, fontsize="medium")
-        return self
+                ax.text(column, row, f"{percent[row, column]:.1f}", color=colours[row, column], **centred)
+        label = "share of the variance (%), columns independent\ndiagonal: alone, beside it: pairs"
+        self.figure_.colorbar(self.im_, ax=ax, label=label, shrink=0.85)
+        ax.set_title(self.title, fontsize="medium")
 
 
 @dataclass(eq=False, repr=False)
-class PartialDependenceDisplay:
+class PartialDependenceDisplay(Display):
     """Mean score as a function of one feature (lines) or two (filled contours).
 
     Parameters
@@ -218,10 +212,8 @@ class PartialDependenceDisplay:
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import PartialDependenceDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(X, y)
-    >>> display = PartialDependenceDisplay.from_estimator(model, [2, 3], X, ax=Figure().subplots())
-    >>> display.dependence.values.shape
+    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
+    >>> PartialDependenceDisplay.from_estimator(model, [2, 3], ax=Figure().subplots()).dependence.values.shape
     (3, 60, 60)
     """
 
@@ -245,9 +237,7 @@ class PartialDependenceDisplay:
 
         Parameters
         ----------
-        estimator : TensorTrainClassifier or TensorTrainRegressor
-            A fitted estimator.
-        features, X, grid_size, feature_names
+        estimator, features, X, grid_size, feature_names
             See `polytrain.explain.partial_dependence`. The deciles of ``X`` are marked at the axes.
         train : int, optional
             Which train to draw; for one feature all of them by default, for two the first.
@@ -256,71 +246,157 @@ class PartialDependenceDisplay:
         """
         dependence = partial_dependence(estimator, features, X, grid_size=grid_size, feature_names=feature_names)
         view = read_model(estimator)
-        if train is not None:
-            train = view.index("train", train)
+        train = None if train is None else view.index("train", train)
         ticks = None
-        if X is not None:
+        if X is not None and len(dependence.features) == len(dependence.names):  # a date is several features
             rows = view.rows(X)
-            chosen = dependence.features if len(dependence.features) == len(dependence.names) else ()  # else a date
-            ticks = [_deciles(rows[:, k]) if view.category(k) is None else np.zeros(0) for k in chosen]
+            ticks = [_deciles(rows[:, k]) if view.category(k) is None else np.zeros(0) for k in dependence.features]
         return cls(dependence, train, ticks).plot(ax)
 
-    def plot(self, ax: Any = None) -> PartialDependenceDisplay:
-        """Draw into ``ax``, or into a new figure, and return the display."""
-        self.figure_, self.ax_ = begin_plot(ax)
-        self.ax_.set_xlabel(self.dependence.names[0])
-        if len(self.dependence.names) == 1:
-            self._plot_lines()
+    def _draw(self, ax: Any) -> None:
+        found = self.dependence
+        grid = [place_values(ax, axis, values) for axis, values in zip("xy", found.grid, strict=False)]
+        has_levels = any(axis.dtype == object for axis in found.grid)
+        ax.set_xlabel(found.names[0])
+        if len(grid) == 1:
+            shown = range(len(found.train_names)) if self.train is None else [self.train]
+            curves = [(grid[0], found.values[index]) for index in shown]
+            names = [found.train_names[index] for index in shown]
+            draw_lines(ax, curves, names, indices=shown, what="scores", joined=not has_levels)
+            ax.set_ylabel("mean score" if len(found.train_names) > 1 else _score_label(found.train_names[0]))
         else:
-            self._plot_contours()
+            values = found.values[self.train or 0].T
+            if has_levels:  # there is nothing between two levels
+                filled = ax.pcolormesh(*grid, values, cmap=SURFACE, shading="nearest")
+            else:
+                filled = ax.contourf(*grid, values, levels=12, cmap=SURFACE)
+                ax.contour(*grid, values, levels=filled.levels, colors="white", linewidths=0.5)
+            self.figure_.colorbar(filled, ax=ax, label=_score_label(found.train_names[self.train or 0]))
+            ax.set_ylabel(found.names[1])
         marks = {"color": "black", "clip_on": False, "zorder": 5}
         for axis, ticks in zip("xy", self.ticks or (), strict=False):
             for tick in ticks:
                 if axis == "x":
-                    self.ax_.plot([tick, tick], [0, 0.03], transform=self.ax_.get_xaxis_transform(), **marks)
+                    ax.plot([tick, tick], [0, 0.03], transform=ax.get_xaxis_transform(), **marks)
                 else:
-                    self.ax_.plot([0, 0.02], [tick, tick], transform=self.ax_.get_yaxis_transform(), **marks)
-        return self
-
-    def _plot_lines(self) -> None:
-        shown = range(len(self.dependence.train_names)) if self.train is None else [self.train]
-        (grid,) = self._begin_axes()
-        curves = [(grid, self.dependence.values[index]) for index in shown]
-        names = [self.dependence.train_names[index] for index in shown]
-        draw_lines(self.ax_, curves, names, indices=shown, what="scores", joined=not self._has_levels)
-        self.ax_.set_ylabel(_score_label(self.dependence.train_names))
-
-    @property
-    def _has_levels(self) -> bool:
-        """Whether some axis counts the levels of categories."""
-        return any(axis.dtype == object for axis in self.dependence.grid)
-
-    def _begin_axes(self) -> list[NDArray]:
-        """Where the values of every axis are drawn."""
-        return [place_values(self.ax_, axis, grid) for axis, grid in zip("xy", self.dependence.grid, strict=False)]
-
-    def _plot_contours(self) -> None:
-        train = self.train or 0
-        values = self.dependence.values[train].T
-        grid = self._begin_axes()
-        if self._has_levels:  # there is nothing between two levels
-            filled = self.ax_.pcolormesh(*grid, values, cmap=SURFACE, shading="nearest")
-        else:
-            filled = self.ax_.contourf(*grid, values, levels=12, cmap=SURFACE)
-            self.ax_.contour(*grid, values, levels=filled.levels, colors="white", linewidths=0.5)
-        name = self.dependence.train_names[train]
-        label = _score_label((name,)) if len(self.dependence.train_names) == 1 else f"mean score of {name!r}"
-        self.figure_.colorbar(filled, ax=self.ax_, label=label)
-        self.ax_.set_ylabel(self.dependence.names[1])
+                    ax.plot([0, 0.02], [tick, tick], transform=ax.get_yaxis_transform(), **marks)
 
 
 def _deciles(column: NDArray) -> NDArray:
-    """Deciles of what is not missing."""
-    known = column[~np.isnan(column)]
-    return np.quantile(known, np.linspace(0.1, 0.9, 9)) if len(known) else known
+    """Deciles of the values that are not missing."""
+    present = column[~np.isnan(column)]
+    return np.quantile(present, np.linspace(0.1, 0.9, 9)) if len(present) else present
 
 
-def _score_label(train_names: Sequence[str]) -> str:
-    if len(train_names) > 1:
-        return "mean score"
-    return "mean prediction" if train_names[0] == "prediction" else f"mean score of {train_names[0]!r}"
+def _score_label(train_name: str) -> str:
+    return "mean prediction" if train_name == "prediction" else f"mean score of {train_name!r}"
+
+
+@dataclass(eq=False, repr=False)
+class LocalExplanationDisplay(Display):
+    """Why a row has its score: one bar per column, from the mean below to the score at the top.
+
+    Parameters
+    ----------
+    explanations : LocalExplanations
+        Result of `polytrain.explain.explain_local`.
+    row : int, default=0
+        Which of its rows to draw.
+    score : int, optional
+        Which of its scores; by default the largest of the row.
+    max_columns : int, default=10
+        Columns with a bar of their own; the others share one.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from polytrain import TensorTrainClassifier
+    >>> from polytrain.plotting import LocalExplanationDisplay
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = TensorTrainClassifier(random_state=0).fit(X, y)
+    >>> LocalExplanationDisplay.from_estimator(model, X, row=100, ax=Figure().subplots()).ax_.get_xlabel()
+    'pre-softmax score of 2'
+    """
+
+    explanations: LocalExplanations
+    row: int = 0
+    score: int | None = None
+    max_columns: int = 10
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: ArrayLike,
+        *,
+        row: int = 0,
+        X_background: ArrayLike | None = None,
+        output: int | str | None = None,
+        max_columns: int = 10,
+        ax: Any = None,
+    ) -> LocalExplanationDisplay:
+        """Explain a row of X and draw it.
+
+        Parameters
+        ----------
+        estimator, X, X_background, output
+            See `polytrain.explain.explain_local`. Of several scores, the largest is drawn unless ``output`` names one.
+        row : int, default=0
+            Which row of X to explain, by its place; -1 is the last.
+        max_columns : int, default=10
+            Columns with a bar of their own; the others share one.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
+        rows: Any = X if hasattr(X, "__len__") else np.asarray(X)
+        if not -len(rows) <= row < len(rows):
+            raise ValueError(
+                f"row must be between 0 and {len(rows) - 1}, or count from the end, from -1 on, got {row}."
+            )
+        place, has_index = row % len(rows), hasattr(rows, "iloc")
+        one = (rows.iloc if has_index else rows)[place : place + 1]
+        found = explain_local(estimator, one, X_background=X_background, output=output)
+        return cls(found if has_index else replace(found, row_names=(place,)), max_columns=max_columns).plot(ax)
+
+    def _size(self) -> tuple[float, float]:
+        most = check_positive_integer(self.max_columns, "max_columns")
+        return 7.2, 1.7 + 0.34 * min(len(self.explanations.column_names), most + 1)
+
+    def _draw(self, ax: Any) -> None:
+        found, row = self.explanations, self.row
+        score = int(np.argmax(found.scores[row])) if self.score is None else self.score
+        ranked, most = found.ranked(row, score), self.max_columns
+        if len(ranked) > most + 1:  # a bar for a single column has its name
+            rest = math.fsum(value for *_, value in ranked[most:])
+            ranked = [*ranked[:most], (f"{len(ranked) - most} other columns", "", rest)]
+        names, cells, contributions = zip(*ranked, strict=True)
+        values = np.array(contributions)
+        mean, total = float(found.base[score]), float(found.scores[row, score])
+        # The smallest first, from the mean upwards, so that the largest end at the score.
+        ends = mean + np.cumsum(values[::-1])[::-1]
+        shown = number_format([mean, total, *values])
+        width = self.figure_.get_figwidth()
+        texts = zip(shorten(names, int(_NAME_LETTERS * width)), shorten(cells, int(_CELL_LETTERS * width)), strict=True)
+        draw_bars(
+            ax,
+            [f"{name} = {cell}" if cell else name for name, cell in texts],
+            values,
+            marked=values < 0,
+            starts=ends - values,
+            numbers=[("\N{MINUS SIGN}" if value < 0 else "+") + shown(abs(value)) for value in values],
+            legend=("raises it", "lowers it"),
+        )
+        places = np.arange(1, len(values))
+        ax.vlines(ends[1:], places - 1, places, color=PAPER["muted"], linewidth=0.8, zorder=1)
+        note = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points", "fontsize": "small"}
+        note |= {"va": "bottom", "parse_math": False}
+        ax.axvline(mean, color=PAPER["muted"], linewidth=1, linestyle="--", zorder=0)
+        ax.annotate(f"mean {shown(mean)}", (mean, 0.0), xytext=(4, 3), ha="left", **note)
+        ax.axvline(total, color=PAPER["muted"], linewidth=1, zorder=0)
+        title = f"row {printable(found.row_names[row])}: {shown(total)}"
+        ax.annotate(title, (total, 1.0), xytext=(0, 3), ha="center", **note)
+        ax.set_ylim(len(values) - 0.2, -0.8)
+        ax.use_sticky_edges = False  # bars that begin at the left end need room, too
+        ax.margins(x=0.12)
+        ax.set_xlabel(found.score_label(score), parse_math=False)
