@@ -19,7 +19,6 @@ from sklearn.base import BaseEstimator
 
 from polytrain.checks import check_mass
 from polytrain.explain.axes import ColumnAxis, column_axis, value_text
-from polytrain.explain.search import search_pairs
 from polytrain.explain.sensitivity import INDEPENDENCE, VarianceShares, table_lines, variance_shares
 from polytrain.explain.sites import Sites, column_cores, make_measure
 from polytrain.explain.view import ModelView, read_model
@@ -202,14 +201,12 @@ class Effects:
     rest_share: float
     output: str
     n_rows: float | None
-    _view: ModelView = field(repr=False)
     _sites: Sites = field(repr=False)
     _index: tuple[tuple[int, int], ...] = field(repr=False)
-    _train: int = field(repr=False)
 
     def __getitem__(self, name: str) -> MainEffect:
         """Return the main effect of a column, given by its name."""
-        return self.main[self._view.index("column", name)]
+        return self.main[self._sites.view.index("column", name)]
 
     def ranked(self) -> list[MainEffect]:
         """Return the main effects of the columns, that with the largest total share first."""
@@ -220,18 +217,17 @@ class Effects:
 
         They sum to ``decision_function``, or to ``predict`` where the link is the identity.
         """
-        view, sites = self._view, self._sites
+        sites, view = self._sites, self._sites.view
         rows = view.rows(X)
-        functions = view.functions(rows)
-        columns = [functions[group.start : group.stop] for group in view.groups]
-        main = np.column_stack([sites.main(column, values) for column, values in enumerate(columns)])
+        columns = [list(rows[:, group.start : group.stop].T) for group in view.groups]
+        main = np.column_stack([sites.main(column, numbers) for column, numbers in enumerate(columns)])
         pairs = np.zeros((len(rows), len(self._index)))
         for k, (i, j) in enumerate(self._index):
             pairs[:, k] = sites.pair(i, j, columns[i], columns[j], on_grid=False)
-        scores = view.fitted.scores(rows)[self._train]
+        scores = view.fitted.scores(rows)[sites.output]
         rest = scores - (self.mean + main.sum(axis=1) + pairs.sum(axis=1))
         names = (*view.column_names, *(" * ".join(pair.names) for pair in self.pairs))
-        return RowEffects(self.mean, main, pairs, rest, scores, names)
+        return RowEffects(mean=self.mean, main=main, pairs=pairs, rest=rest, scores=scores, names=names)
 
     def to_frame(self) -> Any:
         """Return a frame of pandas, one row per column and pair: its share of the variance, and the total one."""
@@ -286,7 +282,7 @@ def effects(
     output : int or str, default=0
         Which score: its number, or the class that it stands for.
     top_pairs : int, default=10
-        Number of pairs: those with the largest shares of the variance, found without forming all.
+        Number of pairs: those with the largest shares of the variance.
     grid_size, pair_grid_size : int, default=100 and 30
         Largest number of values of a column for main effects, and for pairs.
 
@@ -332,72 +328,65 @@ def all_effects(
     measure = make_measure(view, X, sample_weight)
     n_rows = None if measure.rows is None else check_mass(sample_weight, len(measure.rows))
     axis_of = cache(partial(column_axis, view, measure))
-    found = []
+    found, upper = [], np.triu_indices(len(view.groups), 1)
     for output in outputs:
-        cores, exponent = column_cores(view.trains[output], measure)
-        shares = variance_shares(cores, exponent, pairs=False)
-        search, scale = search_pairs(cores, n_pairs), 1.0 / shares.variance if shares.variance > 0 else 0.0
-        pairs = dict(zip(search.pairs, (search.variances * scale).tolist(), strict=True))
-        pairs = {pair: share for pair, share in pairs.items() if share > _LEAST_SHARE}
-        sites, main_share, pair_share = Sites(view.trains[output], measure), shares.first.sum(), search.whole * scale
-        main = [
-            _main_effect(view, sites, column, axis_of(column, size), n_rows, shares)
-            for column in range(len(view.groups))
+        shares = variance_shares(*column_cores(view.trains[output], measure))
+        sites, second = Sites(view, measure, output), shares.second
+        strongest = np.argsort(-second[upper], kind="stable")[:n_pairs]
+        index = [(i, j) for i, j in np.transpose(upper)[strongest].tolist() if second[i, j] > _LEAST_SHARE]
+        main_share, pair_share = float(shares.first.sum()), float(second[upper].sum())
+        main = [_main_effect(sites, k, axis_of(k, size), n_rows, shares) for k in range(len(view.groups))]
+        pairs = [
+            _pair_effect(sites, (i, j), axis_of(i, pair_size), axis_of(j, pair_size), float(second[i, j]))
+            for i, j in index
         ]
-        pair_effects = [
-            _pair_effect(view, sites, (i, j), axis_of(i, pair_size), axis_of(j, pair_size), share)
-            for (i, j), share in pairs.items()
-        ]
-        effects_on_output = Effects(
-            mean=shares.mean + float(view.fitted.shift[output]),
-            deviation=shares.deviation,
-            main=tuple(main),
-            pairs=tuple(pair_effects),
-            main_share=float(main_share),
-            pair_share=pair_share,
-            rest_share=float(max(1.0 - main_share - pair_share, 0.0)) if shares.variance > 0 else 0.0,
-            output=view.train_names[output],
-            n_rows=n_rows,
-            _view=view,
-            _sites=sites,
-            _index=tuple(pairs),
-            _train=output,
+        found.append(
+            Effects(
+                mean=shares.mean + float(view.fitted.shift[output]),
+                deviation=shares.deviation,
+                main=tuple(main),
+                pairs=tuple(pairs),
+                main_share=main_share,
+                pair_share=pair_share,
+                rest_share=max(1.0 - main_share - pair_share, 0.0) if shares.deviation > 0 else 0.0,
+                output=view.train_names[output],
+                n_rows=n_rows,
+                _sites=sites,
+                _index=tuple(index),
+            )
         )
-        found.append(effects_on_output)
     return found
 
 
 def _main_effect(
-    view: ModelView, sites: Sites, column: int, axis: ColumnAxis, n_rows: float | None, shares: VarianceShares
+    sites: Sites, column: int, axis: ColumnAxis, n_rows: float | None, shares: VarianceShares
 ) -> MainEffect:
-    part, missing = axis.missing_part, None
-    if part is not None:
-        gap = view.column_functions(column, [np.array([np.nan])] * len(axis.features))
-        missing = float(sites.main(column, gap)[0])
+    missing, missing_part = None, axis.missing_part or 0.0
+    if axis.missing_part is not None:
+        missing = float(sites.main(column, [np.array([np.nan])] * len(axis.features))[0])
     return MainEffect(
-        name=view.column_names[column],
+        name=sites.view.column_names[column],
         kind=axis.kind,
         grid=axis.grid,
-        values=sites.main(column, view.column_functions(column, axis.features)),
+        values=sites.main(column, axis.features),
         parts=axis.parts,
         counts=None if n_rows is None else np.round(axis.parts * n_rows, 6),  # whole rows are whole numbers
         missing=missing,
-        missing_part=part or 0.0,
-        missing_count=None if n_rows is None else round((part or 0.0) * n_rows, 6),
+        missing_part=missing_part,
+        missing_count=None if n_rows is None else round(missing_part * n_rows, 6),
         share=float(shares.first[column]),
         total=float(shares.total[column]),
     )
 
 
 def _pair_effect(
-    view: ModelView, sites: Sites, pair: tuple[int, int], first: ColumnAxis, second: ColumnAxis, share: float
+    sites: Sites, pair: tuple[int, int], first: ColumnAxis, second: ColumnAxis, share: float
 ) -> PairEffect:
     i, j = pair
-    functions = view.column_functions(i, first.features), view.column_functions(j, second.features)
     return PairEffect(
-        names=(view.column_names[i], view.column_names[j]),
+        names=(sites.view.column_names[i], sites.view.column_names[j]),
         kinds=(first.kind, second.kind),
         grids=(first.grid, second.grid),
-        values=sites.pair(i, j, *functions, on_grid=True),
+        values=sites.pair(i, j, first.features, second.features, on_grid=True),
         share=share,
     )

@@ -1,7 +1,5 @@
-"""Exact searches in a train, without forming its tensor: the largest entries, and the pairs that interact most.
+"""An exact search for the largest entries of a train, without forming its tensor.
 
-The largest entries
--------------------
 A prefix ``(i_1, ..., i_k)`` of an entry has a row vector ``p`` of length r_k, a suffix a column vector ``s``, and the
 entry is ``p s``. For every bond we compute a *cover*: a matrix ``M`` such that ``(p s)^2 <= p M p'`` for every suffix.
 So ``sqrt(p M p')`` bounds all entries below a prefix, and prefixes whose bound is below the k-th largest entry found so
@@ -13,38 +11,24 @@ matrices) covers all. The sum over i is one; it gives the Frobenius norm and is 
 matrix of smallest trace above two matrices A and B is ``B + (A - B)_+``, where ``_+`` keeps the positive eigenvalues.
 If the cores before the bond are left-orthogonal, the trace is the sum of the squared bounds over all prefixes, so in
 that gauge we want the smallest trace.
-
-The pairs that interact most
-----------------------------
-In orthonormal functions, the variance of the pair (i, j) is ``|A_i T_(i+1) ... T_(j-1) B_j|^2``: A has a row and B a
-column for every function but the constant, T is the constant's matrix of a column in between. Summed over all j, this
-is ``tr(A_i S_i A_i')``, where ``S_(k-1) = T_k S_k T_k' + B_k B_k'``, from right to left. So the sum over all pairs of a
-column is known before any of them, and bounds each; on the way from i to the right, the remaining sum bounds all pairs
-still to come. Columns whose bound is below the k-th largest pair found so far are skipped.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.explain.sites import suffix_products
 from polytrain.tensor.decompose import orthogonalize_cores
 
-__all__ = ["PairSearch", "entries_at", "largest_entries", "search_pairs", "suffix_covers"]
+__all__ = ["entries_at", "largest_entries", "suffix_covers"]
 
 # Prefixes kept per level in the first walk, whose only task is to find good entries.
 _FIRST_WIDTH = 4096
 
 # Added to every cover, relative to its trace: far above the rounding errors of one step.
 _COVER_SLACK = 1e-13
-
-# Bounds are sums of squares, and as good as their rounding.
-_SLACK = 1 + 1e-9
 
 
 def largest_entries(cores: Sequence[NDArray], k: int, max_nodes: int) -> tuple[NDArray, bool]:
@@ -137,64 +121,3 @@ def entries_at(cores: Sequence[NDArray], index: NDArray) -> NDArray:
     for core, choice in zip(cores, index.T, strict=True):
         vectors = np.einsum("ka,akb->kb", vectors, core[:, choice])
     return vectors[:, 0]
-
-
-class PairSearch(NamedTuple):
-    """Pairs (K, 2) of columns, first before second, and their variances (K,), largest first.
-
-    ``whole`` is the variance of all pairs together, and ``n_formed`` how many of them were looked at.
-    """
-
-    pairs: list[tuple[int, int]]
-    variances: NDArray
-    whole: float
-    n_formed: int
-
-
-def search_pairs(cores: Sequence[NDArray], k: int) -> PairSearch:
-    """Find the k pairs of largest variance of a train in orthonormal functions, the constant first in every core."""
-    constants = [core[:, 0, :] for core in cores]
-    suffix = suffix_products(constants)
-    ends = [core[:, 1:, :] @ after for core, after in zip(cores, suffix[1:], strict=True)]  # (left rank, functions)
-    sums = _right_sums(constants, ends)
-    starts, before = [], np.ones(1)
-    for core in cores:
-        starts.append(_reduced(np.tensordot(before, core[:, 1:, :], axes=1)))
-        before = before @ core[:, 0, :]
-    bounds = np.array([_square(start, after) for start, after in zip(starts, sums[1:], strict=True)])
-    # Worst first in the heap. Of equal pairs the earlier one is the better one.
-    best: list[tuple[float, int, int]] = []
-    n_formed = 0
-    for i in np.argsort(-bounds, kind="stable").tolist() if k else []:
-        rows, bound = starts[i], float(bounds[i])
-        for j in range(i + 1, len(cores)):
-            if bound <= 0 or (len(best) == k and bound * _SLACK < best[0][0]):
-                break
-            entry = (float(np.sum((rows @ ends[j]) ** 2)), -i, -j)
-            n_formed += 1
-            if len(best) < k:
-                heapq.heappush(best, entry)
-            else:
-                heapq.heappushpop(best, entry)
-            rows = rows @ constants[j]
-            bound = _square(rows, sums[j + 1])
-    best.sort(reverse=True)
-    pairs = [(-i, -j) for _, i, j in best]
-    return PairSearch(pairs, np.array([value for value, _, _ in best]), float(bounds.sum()), n_formed)
-
-
-def _right_sums(constants: Sequence[NDArray], ends: Sequence[NDArray]) -> list[NDArray]:
-    """Matrices whose form in the rows before column k is the variance of all pairs with column k or later."""
-    sums = [np.zeros((1, 1))]
-    for constant, end in zip(reversed(constants), reversed(ends), strict=True):
-        sums.append(constant @ sums[-1] @ constant.T + end @ end.T)
-    return sums[::-1]
-
-
-def _reduced(rows: NDArray) -> NDArray:
-    """As few rows with the same squares of all products."""
-    return rows if len(rows) <= rows.shape[1] else np.asarray(np.linalg.qr(rows, mode="r"))
-
-
-def _square(rows: NDArray, matrix: NDArray) -> float:
-    return float(np.sum((rows @ matrix) * rows).clip(min=0.0))

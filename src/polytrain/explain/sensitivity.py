@@ -211,7 +211,7 @@ def sobol_indices(
     view = read_model(model, feature_names)
     measure = make_measure(view, X, sample_weight)
     shares = [variance_shares(*column_cores(train, measure)) for train in view.trains]
-    mean, deviation, first, second, total, _ = (np.array(part) for part in zip(*shares, strict=True))
+    mean, deviation, first, second, total = (np.array(part) for part in zip(*shares, strict=True))
     with np.errstate(over="ignore"):
         variance = np.square(deviation)
     return SobolIndices(
@@ -289,17 +289,13 @@ def feature_importances(
 
 
 class VarianceShares(NamedTuple):
-    """Mean, standard deviation and indices of a train: first (d,), second (d, d) and total (d,).
-
-    ``variance`` is that of the cores, without the power of 2 that belongs to them.
-    """
+    """Mean, standard deviation and indices of a train: first (d,), second (d, d) and total (d,)."""
 
     mean: float
     deviation: float
     first: NDArray
     second: NDArray
     total: NDArray
-    variance: float
 
 
 def variance_shares(cores: Sequence[NDArray], exponent: int, pairs: bool = True) -> VarianceShares:
@@ -308,7 +304,7 @@ def variance_shares(cores: Sequence[NDArray], exponent: int, pairs: bool = True)
     constants = suffix_products([core[:, 0, :] for core in cores])
     first, total, second = np.zeros(d), np.zeros(d), np.zeros((d, d))
     constant_left, gram, variance = np.ones(1), np.ones((1, 1)), 0.0
-    open_left = np.zeros((0, 1))  # one row per pair of earlier feature and its function, constant elsewhere
+    open_left = np.zeros((0, 1))  # rows of every earlier column, constant since then
     owner = np.zeros(0, dtype=np.intp)
     for k, core in enumerate(cores):
         varying = core[:, 1:, :]
@@ -319,11 +315,12 @@ def variance_shares(cores: Sequence[NDArray], exponent: int, pairs: bool = True)
         if pairs:
             ends = open_left @ (varying @ constants[k + 1])
             second[:, k] = np.bincount(owner, np.sum(ends**2, axis=1), minlength=d)
-            open_left = np.concatenate((open_left @ core[:, 0, :], fresh))
-            owner = np.concatenate((owner, np.full(len(fresh), k)))
+            # At most as many rows as the rank give the same sums of squares.
+            rows = fresh if len(fresh) <= fresh.shape[1] else np.asarray(np.linalg.qr(fresh, mode="r"))
+            open_left = np.concatenate((open_left @ core[:, 0, :], rows))
+            owner = np.concatenate((owner, np.full(len(rows), k)))
         constant_left = constant_left @ core[:, 0, :]
         gram = np.einsum("ab,aic,bid->cd", gram, core, core, optimize=True)
     scale = 1.0 / variance if variance > 0 else 0.0
     mean, deviation = scale_exponent(np.array([constant_left[0], np.sqrt(variance)]), exponent).tolist()
-    second = (second + second.T) * scale
-    return VarianceShares(mean, deviation, first * scale, second, total * scale, variance)
+    return VarianceShares(mean, deviation, first * scale, (second + second.T) * scale, total * scale)

@@ -164,43 +164,46 @@ def _merge(left: NDArray, right: NDArray) -> NDArray:
 
 
 class Sites:
-    """Means of the columns of one train, to evaluate effects at values of columns.
+    """One train of a model with the means of its columns, to evaluate effects at values of columns.
 
-    ``means`` are those of ``G(x)``, and ``prefix`` and ``suffix`` their products before and after every column. The
-    cores are right-orthogonal: products of hundreds of them neither overflow nor vanish.
+    The values of a column are given by the numbers (Q,) of each of its features. ``means`` are those of ``G(x)``, and
+    ``prefix`` and ``suffix`` their products before and after every column. The cores are right-orthogonal: products of
+    hundreds of them neither overflow nor vanish.
     """
 
-    def __init__(self, train: TensorTrain, measure: ColumnMeasure) -> None:
-        cores, self._exponent = orthogonalize_cores([core.astype(np.float64, copy=False) for core in train.cores], 0)
-        self._cores = [cores[group.start : group.stop] for group in measure.groups]
-        self._function_means = [measure.means[group[0]][:, None] for group in measure.groups]
-        self._means = [measure.site_mean(column, cores) for column, cores in enumerate(self._cores)]
+    def __init__(self, view: ModelView, measure: ColumnMeasure, output: int) -> None:
+        self.view, self.output = view, output
+        cores = [core.astype(np.float64, copy=False) for core in view.trains[output].cores]
+        cores, self._exponent = orthogonalize_cores(cores, 0)
+        self._cores = [cores[group.start : group.stop] for group in view.groups]
+        self._function_means = [measure.means[group[0]][:, None] for group in view.groups]
+        self._means = [measure.site_mean(column, some) for column, some in enumerate(self._cores)]
         self._suffix = suffix_products(self._means)
         self._prefix = suffix_products([mean.T for mean in reversed(self._means)])[::-1]
 
-    def _deviation(self, column: int, functions: Sequence[NDArray], vector: NDArray, transposed: bool) -> NDArray:
+    def main(self, column: int, numbers: Sequence[NDArray]) -> NDArray:
+        """Main effect (Q,) of a column."""
+        left = self._deviation(column, numbers, self._prefix[column], False)
+        return scale_exponent(left @ self._suffix[column + 1], self._exponent)
+
+    def pair(self, i: int, j: int, first: Sequence[NDArray], second: Sequence[NDArray], on_grid: bool) -> NDArray:
+        """Effect of the columns i < j: (Q,) row by row, or (Q, P) on the grid of both."""
+        between = reduce(np.matmul, self._means[i + 1 : j], np.eye(self._means[i].shape[1]))
+        left = self._deviation(i, first, self._prefix[i], False) @ between
+        right = self._deviation(j, second, self._suffix[j + 1], True)
+        return scale_exponent(left @ right.T if on_grid else np.sum(left * right, axis=1), self._exponent)
+
+    def _deviation(self, column: int, numbers: Sequence[NDArray], vector: NDArray, transposed: bool) -> NDArray:
         """Product of a vector and the deviation of a column from its mean, or its transpose, (Q, rank)."""
-        cores, mean = self._cores[column], self._means[column]
+        cores, mean, functions = self._cores[column], self._means[column], self.view.column_functions(column, numbers)
         if transposed:
-            cores, functions, mean = [core.T for core in reversed(cores)], list(reversed(functions)), mean.T
+            cores, functions, mean = [core.T for core in reversed(cores)], functions[::-1], mean.T
         if len(cores) == 1:
             return (functions[0] - self._function_means[column]).T @ np.tensordot(vector, cores[0], axes=1)
         rows = np.repeat(vector[None], functions[0].shape[1], axis=0)
         for core, values in zip(cores, functions, strict=True):
             rows = np.einsum("qa,aib,iq->qb", rows, core, values, optimize=True)
         return rows - vector @ mean
-
-    def main(self, column: int, functions: Sequence[NDArray]) -> NDArray:
-        """Main effect (Q,) of a column at values (n_k, Q) of the functions of each of its features."""
-        left = self._deviation(column, functions, self._prefix[column], False)
-        return scale_exponent(left @ self._suffix[column + 1], self._exponent)
-
-    def pair(self, i: int, j: int, first: Sequence[NDArray], second: Sequence[NDArray], on_grid: bool) -> NDArray:
-        """Effect of columns i < j at values of their functions: (Q,) row by row, or (Q, P) on the grid of both."""
-        between = reduce(np.matmul, self._means[i + 1 : j], np.eye(self._means[i].shape[1]))
-        left = self._deviation(i, first, self._prefix[i], False) @ between
-        right = self._deviation(j, second, self._suffix[j + 1], True)
-        return scale_exponent(left @ right.T if on_grid else np.sum(left * right, axis=1), self._exponent)
 
 
 def suffix_products(matrices: Sequence[NDArray]) -> list[NDArray]:

@@ -45,10 +45,8 @@ class TopTerms:
 
     Attributes
     ----------
-    exponents : ndarray of shape (K, d)
-        Power of each variable in each term.
-    coefficients : ndarray of shape (K,)
-        Coefficient of each term.
+    exponents, coefficients : ndarray of shape (K, d) and (K,)
+        Power of each variable in each term, and its coefficient.
     strengths : ndarray of shape (K,)
         Largest magnitude that the term reaches in the fitted range of the features.
     exact : bool
@@ -151,16 +149,12 @@ def top_terms(
     >>> from polytrain import TensorTrainRegressor
     >>> from polytrain.explain import top_terms
     >>> X = np.random.default_rng(0).uniform(0, 2, size=(500, 12))
-    >>> y = 3 * X[:, 0] * X[:, 7] - 5 * X[:, 3] + 4
-    >>> powers = {"basis": "power", "degree": 1, "rank": 3, "alpha": 1e-6, "max_sweeps": 10}
-    >>> model = TensorTrainRegressor(random_state=0, **powers).fit(X, y)
-    >>> terms = top_terms(model, 3)
-    >>> terms.names
-    ('x1*x8', 'x4', '1')
+    >>> model = TensorTrainRegressor(basis="power", degree=1, rank=3, alpha=1e-6, random_state=0)
+    >>> terms = top_terms(model.fit(X, 3 * X[:, 0] * X[:, 7] - 5 * X[:, 3] + 4), 3)
+    >>> terms.names, terms.exact
+    (('x1*x8', 'x4', '1'), True)
     >>> terms.coefficients.round(1)
     array([ 3., -5.,  4.])
-    >>> terms.exact, terms.units
-    (True, 'original')
     """
     view = read_model(model, feature_names)
     k = check_positive_integer(k, "k")
@@ -169,8 +163,7 @@ def top_terms(
         raise ValueError(f"max_nodes must be larger than k={k}, got {max_nodes}.")
     if rank_by not in _RANKINGS:
         raise ValueError(f"rank_by must be one of {list(_RANKINGS)}, got {rank_by!r}.")
-    which = view.index("train", train)
-    variables = _choose_variables(view, units)
+    which, variables = view.index("train", train), _choose_variables(view, units)
     cores, weighted = _power_cores(view, view.trains[which], variables)
     _check_finite((*cores, *weighted), variables.units)
     # One more than asked for: with its intercept, the constant may fall out of the list.
@@ -210,10 +203,8 @@ def to_sympy(
 
     Parameters
     ----------
-    model : TensorTrainClassifier or TensorTrainRegressor
-        A fitted estimator.
-    train : int, default=0
-        Which of ``model.trains_``.
+    model, train, feature_names
+        See `top_terms`.
     units : {"original", "centred", "scaled", "auto"}, default="original"
         Variables of the expression, see `top_terms`. Each symbol has the feature's name. With "centred" the symbols
         stand for the features and the offsets are written out; with "scaled" they stand for the scaled features.
@@ -221,8 +212,6 @@ def to_sympy(
         Leave out coefficients of at most this magnitude. The expression is then no longer exact.
     max_terms : int, default=10_000
         Refuse to write more terms than this.
-    feature_names : sequence of d str, optional
-        By default those of the training data, or x1, x2, ...
 
     Returns
     -------
