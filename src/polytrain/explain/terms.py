@@ -149,7 +149,7 @@ def top_terms(
     >>> from polytrain import TensorTrainRegressor
     >>> from polytrain.explain import top_terms
     >>> X = np.random.default_rng(0).uniform(0, 2, size=(500, 12))
-    >>> model = TensorTrainRegressor(basis="power", degree=1, rank=3, alpha=1e-6, random_state=0)
+    >>> model = TensorTrainRegressor(basis="power", degree=1, rank=3, alpha=1e-6, max_sweeps=10, random_state=0)
     >>> terms = top_terms(model.fit(X, 3 * X[:, 0] * X[:, 7] - 5 * X[:, 3] + 4), 3)
     >>> terms.names, terms.exact
     (('x1*x8', 'x4', '1'), True)
