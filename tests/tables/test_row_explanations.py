@@ -5,7 +5,7 @@ import pytest
 
 from polytrain.explain import explain_local
 from polytrain.tables import TableError, load_table_model
-from polytrain.tables.row_explanations import RowSample, explain_table_rows, knows_columns
+from polytrain.tables.row_explanations import RowSample, explain_table_rows
 from polytrain.tables.table_file import BLOCK_ROWS
 from power_models import power_regressor
 
@@ -20,13 +20,13 @@ def saved(tmp_path):
     return model, load_table_model(tmp_path / "m"), tmp_path / "rows.npy", X
 
 
-@pytest.mark.parametrize("as_in_table", [False, True])
-def test_rows_of_several_blocks(saved, as_in_table):
+@pytest.mark.parametrize("background", ["training", "data"])
+def test_rows_of_several_blocks(saved, background):
     model, table_model, path, X = saved
     numbers = [BLOCK_ROWS + 7, 3, BLOCK_ROWS, 3]
     with table_model.open(path) as table:
-        found = explain_table_rows(table_model, table, numbers, as_in_table=as_in_table)
-    expected = explain_local(model, X[numbers], X_background=X if as_in_table else None)
+        found = explain_table_rows(table_model, table, numbers, background=background)
+    expected = explain_local(model, X[numbers], X_background=X if background == "data" else None)
     np.testing.assert_allclose(found.explanations.values, expected.values, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(found.explanations.base, expected.base, rtol=1e-9, atol=1e-12)
     assert found.explanations.row_names == tuple(numbers)
@@ -42,13 +42,13 @@ def test_rows_beyond_the_end(saved):
 
 
 def test_ranges_that_are_not_known(saved, tmp_path):
-    _, table_model, path, X = saved
-    assert knows_columns(table_model)
+    _, _, path, X = saved
     power_regressor(scale=None, rank=2, max_sweeps=1, random_state=0).fit(X[:200], X[:200, 0]).save(tmp_path / "raw")
     raw = load_table_model(tmp_path / "raw")
-    assert not knows_columns(raw)
+    with raw.open(path) as table, pytest.raises(TableError, match=r"distributed in training.*background='data'"):
+        explain_table_rows(raw, table, [5])
     with raw.open(path) as table:
-        found = explain_table_rows(raw, table, [5], as_in_table=True).explanations
+        found = explain_table_rows(raw, table, [5], background="data").explanations
     np.testing.assert_allclose(found.values.sum(axis=1), found.scores - found.base, atol=1e-10)
 
 

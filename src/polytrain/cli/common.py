@@ -14,7 +14,8 @@ import os
 import shlex
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -41,6 +42,7 @@ __all__ = [
     "show",
     "show_json",
     "shows_beside",
+    "user_errors",
 ]
 
 
@@ -66,6 +68,19 @@ DATA = (
 
 class CommandError(Exception):
     """A mistake that the user can fix. The message names the thing, its value and the remedy."""
+
+
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Turn errors of estimators and of missing extras, which name the remedy, into a `CommandError`."""
+    from polytrain.tables import TableError
+
+    try:
+        yield
+    except TableError:
+        raise
+    except (ValueError, ImportError) as error:
+        raise CommandError(str(error)) from error
 
 
 class Parser(argparse.ArgumentParser):

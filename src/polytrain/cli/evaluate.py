@@ -16,8 +16,9 @@ from polytrain.cli.common import (
     show,
     show_json,
     shows_beside,
+    user_errors,
 )
-from polytrain.tables import TableError, load_table_model
+from polytrain.tables import load_table_model
 from polytrain.tables.evaluation import count_errors
 from polytrain.texts import printable
 
@@ -111,7 +112,7 @@ def report(arguments: argparse.Namespace) -> int:
     inputs = [arguments.model, arguments.data, *([] if arguments.train is None else [arguments.train])]
     check_output(arguments.out, *inputs)
     data_name = "standard input" if arguments.data == "-" else Path(arguments.data).name
-    try:
+    with user_errors():
         page = report_table(
             model,
             arguments.data,
@@ -123,10 +124,6 @@ def report(arguments: argparse.Namespace) -> int:
             decimal=arguments.decimal,
             say=say,
         )
-    except TableError:
-        raise
-    except (ValueError, ImportError) as error:
-        raise CommandError(str(error)) from error
     page.save(arguments.out)
     shows_beside(arguments.out)(str(arguments.out))
     return 0

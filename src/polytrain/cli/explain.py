@@ -16,12 +16,13 @@ from polytrain.cli.common import (
     say,
     show,
     show_json,
+    user_errors,
 )
 from polytrain.explain import sobol_indices, top_terms
 from polytrain.explain.local import number_format
 from polytrain.explain.terms import strongest_terms
 from polytrain.tables import TableModel, load_table_model
-from polytrain.tables.row_explanations import ExplainedRows, RowSample, explain_table_rows, knows_columns
+from polytrain.tables.row_explanations import ExplainedRows, RowSample, explain_table_rows
 from polytrain.texts import listed, printable
 
 __all__ = ["add_explain"]
@@ -93,10 +94,8 @@ def explain(arguments: argparse.Namespace) -> int:
             if not len(sample):
                 raise CommandError(f"{table.label} holds no rows. Name a file with rows.")
         X = sample.rows
-    try:
+    with user_errors():
         found = _explain(model, X, train, arguments)
-    except ValueError as error:
-        raise CommandError(str(error)) from error
     if arguments.json:
         show_json(found)
     else:
@@ -201,18 +200,10 @@ def _check_row_arguments(arguments: argparse.Namespace) -> None:
 def _run_rows(model: TableModel, train: int | None, arguments: argparse.Namespace) -> int:
     """Explain rows; ``train`` is the score that is shown, None for the largest of each row."""
     background = arguments.background or "training"
-    if background == "training" and not knows_columns(model):
-        raise CommandError(
-            "this model does not know how its columns were distributed in training. Say --background data, with a "
-            "table that is like the training's."
+    with open_model_table(model, arguments) as table, user_errors():
+        found = explain_table_rows(
+            model, table, arguments.rows, background=background, decimal=arguments.decimal, say=say
         )
-    with open_model_table(model, arguments) as table:
-        try:
-            found = explain_table_rows(
-                model, table, arguments.rows, as_in_table=background == "data", decimal=arguments.decimal, say=say
-            )
-        except ValueError as error:
-            raise CommandError(str(error)) from error
     largest = found.explanations.scores.argmax(axis=1).tolist()
     shown = [(row, score if train is None else train) for row, score in enumerate(largest)]
     if arguments.json:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from polytrain.atomic_file import write_atomically
-from polytrain.cli.common import CommandError, add_command, check_output, say, show, show_json, shows_beside
-from polytrain.columns import CategoryColumn, DateColumn, NumberColumn
+from polytrain.cli.common import add_command, check_output, say, show, show_json, shows_beside, user_errors
+from polytrain.columns import CategoryColumn, DateColumn
 from polytrain.columns.scalars import text_of
 from polytrain.export import to_c, to_onnx
 from polytrain.tables import TableModel, load_table_model
@@ -49,14 +49,12 @@ def export(arguments: argparse.Namespace) -> int:
     """
     model = load_table_model(arguments.model)
     check_output(arguments.out, arguments.model)
-    try:
+    with user_errors():
         if arguments.to == "c":
             source = to_c(replace(model.fitted, columns=None), arguments.name, dtype=arguments.dtype or "float64")
             content = (_comment(model) + source).encode()
         else:
             content = _onnx(model, arguments.dtype or "float32")
-    except (ValueError, ImportError) as error:
-        raise CommandError(str(error)) from error
     write_atomically(arguments.out, [content])
     say(f"{arguments.out}: {len(content)} bytes, {model.fitted.n_features} features")
     shows_beside(arguments.out)(str(arguments.out))
@@ -175,9 +173,9 @@ def info(arguments: argparse.Namespace) -> int:
     show()
     show(f"columns, found by {'name' if layout.named else 'position'}")
     for column, place in zip(columns, layout.columns, strict=True):
-        written = place.form.describe() if place.form is not None and not place.form.is_plain else None
-        written = None if place.form is None or place.form.kind == "text" else written
-        show(f"  {place.position:>4}  {column['name']}: {_describe_column(column)}{f' ({written})' if written else ''}")
+        form = place.form
+        written = "" if form is None or form.is_plain or form.kind == "text" else f" ({form.describe()})"
+        show(f"  {place.position:>4}  {column['name']}: {_describe_column(column)}{written}")
     if model.estimator.choice_.reasons:
         show()
         show("chosen")
@@ -200,9 +198,7 @@ def _column_facts(model: TableModel) -> list[dict[str, Any]]:
     found = []
     for k, (name, group) in enumerate(zip(model.view.column_names, model.view.groups, strict=True)):
         column = model.view.column(k)
-        is_number = column is None or isinstance(column, NumberColumn)
-        kind = "number" if is_number else "category" if isinstance(column, CategoryColumn) else "date"
-        facts: dict[str, Any] = {"name": name, "kind": kind}
+        facts: dict[str, Any] = {"name": name, "kind": "number" if column is None else column.kind}
         if isinstance(column, CategoryColumn):
             facts["categories"] = [text_of(level) for level in column.levels]
         if isinstance(column, DateColumn):

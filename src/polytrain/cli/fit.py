@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -22,27 +21,20 @@ from polytrain.cli.common import (
     say,
     show_json,
     shows_beside,
+    user_errors,
 )
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
-from polytrain.tables import (
-    DEFAULT_MISSING,
-    FitSettings,
-    TableError,
-    TableModel,
-    TableOptions,
-    TrainingTable,
-    fit_table_model,
-    open_table_file,
-    read_training_table,
-)
+from polytrain.tables import DEFAULT_MISSING, TableModel, fit_table
 from polytrain.tables.evaluation import METRICS
 from polytrain.tables.fitting import MAX_CHECK_ROWS
 from polytrain.tables.model import model_facts
-from polytrain.tables.options import spell_options
 
 __all__ = ["add_fit"]
 
+# Arguments that are not parameters of fit_table under the same name.
+_OTHERS = {"data", "target", "header", "delimiter", "encoding", "keep_index", "out", "json", "quiet"}
+_OTHERS |= {"run", "command_line"}
 # Of both tasks; some are known to both.
 _LOSSES = list(dict.fromkeys(["auto", "multinomial", *loss_names("classification"), *loss_names("regression")]))
 
@@ -99,7 +91,7 @@ def _add_model(group: Any) -> None:
     group.add_argument("--degree", type=int, default=2, help="largest power, if they are polynomials (default: 2)")
     sweeps = "most sweeps over the columns"
     group.add_argument("--max-sweeps", type=_auto_or(int), default="auto", metavar="N", help=sweeps)
-    group.add_argument("--jobs", type=int, metavar="N", help="processes (default: 1)")
+    group.add_argument("--jobs", dest="n_jobs", type=int, metavar="N", help="processes (default: 1)")
 
 
 def _auto_or(kind: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -135,30 +127,24 @@ def fit(arguments: argparse.Namespace) -> int:
       polytrain fit train.npz --target y --loss logistic --rank 8 --alpha 1e-3 --out model.polytrain --json
     """
     check_output(arguments.out, arguments.data)
-    settings = _settings(arguments)
-    talk = (lambda text: None) if arguments.quiet else say
-    with open_table_file(arguments.data, read_options(arguments, "auto")) as table:
-        for note in table.notes:
-            talk(f"note: {note}")
-        rows = read_training_table(table, _options(arguments))
-        talk(_describe_table(table.label, table.names is not None, rows))
-    for note in rows.notes:
-        talk(f"note: {spell_options(note, flag)}")
-
-    def keep(model: TableModel) -> None:
-        """Write the model, with the facts that are known by now."""
-        facts = {"file": Path(arguments.data).name, **model.training}
-        TableModel(model.estimator, model.layout, facts).save(arguments.out)
-
     in_place = written_in_place(arguments.out)  # a pipe takes one model only, and does not tell how much went through
-    try:
-        model = fit_table_model(rows, settings, talk, None if in_place else keep)
-    except TableError:
-        raise
-    except ValueError as error:  # of the estimator: it names the parameter and the remedy
-        raise CommandError(str(error)) from error
-    keep(model)
-    results = {**_choice(model), "file": Path(arguments.data).name, **model.training, "model": str(arguments.out)}
+
+    def save(model: TableModel) -> None:
+        """Write the model, with the facts that are known by now."""
+        model.save(arguments.out)
+
+    with user_errors():
+        model = fit_table(
+            arguments.data,
+            arguments.target[0] if len(arguments.target) == 1 else arguments.target,
+            reading=read_options(arguments, "auto"),
+            say=None if arguments.quiet else say,
+            spell=flag,
+            on_fitted=None if in_place else save,
+            **_parameters(arguments),
+        )
+    save(model)
+    results = {**_choice(model), **model.training, "model": str(arguments.out)}
     if not in_place:
         results["bytes"] = arguments.out.stat().st_size
     show_line = shows_beside(arguments.out)
@@ -170,39 +156,16 @@ def fit(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _settings(arguments: argparse.Namespace) -> FitSettings:
+def _parameters(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments that are parameters of `fit_table`, of the table or of the estimator."""
     if not 0 <= arguments.seed < 1 << 32:
         raise CommandError(f"--seed must be from 0 to 2**32 - 1, got {arguments.seed}.")
     if arguments.bandwidth != "auto" and not 0 < arguments.bandwidth < math.inf:
         raise CommandError(f"--bandwidth must be a positive number, got {arguments.bandwidth:g}.")
-    names = ("rank", "alpha", "basis", "bandwidth", "degree", "max_sweeps")
-    parameters = {name: getattr(arguments, name) for name in names}
-    for name in ("loss", "quantile", "epsilon", "class_weight"):
-        if (value := getattr(arguments, name)) is not None:
-            parameters[name] = value
-    return FitSettings(
-        {**parameters, "n_jobs": arguments.jobs}, arguments.folds, arguments.holdout, arguments.metric, arguments.seed
-    )
-
-
-def _options(arguments: argparse.Namespace) -> TableOptions:
-    given = {field.name: getattr(arguments, field.name) for field in fields(TableOptions)}
+    given = {name: value for name, value in vars(arguments).items() if value is not None and name not in _OTHERS}
     if arguments.names is not None:
         given["names"] = [name.strip() for name in arguments.names.split(",")]
-    if len(arguments.target) == 1:
-        given["target"] = arguments.target[0]
-    return TableOptions(**given)
-
-
-def _describe_table(label: str, has_header: bool, rows: TrainingTable) -> str:
-    parts = [
-        f"{label}: {len(rows.y)} rows, {rows.X.shape[1]} columns ({'with' if has_header else 'no'} header), "
-        f"{rows.n_missing} missing cells",
-        "classification" if rows.is_classification else "regression",
-    ]
-    if rows.n_dropped:
-        parts.append(f"{rows.n_dropped} rows without target left out")
-    return "; ".join(parts)
+    return given
 
 
 def _choice(model: TableModel) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Learn from tables in files and predict them: `fit_table` and `load_table_model` do what the commands do."""
 
 from polytrain.columns.forms import DEFAULT_MISSING
-from polytrain.tables.fitting import FitSettings, fit_table, fit_table_model
+from polytrain.tables.fitting import fit_table
 from polytrain.tables.layout import FileColumn, Layout
 from polytrain.tables.learning import TrainingTable, read_training_table
 from polytrain.tables.model import PreparedBlock, TableModel, load_table_model
@@ -12,7 +12,6 @@ from polytrain.tables.table_file import TableFile
 __all__ = [
     "DEFAULT_MISSING",
     "FileColumn",
-    "FitSettings",
     "Layout",
     "PreparedBlock",
     "ReadOptions",
@@ -22,7 +21,6 @@ __all__ = [
     "TableOptions",
     "TrainingTable",
     "fit_table",
-    "fit_table_model",
     "load_table_model",
     "open_table_file",
     "read_training_table",

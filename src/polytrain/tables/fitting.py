@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -25,43 +25,12 @@ from polytrain.tables.model import TableModel
 from polytrain.tables.options import ReadOptions, TableError, TableOptions, option, spell_options
 from polytrain.tables.reading import open_table_file
 
-__all__ = ["FitSettings", "fit_table", "fit_table_model"]
+__all__ = ["fit_table"]
 
-#: Rows on which the error is measured at most.
+#: Largest number of rows on which the error is measured.
 MAX_CHECK_ROWS = 10_000
 # Parameters that only one of the estimators has.
 _FOR_CLASSES, _FOR_NUMBERS = {"class_weight", "decision"}, {"quantile", "epsilon"}
-
-
-@dataclass(frozen=True)
-class FitSettings:
-    """What the user says about the model. What is left out is chosen by the estimator.
-
-    Attributes
-    ----------
-    parameters : dict
-        Parameters of the estimator.
-    folds : int
-        Folds of a cross-validation that measures the error; 0 does without.
-    holdout : float
-        Part of the rows that is set aside to measure the error, 0 for none.
-    metric : str or None
-        What is measured, see `polytrain.tables.evaluation`; None for the usual one.
-    seed : int
-        Seed of folds, splits and starts.
-    """
-
-    parameters: dict[str, Any] = field(default_factory=dict)
-    folds: int = 3
-    holdout: float = 0.0
-    metric: str | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.folds < 0 or self.folds == 1:
-            raise TableError(f"{option('folds', self.folds)} must be 0 or at least 2.")
-        if not 0 <= self.holdout < 1:
-            raise TableError(f"{option('holdout', self.holdout)} must be a part from 0 to 1, such as 0.2.")
 
 
 def fit_table(
@@ -74,22 +43,34 @@ def fit_table(
     metric: str | None = None,
     seed: int = 0,
     say: Callable[[str], None] | None = None,
+    spell: Callable[[str, str], str] | None = None,
+    on_fitted: Callable[[TableModel], None] | None = None,
     **parameters: Any,
 ) -> TableModel:
-    r"""Read a file, find out what its columns are, fit a model, and measure its error: ``polytrain fit`` in one call.
+    r"""Read a file, detect what its columns hold, fit a model, and measure its error: ``polytrain fit`` in one call.
 
     Parameters
     ----------
     path : path-like
         CSV and its kin, packed or not, JSON lines, Parquet, .npy or .npz.
     target : str, int, or list of these
-        What is to be predicted, by name or position; -1 is the last column.
+        The columns to predict, by name or position; -1 is the last column.
     reading : ReadOptions, optional
-        How the file is read; by default this is found out.
-    folds, holdout, metric, seed
-        See `FitSettings`.
+        How the file is read; detected by default.
+    folds : int, default=3
+        Folds of a cross-validation that measures the error; 0 does without.
+    holdout : float, default=0
+        Part of the rows that is set aside to measure the error, 0 for none.
+    metric : str, optional
+        What is measured, see `polytrain.tables.evaluation.METRICS`; by default "error" or "rmse".
+    seed : int, default=0
+        Seed of folds, splits and starts.
     say : callable, optional
-        Told what was understood and about progress, line by line.
+        Called with lines about what was understood, and about progress.
+    spell : callable, optional
+        Writes options that notes name, given name and value; by default as keyword arguments.
+    on_fitted : callable, optional
+        Called with the fitted model before its error is measured.
     **parameters
         More about the columns: entries of `TableOptions`, such as ``drop`` and ``categorical``; and parameters of
         `polytrain.TensorTrainClassifier` or `polytrain.TensorTrainRegressor`, such as ``loss``.
@@ -113,83 +94,68 @@ def fit_table(
     >>> model.evaluate(path)["n"]
     60
     """
+    if folds < 0 or folds == 1:
+        raise TableError(f"{option('folds', folds)} must be 0 or at least 2.")
+    if not 0 <= holdout < 1:
+        raise TableError(f"{option('holdout', holdout)} must be a part from 0 to 1, such as 0.2.")
     talk = say or (lambda text: None)
     known = {field.name for field in fields(TableOptions)}
     options = TableOptions(target, **{name: parameters.pop(name) for name in known & parameters.keys()})
-    settings = FitSettings(parameters, folds, holdout, metric, seed)
     with open_table_file(path, reading or ReadOptions()) as table:
-        rows = read_training_table(table, options)
         for note in table.notes:
             talk(f"note: {note}")
+        rows = read_training_table(table, options)
+        talk(_describe(rows, table.label, table.names is not None))
     for note in rows.notes:
-        talk(f"note: {spell_options(note)}")
-    model = fit_table_model(rows, settings, talk)
-    return TableModel(model.estimator, model.layout, {"file": Path(path).name, **model.training})
-
-
-def fit_table_model(
-    rows: TrainingTable,
-    settings: FitSettings,
-    say: Callable[[str], None],
-    keep: Callable[[TableModel], None] | None = None,
-) -> TableModel:
-    """Fit all rows (except those held out), measure the error, and record both.
-
-    Parameters
-    ----------
-    rows : TrainingTable
-        What `read_training_table` returned.
-    settings : FitSettings
-        What the user says about the model.
-    say : callable
-        Called with lines about progress.
-    keep : callable, optional
-        Called with the fitted model before its error is measured.
-
-    Returns
-    -------
-    TableModel
-    """
+        talk(f"note: {spell_options(note, spell)}")
     started = time.perf_counter()
-    X, y, classify = rows.X, rows.y, rows.is_classification
-    task = "classification" if classify else "regression"
-    metric = settings.metric or metric_names(task)[0]
+    task = "classification" if rows.is_classification else "regression"
+    metric = metric or metric_names(task)[0]
     if metric not in metric_names(task):
-        known = ", ".join(metric_names(task))
-        raise TableError(f"{option('metric', metric)} does not apply to {task}. Name one of {known}.")
-    if classify and len(np.unique(y)) < 2:
-        raise TableError(f"all rows have the same label {y[0]!s:.60}; bring rows of at least two classes.")
-    model, held = _make_estimator(rows, settings, task), None
-    _check_missing(rows, settings.parameters.get("basis", "auto"))
-    if settings.holdout:
-        inside, outside = _split(y, settings, classify)
+        names = ", ".join(metric_names(task))
+        raise TableError(f"{option('metric', metric)} does not apply to {task}. Name one of {names}.")
+    estimator = _make_estimator(rows, {"random_state": seed, **parameters}, task)
+    X, y, held = rows.X, rows.y, None
+    if holdout:
+        inside, outside = _split(y, holdout, seed, rows.is_classification)
         held = X.iloc[outside], y[outside]
         X, y = X.iloc[inside], y[inside]
-    facts: dict[str, Fact] = {"rows": len(X), "rows_without_target": rows.n_dropped, "missing_cells": rows.n_missing}
-    say(f"fitting {len(X)} rows, {X.shape[1]} columns")
+    facts: dict[str, Fact] = {"file": Path(path).name, "rows": len(X)}
+    facts |= {"rows_without_target": rows.n_dropped, "missing_cells": rows.n_missing}
+    model = TableModel(estimator, rows.layout, facts)
+    talk(f"fitting {len(X)} rows, {X.shape[1]} columns")
     fit_started = time.perf_counter()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", UserWarning)
-        model.fit(X, y)
+        estimator.fit(X, y)
     for warning in warned:
-        say(f"note: {warning.message}")
+        talk(f"note: {warning.message}")
     facts["fit_seconds"] = time.perf_counter() - fit_started
-    for reason in model.choice_.reasons:
-        say(f"chosen: {reason}")
-    if keep is not None:
-        keep(TableModel(model, rows.layout, facts))
-    if settings.folds:
-        facts |= _cross_validate(model, X, y, metric, settings, classify, say)
+    for reason in estimator.choice_.reasons:
+        talk(f"chosen: {reason}")
+    if on_fitted is not None:
+        on_fitted(model)
+    if folds:
+        facts |= _cross_validate(estimator, X, y, metric, folds, seed, talk)
     if held is not None:
         facts["holdout_rows"] = len(held[0])
-        facts |= {f"holdout_{name}": error for name, error in _errors(model, (X, y), held, metric).items()}
-    facts[f"training_{metric}"] = _errors(model, None, (X, y), metric)[metric]
+        facts |= {f"holdout_{name}": error for name, error in _errors(estimator, (X, y), held, metric).items()}
+    facts[f"training_{metric}"] = _errors(estimator, None, (X, y), metric)[metric]
     facts["total_seconds"] = time.perf_counter() - started
-    return TableModel(model, rows.layout, facts)
+    return model
 
 
-def _make_estimator(rows: TrainingTable, settings: FitSettings, task: str) -> Any:
-    parameters = {"random_state": settings.seed, **settings.parameters}
+def _describe(rows: TrainingTable, label: str, has_header: bool) -> str:
+    header, task = "with" if has_header else "no", "classification" if rows.is_classification else "regression"
+    size = f"{len(rows.y)} rows, {rows.X.shape[1]} columns ({header} header), {rows.n_missing} missing cells"
+    dropped = f"; {rows.n_dropped} rows without target left out" if rows.n_dropped else ""
+    return f"{label}: {size}; {task}{dropped}"
+
+
+def _make_estimator(rows: TrainingTable, parameters: dict[str, Any], task: str) -> Any:
+    """Return an estimator for the rows, or refuse parameters that do not apply to them."""
+    if rows.is_classification and len(np.unique(rows.y)) < 2:
+        raise TableError(f"all rows have the same label {rows.y[0]!s:.60}; bring rows of at least two classes.")
     kind = TensorTrainClassifier if rows.is_classification else TensorTrainRegressor
     known = ["auto", "multinomial", *loss_names(task)] if rows.is_classification else loss_names(task)
     if parameters.get("loss", known[0]) not in known:
@@ -199,53 +165,48 @@ def _make_estimator(rows: TrainingTable, settings: FitSettings, task: str) -> An
     other = _FOR_NUMBERS if rows.is_classification else _FOR_CLASSES
     for name in other & parameters.keys():
         raise TableError(f"{option(name)} does not apply to {task}. Leave it out, or say {option('task')}.")
+    basis = parameters.get("basis", "auto")
+    if basis in basis_names() and not map_kind(basis).takes_missing:
+        for name, column in rows.X.items():
+            if column.dtype.kind == "f" and column.isna().any():
+                raise TableError(
+                    f"column {name!r} has missing cells, which {option('basis', basis)} cannot take. Use "
+                    f"{option('basis', 'auto')}, or fill the cells."
+                )
     try:
         return kind(**parameters)
     except TypeError as error:
         raise TableError(f"{error}. Parameters are those of {kind.__name__}.") from None
 
 
-def _check_missing(rows: TrainingTable, basis: str) -> None:
-    """Refuse missing numbers where the functions do not know them."""
-    if basis not in basis_names() or map_kind(basis).takes_missing:
-        return
-    for name, column in rows.X.items():
-        if column.dtype.kind == "f" and column.isna().any():
-            raise TableError(
-                f"column {name!r} has missing cells, which {option('basis', basis)} cannot take. Use "
-                f"{option('basis', 'auto')}, or fill the cells."
-            )
-
-
-def _split(y: NDArray, settings: FitSettings, classify: bool) -> tuple[NDArray, NDArray]:
+def _split(y: NDArray, holdout: float, seed: int, classify: bool) -> tuple[NDArray, NDArray]:
     """Return the rows to learn from, and those that are set aside."""
     rare = classify and np.unique(y, return_counts=True)[1].min() < 2
     stratify = y if classify and not rare else None
     try:
-        inside, outside = train_test_split(
-            np.arange(len(y)), test_size=settings.holdout, random_state=settings.seed, stratify=stratify
-        )
+        inside, outside = train_test_split(np.arange(len(y)), test_size=holdout, random_state=seed, stratify=stratify)
         if classify and len(np.unique(y[inside])) < 2:
             raise ValueError("the other rows would be of one class.")
     except ValueError as error:
-        given = option("holdout", settings.holdout)
+        given = option("holdout", holdout)
         raise TableError(f"{given} cannot be set aside: {error} Use {option('folds')} instead.") from None
     return inside, outside
 
 
 def _cross_validate(
-    model: Any, X: Any, y: NDArray, metric: str, settings: FitSettings, classify: bool, say: Callable[[str], None]
+    model: Any, X: Any, y: NDArray, metric: str, n_folds: int, seed: int, say: Callable[[str], None]
 ) -> dict[str, Fact]:
     """Mean error over folds, in each of which everything is chosen anew."""
+    classify = model.model_.classes is not None
     if len(X) > MAX_CHECK_ROWS:
-        chosen = np.sort(np.random.default_rng(settings.seed).choice(len(X), MAX_CHECK_ROWS, replace=False))
+        chosen = np.sort(np.random.default_rng(seed).choice(len(X), MAX_CHECK_ROWS, replace=False))
         X, y = X.iloc[chosen], y[chosen]
     if len(y) < 4:
         return {}
     # A class with fewer rows than folds cannot be in all of them.
     rarest = int(np.unique(y, return_counts=True)[1].min()) if classify else 0
-    splitter = StratifiedKFold if rarest >= settings.folds else KFold
-    folds = splitter(min(settings.folds, len(y)), shuffle=True, random_state=settings.seed)
+    splitter = StratifiedKFold if rarest >= n_folds else KFold
+    folds = splitter(min(n_folds, len(y)), shuffle=True, random_state=seed)
     splits = list(folds.split(np.zeros(len(y)), y))
     errors: dict[str, list[float]] = {}
     for number, (learned, tested) in enumerate(splits, 1):

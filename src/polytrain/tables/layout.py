@@ -20,7 +20,7 @@ from polytrain.texts import listed
 
 __all__ = ["Fact", "FileColumn", "Layout", "RowReader", "find_column", "read_section", "write_section"]
 
-#: What the record of the training may hold.
+#: Values in the record of the training.
 Fact = str | int | float | bool | None
 
 _NUMBER = Form("number")
@@ -44,7 +44,7 @@ class FileColumn:
 
 @dataclass(frozen=True)
 class Layout:
-    """What is remembered of the training table.
+    """Columns of the training table: where they are and how they are written.
 
     Attributes
     ----------
@@ -69,15 +69,20 @@ class Layout:
     @classmethod
     def of_estimator(cls, estimator: Any) -> Layout:
         """Return the layout of a model that was not fitted from a file, but from an array or a frame."""
-        count = estimator.n_features_in_
-        named = hasattr(estimator, "feature_names_in_")
-        names = [str(name) for name in (estimator.feature_names_in_ if named else position_names(count))]
+        count, columns = estimator.n_features_in_, _columns(estimator)
+        names = map(str, getattr(estimator, "feature_names_in_", position_names(count)))
         # In a frame, a question mark may be a category like others.
-        levels = {text_of(level).strip() for column in _columns(estimator) for level in getattr(column, "levels", ())}
-        missing = tuple(text for text in DEFAULT_MISSING if text not in levels)
-        forms = map(_date_form, _columns(estimator))
-        columns = tuple(map(FileColumn, names, range(count), forms))
-        return cls(columns=columns, targets=(), named=named, n_columns=count, missing=missing)
+        levels = {text_of(level).strip() for column in columns for level in getattr(column, "levels", ())}
+        # Dates are written as in the frame, unless a file shows it as well.
+        patterns = [getattr(column, "pattern", "iso") for column in columns]
+        forms = [None if pattern == "iso" else Form("date", pattern=pattern) for pattern in patterns]
+        return cls(
+            columns=tuple(map(FileColumn, names, range(count), forms)),
+            targets=(),
+            named=hasattr(estimator, "feature_names_in_"),
+            n_columns=count,
+            missing=tuple(text for text in DEFAULT_MISSING if text not in levels),
+        )
 
     def match(self, table: TableFile, targets: Sequence[int] = ()) -> list[int]:
         """Index in ``table`` of every column; ``targets`` are columns that stand among them in a model of arrays."""
@@ -134,16 +139,9 @@ class Layout:
 
 
 def _columns(estimator: Any) -> tuple[Column | None, ...]:
-    """What the columns of an estimator are; None for plain numbers."""
+    """Return the columns of an estimator; None for plain numbers."""
     columns = estimator.model_.columns
     return (None,) * estimator.n_features_in_ if columns is None else columns.columns
-
-
-def _date_form(column: Column | None) -> Form | None:
-    """How the dates of a frame were written, unless a file shows it as well."""
-    if isinstance(column, DateColumn) and column.pattern != "iso":
-        return Form("date", pattern=column.pattern)
-    return None
 
 
 def _levels_by_text(column: CategoryColumn, name: str) -> dict[str, Level]:
@@ -300,18 +298,11 @@ def write_section(layout: Layout, training: dict[str, Fact], estimator: Any) -> 
     """Return the JSON of a layout, and of facts about the training: file, rows, errors."""
     _check_fits(layout, estimator)
 
-    def write(column: FileColumn) -> dict[str, Any]:
-        form = None if column.form is None else column.form.to_json()
-        return {"name": column.name, "position": column.position, "form": form}
+    def write(columns: Sequence[FileColumn]) -> list[dict[str, Any]]:
+        return [vars(column) | {"form": column.form and column.form.to_json()} for column in columns]
 
-    return {
-        "columns": list(map(write, layout.columns)),
-        "targets": list(map(write, layout.targets)),
-        "named": layout.named,
-        "n_columns": layout.n_columns,
-        "missing": list(layout.missing),
-        "training": training,
-    }
+    section = vars(layout) | {"columns": write(layout.columns), "targets": write(layout.targets)}
+    return section | {"missing": list(layout.missing), "training": training}
 
 
 def read_section(content: dict[str, Any], estimator: Any) -> tuple[Layout, dict[str, Fact]]:
@@ -322,9 +313,8 @@ def read_section(content: dict[str, Any], estimator: Any) -> tuple[Layout, dict[
         raise ValueError("the table's number of columns is not plausible.")
     if not isinstance(columns, list) or not columns or not isinstance(targets, list):
         raise ValueError("the table has no columns.")
-    used, goals = (tuple(_read_column(entry, n_columns) for entry in entries) for entries in (columns, targets))
-    both = (*used, *goals)
-    if len({c.position for c in both}) < len(both) or len({c.name for c in both}) < len(both):
+    both = [_read_column(entry, n_columns) for entry in columns + targets]
+    if len({column.position for column in both}) < len(both) or len({column.name for column in both}) < len(both):
         raise ValueError("the table has a column twice.")
     if not isinstance(missing, list) or not all(isinstance(text, str) for text in missing):
         raise ValueError("missing should be a list of text.")
@@ -334,9 +324,15 @@ def read_section(content: dict[str, Any], estimator: Any) -> tuple[Layout, dict[
         raise ValueError("the record of the training should map names to text and numbers.")
     if any(isinstance(value, float) and not math.isfinite(value) for value in training.values()):
         raise ValueError("the record of the training holds a number that is not finite.")
-    layout = Layout(columns=used, targets=goals, named=named, n_columns=n_columns, missing=tuple(missing))
+    layout = Layout(
+        columns=tuple(both[: len(columns)]),
+        targets=tuple(both[len(columns) :]),
+        named=named,
+        n_columns=n_columns,
+        missing=tuple(missing),
+    )
     _check_fits(layout, estimator)
-    return layout, dict(training)
+    return layout, training
 
 
 def _check_fits(layout: Layout, estimator: Any) -> None:

@@ -204,7 +204,7 @@ class TableModel:
         probabilities : bool, default=False
             Whether to return the probabilities of all classes.
         reading : ReadOptions, optional
-            How the file is read; by default this is found out.
+            How the file is read; detected by default.
         decimal
             See `blocks`.
 
@@ -214,8 +214,7 @@ class TableModel:
         """
         ask = self.fitted.probabilities if probabilities else self.fitted.predict
         with self.open(path, reading) as table:
-            blocks = self.blocks(table, decimal=decimal)
-            parts = [ask(block.X) for block in blocks]
+            parts = [ask(block.X) for block in self.blocks(table, decimal=decimal)]
         return np.concatenate(parts) if parts else ask(np.zeros((1, self.fitted.n_features)))[:0]
 
     def evaluate(
@@ -232,11 +231,9 @@ class TableModel:
         ----------
         path : path-like
             The file; rows whose target is missing are left out.
-        target : str, int, or sequence of these, optional
-            Names or positions of the targets, if they are others than in training.
         reading : ReadOptions, optional
-            How the file is read; by default this is found out.
-        decimal
+            How the file is read; detected by default.
+        target, decimal
             See `blocks`.
 
         Returns
@@ -245,8 +242,7 @@ class TableModel:
             ``n``, the number of rows, and errors by their names; see `polytrain.tables.evaluation`.
         """
         with self.open(path, reading) as table:
-            counted = count_errors(self, table, target=target, decimal=decimal)
-        return counted.summary()
+            return count_errors(self, table, target=target, decimal=decimal).summary()
 
 
 def load_table_model(path: str | os.PathLike[str]) -> TableModel:

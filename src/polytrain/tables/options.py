@@ -24,13 +24,13 @@ def _keyword(name: str, value: str) -> str:
     return f"{name}={repr(value) if value else '...'}"
 
 
-def spell_options(message: str, spell: Callable[[str, str], str] = _keyword) -> str:
+def spell_options(message: str, spell: Callable[[str, str], str] | None = None) -> str:
     """Write the options in a message as keyword arguments, or as ``spell`` writes a name and a value ("" for any).
 
     >>> spell_options(f"Name what separates the cells with {option('delimiter', ';')} or {option('encoding')}.")
     "Name what separates the cells with delimiter=';' or encoding=...."
     """
-    return printable(_OPTION.sub(lambda match: spell(match[1], match[2]), message))
+    return printable(_OPTION.sub(lambda match: (spell or _keyword)(match[1], match[2]), message))
 
 
 class TableError(ValueError):

@@ -14,10 +14,10 @@ from polytrain.explain.local import MISSING, explain_rows
 from polytrain.explain.sites import make_measure
 from polytrain.tables.cells import FileCells
 from polytrain.tables.model import TableModel
-from polytrain.tables.options import TableError
+from polytrain.tables.options import TableError, option
 from polytrain.tables.table_file import TableFile
 
-__all__ = ["ExplainedRows", "RowSample", "explain_table_rows", "knows_columns"]
+__all__ = ["ExplainedRows", "RowSample", "explain_table_rows"]
 
 
 class RowSample:
@@ -56,13 +56,8 @@ class ExplainedRows:
     places: tuple[str, ...]
 
 
-def knows_columns(model: TableModel) -> bool:
-    """Whether a model knows how its columns are distributed in training, at least over which range."""
-    return all(feature_map.measure() is not None for feature_map in model.fitted.maps)
-
-
 def explain_table_rows(
-    model: TableModel, table: TableFile, numbers: Sequence[int], *, as_in_table: bool = False, **options: Any
+    model: TableModel, table: TableFile, numbers: Sequence[int], *, background: str = "training", **options: Any
 ) -> ExplainedRows:
     """Explain some rows of a table.
 
@@ -74,9 +69,9 @@ def explain_table_rows(
         What ``model.open`` returned.
     numbers : sequence of int
         Which of the rows of data, 0 for the first.
-    as_in_table : bool, default=False
-        Whether columns that are absent are distributed as in the table; otherwise as in training, those of polynomials
-        evenly over their range.
+    background : {"training", "data"}
+        How columns are distributed where a row's own value is left out: as in training, those of polynomials evenly
+        over their range, or as in the table.
     **options
         See `TableModel.blocks`.
 
@@ -87,8 +82,13 @@ def explain_table_rows(
     Raises
     ------
     TableError
-        If the table has fewer rows.
+        If the table has fewer rows, or the model does not know how its columns were distributed in training.
     """
+    if background == "training" and any(feature_map.measure() is None for feature_map in model.fitted.maps):
+        raise TableError(
+            "this model does not know how its columns were distributed in training. Say "
+            f"{option('background', 'data')}, with a table that is like the training's."
+        )
     found: dict[int, tuple[NDArray, tuple[str, ...], str]] = {}
     sample, start, indexes = RowSample(), 0, model.layout.match(table)
     gone = {"", *model.layout.missing}
@@ -100,7 +100,7 @@ def explain_table_rows(
                 shown = tuple(MISSING if text in gone else text for text in texts)
                 found[number] = block.X[row], shown, table.place(block.frame.index[row])
         start += len(block.X)
-        if as_in_table:
+        if background == "data":
             sample(block.X)
         elif len(found) == len(set(numbers)):
             break
@@ -113,7 +113,7 @@ def explain_table_rows(
     explanations = explain_rows(
         view,
         view.rows(np.stack(rows)),
-        make_measure(view, sample.rows if as_in_table else None),
+        make_measure(view, sample.rows if background == "data" else None),
         scores=range(len(view.trains)),
         cells=cells,
         row_names=tuple(numbers),
