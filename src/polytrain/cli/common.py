@@ -1,8 +1,8 @@
 """Output, errors and arguments that the commands share.
 
-Results go to stdout and progress to stderr, both through `show` and `say`, which escape what a terminal would obey:
-names and labels come from files of strangers. A command returns its exit code. A user's mistake is a `CommandError`:
-one line on stderr that names it and the remedy, exit code 2, no traceback.
+Results go to stdout and progress to stderr, through `show` and `say`, which escape what a terminal would obey: names
+and labels come from untrusted files. A command returns its exit code. A user's mistake is a `CommandError`: one line on
+stderr that names it and the remedy, exit code 2, no traceback.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def _explain(model: TableModel, X: Any, train: int, arguments: argparse.Namespac
     terms = strongest_terms(model.view, X, arguments.terms, train)
     found: dict[str, Any] = {
         "importances": dict(sorted(shares, key=lambda pair: -pair[1])),
-        "interactions": [{"columns": [one, two], "share": share} for one, two, share in pairs[: arguments.terms]],
+        "interactions": [{"columns": [left, right], "share": share} for left, right, share in pairs[: arguments.terms]],
         "higher_interactions": float(indices.higher.mean()),
         "terms_of": terms.train_name,
         "proven": terms.exact,

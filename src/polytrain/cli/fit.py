@@ -117,7 +117,7 @@ def fit(arguments: argparse.Namespace) -> int:
     such. --task says otherwise. Several targets of numbers make one model with several outputs.
 
     Settings that are not given are chosen by the model itself, on training rows. Its error is then measured by
-    cross-validation, everything being chosen anew in each fold; --folds 0 leaves this out. --holdout sets rows aside
+    cross-validation, all settings being chosen again in each fold; --folds 0 leaves this out. --holdout sets rows aside
     before anything else, and reports the error on them.
 
       polytrain fit adult-train.csv --target -1 --out adult.polytrain

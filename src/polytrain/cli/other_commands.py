@@ -23,7 +23,7 @@ def add_completion(subparsers: Any) -> None:
 
 
 def completion(arguments: argparse.Namespace) -> int:
-    """Print a script for the shell, with the options that this version has; after an upgrade, make it anew.
+    """Print a script for the shell, with the options that this version has; make it again after an upgrade.
 
     The scripts are written by shtab, which the extra "completion" installs.
 

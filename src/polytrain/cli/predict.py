@@ -116,7 +116,7 @@ def _predict(model: TableModel, block: PreparedBlock, arguments: argparse.Namesp
 
 @contextmanager
 def _output(arguments: argparse.Namespace) -> Iterator[Callable[[Iterable[Sequence[Any]]], None]]:
-    """What writes rows as CSV: into a file that appears when it is whole, or elsewhere once all rows are right."""
+    """Yield a function that writes rows as CSV: a file appears once it is whole, other output after the last row."""
     on_terminal = arguments.out is None and sys.stdout.isatty()
 
     def write_to(stream: Any) -> Callable[[Iterable[Sequence[Any]]], None]:

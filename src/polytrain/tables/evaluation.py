@@ -76,7 +76,7 @@ class Answers:
 
     @property
     def ranking(self) -> NDArray | None:
-        """What ranks rows for every class, (N, n_classes): probabilities, or else the decision function."""
+        """Scores that rank rows for every class, (N, n_classes): probabilities, or else the decision function."""
         return self.decided if self.probabilities is None else self.probabilities
 
 

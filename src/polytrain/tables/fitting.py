@@ -196,7 +196,7 @@ def _split(y: NDArray, holdout: float, seed: int, classify: bool) -> tuple[NDArr
 def _cross_validate(
     model: Any, X: Any, y: NDArray, metric: str, n_folds: int, seed: int, say: Callable[[str], None]
 ) -> dict[str, Fact]:
-    """Mean error over folds, in each of which everything is chosen anew."""
+    """Return mean errors over folds, in each of which all settings are chosen again."""
     classify = model.model_.classes is not None
     if len(X) > MAX_CHECK_ROWS:
         chosen = np.sort(np.random.default_rng(seed).choice(len(X), MAX_CHECK_ROWS, replace=False))
@@ -216,12 +216,12 @@ def _cross_validate(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the same was said of all rows
             fitted = clone(model).fit(*rows)
-        found = _errors(fitted, rows, (X.iloc[tested], y[tested]), metric)
-        error = found[metric]
+        by_model = _errors(fitted, rows, (X.iloc[tested], y[tested]), metric)
+        error = by_model[metric]
         shown = "-" if error is None else f"{100 * error:.2f} %" if metric.endswith("error") else f"{error:.5g}"
         say(f"fold {number} of {len(splits)}: {METRICS[metric][1]} {shown}")
         if error is not None:
-            for name, value in found.items():
+            for name, value in by_model.items():
                 errors.setdefault(name, []).append(value)
     if not errors:
         return {}

@@ -1,4 +1,4 @@
-"""Where the columns of a model are in a file, how their cells are read, and the record of this in a model file."""
+"""Positions and forms of a model's columns in a file, the reading of their cells, and the record in a model file."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Layout:
         )
 
     def match(self, table: TableFile, targets: Sequence[int] = ()) -> list[int]:
-        """Index in ``table`` of every column; ``targets`` are columns that stand among them in a model of arrays."""
+        """Indexes in ``table`` of all columns; ``targets`` are columns that stand among them in a model of arrays."""
         if self.named and table.names is not None:
             places = {name: k for k, name in enumerate(table.names)}
             lacking = [column.name for column in self.columns if column.name not in places]
@@ -201,14 +201,14 @@ class RowReader:
         """Return the cells of a block as the estimator takes them, a frame."""
         from pandas import DataFrame
 
-        found = {}
+        columns = {}
         for column, kind, index in self._columns:
             cells = self.cells(frame, index)
             if isinstance(kind, CategoryColumn):
-                found[column.name] = self._categories(cells, kind, column.name)
+                columns[column.name] = self._categories(cells, kind, column.name)
             else:
-                found[column.name] = self.values(cells, column, isinstance(kind, DateColumn))
-        return DataFrame(found, index=frame.index)
+                columns[column.name] = self.values(cells, column, isinstance(kind, DateColumn))
+        return DataFrame(columns, index=frame.index)
 
     def values(self, cells: FileCells, column: FileColumn, is_date: bool = False, what: str = "") -> NDArray:
         """Return numbers or dates; an error names the cells, ``what``, that are something else."""

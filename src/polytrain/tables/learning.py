@@ -42,7 +42,7 @@ class TrainingTable:
     n_missing : int
         Missing cells in the columns that are used.
     notes : tuple of str
-        What was understood, and which columns were left out why; options in them are marked as in `TableError`.
+        How columns were understood, and why some were left out; options in them are marked as in `TableError`.
     """
 
     X: Any
@@ -60,9 +60,9 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
     Parameters
     ----------
     table : TableFile
-        What `open_table_file` returned.
+        The result of `open_table_file`.
     options : TableOptions
-        What the user says about it.
+        Target and use of the columns.
 
     Returns
     -------

@@ -45,7 +45,7 @@ class TableError(ValueError):
 
 @contextmanager
 def reading(label: str, remedy: str) -> Iterator[None]:
-    """Turn whatever another library raises about a damaged file into a `TableError` that names the remedy."""
+    """Turn any error of another library about a damaged file into a `TableError` that names the remedy."""
     try:
         yield
     except TableError:
@@ -57,7 +57,7 @@ def reading(label: str, remedy: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a file is to be read.
+    """Options for reading a file.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How the columns of a training table are to be used. Columns are given by name or position.
+    """Options for the columns of a training table. Columns are given by name or position.
 
     Attributes
     ----------

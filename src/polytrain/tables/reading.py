@@ -59,7 +59,7 @@ def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOpt
     path : path-like
         The file; "-" is standard input, as text.
     options : ReadOptions
-        What the user says about it.
+        How it is to be read; detected by default.
 
     Returns
     -------

@@ -291,7 +291,7 @@ def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
     if any(columns[k] and find_form(columns[k]).kind != "text" for k in names):
         return not numbers or _are_names(numbers) or (distinct and len(names) >= len(numbers))
     if distinct and numbers and len(names) + len(numbers) == len(first):
-        # Years above figures that are no years: a row of a table whose columns are years would have years below, too.
+        # Years above figures that are not years: a row of a table whose columns are years would have years below, too.
         values = [cell for k, column in enumerate(columns) if k not in names for cell in column]
         repeated = any(first[k] in columns[k] for k in names)
         return _are_names(numbers) and bool(values) and not repeated and not any(map(_is_year, values))
