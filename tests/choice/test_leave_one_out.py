@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from polytrain import TensorTrain
 from polytrain.choice import MapMaker
 from polytrain.choice.few_rows import additive_kernel
-from polytrain.choice.maps import ChoiceRows, MapSearch, function_values, judge_kernel
+from polytrain.choice.maps import ChoiceRows, MapSearch, function_values
 from polytrain.learning.dual import leave_one_out, product_kernel, round_rank_ones, solve_dual
 from polytrain.maps import ColumnSummary
 from polytrain.tensor import clip_ranks
@@ -95,7 +95,7 @@ def test_trials_of_maps_say_the_best_alpha_and_its_error(kind):
 def test_trials_of_the_linear_model():
     maker, rows = table()
     maps = maker("smooth", 0.7)
-    trial = judge_kernel("smooth", 0.7, additive_kernel(function_values(maps, rows.X)), [1e-2], rows)
+    trial = MapSearch(maker, [1e-2], rows).judge("smooth", 0.7, additive_kernel(function_values(maps, rows.X)))
     features = [m.values(column)[1:] for m, column in zip(maps, maps.place(rows.X), strict=True)]
     kernel = 1.0 + sum(functions.T @ functions for functions in features)
     np.testing.assert_allclose(trial.residuals, refitted(kernel, rows.targets, rows.weights, 1e-2), atol=1e-8)

@@ -6,6 +6,17 @@
 from polytrain.choice.calibration import fit_log_odds, fit_softmax
 from polytrain.choice.choose import choose
 from polytrain.choice.maps import MapMaker
-from polytrain.choice.task import Choice, Chosen, HeldOut, Settings, Tried
+from polytrain.choice.task import Choice, Chosen, HeldOut, Settings, Task, Tried
 
-__all__ = ["Choice", "Chosen", "HeldOut", "MapMaker", "Settings", "Tried", "choose", "fit_log_odds", "fit_softmax"]
+__all__ = [
+    "Choice",
+    "Chosen",
+    "HeldOut",
+    "MapMaker",
+    "Settings",
+    "Task",
+    "Tried",
+    "choose",
+    "fit_log_odds",
+    "fit_softmax",
+]

@@ -93,26 +93,12 @@ def find_alpha(
     rival: float | None = None,
     work: NDArray | None = None,
 ) -> AlphaTrial:
-    """Find the strongest alpha whose error is as good as the least.
+    """Find the strongest alpha whose error is as good as the least; of a kernel, the upper triangle is read.
 
-    Parameters
-    ----------
-    kernel : ndarray of shape (N, N)
-        Only the part on and above the diagonal is read.
-    targets : ndarray of shape (N, q)
-    weights : ndarray of shape (N,)
-        They sum to 1.
-    alphas : sequence of float
-        The strongest first.
-    near : float, optional
-        Where to begin. Without it, a few of the rows say where.
-    rival : float, optional
-        The error of another kernel. If this one cannot come near it, any alpha will do that shows so.
-    work : ndarray of shape (N, N), optional
-        Memory to work in.
+    Shapes: kernel (N, N), targets (N, q), weights (N,) that sum to 1, work (N, N). The strongest alpha comes first. The
+    search begins ``near`` one of them, or where a few of the rows say. If this kernel cannot come near the error of a
+    ``rival``, any alpha will do that shows so.
 
-    Examples
-    --------
     >>> x = np.linspace(-1, 1, 9)
     >>> trial = find_alpha(1 + np.outer(x, x), (2 * x)[:, None], np.full(9, 1 / 9), [1.0, 1e-2, 1e-4])
     >>> trial.alpha, bool(np.abs(trial.residuals).max() < 1e-3)

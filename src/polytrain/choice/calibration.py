@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, log_expit, softmax
+from scipy.special import expit, log_expit, logsumexp, softmax
 
 __all__ = ["fit_log_odds", "fit_softmax"]
 
@@ -22,30 +22,14 @@ _USUAL_FACTOR = 2.0
 def fit_log_odds(
     scores: NDArray, positive: NDArray, negative: NDArray, factor: float | None = None
 ) -> tuple[float, float]:
-    """Find factor and shift that turn the scores of a two-class problem into log-odds.
+    """Find factor and shift that turn the scores (N,) of a two-class problem into log-odds, on held-out rows.
 
-    Labels count as a little less than certain, as if one more row of each class had been seen: scores that tell the
-    classes apart without a fault would otherwise mean certainty (Platt's rule).
+    Rows weigh ``positive`` (N,) in one class and ``negative`` (N,) in the other, in units of a row. Labels count as a
+    little less than certain, as if one more row of each class had been seen: scores that separate the classes perfectly
+    would otherwise mean certainty (Platt's rule). A given factor is kept, and only the shift is found. Rows of one
+    class say nothing about the factor: it is 2 for them, which suits scores of the squared loss. Without any row, the
+    scores stay as they are.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (N,)
-        Scores of rows that the train has not learned from.
-    positive, negative : ndarray of shape (N,)
-        Weight of every row in either class, in units of a row.
-    factor : float, optional
-        Keep this factor, and find the shift alone. Rows of one class say nothing about the factor: it is 2 for them,
-        which suits scores of the squared loss.
-
-    Returns
-    -------
-    factor, shift : float
-        The factor is positive. Without any row, the scores stay as they are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from polytrain.choice.calibration import fit_log_odds
     >>> scores = np.array([-1.0, -0.5, 0.1, -0.1, 0.4, 0.9])
     >>> positive = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
     >>> factor, shift = fit_log_odds(scores, positive, 1.0 - positive)
@@ -89,30 +73,13 @@ def fit_log_odds(
 
 
 def fit_softmax(scores: NDArray, weights: NDArray, factor: float | None = None) -> tuple[NDArray, NDArray]:
-    """Find the factor and the shifts that make logarithms of probabilities, up to a constant, of the scores of classes.
+    """Find factor and shifts that turn scores (N, m) into logarithms of probabilities, up to a constant.
 
-    One factor for all classes: with one for each, few rows say too little about all of them. Labels count as a little
-    less than certain, as if one more row had been seen that speaks for all classes alike.
+    The weights (N, m) are those of every held-out row at its label, in units of a row. All classes share one factor:
+    few rows say too little about several; it is returned once per class, (m,), beside the shifts, (m,). Labels count as
+    a little less than certain, as if one more row had been seen that speaks for all classes alike. A given factor is
+    kept. Rows of one class say nothing about it: it is m / 2 for them, which suits scores of the squared loss.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (N, m)
-        Scores of rows that the trains have not learned from, one per class.
-    weights : ndarray of shape (N, m)
-        Weight of every row at its label, in units of a row.
-    factor : float, optional
-        Keep this factor, and find the shifts alone. Rows of one class say nothing about it: it is m / 2 for them,
-        which suits scores of the squared loss.
-
-    Returns
-    -------
-    factor, shift : ndarray of shape (m,)
-        The factors are positive, and all the same.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from polytrain.choice.calibration import fit_softmax
     >>> scores = np.array([[1.0, -1.0, -1.0], [-1.0, 0.5, -0.5], [-1.0, -1.0, 1.0], [0.1, 0.0, -1.0]])
     >>> factor, shift = fit_softmax(scores, np.eye(3)[[0, 1, 2, 1]])
     >>> bool(factor[0] > 1 and np.ptp(factor) == 0)
@@ -134,9 +101,7 @@ def fit_softmax(scores: NDArray, weights: NDArray, factor: float | None = None) 
         stretch, shift = np.exp(theta[0]), theta[1:]
         z = stretch * x + shift
         chances = softmax(z, axis=1)
-        largest = z.max(axis=1)
-        logs = largest + np.log(np.exp(z - largest[:, None]).sum(axis=1))
-        value = float(totals @ logs - np.sum(wanted * z)) + _PRIOR / 2.0 * float(shift @ shift)
+        value = float(totals @ logsumexp(z, axis=1) - np.sum(wanted * z)) + _PRIOR / 2.0 * float(shift @ shift)
         slopes = totals[:, None] * chances - wanted
         slope = np.concatenate([[stretch * np.sum(slopes * x)], slopes.sum(axis=0) + _PRIOR * shift])
         return value / count, slope / count

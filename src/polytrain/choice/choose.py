@@ -10,11 +10,10 @@ from polytrain.choice.alphas import strongest
 from polytrain.choice.few_rows import choose_exactly
 from polytrain.choice.ladder import choose_by_climbing
 from polytrain.choice.maps import KINDS, MapTrial
-from polytrain.choice.task import Choice, Settings, Task
+from polytrain.choice.task import Choice, Task
 from polytrain.learning.losses import get_loss
+from polytrain.learning.parts import joined_ranks, with_rank
 from polytrain.learning.start import FEW_ROWS
-from polytrain.learning.targets import Target
-from polytrain.rows import Rows
 
 __all__ = ["choose"]
 
@@ -26,38 +25,16 @@ _MANY_COLUMNS, _QUICK_KINDS = 300, ("smooth", "smooth-rank")
 _TELLS_RARE = "spline-distinct"
 
 
-def choose(
-    settings: Settings,
-    rows: Rows,
-    targets: Sequence[Target],
-    guides: Sequence[Target],
-    seeds: Sequence[int],
-    n_jobs: int | None,
-    calibrate: bool,
-) -> Choice:
-    """Choose what the user leaves open.
-
-    Parameters
-    ----------
-    settings : Settings
-    rows : Rows
-    targets : sequence of Target
-        One per train.
-    guides : sequence of Target
-        Targets that maps are chosen by: all weigh all rows alike. The same object as ``targets``, if these do.
-    seeds : sequence of int
-        One per train.
-    n_jobs : int or None
-    calibrate : bool
-        Whether scores of rows that were held out are wanted.
-
-    Returns
-    -------
-    Choice
-    """
-    task = Task(settings, rows, targets, guides, seeds, n_jobs, calibrate)
+def choose(task: Task) -> Choice:
+    """Choose what the user leaves open."""
     if not task.is_open:
-        return task.plain(task.maker(None, task.bandwidth))
+        maps, parts = task.maker(None, task.bandwidth), task.parts
+        ranks = {}
+        if parts is not None:
+            parts = with_rank(parts, maps.dims, task.settings.rank)
+            ranks["ranks"] = joined_ranks(parts, maps.dims)
+        return Choice(maps, task.settings.plan(maps.dims, **ranks), bandwidth=task.bandwidth, parts=parts)
+    settings = task.settings
     is_exact = get_loss(settings.loss).quadratic and task.n_rows <= FEW_ROWS and settings.init in ("auto", "dual")
     with np.errstate(over="ignore", invalid="ignore"):  # kernels are looked at before they are used
         finalists = _compare(task)
@@ -74,7 +51,7 @@ def _compare(task: Task) -> list[MapTrial]:
     rows = task.choice_rows.first(_COMPARE_ROWS)
     walks = task.search(rows).compare(kinds, task.bandwidth)
     for trial in [trial for walk in walks for trial in walk]:
-        task.note_trial("maps", trial, len(rows.X))
+        task.note_trial("maps", trial)
     best = [walk[strongest([trial.error for trial in walk])] for walk in walks]
     if len(rows.X) == task.sample.n_rows:
         return best
@@ -85,7 +62,7 @@ def _compare(task: Task) -> list[MapTrial]:
     finalists = [best[index] for index in sorted({*order, *rare})]
     again = task.search(task.choice_rows).try_each([(*trial[:2], trial.alpha * share) for trial in finalists])
     for trial in again:
-        task.note_trial("maps", trial, task.sample.n_rows)
+        task.note_trial("maps", trial)
     least = min(again, key=lambda trial: trial.error).evidence
     gaps = [trial.evidence.worse_than(least) for trial in again]
     return [trial for trial, (mean, error) in zip(again, gaps, strict=True) if mean <= _CLEARLY * error]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.choice.alphas import find_alpha, simplest, strongest
-from polytrain.choice.maps import MapTrial, function_values, judge_kernel
+from polytrain.choice.maps import MapSearch, MapTrial, function_values
 from polytrain.choice.task import Choice, HeldOut, Task
 from polytrain.learning.dual import product_kernel, round_rank_ones, round_together, solve_dual
 from polytrain.learning.parts import Part, additive_part, joined_ranks, parts_kernel
@@ -34,13 +34,14 @@ _LEAST_SWEPT = 1e-9
 def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     """Choose by leaving rows out, given trials of a few maps on all rows, the simplest first."""
     settings, rows = task.settings, task.choice_rows
-    trial = _look_closer(task, finalists[simplest([trial.evidence for trial in finalists])])
+    search = task.search(rows)
+    trial = _look_closer(task, search, finalists[simplest([trial.evidence for trial in finalists])])
     maps = task.maker(trial.kind, trial.bandwidth)
     values = function_values(maps, rows.X)
     task.explain_maps(trial, trial.alpha)
     additive = additive_kernel(values)
-    linear = judge_kernel(trial.kind, trial.bandwidth, additive, task.alphas, rows, rival=trial.error)
-    task.note_trial("linear", linear, len(rows.X), LINEAR)
+    linear = search.judge(trial.kind, trial.bandwidth, additive, rival=trial.error)
+    task.note_trial("linear", linear, LINEAR)
     if settings.rank == "auto" and linear.error <= trial.error:
         task.reasons.append(
             f"the linear model in these functions has no larger error ({linear.error:.4g}) than the exact solution "
@@ -55,19 +56,19 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     kernel = product_kernel(values) if task.parts is None else parts_kernel(values, task.parts)
     if not np.isfinite(kernel).all():
         raise FloatingPointError("the kernel of all columns is not finite")
-    rounded = _round(task, maps, values, kernel, trial.alpha)
+    parts, ranks, trains, lost = _round(task, maps, values, kernel, trial.alpha)
     sweeps, alpha = settings.max_sweeps, trial.alpha
     if sweeps == "auto":  # a sweep finds back a part of what was cut off
-        sweeps = _SWEEPS if rounded.lost > _LITTLE else 0
+        sweeps = _SWEEPS if lost > _LITTLE else 0
     if sweeps and settings.alpha == "auto":
         alpha = max(alpha, _LEAST_SWEPT)
-    plan = settings.plan(maps.dims, ranks=rounded.ranks, alpha=alpha, init="dual", max_sweeps=sweeps)
+    plan = settings.plan(maps.dims, ranks=ranks, alpha=alpha, init="dual", max_sweeps=sweeps)
     task.reasons.append(
         f"the exact solution on all {len(rows.X)} different rows, leave-one-out error {trial.error:.4g}, is "
-        f"rounded to ranks up to {max(rounded.ranks)}"
+        f"rounded to ranks up to {max(ranks)}"
     )
     held_out = _held_out(task, kernel, trial)
-    return task.conclude(trial, maps, plan, starts=rounded.trains, held_out=held_out, parts=rounded.parts)
+    return task.conclude(trial, maps, plan, starts=trains, held_out=held_out, parts=parts)
 
 
 def additive_kernel(values: Sequence[NDArray]) -> NDArray:
@@ -76,15 +77,15 @@ def additive_kernel(values: Sequence[NDArray]) -> NDArray:
     return 1.0 + stacked.T @ stacked
 
 
-def _look_closer(task: Task, winner: MapTrial) -> MapTrial:
+def _look_closer(task: Task, search: MapSearch, winner: MapTrial) -> MapTrial:
     """Try bandwidths near the best one."""
     if task.bandwidth != "auto" or winner.bandwidth is None:
         return winner
     near = winner.bandwidth / sqrt(2), winner.bandwidth * sqrt(2)
     tries = [(winner.kind, bandwidth, winner.alpha_for(bandwidth)) for bandwidth in near]
-    smaller, larger = task.search(task.choice_rows).try_each(tries, winner.error)
+    smaller, larger = search.try_each(tries, winner.error)
     for trial in (smaller, larger):
-        task.note_trial("bandwidth", trial, len(task.choice_rows.X))
+        task.note_trial("bandwidth", trial)
     closer = [smaller, winner, larger]
     return closer[strongest([trial.error for trial in closer])]
 
@@ -105,17 +106,10 @@ def _solve(task: Task, kernel: NDArray, alpha: float) -> Iterator[_Solution]:
         yield _Solution(used, coefficients, float(coefficients @ inner @ coefficients))
 
 
-class _Rounded(NamedTuple):
-    """Rounded solutions: parts with ranks, ranks, cores, and the largest lost fraction of squared coefficients."""
-
-    parts: tuple[Part, ...] | None
-    ranks: tuple[int, ...]
-    trains: Sequence[Sequence]
-    lost: float
-
-
-def _round(task: Task, maps: MapList, values: Sequence[NDArray], kernel: NDArray, alpha: float) -> _Rounded:
-    """Round the exact solutions of all trains."""
+def _round(
+    task: Task, maps: MapList, values: Sequence[NDArray], kernel: NDArray, alpha: float
+) -> tuple[tuple[Part, ...] | None, tuple[int, ...], Sequence[Sequence], float]:
+    """Round the exact solutions of all trains; return parts with ranks, ranks, cores, and the largest lost fraction."""
     is_open, dims = task.settings.rank == "auto", maps.dims
     most, tolerance = (_largest_rank(task, maps), _TOLERANCE) if is_open else (task.settings.rank, 0.0)
     solutions = list(_solve(task, kernel, alpha))
@@ -129,7 +123,7 @@ def _round(task: Task, maps: MapList, values: Sequence[NDArray], kernel: NDArray
             part if part.additive else replace(part, ranks=_largest_ranks(part_trains, [dims[k] for k in part.columns]))
             for part, part_trains in zip(task.parts, zip(*sums, strict=True), strict=True)
         )
-        return _Rounded(parts, joined_ranks(parts, dims), sums, _lost(solutions, kept))
+        return parts, joined_ranks(parts, dims), sums, _lost(solutions, kept)
     ranks = clip_ranks(dims, most)
     if all(len(solution.used) == len(kernel) for solution in solutions):
         trains = round_together(values, np.stack([own.coefficients for own in solutions]), ranks, tolerance)
@@ -139,7 +133,7 @@ def _round(task: Task, maps: MapList, values: Sequence[NDArray], kernel: NDArray
             for own in solutions
         ]
     lost = _lost(solutions, [float(np.square(train[-1]).sum()) for train in trains])
-    return _Rounded(None, _largest_ranks(trains, dims) if is_open else ranks, trains, lost)
+    return None, _largest_ranks(trains, dims) if is_open else ranks, trains, lost
 
 
 def _lost(solutions: Sequence[_Solution], kept: Sequence[float]) -> float:

@@ -206,26 +206,21 @@ class _Ladder:
                 starts = [[share_additive(cores[0], parts) for cores in fold] for fold in starts]
         # Noise does not shrink with fewer rows: alpha is larger as they are fewer.
         plan = replace(plan, alpha=alpha / self._share)
-        trains = [self._learn_fold(fold, start, plan, parts) for fold, start in zip(self.folds, starts, strict=True)]
-        scored = []
-        for fold, learned in zip(self.folds, trains, strict=True):
+        trains, scored, seeds = [], [], self._task.seeds
+        for fold, start in zip(self.folds, starts, strict=True):
+            learned: list[Any] = [_zero(plan, seed, parts) for seed in seeds]  # of trains without rows
+            chosen = np.flatnonzero(fold.has_rows).tolist()
+            if chosen:
+                jobs = [TrainJob(seeds[k], None if start is None else start[k]) for k in chosen]
+                targets = [self._targets[k] for k in chosen]
+                results = train(fold.learned, self.maps, plan, targets, jobs, n_jobs=self._task.n_jobs, parts=parts)
+                for k, result in zip(chosen, results, strict=True):
+                    learned[k] = result.following
+            trains.append(learned)
             joined = learned if parts is None else [join_parts(parts, dims, cores) for cores in learned]
             scored.append(fold.held_out.scored(partial(_scores, FittedModel(plan.loss, self.maps, joined))))
         held_out = Scored.merge(scored)
         return self._noted(step, _Rung(rank, alpha, self._evidence(held_out), held_out, trains))
-
-    def _learn_fold(self, fold: _Fold, start: Any, plan: TrainPlan, parts: Sequence[Part] | None) -> list[Any]:
-        """Learn all trains from the rows of a fold; those without rows are zero."""
-        seeds = self._task.seeds
-        learned = [_zero(plan, seed, parts) for seed in seeds]
-        chosen = np.flatnonzero(fold.has_rows).tolist()
-        if chosen:
-            jobs = [TrainJob(seeds[k], None if start is None else start[k]) for k in chosen]
-            targets = [self._targets[k] for k in chosen]
-            results = train(fold.learned, self.maps, plan, targets, jobs, n_jobs=self._task.n_jobs, parts=parts)
-            for k, result in zip(chosen, results, strict=True):
-                learned[k] = result.following
-        return learned
 
     def _noted(self, step: str, rung: _Rung) -> _Rung:
         if step:

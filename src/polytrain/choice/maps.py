@@ -16,17 +16,7 @@ from polytrain.learning.dual import upper_kernel
 from polytrain.learning.parts import Part, parts_upper_kernel
 from polytrain.maps import ColumnSummary, MapList, MapSettings, fit_map, map_kind
 
-__all__ = [
-    "ALPHAS",
-    "BANDWIDTHS",
-    "KINDS",
-    "ChoiceRows",
-    "MapMaker",
-    "MapSearch",
-    "MapTrial",
-    "function_values",
-    "judge_kernel",
-]
+__all__ = ["ALPHAS", "BANDWIDTHS", "KINDS", "ChoiceRows", "MapMaker", "MapSearch", "MapTrial", "function_values"]
 
 #: Kinds of functions that are tried, the simplest ones first.
 KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank", "spline-distinct")
@@ -280,7 +270,24 @@ class MapSearch:
                 kernel = upper_kernel(grown, self._room.kernel)
             else:
                 kernel = parts_upper_kernel(grown, self._parts, self._room.kernel)
-        return judge_kernel(kind, bandwidth, kernel, self._alphas, self._rows, near, rival, self._room.work)
+        return self.judge(kind, bandwidth, kernel, near, rival)
+
+    def judge(
+        self,
+        kind: str | None,
+        bandwidth: float | None,
+        kernel: NDArray,
+        near: float | None = None,
+        rival: float | None = None,
+    ) -> MapTrial:
+        """Find the best alpha for a kernel, see `polytrain.choice.alphas.find_alpha`."""
+        _, targets, weights = self._rows
+        # No entry is larger than the largest on the diagonal.
+        if not np.isfinite(np.diagonal(kernel)).all():  # nothing can be learned from it
+            nothing = Evidence(np.full(len(weights), _HOPELESS), weights)
+            return MapTrial(kind, bandwidth, self._alphas[0], nothing, targets)
+        trial = find_alpha(kernel, targets, weights, self._alphas, near, rival, self._room.work)
+        return MapTrial(kind, bandwidth, *trial)
 
 
 def _next_bandwidth(trials: dict[float, MapTrial]) -> float | None:
@@ -310,21 +317,3 @@ def _expected_alpha(trials: dict[float, MapTrial], bandwidth: float) -> float | 
         return None
     power = math.log(trial.alpha / other.alpha) / math.log(nearest[0] / nearest[1])
     return trial.alpha_for(bandwidth, min(max(power, 0.0), 2.0 * _ALPHA_POWER))
-
-
-def judge_kernel(
-    kind: str | None,
-    bandwidth: float | None,
-    kernel: NDArray,
-    alphas: Sequence[float],
-    rows: ChoiceRows,
-    near: float | None = None,
-    rival: float | None = None,
-    work: NDArray | None = None,
-) -> MapTrial:
-    """Find the best alpha for a kernel, see `polytrain.choice.alphas.find_alpha`."""
-    # No entry is larger than the largest on the diagonal.
-    if not np.isfinite(np.diagonal(kernel)).all():  # nothing can be learned from it
-        nothing = Evidence(np.full(len(rows.X), _HOPELESS), rows.weights)
-        return MapTrial(kind, bandwidth, alphas[0], nothing, rows.targets)
-    return MapTrial(kind, bandwidth, *find_alpha(kernel, rows.targets, rows.weights, alphas, near, rival, work))

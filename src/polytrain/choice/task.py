@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from polytrain.choice.maps import ALPHAS, BANDWIDTHS, ChoiceRows, MapMaker, MapSearch, MapTrial
 from polytrain.learning.losses import get_loss
-from polytrain.learning.parts import Part, joined_ranks, make_parts, with_rank
+from polytrain.learning.parts import Part, make_parts
 from polytrain.learning.start import FEW_ROWS
 from polytrain.learning.targets import Target
 from polytrain.learning.trainer import TrainPlan
@@ -177,7 +177,20 @@ class Chosen:
 
 @dataclass
 class Task:
-    """What there is to choose, see `polytrain.choice.choose`, and notes about what was tried and decided."""
+    """What there is to choose, and notes about what was tried and decided.
+
+    Attributes
+    ----------
+    settings : Settings
+    rows : Rows
+    targets, seeds : sequences
+        One target and one seed per train.
+    guides : sequence of Target
+        Targets that maps are chosen by: all weigh all rows alike. The same object as ``targets``, if these do.
+    n_jobs : int or None
+    calibrate : bool
+        Whether scores of held-out rows are wanted for probabilities.
+    """
 
     settings: Settings
     rows: Rows
@@ -286,18 +299,10 @@ class Task:
             used = np.flatnonzero(rows.weights)
             yield used, rows.targets[used, 0], rows.weights[used]
 
-    def plain(self, maps: MapList) -> Choice:
-        """Return the choice where nothing is open."""
-        if self.parts is None:
-            return Choice(maps, self.settings.plan(maps.dims), bandwidth=self.bandwidth)
-        parts = with_rank(self.parts, maps.dims, self.settings.rank)
-        plan = self.settings.plan(maps.dims, ranks=joined_ranks(parts, maps.dims))
-        return Choice(maps, plan, bandwidth=self.bandwidth, parts=parts)
-
-    def note_trial(self, step: str, trial: MapTrial, n_rows: int, rank: int = 0) -> None:
+    def note_trial(self, step: str, trial: MapTrial, rank: int = 0) -> None:
         """Take note of a trial of maps."""
-        alpha = trial.alpha * n_rows / self.n_rows
-        self.note(step, trial, alpha, rank, n_rows, trial.error)
+        n_rows = len(trial.residuals)
+        self.note(step, trial, trial.alpha * n_rows / self.n_rows, rank, n_rows, trial.error)
 
     def note(self, step: str, trial: MapTrial, *rest: Any) -> None:
         """Take note of a line of the table."""
@@ -336,12 +341,8 @@ class Settings:
 
     Attributes
     ----------
-    bases, degrees : lists, one entry per column
-    scale : {"minmax"} or None
-    bandwidth, alpha : float, "auto", or None
-    rank : int, sequence of int, or "auto"
-    init : str
-    max_sweeps : int or "auto"
+    bases, degrees, scale, bandwidth, alpha, rank, init, max_sweeps
+        As the parameters of the estimators; bases and degrees have one entry per column.
     maps : MapList, optional
         Given maps, whatever is said about bases.
     groups : tuple of tuples of int, or None
@@ -374,21 +375,13 @@ class Settings:
 
     def plan(self, dims: tuple[int, ...], **changes: Any) -> TrainPlan:
         """Return a plan with these settings; what is still open has a usual value."""
-        entries = {
+        given = ("loss", "alpha", "solver", "tol", "sampling", "patience", "joint")
+        usual: dict[str, Any] = {
             "ranks": clip_ranks(dims, _PLAIN_RANK if self.rank == "auto" else self.rank),
             "init": "linear" if self.init == "auto" else self.init,
             "max_sweeps": self.n_sweeps if self.max_sweeps == "auto" else self.max_sweeps,
-            "alpha": self.alpha,
-            **changes,
         }
-        usual: dict[str, Any] = {
-            "solver": self.solver,
-            "tol": self.tol,
-            "sampling": self.sampling,
-            "patience": self.patience,
-            "joint": self.joint,
-        }
-        return TrainPlan(self.loss, dims, **usual, **entries)
+        return TrainPlan(**{"dims": dims, **{name: getattr(self, name) for name in given}, **usual, **changes})
 
     def linear_plan(self, dims: tuple[int, ...], alpha: float) -> TrainPlan:
         """Return the plan of a linear model."""

@@ -22,7 +22,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.checks import check_columns
-from polytrain.choice import Choice, Chosen, MapMaker, Settings, choose
+from polytrain.choice import Choice, Chosen, MapMaker, Settings, Task, choose
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._lazy import map_blocks
@@ -165,7 +165,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             if self._is_warm:
                 choice = self._last_choice(settings, rows, goal, seeds)
             else:
-                choice = choose(settings, rows, goal.targets, goal.guides, seeds, self.n_jobs, self._calibrates)
+                choice = choose(self._task(settings, rows, goal, seeds, self._calibrates))
                 self._show_choice(choice)
             _warn_of_levels(rows, choice.maps)
             ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
@@ -209,8 +209,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
     def _open(self, X: Any, y: Any, sample_weight: Any, loss: str | None) -> AbstractContextManager[Rows]:
         """Check parameters, and open what is given to a fit; ``loss`` is that of a regression."""
         check_parameters(self.get_params(deep=False))
-        options = {"max_memory": self.max_memory, "categorical_features": self.categorical_features}
-        return open_fit(self, X, y, sample_weight, loss=loss, **options)
+        return open_fit(self, X, y, sample_weight, loss)
 
     def _split(
         self, rows: Rows, loss: str, X_val: Any = None, y_val: Any = None, sample_weight_val: Any = None
@@ -306,6 +305,17 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
                     "one of the bases that know missing values, such as 'spline', or impute."
                 )
 
+    def _task(self, settings: Settings, rows: Rows, goal: Goal, seeds: Sequence[int], calibrate: bool) -> Task:
+        return Task(
+            settings=settings,
+            rows=rows,
+            targets=goal.targets,
+            guides=goal.guides,
+            seeds=seeds,
+            n_jobs=self.n_jobs,
+            calibrate=calibrate,
+        )
+
     def _last_choice(self, settings: Settings, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
         """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in.
 
@@ -338,7 +348,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         if not calibrate:
             return last
         afresh = replace(open_now, alpha=settings.alpha, max_sweeps="auto", maps=kept)
-        anew = choose(afresh, rows, goal.targets, goal.guides, seeds, self.n_jobs, calibrate)
+        anew = choose(self._task(afresh, rows, goal, seeds, calibrate))
         self._show_choice(anew)
         plan = replace(last.plan, alpha=anew.plan.alpha)
         return replace(last, plan=plan, reasons=anew.reasons, tried=anew.tried, held_out=anew.held_out)

@@ -35,7 +35,7 @@ class Goal:
     targets : sequence of Target
         One per train.
     guides : sequence of Target
-        What maps are chosen by, see `polytrain.choice.choose`.
+        What maps are chosen by, see `polytrain.choice.Task`.
     ends : dict
         What becomes of the scores: fields of `FittedModel`.
     """

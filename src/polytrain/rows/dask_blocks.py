@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_consistent_length
 
 __all__ = ["FEW_BYTES", "aligned_blocks", "block_bytes", "is_dask", "is_dask_frame", "join_blocks", "lazy_blocks"]
 
-#: Rows of no more bytes than this are brought here and fitted as arrays: as many as one good partition has, of which a
-#: cluster could do nothing faster.
+#: Rows of at most this many bytes, a partition of usual size, are brought here and fitted as arrays.
 FEW_BYTES = 32 << 20
 
 
@@ -43,8 +42,10 @@ def lazy_blocks(collection: Any, name: str, sizes_needed: bool = True) -> list[A
     return list(collection.to_delayed().ravel())
 
 
-def aligned_blocks(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
-    """Blocks of features, targets and perhaps weights that belong together."""
+def aligned_blocks(X: Any, y: Any, sample_weight: Any) -> list[Any]:
+    """Return lazy tuples of blocks of features, targets and perhaps weights that belong together."""
+    from dask import delayed
+
     pieces = [lazy_blocks(X, "X"), lazy_blocks(y, "y")]
     if sample_weight is not None:
         pieces.append(lazy_blocks(sample_weight, "sample_weight"))
@@ -61,15 +62,15 @@ def aligned_blocks(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
             f"X, y (and sample_weight) have {counts} partitions of rows; repartition them alike, for example with "
             "y.repartition(npartitions=X.npartitions)."
         )
-    return list(zip(*pieces, strict=True))
+    return [delayed(tuple)(list(block)) for block in zip(*pieces, strict=True)]
 
 
 def block_bytes(block: tuple[Any, ...]) -> float:
     """Bytes of a block where it is; infinitely many if it could not be joined with others."""
     from dask.sizeof import sizeof
 
-    is_known = all(isinstance(piece, np.ndarray) or _is_table(piece) for piece in block)
-    return sum(map(sizeof, block)) if is_known else np.inf
+    can_join = all(isinstance(piece, np.ndarray) or hasattr(piece, "iloc") for piece in block)
+    return sum(map(sizeof, block)) if can_join else np.inf
 
 
 def join_blocks(blocks: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -82,13 +83,8 @@ def join_blocks(blocks: Sequence[tuple[Any, ...]]) -> list[Any]:
 
 
 def _join(pieces: Sequence[Any]) -> Any:
-    if not _is_table(pieces[0]):
+    if not hasattr(pieces[0], "iloc"):  # not a frame or a series of pandas
         return np.concatenate(pieces)
     from dask.dataframe.dispatch import concat
 
     return concat(list(pieces))  # unlike that of pandas, it joins categories
-
-
-def _is_table(piece: Any) -> bool:
-    """Whether this is a frame or a series of pandas."""
-    return hasattr(piece, "iloc")

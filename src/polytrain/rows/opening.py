@@ -28,36 +28,17 @@ __all__ = ["given_validation", "hold_out", "open_fit"]
 
 
 @contextmanager
-def open_fit(
-    estimator: BaseEstimator,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    *,
-    loss: str | None,
-    max_memory: Any,
-    categorical_features: Any = "from_dtype",
-) -> Iterator[Rows]:
+def open_fit(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss: str | None) -> Iterator[Rows]:
     """Open the rows of a fit, and check those that are in memory. If the fit fails, the estimator is as it was.
 
-    Parameters
-    ----------
-    estimator : estimator
-        It gets the number and the names of features, as scikit-learn does.
-    X, y, sample_weight
-        The arguments of ``fit``.
-    loss : str or None
-        The loss of a regression; None for classification.
-    max_memory : int, str or None
-        Bytes that rows may take in memory.
-    categorical_features : "from_dtype", None or array-like
-        Which columns are categories, see `polytrain.columns.Columns.fit`.
+    The estimator gets the number and the names of features, as scikit-learn does; its parameters say how much memory
+    rows may take and which columns are categories. ``loss`` is that of a regression, None for classification.
     """
     told = ("n_features_in_", "feature_names_in_")
     before = {name: value for name, value in vars(estimator).items() if name in told}
     try:
         # Even a sum has other last digits on several threads, and how many there are depends on other fits, too.
-        with one_blas_thread(), _open(estimator, X, y, sample_weight, loss, max_memory, categorical_features) as rows:
+        with one_blas_thread(), _open(estimator, X, y, sample_weight, loss) as rows:
             yield rows
     except BaseException:
         for name in told:
@@ -67,23 +48,17 @@ def open_fit(
 
 
 @contextmanager
-def _open(
-    estimator: BaseEstimator,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    loss: str | None,
-    max_memory: Any,
-    categorical_features: Any,
-) -> Iterator[Rows]:
+def _open(estimator: Any, X: Any, y: Any, sample_weight: Any, loss: str | None) -> Iterator[Rows]:
+    categories = estimator.categorical_features
     if is_dask(X):
-        cluster, raw = _start_blocks(aligned_blocks(X, y, sample_weight))
+        cluster = ClusterRunner()
+        raw = cluster.start(aligned_blocks(X, y, sample_weight))  # on the workers of the current client
         if sum(cluster.collect(cluster.map(block_bytes, raw))) > FEW_BYTES:
-            yield _open_dask(cluster, raw, X, loss, categorical_features)
+            yield _open_dask(cluster, raw, X, loss, categories)
             return
         X, y, *weights = join_blocks(cluster.collect(raw))
         sample_weight = weights[0] if weights else None
-    max_bytes = check_bytes("max_memory", max_memory)
+    max_bytes = check_bytes("max_memory", estimator.max_memory)
     if isinstance(X, np.memmap) and X.ndim == 2 and y is not None and X.nbytes > max_bytes:
         arrays = [X, y] if sample_weight is None else [X, y, sample_weight]
         check_consistent_length(*arrays)
@@ -93,26 +68,24 @@ def _open(
             raise ValueError("X yields blocks of rows with their targets; leave y and sample_weight out.")
         source = X
     else:
-        yield _open_arrays(estimator, X, y, sample_weight, loss, categorical_features)
+        yield _open_arrays(estimator, X, y, sample_weight, loss)
         return
     with SpillRunner(max_bytes) as runner:
-        yield _open_source(source, runner, max_bytes, loss, categorical_features)
+        yield _open_source(source, runner, max_bytes, loss, categories)
 
 
 # --- rows in memory ---------------------------------------------------------------------------------------------------
 
 
-def _open_arrays(
-    estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss: str | None, categorical_features: Any
-) -> Rows:
-    columns, encoded = _kept_columns(estimator, X), None
-    if columns is not None:
-        encoded = columns.encode(X)
-    elif needs_encoding(X, categorical_features):
-        columns, encoded = Columns.fit_encode(X, categorical_features)
-    if encoded is None:
+def _open_arrays(estimator: Any, X: Any, y: Any, sample_weight: Any, loss: str | None) -> Rows:
+    columns = _kept_columns(estimator, X)
+    if columns is None and not needs_encoding(X, estimator.categorical_features):
         arrays = check_arrays(X, y, sample_weight, loss, partial(validate_rows, estimator))
     else:
+        if columns is None:
+            columns, encoded = Columns.fit_encode(X, estimator.categorical_features)
+        else:
+            encoded = columns.encode(X)
         check_columns(estimator, X, reset=True)
         arrays = check_arrays(encoded, y, sample_weight, loss)
     names = getattr(estimator, "feature_names_in_", None)
@@ -121,9 +94,9 @@ def _open_arrays(
     return Rows.of_arrays(arrays, loss is None, names, columns)
 
 
-def _kept_columns(estimator: BaseEstimator, X: Any) -> Columns | None:
+def _kept_columns(estimator: Any, X: Any) -> Columns | None:
     """Columns of the last fit, for a warm start: its maps know levels by their numbers."""
-    if not getattr(estimator, "warm_start", False) or not hasattr(estimator, "model_"):
+    if not estimator.warm_start or not hasattr(estimator, "model_"):
         return None
     columns = estimator.model_.columns
     # Another number of columns is refused later, with all that differs.
@@ -161,21 +134,12 @@ def _open_partitions(
     if needs_encoding(like, categorical_features):
         found = runner.collect(map_raw(partial(_read_columns, categorical_features=categorical_features)))
         columns = Columns.merge([part for part in found if part is not None])
-    return Rows(
-        map_raw, partial(check_block, loss=loss, columns=columns), loss is None, names, columns, runner, max_bytes
-    )
+    check = partial(check_block, loss=loss, columns=columns)
+    return Rows(map_raw, check, loss is None, names, columns, runner, max_bytes)
 
 
 def _read_columns(raw: Any, categorical_features: Any) -> Columns | None:
     return Columns.fit_part(raw[0], categorical_features) if len(raw[0]) else None
-
-
-def _start_blocks(blocks: Sequence[tuple[Any, ...]]) -> tuple[ClusterRunner, list[Any]]:
-    """Compute lazy blocks on the workers of the current client, where they stay."""
-    from dask import delayed
-
-    runner = ClusterRunner()
-    return runner, runner.start([delayed(tuple)(list(block)) for block in blocks])
 
 
 def _open_dask(runner: ClusterRunner, raw: list[Any], X: Any, loss: str | None, categorical_features: Any) -> Rows:

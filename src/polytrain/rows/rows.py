@@ -95,9 +95,8 @@ class Rows:
         Picklable: turns a partition as it came into the arrays X (N, d), y and weights.
     classify : bool
         Whether targets are labels.
-    column_names : sequence of str, optional
-    columns : Columns, optional
-        How the columns become features, if they are more than numbers.
+    column_names, columns : optional
+        Names of the columns, and how the columns become features if they are more than numbers.
     runner : Runner, optional
         Where the partitions are; without it, there is one, in the memory of this process, and it is its own handle.
     max_bytes : int, default=0
