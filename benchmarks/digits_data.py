@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from benchmarks.tabular import data_folder
-from polytrain.maps import fit_maps
+from polytrain.maps import MapList, PolynomialMap
 from polytrain_paper.datasets import DataNotFoundError, ImageData, load_mnist, load_usps
 from polytrain_paper.features import Deskew
 
@@ -74,4 +74,5 @@ def usps_features(n_features: int = 20) -> Split:
 
 def scaled_columns(X: NDArray) -> NDArray:
     """Rows (N, d) as the learning code wants them: columns (d, N) in [-1, 1]."""
-    return fit_maps("power", 1, "minmax", X.min(axis=0), X.max(axis=0)).place(X)
+    ranges = zip(X.min(axis=0), X.max(axis=0), strict=True)
+    return MapList(PolynomialMap("power", 2, *ends) for ends in ranges).place(X)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from polytrain.learning.start import random_start
-from polytrain.maps import fit_maps
+from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import clip_ranks
 
 # Condition of sufficient decrease of the release's line search; the number of halvings guards against rounding.
@@ -127,7 +127,8 @@ class PaperClassifier:
         return [{"alpha": alpha} for alpha in (1e-4, 1e-3, 1e-2)]
 
     def fit(self, X: NDArray, y: NDArray) -> PaperClassifier:
-        self._maps = fit_maps("power", self.degree, "minmax", X.min(axis=0), X.max(axis=0))
+        ranges = zip(X.min(axis=0), X.max(axis=0), strict=True)
+        self._maps = MapList(PolynomialMap("power", self.degree + 1, *ends) for ends in ranges)
         self._classes = np.unique(y)
         rows, dims = self._maps.place(X).T, self._maps.dims
         self._trains = []

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from polytrain.basis import BASES, get_basis
-from polytrain.maps import ColumnSummary, MapList, MapSettings, PolynomialMap, fit_map, fit_maps
+from polytrain.maps import ColumnSummary, MapList, MapSettings, PolynomialMap, fit_map
 
 
 def scaled(X, degree=2):
     """Maps of all columns that know their ranges."""
-    return fit_maps("power", degree, "minmax", X.min(axis=0), X.max(axis=0))
+    return MapList(PolynomialMap("power", degree + 1, *ends) for ends in zip(X.min(axis=0), X.max(axis=0), strict=True))
 
 
 def test_range_of_every_feature_becomes_minus_one_to_one():
@@ -123,13 +123,12 @@ def test_pack_and_unpack():
     maps = [PolynomialMap("power", 3), PolynomialMap("legendre", 2, -1.0, 7.0), PolynomialMap("power", 5, 0.0, 0.0)]
     entries, arrays = PolynomialMap.pack(maps)
     assert PolynomialMap.unpack(entries, dict(arrays), 3) == maps
-    for wrong in ({"families": ["sine"]}, {}, {"families": "power"}, {**entries, "more": 1}):
-        with pytest.raises(ValueError, match="families"):
+    for wrong in ({"bases": ["sine"] * 3}, {"bases": ["power"] * 2}, {}, {"bases": "abc"}, {**entries, "more": 1}):
+        with pytest.raises(ValueError, match="bases"):
             PolynomialMap.unpack(wrong, dict(arrays), 3)
     for name, array in (
         ("n", np.array([3, 2])),
         ("n", np.array([3, 1, 2])),
-        ("family", np.array([0, 1, 9])),
         ("range", np.array([[0.0, 1.0], [np.nan, 1.0], [0.0, 1.0]])),
         ("range", np.array([[0.0, 1.0], [2.0, 1.0], [0.0, 1.0]])),
     ):

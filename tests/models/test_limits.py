@@ -149,16 +149,16 @@ def test_too_many_functions_of_a_polynomial(line, refused, n):
 def test_more_functions_than_points(line, refused):
     n = 65_536
     line.document["maps"] = [{"kind": "category", "count": 1, "entries": {"bases": ["category"]}}]
-    for name in ("family", "n", "range"):
+    for name in ("n", "range"):
         del line.arrays[f"map.0.{name}"]
     line.arrays |= {"cores": np.ones(n), "map.0.size": np.array([[n, 1]]), "map.0.table": np.ones(n)}
-    line.arrays |= {"map.0.points": np.zeros(1), "map.0.weights": np.ones(1), "map.0.basis": np.zeros(1, np.int64)}
+    line.arrays |= {"map.0.points": np.zeros(1), "map.0.weights": np.ones(1)}
     refused(line, "more functions than points")
 
 
 def test_a_kind_of_map_has_one_group(line, refused):
     line.document["maps"] *= 2
-    for name in ("family", "n", "range"):
+    for name in ("n", "range"):
         line.arrays[f"map.1.{name}"] = line.arrays[f"map.0.{name}"]
     line.arrays |= {"columns.0": np.zeros(1, dtype=np.int64), "columns.1": np.zeros(1, dtype=np.int64)}
     refused(line, "the kind 'polynomial' are in two groups")

@@ -49,9 +49,6 @@ class Cells:
         if array.dtype.kind in "biufMm":
             codes = np.where(missing, -1, np.arange(len(array))) if missing is not None and missing.any() else None
             return cls(name, array.astype(np.float64) if array.dtype == np.longdouble else array, codes)
-        if array.dtype.kind in "US":
-            values, codes = np.unique(array, return_inverse=True)
-            return cls.of_distinct(name, values.tolist(), codes)
         return cls.of_objects(name, array.astype(object, copy=False))
 
     @classmethod
@@ -81,14 +78,6 @@ class Cells:
         codes = np.fromiter(map(index.__getitem__, keys), dtype=np.intp, count=len(keys))
         values = (key[1] for key in present) if several else present
         return cls(name, np.fromiter(values, dtype=object, count=len(present)), codes)
-
-    @classmethod
-    def of_distinct(cls, name: str, objects: Iterable[Any], codes: NDArray) -> Self:
-        """Build cells from distinct Python values that all occur, and the index of each row's value, -1 for none."""
-        items = list(objects)
-        if not set(map(type, items)) <= {str}:
-            return cls.of_objects(name, items).take(codes)
-        return cls(name, np.fromiter(items, dtype=object, count=len(items)), np.asarray(codes, dtype=np.intp))
 
     def take(self, codes: NDArray) -> Self:
         """Return cells of other rows, given the index here of each, -1 for a missing one."""

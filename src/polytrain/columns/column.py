@@ -39,11 +39,6 @@ class Column(ABC):
 
     name: str
 
-    @classmethod
-    @abstractmethod
-    def fit(cls, cells: Cells) -> Self:
-        """Learn from the cells of the training rows."""
-
     @abstractmethod
     def encode(self, cells: Cells) -> list[NDArray]:
         """Return the features of some rows, float64 of shape (N,) each."""
@@ -84,10 +79,6 @@ class NumberColumn(Column):
     kind: ClassVar[str] = "number"
 
     empty: bool = False
-
-    @classmethod
-    def fit(cls, cells: Cells) -> Self:
-        return cls(cells.name, cells.kind == "empty")
 
     def encode(self, cells: Cells) -> list[NDArray]:
         return [cells.numbers()]
@@ -187,7 +178,8 @@ class TextColumn(CategoryColumn):
             self._warn_of_values(texts)
             return CategoryColumn(self.name, self.levels, self.as_text)
         if form.guessed:
-            _warn(f"column {self.name!r} is read as {form.describe()}. Convert it with pandas.to_datetime to be sure.")
+            how = f"column {self.name!r} is read as {form.describe()}."
+            warnings.warn(f"{how} Convert it with pandas.to_datetime to be sure.", UserWarning, stacklevel=2)
         return DateColumn.fit(Cells.of_objects(self.name, self.levels), form.pattern)
 
     def _warn_of_values(self, texts: list[str]) -> None:
@@ -199,10 +191,12 @@ class TextColumn(CategoryColumn):
             alike = [text for text in kinds if kinds[text] == kind]
             if 2 * len(alike) > len(kinds):
                 other = next((f" but also {text!r:.40}," for text in kinds if kinds[text] != kind), "")
-                _warn(
+                warnings.warn(
                     f"column {self.name!r} holds text that looks like {kind}s, such as {alike[0]!r:.40},{other} and is "
                     f"taken as {len(self.levels)} categories. {remedy}, or name it in categorical_features if it holds "
-                    "categories."
+                    "categories.",
+                    UserWarning,
+                    stacklevel=2,
                 )
 
 
@@ -301,10 +295,6 @@ def _rounded(levels: Sequence[Level]) -> list[Level]:
     return [single if change else level for level, single, change in triples]
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=2)
-
-
 def fit_column(cells: Cells, is_category: bool) -> Column:
     """Return a column of the kind that suits the cells.
 
@@ -313,13 +303,16 @@ def fit_column(cells: Cells, is_category: bool) -> Column:
     >>> fit_column(Cells.of_objects("size", [3, None]), is_category=True)
     CategoryColumn(name='size', levels=(3,), as_text=False)
     """
-    if cells.kind == "empty":
-        return NumberColumn.fit(cells)
-    if cells.kind == "text" and not is_category:
-        return TextColumn.fit(cells)
-    if is_category or cells.kind == "mixed":
-        return CategoryColumn.fit(cells)
-    return (DateColumn if cells.kind == "date" else NumberColumn).fit(cells)
+    match cells.kind:
+        case "empty":
+            return NumberColumn(cells.name, empty=True)
+        case "number" if not is_category:
+            return NumberColumn(cells.name)
+        case "date" if not is_category:
+            return DateColumn.fit(cells)
+        case "text" if not is_category:
+            return TextColumn.fit(cells)
+    return CategoryColumn.fit(cells)
 
 
 def column_from_json(entries: Any) -> Column:

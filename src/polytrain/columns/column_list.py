@@ -177,24 +177,22 @@ class Columns:
 
     def to_json(self) -> dict[str, Any]:
         """Return values that JSON can hold."""
-        categories = [column for column in self.columns if isinstance(column, CategoryColumn)]
-        count = sum(len(column.levels) for column in categories)
-        if count > _MOST_LEVELS:
-            largest = max(categories, key=lambda column: len(column.levels))
+        counts = [(len(column.levels), column.name) for column in self.columns if isinstance(column, CategoryColumn)]
+        total = sum(count for count, _ in counts)
+        if total > _MOST_LEVELS:
+            count, name = max(counts)
             raise ValueError(
-                f"the columns have {count} levels, more than the {_MOST_LEVELS} that can be stored; {largest.name!r} "
-                f"alone has {len(largest.levels)}. Leave out columns that only identify rows."
+                f"the columns have {total} levels, more than the {_MOST_LEVELS} that can be stored; {name!r} alone has "
+                f"{count}. Leave out columns that only identify rows."
             )
         return {"columns": [column.to_json() for column in self.columns]}
 
     @classmethod
     def from_json(cls, document: Any) -> Self:
         """Check and undo `to_json`; a ValueError says what is wrong."""
-        if not isinstance(document, dict) or document.keys() != {"columns"}:
-            raise ValueError(f"the columns must be a dict with the entry 'columns', got {show(document)}.")
-        entries = document["columns"]
+        entries = document.get("columns") if isinstance(document, dict) and len(document) == 1 else None
         if not isinstance(entries, list):
-            raise ValueError(f"the entry 'columns' must be a list, got {show(entries)}.")
+            raise ValueError(f"the columns must be a dict whose entry 'columns' must be a list, got {show(document)}.")
         counts = [len(levels) for e in entries if isinstance(e, dict) and isinstance(levels := e.get("levels"), list)]
         if sum(counts) > _MOST_LEVELS:
             raise ValueError(f"the columns have {sum(counts)} levels; at most {_MOST_LEVELS} are allowed.")

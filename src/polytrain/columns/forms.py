@@ -101,9 +101,9 @@ class Form:
     decimal : {".", ","}
         The decimal mark of a number.
     thousands : {"", ",", ".", " ", "'"}
-        What may separate thousands. The space stands for all kinds of spaces, the apostrophe also for the curved one.
+        Separator of thousands. The space stands for all kinds of spaces, the apostrophe also for the curved one.
     prefix, suffix : str
-        What may stand before and after a number: a currency, or "%". 12 % is the number 12.
+        Unit before or after a number: a currency, or "%". 12 % is the number 12.
     pattern : str
         How a date is written: "iso", or in the letters of strptime, such as "%d.%m.%Y". A time of day may follow.
     guessed : bool
@@ -208,12 +208,12 @@ class Form:
             hour = hour % 12 + (12 if match["half"] in "pP" else 0)
         month_number = int(month) if month.isdigit() else _MONTHS.get(month.lower(), 0)
         minute, second = (int(match[unit] or 0) for unit in ("minute", "second"))
+        microsecond = int((match["fraction"] or "0").ljust(6, "0")[:6])
         try:
-            moment = datetime(year, month_number, int(match["day"]), hour, minute, second)
+            moment = datetime(year, month_number, int(match["day"]), hour, minute, second, microsecond)
         except ValueError:  # 31 February, or an unknown name of a month
             return None
-        microseconds = int((match["fraction"] or "0").ljust(6, "0")[:6])
-        return (moment - _EPOCH) // timedelta(microseconds=1) + microseconds
+        return (moment - _EPOCH) // timedelta(microseconds=1)
 
     def fits(self, texts: Sequence[str]) -> bool:
         """Whether all texts have this form."""
@@ -221,16 +221,10 @@ class Form:
 
     def describe(self) -> str:
         """Return the form in words, with an example."""
-        match self.kind:
-            case "number":
-                return self._describe_numbers()
-            case "date":
-                return self._describe_dates()
-        return "text" if self.kind == "text" else "true and false"
-
-    def _describe_numbers(self) -> str:
-        if self.is_plain:
-            return "numbers"
+        if self.kind == "date":
+            return self._describe_dates()
+        if self.kind != "number" or self.is_plain:
+            return {"number": "numbers", "text": "text", "truth": "true and false"}[self.kind]
         between = f"{_THOUSANDS[self.thousands]} between thousands"
         what = "percentages" if "%" in (self.prefix, self.suffix) else "numbers"
         if self.decimal == ",":

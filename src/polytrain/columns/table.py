@@ -5,7 +5,6 @@ Frames are recognised by the names of their types, so that neither library is im
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from polytrain.columns.cells import Cells, used_codes
-from polytrain.columns.scalars import sort_of
 
 __all__ = ["Table", "is_frame", "is_plain_frame", "open_table"]
 
@@ -108,18 +106,12 @@ def _open_array(X: Any) -> Table:
 
 def _read_pandas(name: str, series: Any) -> Cells:
     dtype = series.dtype
-    if isinstance(dtype, np.dtype) and not (dtype.kind == "O" and _is_text(series)):
+    if isinstance(dtype, np.dtype):
         return Cells.of_array(name, series.to_numpy())
     match type(dtype).__name__, dtype.kind:
         case "CategoricalDtype", _:
-            # Without the categories that do not occur; those that do are distinct.
-            used, codes = used_codes(series.cat.codes.to_numpy())
-            categories = series.cat.categories[used]
-            if categories.dtype.kind in "OU":
-                cells = Cells.of_distinct(name, categories.to_numpy(dtype=object), codes)
-            else:
-                cells = _read_pandas(name, categories.to_series()).take(codes)
-            return replace(cells, is_category=True)
+            used, codes = used_codes(series.cat.codes.to_numpy())  # not all categories occur
+            return replace(_read_pandas(name, series.cat.categories[used].to_series()).take(codes), is_category=True)
         case "DatetimeTZDtype", _:
             return Cells.of_array(name, series.dt.tz_localize(None).to_numpy())
         case "PeriodDtype", _:
@@ -135,12 +127,7 @@ def _read_pandas(name: str, series: Any) -> Cells:
         codes, values = series.factorize()
     except (NotImplementedError, TypeError, ValueError):  # lists and the like
         return Cells.of_objects(name, series.to_numpy(dtype=object))
-    return Cells.of_distinct(name, values.to_numpy(dtype=object), codes)
-
-
-def _is_text(series: Any) -> bool:
-    """Whether all objects are text or missing, so that pandas may factorize them; it would take True and 1 as equal."""
-    return all(kind in (str, float) or sort_of(kind) == "missing" for kind in set(map(type, series.to_numpy())))
+    return Cells.of_objects(name, values.to_numpy(dtype=object)).take(codes)
 
 
 # --- polars -----------------------------------------------------------------------------------------------------------
@@ -150,7 +137,6 @@ _POLARS_NUMBERS = _POLARS_INTEGERS | {"Float16", "Float32", "Float64"}
 
 
 def _read_polars(name: str, series: Any) -> Cells:
-    polars: Any = sys.modules["polars"]
     kind = series.dtype.base_type().__name__
     if kind in _POLARS_INTEGERS or kind == "Boolean":
         values = series.fill_null(False if kind == "Boolean" else 0).to_numpy()
@@ -159,13 +145,4 @@ def _read_polars(name: str, series: Any) -> Cells:
         series = series.dt.replace_time_zone(None)  # the local time
     if kind in _POLARS_NUMBERS or kind in ("Date", "Datetime", "Duration"):
         return Cells.of_array(name, series.to_numpy())
-    if kind == "Decimal":
-        return Cells.of_array(name, series.cast(polars.Float64).to_numpy())
-    if kind in ("Categorical", "Enum"):
-        return replace(_read_polars(name, series.cast(polars.String)), is_category=True)
-    if kind == "String":
-        texts = series.drop_nulls().unique()
-        places = polars.Series(np.arange(len(texts)), dtype=polars.Int64)
-        codes = series.replace_strict(texts, places, default=None, return_dtype=polars.Int64).fill_null(-1)
-        return Cells.of_distinct(name, texts.to_list(), codes.to_numpy())
-    return Cells.of_objects(name, series.to_list())
+    return replace(Cells.of_objects(name, series.to_list()), is_category=kind in ("Categorical", "Enum"))

@@ -5,9 +5,6 @@ A new kind of map is one file beside this one, with a subclass of `FeatureMap`, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from polytrain.arrays import FloatArray
 from polytrain.maps.category import CategoryMap
 from polytrain.maps.feature_map import AffinePowers, ColumnSummary, FeatureMap, MapSettings, ProductRule
 from polytrain.maps.map_list import AdditiveMaps, MapList
@@ -28,7 +25,6 @@ __all__ = [
     "TableMap",
     "basis_names",
     "fit_map",
-    "fit_maps",
     "map_kind",
 ]
 
@@ -66,25 +62,3 @@ def fit_map(settings: MapSettings, column: ColumnSummary) -> FeatureMap:
     PolynomialMap(basis='power', n=3, low=0.0, high=10.0)
     """
     return map_kind(settings.basis).fit(settings, column)
-
-
-def fit_maps(
-    basis: str | Sequence[str],
-    degree: int | Sequence[int],
-    scale: str | None,
-    low: Sequence[float] | FloatArray,
-    high: Sequence[float] | FloatArray,
-) -> MapList:
-    """Make polynomial maps of all columns from their ranges; a single basis or degree is for all of them.
-
-    Examples
-    --------
-    >>> from polytrain.maps import fit_maps
-    >>> fit_maps("power", [1, 2], "minmax", [0.0, -1.0], [1.0, 1.0]).dims
-    (2, 3)
-    """
-    ranges = [ColumnSummary(float(least), float(most)) for least, most in zip(low, high, strict=True)]
-    bases = [basis] * len(ranges) if isinstance(basis, str) else basis
-    degrees = degree if isinstance(degree, Sequence) else [int(degree)] * len(ranges)
-    columns = zip(bases, degrees, ranges, strict=True)
-    return MapList([fit_map(MapSettings(name, count, scale), column) for name, count, column in columns])

@@ -54,7 +54,6 @@ class CategoryMap(TabulatedMap):
 
     @classmethod
     def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
-        """Take the most frequent levels and find functions that tell them apart."""
         column = column.with_value()
         kept = np.sort(np.argsort(-column.weights, kind="stable")[:MOST_LEVELS])
         levels, (weights, part) = column.values[kept], row_parts(column.weights[kept], column.missing)
@@ -92,16 +91,13 @@ class CategoryMap(TabulatedMap):
         return np.where(rounded == 0, values, rounded)
 
     def values(self, x: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Look the levels up."""
         return np.take(self._knots[x.dtype.char].T, x.astype(np.intp), axis=1, out=out, mode="clip")
 
     def grid(self, size: int) -> FloatArray:
-        """All levels."""
         return self.points
 
     @classmethod
     def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
-        """Compare with all levels, and multiply with the tables."""
         n_levels, n = max(len(m.points) for m in maps), max(m.n for m in maps)
         levels = np.full((len(maps), 1, n_levels), np.nan)  # nothing equals these
         tables = np.zeros((len(maps), n_levels + 1, n - 1))  # missing values last
@@ -121,7 +117,6 @@ class CategoryMap(TabulatedMap):
 
     @classmethod
     def c_code(cls, maps: Sequence[Self], writer: CWriter) -> str:
-        """Search the levels."""
         first = np.cumsum([0, *(len(m.points) for m in maps)])
         tables = [np.vstack([m.table.T, m.missing]).ravel() for m in maps]
         begin = np.cumsum([0, *map(len, tables)])[:-1]

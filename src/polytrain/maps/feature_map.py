@@ -265,6 +265,15 @@ class FeatureMap(ABC):
         """Make ``count`` maps from the result of `pack`. Trust nothing: a ``ValueError`` says what is wrong."""
 
     @classmethod
+    def check_bases(cls, entries: dict[str, Any], count: int) -> list[str]:
+        """Return the only entry "bases" of a model file: the basis of each of ``count`` maps."""
+        is_list = entries.keys() == {"bases"} and isinstance(entries["bases"], list)
+        bases: list[str] = entries["bases"] if is_list else []
+        if len(bases) != count or not all(basis in cls.bases for basis in bases):
+            raise ValueError(f"the {cls.kind} maps should name {count} bases among {list(cls.bases)}.")
+        return bases
+
+    @classmethod
     def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
         """Write the maps into an ONNX graph. Raw columns (len(maps), N) -> functions 1 to n - 1, each (len(maps), N).
 

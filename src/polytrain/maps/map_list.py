@@ -60,9 +60,6 @@ class MapList(Sequence[FeatureMap]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MapList) and self._maps == other._maps
 
-    def __hash__(self) -> int:
-        return hash(self._maps)
-
     def __repr__(self) -> str:
         return f"MapList({list(self._maps)!r})"
 

@@ -82,7 +82,6 @@ class PolynomialMap(FeatureMap):
 
     @classmethod
     def fit(cls, settings: MapSettings, column: ColumnSummary) -> Self:
-        """Take the range of the column if it is to be scaled."""
         if settings.scale is None:
             return cls(settings.basis, settings.degree + 1)
         return cls(settings.basis, settings.degree + 1, float(column.low), float(column.high))
@@ -102,16 +101,13 @@ class PolynomialMap(FeatureMap):
         return 1.0 / half if half >= np.finfo(np.float64).tiny else 0.0
 
     def place(self, column: FloatArray) -> FloatArray:
-        """Clip to the range and map it onto [-1, 1]."""
         return self.place_all([self])(column[:, None]).ravel()
 
     @classmethod
     def place_all(cls, maps: Sequence[Self]) -> Callable[[FloatArray], FloatArray]:
-        """Place all columns at once."""
         return partial(_scale, *_ranges(maps)) if any(m.range for m in maps) else _transpose
 
     def values(self, x: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Run the family's recurrence."""
         return get_basis(self.basis).values(x, self.n, out)
 
     @property
@@ -121,12 +117,10 @@ class PolynomialMap(FeatureMap):
 
     @property
     def products(self) -> ProductRule:
-        """Combinations of 2n - 1 polynomials of the family."""
         return _product_rule(self.basis, self.n)
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """Range of the training rows, if it was taken."""
         return (self.low, self.high) if math.isfinite(self.low) else None
 
     def measure(self) -> tuple[FloatArray, FloatArray] | None:
@@ -140,7 +134,6 @@ class PolynomialMap(FeatureMap):
 
     @property
     def powers(self) -> AffinePowers:
-        """The family in powers of the scaled column."""
         return AffinePowers(get_basis(self.basis).to_power_matrix(self.n), self.centre, self.factor)
 
     def extremes(self) -> FloatArray:
@@ -149,36 +142,26 @@ class PolynomialMap(FeatureMap):
 
     @classmethod
     def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], Arrays]:
-        """Families by number, sizes, and ranges."""
-        families = sorted({feature_map.basis for feature_map in maps})
         arrays = {
-            "family": np.array([families.index(feature_map.basis) for feature_map in maps], dtype=np.int64),
             "n": np.array([feature_map.n for feature_map in maps], dtype=np.int64),
             "range": np.array([[feature_map.low, feature_map.high] for feature_map in maps]),
         }
-        return {"families": families}, arrays
+        return {"bases": [feature_map.basis for feature_map in maps]}, arrays
 
     @classmethod
     def unpack(cls, entries: dict[str, Any], arrays: Arrays, count: int) -> list[Self]:
-        """Check and undo `pack`."""
-        families = entries.get("families")
-        if entries.keys() != {"families"} or not isinstance(families, list) or not set(families) <= set(BASES):
-            raise ValueError(f"the polynomial maps should name families among {list(BASES)}.")
-        family, n = (take_array(arrays, name, np.int64, (count,)) for name in ("family", "n"))
+        bases, n = cls.check_bases(entries, count), take_array(arrays, "n", np.int64, (count,))
         ranges = take_array(arrays, "range", np.float64, (count, 2))
         if arrays:
             raise ValueError(f"the polynomial maps have unknown arrays: {list(arrays)}.")
-        if (family < 0).any() or (family >= len(families)).any():
-            raise ValueError("the families of the polynomial maps are not plausible.")
         known = np.isfinite(ranges).all(axis=1) | (ranges == [-math.inf, math.inf]).all(axis=1)
         if not (known & (ranges[:, 0] <= ranges[:, 1])).all():
             raise ValueError("the ranges of the features are not finite or upside down.")
-        columns = zip(family.tolist(), n.tolist(), ranges.tolist(), strict=True)
-        return [cls(families[number], size, low, high) for number, size, (low, high) in columns]
+        columns = zip(bases, n.tolist(), ranges.tolist(), strict=True)
+        return [cls(basis, size, low, high) for basis, size, (low, high) in columns]
 
     @classmethod
     def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
-        """Clip, shift, scale, and run the recurrences of all columns together."""
         x = columns
         if any(feature_map.range for feature_map in maps):
             largest = np.finfo(np.float64).max
@@ -202,7 +185,6 @@ class PolynomialMap(FeatureMap):
 
     @classmethod
     def c_code(cls, maps: Sequence[Self], writer: CWriter) -> str:
-        """Tables of ranges and recurrences, and a loop."""
         families = sorted({feature_map.basis for feature_map in maps})
         n = max(*(feature_map.n for feature_map in maps), 3)
         steps = [[get_basis(family).recurrence(degree) for degree in range(2, n)] for family in families]

@@ -100,19 +100,19 @@ class TableMap(TabulatedMap):
         return self._place_missing(column, np.interp(values, knots, np.arange(len(knots))))
 
     def values(self, x: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Interpolate the table."""
         if native.is_here() and len(x) >= _MANY_ROWS:
             out = np.empty((self.n, len(x)), dtype=x.dtype) if out is None else out
             return native.interpolate(np.ascontiguousarray(x), self._padded[x.dtype.char], out)
-        table, steps = self._tables[x.dtype.char]
+        lines = self._knots[x.dtype.char].T
         before = x.astype(np.intp)
         part = x - before.astype(x.dtype)
         out = np.empty((self.n, len(x)), dtype=x.dtype) if out is None else out
         some = max(1, _BLOCK_NUMBERS // max(len(x), 1))
         for i in range(0, self.n, some):
-            rows = slice(i, i + some)
-            np.take(table[rows], before, axis=1, out=out[rows], mode="clip")
-            out[rows] += np.take(steps[rows], before, axis=1, mode="clip") * part
+            here = np.take(lines[i : i + some], before, axis=1, out=out[i : i + some], mode="clip")
+            step = np.take(lines[i : i + some], before + 1, axis=1, mode="clip")
+            step -= here
+            here += step * part
         return out
 
     @cached_property
@@ -120,16 +120,6 @@ class TableMap(TabulatedMap):
         """The knots as compiled kernels interpolate them."""
         unit = np.eye(self.n)[:, None]
         return {char: native.knot_tables(knots, unit) for char, knots in self._knots.items()}
-
-    @cached_property
-    def _tables(self) -> dict[str, tuple[FloatArray, FloatArray]]:
-        """The table, and what is added from knot to knot, in both compute dtypes.
-
-        A missing value is a knot after the last one. Nothing is added from there, nor from the last one.
-        """
-        table = np.column_stack([self.table, self.missing])
-        steps = np.hstack([np.diff(self.table, axis=1), np.zeros((self.n, 2))])
-        return {char: (table.astype(char), steps.astype(char)) for char in "df"}
 
     @classmethod
     def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
@@ -163,7 +153,6 @@ class TableMap(TabulatedMap):
 
     @classmethod
     def c_code(cls, maps: Sequence[Self], writer: CWriter) -> str:
-        """Search the knots by halving, and interpolate."""
         first = np.cumsum([0, *(len(m.points) for m in maps)])
         tables = [np.vstack([m.table.T, m.missing]).ravel() for m in maps]
         begin = np.cumsum([0, *map(len, tables)])[:-1]

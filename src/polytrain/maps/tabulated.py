@@ -62,7 +62,6 @@ class TabulatedMap(FeatureMap):
 
     @property
     def n(self) -> int:  # type: ignore[override]
-        """Number of functions, the constant included."""
         return len(self.table)
 
     def __eq__(self, other: object) -> bool:
@@ -87,7 +86,6 @@ class TabulatedMap(FeatureMap):
 
     @property
     def has_missing(self) -> bool:
-        """Whether values were missing in training."""
         return self.missing_weight > 0
 
     @property
@@ -96,11 +94,9 @@ class TabulatedMap(FeatureMap):
         return len(self.points) + self.n_unknown
 
     def growth(self, before: MapSettings, after: MapSettings) -> FloatArray:
-        """All functions have the size of the prior, unless a kind says otherwise."""
         return np.append(1.0, np.full(self.n - 1, after.size / before.size))
 
     def grown(self, factors: FloatArray) -> Self:
-        """Return the map whose functions are multiplied by these factors, the first of them 1."""
         return replace(self, table=factors[:, None] * self.table, missing=factors * self.missing)
 
     def knots(self, dtype: np.dtype[Any]) -> FloatArray:
@@ -115,7 +111,6 @@ class TabulatedMap(FeatureMap):
 
     @property
     def range(self) -> tuple[float, float]:
-        """First and last point."""
         return float(self.points[0]), float(self.points[-1])
 
     def measure(self) -> tuple[FloatArray, FloatArray]:
@@ -128,11 +123,9 @@ class TabulatedMap(FeatureMap):
 
     @property
     def bound(self) -> float:
-        """The largest number of the tables."""
         return max(float(np.abs(self.table).max()), float(np.abs(self.missing).max()))
 
     def extremes(self) -> FloatArray:
-        """Points where some function is large, and the missing value."""
         largest = np.abs(self.table).max(axis=0)
         return np.column_stack([self.table[:, np.argsort(-largest)[:_N_EXTREMES]], self.missing])
 
@@ -146,10 +139,8 @@ class TabulatedMap(FeatureMap):
 
     @classmethod
     def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], Arrays]:
-        """The names of the bases, and the tables of all columns one after another."""
-        bases = sorted({m.basis for m in maps})
+        """The tables of all columns one after another."""
         arrays = {
-            "basis": np.array([bases.index(m.basis) for m in maps], dtype=np.int64),
             "size": np.array([m.table.shape for m in maps], dtype=np.int64),
             "points": np.concatenate([m.points for m in maps]),
             "weights": np.concatenate([m.weights for m in maps]),
@@ -157,17 +148,11 @@ class TabulatedMap(FeatureMap):
             "missing": np.concatenate([m.missing for m in maps]),
             "missing_weight": np.array([m.missing_weight for m in maps]),
         }
-        return {"bases": bases}, arrays
+        return {"bases": [m.basis for m in maps]}, arrays
 
     @classmethod
     def unpack(cls, entries: dict[str, Any], arrays: Arrays, count: int) -> list[Self]:
-        """Check and undo `pack`."""
-        bases = entries.get("bases")
-        if entries.keys() != {"bases"} or not isinstance(bases, list) or not all(name in cls.bases for name in bases):
-            raise ValueError(f"the {cls.kind} maps should name their bases among {list(cls.bases)}.")
-        numbers = take_array(arrays, "basis", np.int64, (count,))
-        if not set(numbers.tolist()) <= set(range(len(bases))):
-            raise ValueError(f"the bases of the {cls.kind} maps are not plausible.")
+        bases = cls.check_bases(entries, count)
         size = take_array(arrays, "size", np.int64, (count, 2))
         if (size < [[2, 1]]).any() or (size > _MOST_POINTS).any():
             raise ValueError("the sizes of the maps are not plausible.")
@@ -186,10 +171,10 @@ class TabulatedMap(FeatureMap):
         if not ((gap_weights >= 0) & (gap_weights <= 1)).all():
             raise ValueError("the weights of missing values in the maps are not plausible.")
         cut = [np.split(flat[name], np.cumsum(n)[:-1]) for name, n in lengths.items()]
-        columns = zip(*cut, size.tolist(), gap_weights.tolist(), numbers.tolist(), strict=True)
+        columns = zip(*cut, size.tolist(), gap_weights.tolist(), bases, strict=True)
         maps = [
-            cls(points.copy(), weights.copy(), table.reshape(shape).copy(), gap.copy(), gap_weight, bases[k])
-            for points, weights, table, gap, shape, gap_weight, k in columns
+            cls(points.copy(), weights.copy(), table.reshape(shape).copy(), gap.copy(), gap_weight, basis)
+            for points, weights, table, gap, shape, gap_weight, basis in columns
         ]
         for feature_map in maps:
             feature_map._check()

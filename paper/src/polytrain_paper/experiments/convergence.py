@@ -12,7 +12,7 @@ from polytrain.learning.problem import ProblemRows
 from polytrain.learning.start import linear_start, random_start
 from polytrain.learning.sweep import CoreUpdate, sweep_train
 from polytrain.learning.threads import one_blas_thread
-from polytrain.maps import fit_maps
+from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import clip_ranks
 
 __all__ = ["objective_per_update"]
@@ -65,7 +65,8 @@ def objective_per_update(
     with one_blas_thread():
         # float64: the curve is there to show that no update raises the objective; float32 would blur it by rounding.
         X = np.asarray(X, dtype=np.float64)
-        maps = fit_maps("power", degree, "minmax", X.min(axis=0), X.max(axis=0))
+        ranges = zip(X.min(axis=0), X.max(axis=0), strict=True)
+        maps = MapList([PolynomialMap("power", degree + 1, *ends) for ends in ranges])
         ranks = clip_ranks(maps.dims, rank)
         rows = ProblemRows.make(maps.place(X), np.where(positive, 1.0, -1.0), np.ones(len(X)))
         engine = LocalEngine(rows, kind, maps)
