@@ -1,7 +1,4 @@
-"""Columns of any type become one matrix of numbers.
-
-`Columns` is fitted to the training rows, frames of pandas or polars or an array, and turns these and other rows into
-float64: numbers stay, categories and text become the indices of their levels, dates become a few numbers each.
+"""Columns of frames or arrays become one matrix of numbers: categories as indices of levels, dates as a few numbers.
 
 A new kind of column is one more subclass of `Column`; a new library of frames is one more function in ``table.py``.
 """

@@ -295,24 +295,21 @@ def _rounded(levels: Sequence[Level]) -> list[Level]:
     return [single if change else level for level, single, change in triples]
 
 
-def fit_column(cells: Cells, is_category: bool) -> Column:
-    """Return a column of the kind that suits the cells.
+def fit_column(cells: Cells, is_category: bool | None = None) -> Column:
+    """Return a column of the kind that suits the cells; their type says whether they are categories, if nobody does.
 
-    >>> fit_column(Cells.of_objects("size", [3, None]), is_category=False)
+    >>> fit_column(Cells.of_objects("size", [3, None]))
     NumberColumn(name='size', empty=False)
     >>> fit_column(Cells.of_objects("size", [3, None]), is_category=True)
     CategoryColumn(name='size', levels=(3,), as_text=False)
     """
-    match cells.kind:
-        case "empty":
-            return NumberColumn(cells.name, empty=True)
-        case "number" if not is_category:
-            return NumberColumn(cells.name)
-        case "date" if not is_category:
-            return DateColumn.fit(cells)
-        case "text" if not is_category:
-            return TextColumn.fit(cells)
-    return CategoryColumn.fit(cells)
+    if cells.kind == "empty":
+        return NumberColumn(cells.name, empty=True)
+    if cells.kind == "mixed" or (cells.is_category if is_category is None else is_category):
+        return CategoryColumn.fit(cells)
+    if cells.kind == "number":
+        return NumberColumn(cells.name)
+    return (DateColumn if cells.kind == "date" else TextColumn).fit(cells)
 
 
 def column_from_json(entries: Any) -> Column:

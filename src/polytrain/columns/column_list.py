@@ -53,12 +53,7 @@ def needs_encoding(X: Any, categorical_features: Any) -> bool:
 
 @dataclass(frozen=True)
 class Columns:
-    """How the columns of a table, of any types, become one matrix of numbers.
-
-    Parameters
-    ----------
-    columns : tuple of Column
-        One per column of the table: a `NumberColumn`, a `CategoryColumn` or a `DateColumn`.
+    """How the columns of a table, of any types, become one matrix of numbers: one `Column` each.
 
     Examples
     --------
@@ -113,8 +108,9 @@ class Columns:
         """Fit to a part of the rows; `merge` combines the parts."""
         table = open_table(X)
         chosen = chosen_columns(categorical_features, table.names, table.has_names)
-        every = map(table.read, range(len(table.names)))
-        return cls(tuple(fit_column(c, c.is_category if chosen is None else k in chosen) for k, c in enumerate(every)))
+        return cls(
+            tuple(fit_column(table.read(k), None if chosen is None else k in chosen) for k in range(len(table.names)))
+        )
 
     def encode(self, X: Any) -> NDArray:
         """Turn rows with the columns of training, in the same order, into float64 of shape (N, n_features).
@@ -332,9 +328,8 @@ def is_identifier(name: str, values: NDArray) -> bool:
     """Whether the numbers of a column, NaN where one is missing, identify the rows rather than measure something.
 
     Identifiers are whole and distinct, and either the column's name says so, or they count from 0 or 1, or they are a
-    random part of such a count. Independent measurements as dense as that would repeat: half of all numbers up to the
-    largest occur, or some twenty pairs of equal numbers would be expected. Numbers that begin elsewhere, as years do,
-    numbers at equal steps, and running times are measurements.
+    random part of such a count: independent measurements as dense as that would repeat. Numbers that begin elsewhere,
+    as years do, numbers at equal steps, and running times are measurements.
 
     >>> rows = np.arange(1000.0)
     >>> is_identifier("x", rows), is_identifier("x", rows[::-7]), is_identifier("customerId", 8 * rows + 5000)

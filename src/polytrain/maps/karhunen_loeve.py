@@ -14,7 +14,7 @@ from polytrain.arrays import FloatArray
 
 __all__ = ["damped_legendre", "eigenfunctions", "gauss_kernel", "spline_kernel"]
 
-#: Functions are kept until they have this part of the variance, but no more than so many.
+#: Functions are kept until they have the part VARIANCE of the variance, but at most MOST_FUNCTIONS.
 VARIANCE, MOST_FUNCTIONS = 0.995, 16
 # Length scale of the Gaussian kernel on [0, 1].
 _GAUSS_WIDTH = 0.25

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import overload
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -18,7 +17,7 @@ _BLOCK_ROWS = 8192
 _MOST_LINEAR = 4096
 
 
-class MapList(Sequence[FeatureMap]):
+class MapList:
     """One map per column. Columns of one kind are placed, stored and exported together.
 
     Parameters
@@ -47,12 +46,11 @@ class MapList(Sequence[FeatureMap]):
         self._maps = tuple(maps)
         self.dims = tuple(feature_map.n for feature_map in self._maps)
 
-    @overload
-    def __getitem__(self, index: int) -> FeatureMap: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[FeatureMap]: ...
-    def __getitem__(self, index: int | slice) -> FeatureMap | Sequence[FeatureMap]:
+    def __getitem__(self, index: int) -> FeatureMap:
         return self._maps[index]
+
+    def __iter__(self) -> Iterator[FeatureMap]:
+        return iter(self._maps)
 
     def __len__(self) -> int:
         return len(self._maps)
@@ -91,10 +89,7 @@ class MapList(Sequence[FeatureMap]):
         return out
 
     def linear_sizes(self) -> list[int]:
-        """Number of functions after the constant that a linear model has of each column.
-
-        With very many columns there are fewer.
-        """
+        """Number of functions after the constant that a linear model has of each column: fewer with very many."""
         most = max(1, _MOST_LINEAR // len(self._maps))
         return [min(self._n_linear(feature_map), most) for feature_map in self._maps]
 

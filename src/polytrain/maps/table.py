@@ -25,7 +25,7 @@ _HUGE, _TINY = 1e307, 1e-305
 _MOST_DAMPING = 1.0
 # Numbers interpolated at once: few enough for what is added to stay in cache, and in memory that is at hand.
 _BLOCK_NUMBERS = 1 << 16
-# Rows from which on compiled kernels, which sort them by knots, are worth it.
+# Smallest number of rows for which compiled kernels, which sort them by knots, are faster.
 _MANY_ROWS = 256
 
 
