@@ -43,8 +43,9 @@ class LossAt:
     curvature: NDArray
 
     def of(self, rows: slice) -> LossAt:
-        """Return the same for some of the rows; their share of the loss is not known."""
-        return LossAt(self.scores[rows], math.nan, self.slope[rows], self.curvature[rows])
+        """Return the same for some of the rows; the first of them count for the loss of all."""
+        value = 0.0 if rows.start else self.value
+        return LossAt(self.scores[rows], value, self.slope[rows], self.curvature[rows])
 
 
 class Scratch:

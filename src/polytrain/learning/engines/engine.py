@@ -1,78 +1,82 @@
-"""What the sweep and the core solvers may ask of the rows, and all that is known about where they stand.
+"""The questions that the sweep and the core solvers may ask about the rows, and what is known without asking.
 
-Engines differ in where the rows live and how a question reaches them. What does not differ is here, once: at which
-core the train stands, which loss is known without asking, what was probed last, and which moments are still valid.
+Engines differ in where the rows live and how a question reaches them. The rest is here: at which core the train stands,
+which loss is known, which step was tried last, and which moments are still valid.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from numpy.typing import NDArray
 
 from polytrain.learning.contractions import gram_from_moments
 from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.losses import Loss
-from polytrain.learning.problem import LOSS, Facts, LocalFactors, Need, ProblemRows
+from polytrain.learning.problem import LOSS, Facts, LocalFactors, Need, ProblemRows, add_up
 from polytrain.maps import MapList
-
-__all__ = ["CoreRows", "Engine", "LinearRows", "Position"]
 
 
 class CoreRows(ABC):
     """The rows as one core problem sees them: scores are ``offset + C vec(core)``."""
 
     n_rows: int
-    # The loss at the present scores, if it is known; the length that was probed last, and the loss there.
+    # The loss at the present scores, if it is known; the length that was tried last, and the loss there.
     _loss_here: float | None = None
     _tried: tuple[float, float] | None = None
 
-    # --- how the question reaches the rows ----------------------------------------------------------------------------
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:  # noqa: B027
+        """Release whatever is held outside of this process's memory; nothing by default."""
+
+    # --- how a question reaches the rows ------------------------------------------------------------------------------
 
     @abstractmethod
-    def _score(self, core: NDArray) -> None:
-        """Take the scores of this core."""
+    def _ask(self, question: str, *arguments: Any) -> Iterable[Any]:
+        """Answers of all blocks, in their order; a question is a method of `polytrain.learning.blocks.TrainBlock`."""
 
-    @abstractmethod
-    def _answer(self, need: Need) -> Facts:
-        """Ask all rows, in one round."""
+    def _tell(self, question: str, *arguments: Any) -> None:
+        """Ask without waiting for an answer."""
+        self._ask(question, *arguments)
 
-    @abstractmethod
-    def _aim(self, step: NDArray) -> None:
-        """Lay the ray along a step."""
+    def _unknown(self, need: Need) -> Need:
+        """Return what must be asked, without what is known."""
+        return need
 
-    @abstractmethod
+    def _completed(self, need: Need, facts: Facts) -> Facts:
+        """Add what is known to the sum of all answers."""
+        return facts
+
     def _probe(self, length: float, core: NDArray) -> float:
-        """Return the loss along the ray, at this core."""
-
-    @abstractmethod
-    def _accept(self) -> None:
-        """Take the scores that were probed last."""
+        return add_up(self._ask("try_step", length))
 
     # --- what may be asked --------------------------------------------------------------------------------------------
 
     def score(self, core: NDArray) -> None:
         """Make these the present scores: offset + C vec(core)."""
-        self._score(core)
+        self._tell("score", core)
         self._loss_here = self._tried = None
 
     def facts(self, need: Need) -> Facts:
         """Answer everything that a solver needs at the present scores in one round."""
-        if self._loss_here is None or any(need):
-            facts = self._answer(need)
-            self._loss_here = facts.loss
-            return facts
-        return Facts(self._loss_here)
+        if self._loss_here is not None and not any(need):
+            return Facts(self._loss_here)
+        facts = add_up(self._ask("facts", self._unknown(need)))
+        self._loss_here = facts.loss
+        return self._completed(need, facts)
 
     def mean_loss(self) -> float:
         """Weighted mean of the loss at the present scores."""
-        return self.facts(LOSS).loss if self._loss_here is None else self._loss_here
+        return self.facts(LOSS).loss
 
     def set_direction(self, step: NDArray) -> None:
         """Lay the ray, a direction in which the scores may move, along this step: C vec(step)."""
-        self._aim(step)
+        self._tell("set_direction", step)
         self._tried = None
 
     def try_step(self, length: float, core: NDArray) -> float:
@@ -83,36 +87,27 @@ class CoreRows(ABC):
 
     def advance(self, length: float, core: NDArray) -> None:
         """Move the present scores by ``length`` along the ray, to those of this core."""
-        # A line search ends where it probed last: then nothing need be computed again.
-        known = self._tried is not None and self._tried[0] == length
-        self._loss_here = self._tried[1] if known else self.try_step(length, core)  # type: ignore[index]
-        self._accept()
-        self._tried = None
+        # A line search ends with the last step that it tried: then nothing need be computed again.
+        if self._tried is None or self._tried[0] != length:
+            self.try_step(length, core)
+        self._loss_here, self._tried = self._tried[1], None  # type: ignore[index]
+        self._tell("accept")
 
 
 class LinearRows(CoreRows):
     """The core problem of the linear model: a core of shape (1, 1 + all linear functions, 1), the bias first.
 
-    Parameters
-    ----------
-    gram : ndarray, optional
-        The Gram matrix, if it is known already. With a quadratic loss all problems on the same weighted rows share it.
+    ``gram`` is the Gram matrix, if it is known: with a quadratic loss all problems on the same weighted rows share it.
     """
 
     def __init__(self, gram: NDArray | None = None) -> None:
         self._gram = gram
 
-    def facts(self, need: Need) -> Facts:
-        """Answer without asking the rows for what is known."""
-        if self._gram is None or not need.gram:
-            return super().facts(need)
-        return super().facts(need._replace(gram=False))._replace(gram=self._gram.copy())
+    def _unknown(self, need: Need) -> Need:
+        return need if self._gram is None else need._replace(gram=False)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Let go of what was kept for it; nothing by default."""
+    def _completed(self, need: Need, facts: Facts) -> Facts:
+        return facts._replace(gram=self._gram.copy()) if need.gram and self._gram is not None else facts
 
 
 class Position(NamedTuple):
@@ -123,18 +118,9 @@ class Position(NamedTuple):
 
 
 class Engine(CoreRows):
-    """Rows with the environments of a train, standing at one core.
+    """Rows with the environments of a train, standing at one core; ``maps`` has one map per column.
 
-    Parameters
-    ----------
-    loss : Loss
-    maps : MapList
-        One per column.
-
-    Attributes
-    ----------
-    n_distinct : int
-        How many rows differ from each other: unlike their number, it does not change when rows are repeated.
+    ``n_distinct`` is the number of different rows: it does not change when rows are repeated.
     """
 
     n_distinct: int
@@ -145,30 +131,6 @@ class Engine(CoreRows):
         self._ranks: list[int] = []
         # Second moments of the environments by bond: with constant curvature they live as long as the environments.
         self._moments: dict[int, NDArray] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Let go of whatever the engine holds outside of this process's memory; nothing by default."""
-
-    # --- how the question reaches the rows ----------------------------------------------------------------------------
-
-    @abstractmethod
-    def _stand(self, at: Position) -> None:
-        """Stand at a core whose environments are there."""
-
-    @abstractmethod
-    def _extend(self, core: NDArray, following: Position) -> None:
-        """Contract the near environment with the core stood at, and stand at the following one."""
-
-    @abstractmethod
-    def _clear_ray(self) -> None:
-        """Lay the ray at zero."""
-
-    @abstractmethod
-    def _walk(self, length: float) -> None:
-        """Lengthen the ray along the step that was multiplied last."""
 
     # --- the rows as a whole ------------------------------------------------------------------------------------------
 
@@ -194,15 +156,14 @@ class Engine(CoreRows):
         """Build the environments of a train that is orthogonal on both sides of a core, and stand at that core."""
         self._ranks = [core.shape[0] for core in cores] + [1]
         self._moments.clear()
-        self._stand_at(len(cores) - 1, to_right=False)
+        self._stand(self._turned(len(cores) - 1, to_right=False))
         for core in reversed(cores[position + 1 :]):
             self._move(core, to_right=False)
-        self._stand_at(0, to_right=True)
+        self._stand(self._turned(0, to_right=True))
         for core in cores[:position]:
             self._move(core, to_right=True)
-        self._stand_at(position, self._at.to_right)
-        self._score(cores[position])
-        self._loss_here = self._tried = None
+        self._stand(self._turned(position, self._at.to_right))
+        self.score(cores[position])
 
     def move_right(self, core: NDArray) -> None:
         """Absorb the (left-orthogonal) core stood at into the left environment and stand at the next one."""
@@ -213,23 +174,22 @@ class Engine(CoreRows):
         self._move(core, to_right=False)
 
     def _turned(self, site: int, to_right: bool) -> Position:
-        """Stand at a core: at either end of the train the next move can only go back."""
+        """Position at a core: at either end of the train the next move can only go back."""
         return Position(site, (to_right or site == 0) and site < len(self._dims) - 1)
 
-    def _stand_at(self, site: int, to_right: bool) -> None:
-        self._at = self._turned(site, to_right)
-        self._stand(self._at)
+    def _stand(self, at: Position) -> None:
+        self._at = at
+        self._tell("stand", *at)
 
     def _move(self, core: NDArray, to_right: bool) -> None:
         site = self._at.site
         if self._at.to_right != to_right:
-            self._at = Position(site, to_right)
-            self._stand(self._at)
+            self._stand(Position(site, to_right))
         bond = site + 1 if to_right else site
         self._ranks[bond] = core.shape[2 if to_right else 0]
         self._moments.pop(bond, None)
         following = self._turned(site + 1 if to_right else site - 1, to_right)
-        self._extend(core, following)
+        self._tell("move", core, *following)
         self._at = following
 
     # --- at the core stood at -----------------------------------------------------------------------------------------
@@ -239,15 +199,15 @@ class Engine(CoreRows):
         """Size of the product rule of the column stood at: how many moments an exact solution takes."""
         return self._maps[self._at.site].products.size
 
-    def facts(self, need: Need) -> Facts:
-        """Answer everything that a solver needs at the present scores in one round."""
-        if self._loss_here is not None and not any(need):
-            return Facts(self._loss_here)
+    def _unknown(self, need: Need) -> Need:
+        if not (need.middle and self._loss.quadratic):
+            return need
+        site = self._at.site
+        return need._replace(left=site not in self._moments, right=site + 1 not in self._moments)
+
+    def _completed(self, need: Need, facts: Facts) -> Facts:
+        loss, gradient, gram, left, middle, right = facts
         site, known = self._at.site, self._moments
-        if need.middle and self._loss.quadratic:
-            need = Need(need.gradient, need.gram, site not in known, True, site + 1 not in known)
-        loss, gradient, gram, left, middle, right = self._answer(need)
-        self._loss_here = loss
         if need.gram:
             shape = self._ranks[site], self._dims[site], self._ranks[site + 1]
             gram = gram_from_moments(gram, shape, self._maps[site].products.table)
@@ -258,18 +218,18 @@ class Engine(CoreRows):
                 known[site + 1] = right
             left, right = known[site], known[site + 1]
             # The Kronecker product of three means, times the total curvature.
-            middle, mass = middle
+            middle, mass = middle  # type: ignore[misc]
             if mass > 0:
                 middle, right = middle / mass, right / mass
         return Facts(loss, gradient, gram, left, middle, right)
 
-    @abstractmethod
     def product(self, step: NDArray) -> NDArray:
-        """C' diag(weights * curvature) C vec(step), shaped like the core; the engine remembers C vec(step)."""
+        """C' diag(weights * curvature) C vec(step), shaped like the core; the rows remember C vec(step)."""
+        return add_up(self._ask("product", step))
 
-    @abstractmethod
     def local_factors(self) -> LocalFactors:
-        """Bring what the rows know about the core stood at to the memory of this process; for few rows."""
+        """Bring environments, functions and curvatures at the core stood at to this process; for few rows."""
+        return LocalFactors.join(self._ask("local_factors"))
 
     def descend(self, nearly: KroneckerHessian, gradient: NDArray, *limits: float) -> NDArray | None:
         """Solve a Newton system in one question, and lay the ray along the step.
@@ -281,10 +241,10 @@ class Engine(CoreRows):
 
     def clear_ray(self) -> None:
         """Lay the ray at zero."""
-        self._clear_ray()
+        self._tell("clear_ray")
         self._tried = None
 
     def walk(self, length: float) -> None:
         """Add ``length`` times the C vec(step) of the last product to the ray: no second pass over the rows."""
-        self._walk(length)
+        self._tell("walk", length)
         self._tried = None

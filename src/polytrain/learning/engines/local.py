@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from operator import methodcaller
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.learning.blocks import LinearBlock, RowBlock, Scratch, TrainBlock
-from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Position
+from polytrain.learning.blocks import LinearBlock, Scratch, TrainBlock
+from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows
 from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.losses import Loss
-from polytrain.learning.problem import Facts, LocalFactors, Need, ProblemRows, add_up
+from polytrain.learning.problem import ProblemRows
 from polytrain.learning.sampling import DistinctRows, choose_rows
 from polytrain.maps import MapList
 
-__all__ = ["BlockEngine", "BlockLinearRows", "LocalEngine", "hash_rows", "make_blocks", "row_ranges"]
-
 # Rows per block: few enough for a block's arrays to stay in cache, enough to make the overhead of a call small beside
-# its work; no power of two, which would map the rows of an array onto each other in the cache. Blocks never depend on
-# who works on them, and answers are added in the order of the blocks: results are the same to the last bit however many
-# processes share the work.
+# its work; not a power of two, which would map the rows of an array onto each other in the cache. Blocks never depend
+# on who works on them, and answers are added in the order of the blocks: results are the same to the last bit for any
+# number of processes.
 _BLOCK_ROWS = 8000
-
-P = ParamSpec("P")
-T = TypeVar("T")
-#: A question to a block: a method that is called by its name, see `polytrain.learning.blocks`.
-Question = Callable[Concatenate[Any, P], T]
 
 
 def row_ranges(n_rows: int) -> list[slice]:
@@ -45,11 +37,10 @@ def hash_rows(rows: ProblemRows) -> str:
     """Digest of columns, targets, weights and offset, with their types and shapes."""
     digest = hashlib.sha256()
     for array in (rows.columns, rows.target, rows.weights, rows.offset):
-        if array is None:
-            continue
-        digest.update(f"{array.dtype.str} {array.shape}".encode())
-        for line in np.atleast_2d(array):
-            digest.update(np.ascontiguousarray(line).data)
+        if array is not None:
+            digest.update(f"{array.dtype.str} {array.shape}".encode())
+            for line in np.atleast_2d(array):
+                digest.update(np.ascontiguousarray(line).data)
     return digest.hexdigest()
 
 
@@ -60,71 +51,14 @@ def make_blocks(rows: ProblemRows, loss: Loss, maps: MapList, first: int = 0, st
     return [TrainBlock(rows.block(some), loss, maps, scratch, alone) for some in ranges]
 
 
-class _BlockRows(CoreRows):
-    """Asks all blocks the same question and adds up the answers."""
-
-    @abstractmethod
-    def _ask(self, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
-        """Answers of all blocks, in their order."""
-
-    def _tell(self, question: Question[P, None], *arguments: P.args, **nothing: P.kwargs) -> None:
-        """Ask without waiting for an answer."""
-        self._ask(question, *arguments, **nothing)
-
-    def _score(self, core: NDArray) -> None:
-        self._tell(RowBlock.score, core)
-
-    def _answer(self, need: Need) -> Facts:
-        return add_up(self._ask(RowBlock.facts, need))
-
-    def _aim(self, step: NDArray) -> None:
-        self._tell(RowBlock.set_direction, step)
-
-    def _probe(self, length: float, core: NDArray) -> float:
-        return add_up(self._ask(RowBlock.try_step, length))
-
-    def _accept(self) -> None:
-        self._tell(RowBlock.accept)
-
-
-class BlockLinearRows(LinearRows, _BlockRows):
-    """The linear model on rows that live in blocks somewhere."""
-
-
-class BlockEngine(_BlockRows, Engine):
-    """A train on rows that live in blocks somewhere.
-
-    Parameters
-    ----------
-    rows : ProblemRows
-        All of them; their weights sum to 1.
-    loss : Loss
-    maps : MapList
-    """
+class BlockEngine(Engine):
+    """A train on rows that live in blocks of this machine. The weights of all ``rows`` sum to 1."""
 
     def __init__(self, rows: ProblemRows, loss: Loss, maps: MapList) -> None:
         super().__init__(loss, maps)
         self._rows, self.n_rows = rows, rows.n_rows
         self._distinct = DistinctRows.of(rows.keys, rows.target)
         self.n_distinct = self._distinct.n_rows
-
-    def _stand(self, at: Position) -> None:
-        self._tell(TrainBlock.stand, *at)
-
-    def _extend(self, core: NDArray, following: Position) -> None:
-        self._tell(TrainBlock.move, core, *following)
-
-    def local_factors(self) -> LocalFactors:
-        return LocalFactors.join(self._ask(TrainBlock.local_factors))
-
-    def product(self, step: NDArray) -> NDArray:
-        return add_up(self._ask(TrainBlock.product, step))
-
-    def _clear_ray(self) -> None:
-        self._tell(RowBlock.clear_ray)
-
-    def _walk(self, length: float) -> None:
-        self._tell(RowBlock.walk, length)
 
     def fingerprint(self) -> str:
         return hash_rows(self._rows)
@@ -139,26 +73,18 @@ class BlockEngine(_BlockRows, Engine):
         return chosen, weights / weights.sum()
 
 
-class _LocalRows(_BlockRows):
-    """Asks blocks of this process, which takes no more calls than it must."""
+class _LocalRows(CoreRows):
+    """Asks blocks of this process."""
 
     _blocks: Sequence[Any]
 
-    def _ask(self, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
-        return list(map(methodcaller(question.__name__, *arguments, **nothing), self._blocks))
+    def _ask(self, question: str, *arguments: Any) -> list[Any]:
+        return list(map(methodcaller(question, *arguments), self._blocks))
 
     _tell = _ask  # type: ignore[assignment]
 
-    def _score(self, core: NDArray) -> None:
-        for block in self._blocks:
-            block.score(core)
 
-    def _answer(self, need: Need) -> Facts:
-        answers = list(map(methodcaller("facts", need), self._blocks))
-        return add_up(answers)
-
-
-class _LocalLinearRows(_LocalRows, BlockLinearRows):
+class _LocalLinearRows(_LocalRows, LinearRows):
     def __init__(self, blocks: Sequence[LinearBlock], gram: NDArray | None) -> None:
         super().__init__(gram)
         self._blocks, self.n_rows = blocks, sum(block.n_rows for block in blocks)
@@ -175,8 +101,8 @@ class LocalEngine(_LocalRows, BlockEngine):
         self._tried = None
         return self._blocks[0].descend(nearly, gradient, *limits) if len(self._blocks) == 1 else None
 
-    def linear(self, gram: NDArray | None = None) -> BlockLinearRows:
-        return _LocalLinearRows(self._ask(TrainBlock.linear), gram)
+    def linear(self, gram: NDArray | None = None) -> LinearRows:
+        return _LocalLinearRows(self._ask("linear"), gram)
 
     def sample(self, fraction: float, seed: int) -> LocalEngine:
         return LocalEngine(self._rows.take(*self._chosen(fraction, seed)), self._loss, self._maps)

@@ -2,10 +2,9 @@
 
 Threads would wait for each other between the many short calls into NumPy. Here every process owns every n-th block of
 rows for the whole fit, and only cores, gradients and the like travel: the features are written once to pages that all
-processes map. This process works on its own share while the others work on theirs.
-
-Blocks that keep their state pay: the pure tasks of ``tasks.py``, run at once in one process, take 1.25 to 1.35 times as
-long, because they score anew what a block remembers.
+processes map. This process works on its own share while the others work on theirs. Blocks that keep their state pay:
+the pure tasks of ``tasks.py`` take 1.25 to 1.35 times as long, because they score
+anew what a block remembers.
 """
 
 from __future__ import annotations
@@ -20,14 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.learning.blocks import TrainBlock
-from polytrain.learning.engines.local import BlockEngine, BlockLinearRows, LocalEngine, P, Question, T, make_blocks
+from polytrain.learning.engines.engine import CoreRows, LinearRows
+from polytrain.learning.engines.local import BlockEngine, LocalEngine, make_blocks
 from polytrain.learning.helpers import Answer, Helper, Shared, borrow_helpers, receive_shared
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import ProblemRows
 from polytrain.maps import MapList
-
-__all__ = ["shared_engine"]
 
 # A sleeping process takes a tenth of a millisecond to wake up, and questions come every few milliseconds: look for the
 # next one this long before going to sleep. Without it, a fit took 4 to 13 % longer on two.
@@ -55,25 +52,24 @@ class _Share:
 
     def open_linear(self, group: int, source: int) -> None:
         """Make a group for the linear model on the rows of another one."""
-        self._groups[group] = [TrainBlock.linear(block) for block in self._groups[source]]
+        self._groups[group] = [block.linear() for block in self._groups[source]]
 
     def close(self, group: int) -> None:
-        """Let go of a group."""
+        """Release a group."""
         self._groups.pop(group, None)
 
-    def ask(self, group: int, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
+    def ask(self, group: int, question: str, *arguments: Any) -> list[Any]:
         """Answers of the blocks of a group."""
-        return list(map(methodcaller(question.__name__, *arguments, **nothing), self._groups[group]))
+        return list(map(methodcaller(question, *arguments), self._groups[group]))
 
 
 def _serve(connection: Connection, first: int, step: int) -> None:
-    """Do as told until told to stop: the part of a helping process."""
+    """Run in a helper: follow orders until told to stop. An error is reported with the next answer."""
     share: _Share | None = None
     failure: Answer | None = None
     try:
-        rows, loss, maps = receive_shared(connection)
-        share = _Share(rows, loss, maps, first, step)
-    except Exception as error:  # it belongs to whoever waits for an answer
+        share = _Share(*receive_shared(connection), first, step)
+    except Exception as error:
         failure = Answer(error=error)
     with np.errstate(over="ignore", invalid="ignore"):
         while True:
@@ -85,7 +81,7 @@ def _serve(connection: Connection, first: int, step: int) -> None:
             value = None
             if failure is None:
                 try:
-                    value = order(share, *arguments)
+                    value = getattr(share, order)(*arguments)
                 except Exception as error:
                     failure = Answer(error=error)
             if wanted:
@@ -108,17 +104,17 @@ class _Team:
         self._n_groups += 1
         return self._n_groups
 
-    def tell(self, order: Question[P, Any], *arguments: P.args, **nothing: P.kwargs) -> None:
-        """Give an order to all shares, without waiting for the others."""
+    def tell(self, order: str, *arguments: Any) -> None:
+        """Give an order, a method of `_Share`, to all shares without waiting for the others."""
         for helper in self._helpers:
             helper.send((order, arguments, False))
-        order(self._here, *arguments, **nothing)
+        getattr(self._here, order)(*arguments)
 
-    def ask(self, group: int, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
-        """Answers of all blocks of a group, in their order."""
+    def ask(self, *arguments: Any) -> list[Any]:
+        """Answers of all blocks of a group, in their order; see `_Share.ask`."""
         for helper in self._helpers:
-            helper.send((_Share.ask, (group, question, *arguments), True))
-        shares = [self._here.ask(group, question, *arguments, **nothing)]
+            helper.send(("ask", arguments, True))
+        shares = [self._here.ask(*arguments)]
         for helper in self._helpers:
             _watch(helper.connection)
             shares.append(helper.receive().get())
@@ -126,99 +122,66 @@ class _Team:
         return [shares[index % len(shares)][index // len(shares)] for index in range(n_blocks)]
 
     def end(self) -> None:
-        """Let the helpers go."""
+        """Return the helpers."""
         for helper in self._helpers:
             with suppress(RuntimeError):  # all answers are here: one that is gone is not missed
                 helper.send(None)
 
 
-class _Group:
-    """Some blocks of a team's shares, as an engine speaks to them."""
+class _TeamRows(CoreRows):
+    """Asks the blocks of one group of a team's shares."""
 
-    def __init__(self, team: _Team) -> None:
-        self.team, self.number = team, team.new_group()
+    _team: _Team
+    _group: int
 
-    def ask(self, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
-        """Answers of all blocks, in their order."""
-        return self.team.ask(self.number, question, *arguments, **nothing)
-
-    def tell(self, question: Question[P, None], *arguments: P.args, **nothing: P.kwargs) -> None:
-        """Ask without waiting for the other processes."""
-        self.team.tell(_Share.ask, self.number, question, *arguments, **nothing)
-
-    def close(self) -> None:
-        """Let go of the blocks."""
-        self.team.tell(_Share.close, self.number)
-
-
-class _TeamLinearRows(BlockLinearRows):
-    def __init__(self, source: _Group, n_rows: int, gram: NDArray | None) -> None:
-        super().__init__(gram)
-        self._group, self.n_rows = _Group(source.team), n_rows
-        source.team.tell(_Share.open_linear, self._group.number, source.number)
-
-    def _ask(self, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
-        return self._group.ask(question, *arguments, **nothing)
-
-    def _tell(self, question: Question[P, None], *arguments: P.args, **nothing: P.kwargs) -> None:
-        self._group.tell(question, *arguments, **nothing)
+    def _open(self, team: _Team, order: str, argument: Any) -> None:
+        self._team, self._group = team, team.new_group()
+        team.tell(order, self._group, argument)
 
     def __exit__(self, *error: object) -> None:
-        self._group.close()
+        self._team.tell("close", self._group)
+
+    def _ask(self, question: str, *arguments: Any) -> list[Any]:
+        return self._team.ask(self._group, question, *arguments)
+
+    def _tell(self, question: str, *arguments: Any) -> None:
+        self._team.tell("ask", self._group, question, *arguments)
 
 
-class _TeamEngine(BlockEngine):
-    """Rows that a team works on: all of them, or a sample.
+class _TeamLinearRows(_TeamRows, LinearRows):
+    def __init__(self, team: _Team, source: int, n_rows: int, gram: NDArray | None) -> None:
+        super().__init__(gram)
+        self.n_rows = n_rows
+        self._open(team, "open_linear", source)
 
-    Parameters
-    ----------
-    rows, loss, maps
-        As for ``BlockEngine``.
-    team : _Team
-        It has all rows already.
-    chosen : (ndarray, ndarray) or None
-        Which of its rows are meant, and their weights.
-    """
+
+class _TeamEngine(_TeamRows, BlockEngine):
+    """Rows of a team: all of them, or ``chosen`` ones with other weights."""
 
     def __init__(
-        self, rows: ProblemRows, loss: Loss, maps: MapList, team: _Team, chosen: tuple[NDArray, NDArray] | None
+        self, rows: ProblemRows, loss: Loss, maps: MapList, team: _Team, chosen: tuple[NDArray, NDArray] | None = None
     ) -> None:
         super().__init__(rows, loss, maps)
-        self._group = _Group(team)
-        team.tell(_Share.open, self._group.number, chosen)
+        self._open(team, "open", chosen)
 
-    def __exit__(self, *error: object) -> None:
-        self._group.close()
-
-    def _ask(self, question: Question[P, T], *arguments: P.args, **nothing: P.kwargs) -> list[T]:
-        return self._group.ask(question, *arguments, **nothing)
-
-    def _tell(self, question: Question[P, None], *arguments: P.args, **nothing: P.kwargs) -> None:
-        self._group.tell(question, *arguments, **nothing)
-
-    def linear(self, gram: NDArray | None = None) -> BlockLinearRows:
-        return _TeamLinearRows(self._group, self.n_rows, gram)
+    def linear(self, gram: NDArray | None = None) -> LinearRows:
+        return _TeamLinearRows(self._team, self._group, self.n_rows, gram)
 
     def sample(self, fraction: float, seed: int) -> BlockEngine:
         chosen = self._chosen(fraction, seed)
-        return _TeamEngine(self._rows.take(*chosen), self._loss, self._maps, self._group.team, chosen)
+        return _TeamEngine(self._rows.take(*chosen), self._loss, self._maps, self._team, chosen)
 
 
 @contextmanager
 def shared_engine(rows: ProblemRows, loss: Loss, maps: MapList, n_processes: int) -> Iterator[BlockEngine]:
-    """Enter a context with an engine on rows that several processes share.
+    """Enter a context with an engine on rows that at most ``n_processes`` processes share, this one included.
 
-    Parameters
-    ----------
-    rows, loss, maps
-        As for ``LocalEngine``; the answers are the same to the last bit.
-    n_processes : int
-        Processes that share the work, this one included. They are fewer if no more are to be had.
+    Its answers are those of `LocalEngine` to the last bit.
     """
     with borrow_helpers(n_processes - 1) as helpers:
         if not helpers:
             yield LocalEngine(rows, loss, maps)
             return
         team = _Team(helpers, rows, loss, maps)
-        yield _TeamEngine(rows, loss, maps, team, None)
+        yield _TeamEngine(rows, loss, maps, team)
         team.end()

@@ -10,7 +10,6 @@ partition can be computed again.
 from __future__ import annotations
 
 import threading
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,18 +17,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.learning.blocks import LinearBlock, LossAt, Scratch, TrainBlock
+from polytrain.learning.blocks import LinearBlock, LossAt, RowBlock, Scratch, TrainBlock
 from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Position
 from polytrain.learning.engines.local import hash_rows, row_ranges
 from polytrain.learning.losses import Loss
-from polytrain.learning.problem import Facts, LocalFactors, Need, ProblemRows, add_up
+from polytrain.learning.problem import LocalFactors, ProblemRows, add_up
 from polytrain.learning.sampling import DistinctRows, choose_rows
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import FeatureMap, MapList
 
-__all__ = ["Runner", "TaskEngine"]
-
-#: What names a task's result, wherever it is.
+#: Names a task's result, wherever it is.
 Handle = Any
 
 
@@ -85,78 +82,67 @@ class _AtLinear:
 
     def blocks(
         self, rows: ProblemRows, left: None = None, right: None = None, here: LossAt | None = None
-    ) -> Iterator[tuple[slice, LinearBlock]]:
+    ) -> Iterator[tuple[slice, RowBlock]]:
         block = LinearBlock(rows, self.loss, self.maps)
         if here is not None:
             block.here = here
         yield slice(None), block
 
 
-# --- tasks: all of them get where they stand, the rows, and both environments -----------------------------------------
+# --- tasks ------------------------------------------------------------------------------------------------------------
 
 
 class _Task:
-    """A picklable task: the function's name with the arguments that all partitions share."""
+    """A picklable task: a function with the last arguments, which all partitions share."""
 
-    def __init__(self, function: Callable, at: Any, *shared: Any) -> None:
-        self._function, self._at, self._shared = function, at, shared
+    def __init__(self, function: Callable, *shared: Any) -> None:
+        self._function, self._shared = function, shared
 
     def __call__(self, *own: Any) -> Any:
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            return self._function(self._at, *own, *self._shared)
+            return self._function(*own, *self._shared)
 
 
-def _extend(at: _AtCore, rows: ProblemRows, left: NDArray | None, right: NDArray | None, core: NDArray) -> NDArray:
+def _extend(rows: ProblemRows, left: NDArray | None, right: NDArray | None, at: _AtCore, core: NDArray) -> NDArray:
     out = np.empty((core.shape[2] if at.at.to_right else core.shape[0], rows.n_rows), dtype=rows.columns.dtype)
     for some, block in at.blocks(rows, left, right):
         block.extended(core, out[:, some])
     return out
 
 
-def _score(at: Any, rows: ProblemRows, left: Any, right: Any, core: NDArray) -> LossAt:
-    found = []
+def _score(rows: ProblemRows, left: Any, right: Any, at: Any, core: NDArray) -> LossAt:
+    scored = []
     for _, block in at.blocks(rows, left, right):
         block.score(core)
-        found.append(block.here)
-    arrays = (np.concatenate([getattr(here, name) for here in found]) for name in ("scores", "slope", "curvature"))
-    scores, slope, curvature = arrays
-    return LossAt(scores, sum(here.value for here in found), slope, curvature)
+        scored.append(block.here)
+    scores, slope, curvature = (
+        np.concatenate([getattr(here, name) for here in scored]) for name in ("scores", "slope", "curvature")
+    )
+    return LossAt(scores, sum(here.value for here in scored), slope, curvature)
 
 
-def _value(at: None, here: LossAt) -> float:
+def _answer(rows: ProblemRows, left: Any, right: Any, here: LossAt, at: Any, question: str, *arguments: Any) -> Any:
+    answers = (getattr(block, question)(*arguments) for _, block in at.blocks(rows, left, right, here))
+    return LocalFactors.join(answers) if question == "local_factors" else add_up(answers)
+
+
+def _value(here: LossAt) -> float:
     return here.value
 
 
-def _product(at: Any, rows: ProblemRows, left: Any, right: Any, here: LossAt, step: NDArray) -> NDArray:
-    return add_up(block.product(step) for _, block in at.blocks(rows, left, right, here))
-
-
-def _facts(at: Any, rows: ProblemRows, left: Any, right: Any, here: LossAt, need: Need) -> Facts:
-    facts = add_up(block.facts(need) for _, block in at.blocks(rows, left, right, here))
-    return facts._replace(loss=here.value)
-
-
-def _surroundings(at: Any, rows: ProblemRows, left: Any, right: Any, here: LossAt) -> LocalFactors:
-    return LocalFactors.join(block.local_factors() for _, block in at.blocks(rows, left, right, here))
-
-
-def _distinct(at: None, rows: ProblemRows) -> DistinctRows:
+def _distinct(rows: ProblemRows) -> DistinctRows:
     return DistinctRows.of(rows.keys, rows.target)
 
 
-def _choose(at: None, rows: ProblemRows, fraction: float, seed: int, distinct: DistinctRows) -> ProblemRows:
+def _choose(rows: ProblemRows, fraction: float, seed: int, distinct: DistinctRows) -> ProblemRows:
     return rows.take(*choose_rows(fraction, seed, distinct, rows.keys, rows.target, rows.weights))
 
 
-def _hash(at: None, rows: ProblemRows) -> str:
-    return hash_rows(rows)
-
-
-def _mass(at: None, rows: ProblemRows) -> tuple[int, float]:
+def _mass(rows: ProblemRows) -> tuple[int, float]:
     return rows.n_rows, float(rows.weights.sum())
 
 
-def _divide(at: None, rows: ProblemRows, mass: float) -> ProblemRows:
+def _divide(rows: ProblemRows, mass: float) -> ProblemRows:
     return rows._replace(weights=rows.weights / mass)
 
 
@@ -164,15 +150,18 @@ def _divide(at: None, rows: ProblemRows, mass: float) -> ProblemRows:
 
 
 class _TaskRows(CoreRows):
-    """What the linear model and the train have in common."""
+    """Asks partitions by tasks, which get the rows, both environments, and where they stand.
+
+    There is no ray: tries score their cores from scratch. Scores made of earlier scores would make tasks depend on all
+    tasks before them.
+    """
 
     _runner: Runner
     _partitions: list[Handle]
-    # Scores of every partition: the present ones, and those that were probed last.
+    # Scores of every partition: the present ones, and those that were tried last.
     _here: list[Handle]
     _trial: list[Handle]
 
-    @abstractmethod
     def _where(self) -> Any:
         """Return what a task must know about where the rows stand."""
 
@@ -184,62 +173,47 @@ class _TaskRows(CoreRows):
         """Stand for the environments at an end of the train."""
         return [None] * len(self._partitions)
 
-    def _map(self, function: Callable, *shared: Any, own: Sequence[Sequence[Handle]] = ()) -> list[Handle]:
-        return self._runner.map(_Task(function, self._where(), *shared), self._partitions, *self._sides(), *own)
+    def _run(self, function: Callable, *columns: Sequence[Handle], shared: Sequence[Any] = ()) -> Iterable[Any]:
+        return self._runner.collect(self._runner.map(_Task(function, *shared), *columns))
 
-    def _total(self, handles: Sequence[Handle]) -> Any:
-        return add_up(self._runner.collect(handles))
+    def _scored(self, core: NDArray) -> list[Handle]:
+        return self._runner.map(_Task(_score, self._where(), core), self._partitions, *self._sides())
 
-    def _score(self, core: NDArray) -> None:
-        self._here = self._map(_score, core)
+    def _ask(self, question: str, *arguments: Any) -> Iterable[Any]:
+        shared = self._where(), question, *arguments
+        return self._run(_answer, self._partitions, *self._sides(), self._here, shared=shared)
 
-    def _answer(self, need: Need) -> Facts:
-        return self._total(self._map(_facts, need, own=[self._here]))
-
-    def _aim(self, step: NDArray) -> None:
-        """There is no ray: probes score their cores from scratch, and steps go to one of them.
-
-        Scores made of earlier scores would make tasks hang on all tasks before them.
-        """
+    def _tell(self, question: str, *arguments: Any) -> None:
+        if question == "score":
+            self._here = self._scored(*arguments)
+        elif question == "accept":
+            self._here = self._trial
 
     def _probe(self, length: float, core: NDArray) -> float:
-        self._trial = self._map(_score, core)
-        return self._total(self._runner.map(_Task(_value, None), self._trial))
-
-    def _accept(self) -> None:
-        self._here = self._trial
+        self._trial = self._scored(core)
+        return add_up(self._run(_value, self._trial))
 
 
-class _TaskLinearRows(LinearRows, _TaskRows):
-    def __init__(self, engine: TaskEngine, gram: NDArray | None) -> None:
+class _TaskLinearRows(_TaskRows, LinearRows):
+    def __init__(self, runner: Runner, partitions: list[Handle], n_rows: int, at: _AtLinear, gram: Any) -> None:
         super().__init__(gram)
-        self._runner, self._partitions, self.n_rows = engine._runner, engine._partitions, engine.n_rows
-        self._at_linear = _AtLinear(engine._loss, engine._maps)
+        self._runner, self._partitions, self.n_rows, self._at_linear = runner, partitions, n_rows, at
 
     def _where(self) -> _AtLinear:
         return self._at_linear
 
 
 class TaskEngine(_TaskRows, Engine):
-    """A train on rows in partitions.
-
-    Parameters
-    ----------
-    runner : Runner
-    partitions : list of handles
-        One ``ProblemRows`` each. They need at least one row; the weights are divided by their sum here.
-    loss, maps
-        As for ``LocalEngine``.
-    """
+    """A train on rows in partitions: handles of ``ProblemRows``, whose weights are divided by their sum here."""
 
     def __init__(self, runner: Runner, partitions: Sequence[Handle], loss: Loss, maps: MapList) -> None:
         super().__init__(loss, maps)
         self._runner = runner
-        masses = list(runner.collect(runner.map(_Task(_mass, None), partitions)))
+        masses = list(self._run(_mass, partitions))
         self.n_rows = sum(count for count, _ in masses)
         filled = [partition for partition, (count, _) in zip(partitions, masses, strict=True) if count]
-        self._partitions = runner.map(_Task(_divide, None, sum(mass for _, mass in masses)), filled)
-        self._distinct = DistinctRows.merge(runner.collect(runner.map(_Task(_distinct, None), self._partitions)))
+        self._partitions = runner.map(_Task(_divide, sum(mass for _, mass in masses)), filled)
+        self._distinct = DistinctRows.merge(self._run(_distinct, self._partitions))
         self.n_distinct = self._distinct.n_rows
         self._bonds: list[Sequence[Handle]] = [self._nothing()] * (len(maps) + 1)
 
@@ -249,42 +223,31 @@ class TaskEngine(_TaskRows, Engine):
     def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
         return self._bonds[self._at.site], self._bonds[self._at.site + 1]
 
-    def sample(self, fraction: float, seed: int) -> TaskEngine:
-        chosen = self._runner.map(_Task(_choose, None, fraction, seed, self._distinct), self._partitions)
-        return TaskEngine(self._runner, chosen, self._loss, self._maps)
-
-    def gather(self, fraction: float, seed: int) -> ProblemRows:
-        chosen = self._partitions if fraction >= 1.0 else self.sample(fraction, seed)._partitions
-        found = [rows for rows in self._runner.collect(chosen) if rows.n_rows]
-        joined: list[Any] = [
-            None if entries[0] is None else np.concatenate(entries, axis=-1) for entries in zip(*found, strict=True)
-        ]
-        return ProblemRows(*joined).normalised()
-
-    def fingerprint(self) -> str:
-        return " ".join(self._runner.collect(self._runner.map(_Task(_hash, None), self._partitions)))
-
-    def linear(self, gram: NDArray | None = None) -> LinearRows:
-        return _TaskLinearRows(self, gram)
-
-    def _stand(self, at: Position) -> None:
-        """Tasks are told where they stand."""
-
-    def _extend(self, core: NDArray, following: Position) -> None:
-        site, to_right = self._at
-        # Only the near environment is named: with the far one, which this replaces, tasks would hang on all before.
+    def _tell(self, question: str, *arguments: Any) -> None:
+        if question != "move":
+            super()._tell(question, *arguments)
+            return
+        core, (site, to_right) = arguments[0], self._at
+        # Only the near environment is named: with the far one, which this replaces, tasks would depend on all before.
         sides = (self._bonds[site], self._nothing()) if to_right else (self._nothing(), self._bonds[site + 1])
         extended = self._runner.map(_Task(_extend, self._where(), core), self._partitions, *sides)
         self._bonds[site + 1 if to_right else site] = extended
 
-    def local_factors(self) -> LocalFactors:
-        return LocalFactors.join(self._runner.collect(self._map(_surroundings, own=[self._here])))
+    def sample(self, fraction: float, seed: int) -> TaskEngine:
+        chosen = self._runner.map(_Task(_choose, fraction, seed, self._distinct), self._partitions)
+        return TaskEngine(self._runner, chosen, self._loss, self._maps)
 
-    def product(self, step: NDArray) -> NDArray:
-        return self._total(self._map(_product, step, own=[self._here]))
+    def gather(self, fraction: float, seed: int) -> ProblemRows:
+        chosen = self._partitions if fraction >= 1.0 else self.sample(fraction, seed)._partitions
+        partitions = [rows for rows in self._runner.collect(chosen) if rows.n_rows]
+        joined: list[Any] = [
+            None if arrays[0] is None else np.concatenate(arrays, axis=-1) for arrays in zip(*partitions, strict=True)
+        ]
+        return ProblemRows(*joined).normalised()
 
-    def _clear_ray(self) -> None:
-        """There is no ray."""
+    def fingerprint(self) -> str:
+        return " ".join(self._run(hash_rows, self._partitions))
 
-    def _walk(self, length: float) -> None:
-        """There is no ray."""
+    def linear(self, gram: NDArray | None = None) -> LinearRows:
+        at = _AtLinear(self._loss, self._maps)
+        return _TaskLinearRows(self._runner, self._partitions, self.n_rows, at, gram)
