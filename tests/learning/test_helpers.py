@@ -259,7 +259,7 @@ def test_fits_do_with_fewer_helpers_where_no_process_can_be_started(monkeypatch)
     def refuse(*arguments, **options):
         raise BlockingIOError("no more processes")
 
-    for helper in helpers._office.waiting:
+    for helper in helpers._pool.idle:
         helper.end()
     monkeypatch.setattr(helpers.subprocess, "Popen", refuse)
     assert_same(small_fit(n_jobs=3), small_fit(n_jobs=1))
@@ -327,19 +327,19 @@ def test_a_fork_has_helpers_of_its_own(run_script):
         import os, sys
         from test_helpers import small_fit, assert_same, helpers
         expected = small_fit(n_jobs=3)
-        theirs = {helper.pid for helper in helpers._office.everybody}
+        theirs = {helper.pid for helper in helpers._pool.all}
         child = os.fork()
         if child == 0:
             try:
                 assert_same(small_fit(n_jobs=3), expected)
-                assert theirs.isdisjoint(helper.pid for helper in helpers._office.everybody)
+                assert theirs.isdisjoint(helper.pid for helper in helpers._pool.all)
             except BaseException as error:
                 print(repr(error), file=sys.stderr, flush=True)
                 os._exit(1)
             sys.exit(0)  # with all that is done when Python ends
         assert os.waitpid(child, 0)[1] == 0
         assert_same(small_fit(n_jobs=3), expected)
-        assert theirs == {helper.pid for helper in helpers._office.everybody}
+        assert theirs == {helper.pid for helper in helpers._pool.all}
     """)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors

@@ -1,9 +1,9 @@
 """Processes of this machine that help with a fit. This module alone knows how they start, work and end.
 
-A helper belongs to the process that started it, and to one fit at a time: `borrow_helpers` hands out those that wait
-and starts new ones, so no fit ever waits for another. A helper whose work ended in order waits a minute for more; any
-other is ended. Helpers leave within a second when their parent is gone, whatever they are doing, and Ctrl-C reaches the
-parent alone. What they all need lies in a file without a name, which is gone with the last process that has it open.
+A helper belongs to the process that started it, and to one fit at a time: `borrow_helpers` hands out idle ones and
+starts new ones, so no fit ever waits for another. A helper whose work ended in order stays idle for a minute; any other
+is ended. Helpers leave within a second when their parent is gone, and Ctrl-C reaches the parent alone. The data that
+they share is in a file without a name, which is gone with the last process that has it open.
 """
 
 from __future__ import annotations
@@ -40,25 +40,11 @@ try:  # it takes what is defined in a script or a notebook along
 except ImportError:  # older versions of joblib come with one of their own
     from joblib.externals import cloudpickle
 
-__all__ = [
-    "Answer",
-    "Helper",
-    "Shared",
-    "are_ready",
-    "borrow_helpers",
-    "may_borrow_helpers",
-    "receive_shared",
-    "spread",
-]
-
-_IDLE_SECONDS = 60
-# Time to answer: one that was started a moment ago may still import.
-_GREETING_SECONDS = 60
-# Time in which one that waits answers.
-_MOMENT = 0.005
+# Seconds that a helper stays idle, that a new one may take to answer while it imports, and that an idle one may take.
+_IDLE_SECONDS, _START_SECONDS, _REPLY_SECONDS = 60, 60, 0.005
 # Arrays of at least this many bytes travel in a file that all processes map, smaller ones in messages.
 _LARGE, _ALIGNMENT = 1 << 14, 64
-# The life of a helper. From the first moment on, also while it imports or computes, it leaves when its parent is gone.
+# Code of a helper. From the start, also while it imports or computes, it leaves when its parent is gone.
 _COMMAND = """
 import json, os, sys, threading, time
 handle, parent = int(sys.argv[1]), int(sys.argv[2])
@@ -74,11 +60,11 @@ helpers._help(handle)
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-# --- what travels -----------------------------------------------------------------------------------------------------
+# --- data and answers -------------------------------------------------------------------------------------------------
 
 
 def _nameless_file(n_bytes: int) -> IO[bytes]:
-    """Open a file that nobody else can find: in memory where there is room for that much, else on a disk."""
+    """Open a file without a name: in memory if there is room for twice ``n_bytes``, else on a disk."""
     memory = Path("/dev/shm")
     fits = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2 * n_bytes
     return tempfile.TemporaryFile(prefix=f"polytrain-{os.getpid()}-", dir=memory if fits else None)
@@ -123,19 +109,20 @@ class Shared:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Let go of the file; helpers that were sent it keep it."""
+        """Close the file; helpers that were sent it keep it."""
         if self._file is not None:
             self._file.close()
 
     def send(self, helper: Helper) -> None:
-        """Give a helper its view; it takes it by `receive_shared`."""
+        """Send it to a helper, which calls `receive_shared`."""
         helper.send((self._content, self._spans))
         if self._file is not None:
-            helper.send_file(self._file)
+            with _lost():
+                reduction.send_handle(helper.connection, self._file.fileno(), helper.pid)
 
 
 def receive_shared(connection: Connection) -> Any:
-    """Take what `Shared.send` gave: its large arrays are read-only views of the common pages."""
+    """Receive a `Shared` object: its large arrays are read-only views of the common pages."""
     content, spans = connection.recv()
     pages = memoryview(b"")
     if spans:
@@ -148,14 +135,14 @@ def receive_shared(connection: Connection) -> Any:
 
 
 class _ElsewhereError(Exception):
-    """Where in a helper an error came from; the cause of the error here."""
+    """Traceback of an error in a helper: the cause of the error here."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
 
 
 class Answer:
-    """What became of a call: a value, or an error that is raised where the value is asked for."""
+    """Result of a call: a value, or an error that `get` raises."""
 
     def __init__(self, value: Any = None, error: Exception | None = None) -> None:
         self._value, self._error, self._place = value, error, ""
@@ -163,7 +150,7 @@ class Answer:
             self._place = "".join(traceback.format_exception(error))
             try:
                 pickle.loads(pickle.dumps(error))
-            except Exception:  # an error that cannot travel, whatever is wrong with it
+            except Exception:  # an error that cannot be pickled, for whatever reason
                 self._error = RuntimeError(f"{type(error).__name__}: {error}")
 
     def get(self) -> Any:
@@ -173,34 +160,39 @@ class Answer:
         return self._value
 
 
-# --- seen from the parent ---------------------------------------------------------------------------------------------
+# --- in the parent ----------------------------------------------------------------------------------------------------
 
 
 def _end(process: subprocess.Popen, connection: Connection, owner: int) -> None:
-    """End a helper at once: whatever it does, nobody waits for it."""
+    """End a helper at once."""
     connection.close()
-    if os.getpid() != owner:  # a fork has but a copy; let nobody complain that the process still runs
+    if os.getpid() != owner:  # a fork has only a copy of the object; without this it would warn
         process.returncode = 0
         return
     process.kill()
     process.wait()
 
 
+@contextmanager
+def _lost() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, OSError) as error:
+        raise RuntimeError(
+            "a process that helped with this fit ended unexpectedly; it may have been stopped for lack of memory. "
+            "Fit with a smaller n_jobs."
+        ) from error
+
+
 class Helper:
-    """A process that does as it is told, through a connection."""
+    """A process that follows orders from a connection."""
 
     def __init__(self) -> None:
         here, there = Pipe()
         with there:
             arguments = [str(there.fileno()), str(os.getpid()), json.dumps([str(entry) for entry in sys.path])]
             process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-c",
-                    _COMMAND,
-                    *arguments,
-                ],  # -P: the path is that of the parent, and nothing else
+                [sys.executable, "-P", "-c", _COMMAND, *arguments],  # -P: only the path of the parent
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=(there.fileno(),),
@@ -208,33 +200,18 @@ class Helper:
                 env=os.environ | _ONE_THREAD,
             )
         self.connection, self.pid = here, process.pid
-        self._process, self._greeted = process, False
-        #: Ends the process, also when nobody remembers this object or when Python ends.
+        self._process, self._was_called = process, False
+        #: Ends the process, also when this object is deleted or Python ends.
         self.end = weakref.finalize(self, _end, process, here, os.getpid())
-
-    @contextmanager
-    def _lost(self) -> Iterator[None]:
-        try:
-            yield
-        except (EOFError, OSError) as error:
-            raise RuntimeError(
-                "a process that helped with this fit ended unexpectedly; it may have been stopped for lack of memory. "
-                "Fit with a smaller n_jobs."
-            ) from error
 
     def send(self, message: Any) -> None:
         """Send a message."""
-        with self._lost():
+        with _lost():
             self.connection.send(message)
-
-    def send_file(self, file: IO[bytes]) -> None:
-        """Let the helper have an open file."""
-        with self._lost():
-            reduction.send_handle(self.connection, file.fileno(), self.pid)
 
     def receive(self) -> Any:
         """Wait for a message."""
-        with self._lost():
+        with _lost():
             return self.connection.recv()
 
     def begin(self, function: Callable, *arguments: Any) -> None:
@@ -246,44 +223,44 @@ class Helper:
         """Whether the process has not ended."""
         return self._process.poll() is None
 
-    def greet(self) -> None:
-        """Ask for an answer, unless one is on its way."""
-        if not self._greeted:
-            self.begin(_greet)
-            self._greeted = True
+    def call(self) -> None:
+        """Ask for a sign of life, unless one is on its way."""
+        if not self._was_called:
+            self.begin(_reply)
+            self._was_called = True
 
-    def has_answered(self) -> bool:
-        """Whether the helper answers by now; it is not waited for."""
+    def has_replied(self) -> bool:
+        """Whether a sign of life is there, without waiting for it."""
         with suppress(RuntimeError, OSError):
-            self.greet()
-            return self.connection.poll(_MOMENT)
+            self.call()
+            return self.connection.poll(_REPLY_SECONDS)
         return False
 
     def is_free(self) -> bool:
-        """Whether the helper answers: one that has waited for long may have left."""
+        """Wait for a sign of life: a helper that was idle for long may have left."""
         with suppress(RuntimeError):
-            self.greet()
-            self._greeted = False
-            return self.connection.poll(_GREETING_SECONDS) and self.receive() is None
+            self.call()
+            self._was_called = False
+            return self.connection.poll(_START_SECONDS) and self.receive() is None
         return False
 
 
-class _Office:
-    """Who waits for work, and who exists at all."""
+class _Pool:
+    """Idle helpers, and all helpers of this process."""
 
     def __init__(self) -> None:
-        self.open()
+        self.clear()
 
-    def open(self) -> None:
-        """Begin with nobody."""
+    def clear(self) -> None:
+        """Begin without helpers."""
         self.lock = threading.Lock()
-        self.waiting: list[Helper] = []
-        self.everybody: weakref.WeakSet[Helper] = weakref.WeakSet()
+        self.idle: list[Helper] = []
+        self.all: weakref.WeakSet[Helper] = weakref.WeakSet()
 
 
-_office = _Office()
+_pool = _Pool()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_office.open)  # the helpers are those of the parent
+    os.register_at_fork(after_in_child=_pool.clear)  # the helpers belong to the parent
 
 
 def _can_start() -> bool:
@@ -292,21 +269,21 @@ def _can_start() -> bool:
 
 
 def may_borrow_helpers() -> bool:
-    """Whether this process may have helpers: not within a worker, nor where another place for work was asked for."""
+    """Whether this process may have helpers: not in a worker, nor if the user chose another backend of joblib."""
     backend, _ = get_active_backend()
     return isinstance(backend, BACKENDS["loky"]) and not backend.nesting_level and _can_start()
 
 
 def _find(n_helpers: int) -> list[Helper]:
-    """Helpers that wait, or new ones. They are fewer, or none, while other fits keep the cores busy."""
+    """Idle helpers, or new ones: at most ``n_helpers``, and fewer while other fits keep the cores busy."""
     if not _can_start():
         return []
-    with _office.lock:
-        n_busy = sum(helper.end.alive for helper in _office.everybody) - len(_office.waiting)
+    with _pool.lock:
+        n_busy = sum(helper.end.alive for helper in _pool.all) - len(_pool.idle)
         n_helpers = min(n_helpers, max(n_helpers, cpu_count()) - n_busy)
-        found = [_office.waiting.pop() for _ in range(min(n_helpers, len(_office.waiting)))]
+        candidates = [_pool.idle.pop() for _ in range(min(n_helpers, len(_pool.idle)))]
     helpers = []
-    for helper in found:
+    for helper in candidates:
         if helper.is_free():
             helpers.append(helper)
         else:
@@ -316,34 +293,31 @@ def _find(n_helpers: int) -> list[Helper]:
 
 def _start(n_helpers: int) -> list[Helper]:
     """Start ``n_helpers`` helpers, or as many as the system allows."""
-    helpers = []
-    with suppress(OSError):  # no more processes are to be had
+    helpers: list[Helper] = []
+    with suppress(OSError):
         for _ in range(n_helpers):
             helpers.append(Helper())
-            with _office.lock:
-                _office.everybody.add(helpers[-1])
+            with _pool.lock:
+                _pool.all.add(helpers[-1])
     return helpers
 
 
 def are_ready(n_helpers: int) -> bool:
-    """Whether ``n_helpers`` helpers wait for work.
-
-    If not, they are started for the next time. Whoever asks need not wait for them: it takes longer than small work.
-    """
+    """Whether ``n_helpers`` helpers are idle; if not, start them for the next time without waiting for them."""
     if not may_borrow_helpers():
         return False
     n_helpers = min(n_helpers, cpu_count())
-    with _office.lock:
-        _office.waiting = [helper for helper in _office.waiting if helper.is_running]  # the others have left
-        n_waiting = len(_office.waiting)
-        if sum(helper.has_answered() for helper in _office.waiting) >= n_helpers:
+    with _pool.lock:
+        _pool.idle = [helper for helper in _pool.idle if helper.is_running]
+        n_idle = len(_pool.idle)
+        if sum(helper.has_replied() for helper in _pool.idle) >= n_helpers:
             return True
-    started = _start(n_helpers - n_waiting)
+    started = _start(n_helpers - n_idle)
     for helper in started:
         with suppress(RuntimeError):
-            helper.greet()
-    with _office.lock:
-        _office.waiting += started
+            helper.call()
+    with _pool.lock:
+        _pool.idle += started
     return False
 
 
@@ -351,7 +325,7 @@ def are_ready(n_helpers: int) -> bool:
 def borrow_helpers(n_helpers: int) -> Iterator[list[Helper]]:
     """Enter a context with at most ``n_helpers`` helpers. An error that leaves it ends them.
 
-    Each must be free again at the end: what `Helper.begin` called has returned, and its messages were received.
+    At the end, each must have returned from what `Helper.begin` called, and its messages must have been received.
     """
     helpers = _find(n_helpers)
     try:
@@ -360,9 +334,9 @@ def borrow_helpers(n_helpers: int) -> Iterator[list[Helper]]:
         for helper in helpers:
             helper.end()
         raise
-    with _office.lock:
-        waiting = [helper for helper in (*_office.waiting, *helpers) if helper.is_running]
-        _office.waiting, others = waiting[-cpu_count() :], waiting[: -cpu_count()]
+    with _pool.lock:
+        idle = [helper for helper in (*_pool.idle, *helpers) if helper.is_running]
+        _pool.idle, others = idle[-cpu_count() :], idle[: -cpu_count()]
     for helper in others:
         helper.end()
 
@@ -370,16 +344,8 @@ def borrow_helpers(n_helpers: int) -> Iterator[list[Helper]]:
 def spread(function: Callable, shared: tuple, calls: Sequence[tuple], n_jobs: int | None) -> Iterator[Any]:
     """Results of ``function(*shared, *call)`` for every call, in order, from several processes.
 
-    Parameters
-    ----------
-    function : callable
-        It must be picklable.
-    shared : tuple
-        First arguments, the same for all calls. Their arrays are read-only in helpers.
-    calls : sequence of tuple
-        The other arguments.
-    n_jobs : int or None
-        As for joblib, whose other places for work are respected, such as threads or a cluster.
+    The function must be picklable. Arrays in ``shared`` are read-only in helpers. ``n_jobs`` is as for joblib, whose
+    other backends are respected, such as threads or a cluster.
     """
     n_processes = min(effective_n_jobs(n_jobs), len(calls))
     if n_processes > 1 and not may_borrow_helpers():
@@ -418,22 +384,22 @@ def _spread(helpers: Sequence[Helper], function: Callable, shared: tuple, calls:
         yield answers.pop(number).get()
 
 
-# --- seen from the helper ---------------------------------------------------------------------------------------------
+# --- in the helper ----------------------------------------------------------------------------------------------------
 
 
-def _greet(connection: Connection) -> None:
+def _reply(connection: Connection) -> None:
     connection.send(None)
 
 
 def _work(connection: Connection) -> None:
     """Answer calls until there are no more."""
-    call, shared = None, ()
+    failure = None
     try:
         call, shared, config, filters = receive_shared(connection)
-    except Exception as error:  # it belongs to whoever asks
+    except Exception as error:
         failure = Answer(error=error)
     while (message := connection.recv()) is not None:
-        if call is None:
+        if failure is not None:
             connection.send(failure)
             continue
         try:
@@ -446,7 +412,7 @@ def _work(connection: Connection) -> None:
 
 
 def _help(handle: int) -> None:
-    """Do as told until nobody has asked for long, or nobody is left."""
+    """Follow orders until there are none for `_IDLE_SECONDS`, or the parent is gone."""
     with Connection(handle) as connection, one_blas_thread(), suppress(EOFError, ConnectionError):
         while connection.poll(_IDLE_SECONDS):
             function, arguments = connection.recv()

@@ -218,7 +218,7 @@ class Engine(CoreRows):
                 known[site + 1] = right
             left, right = known[site], known[site + 1]
             # The Kronecker product of three means, times the total curvature.
-            middle, mass = middle  # type: ignore[misc]
+            middle, mass = middle
             if mass > 0:
                 middle, right = middle / mass, right / mass
         return Facts(loss, gradient, gram, left, middle, right)

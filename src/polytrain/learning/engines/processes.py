@@ -68,7 +68,8 @@ def _serve(connection: Connection, first: int, step: int) -> None:
     share: _Share | None = None
     failure: Answer | None = None
     try:
-        share = _Share(*receive_shared(connection), first, step)
+        rows, loss, maps = receive_shared(connection)
+        share = _Share(rows, loss, maps, first, step)
     except Exception as error:
         failure = Answer(error=error)
     with np.errstate(over="ignore", invalid="ignore"):
