@@ -113,10 +113,3 @@ def test_linear_models_are_solved_together():
     best = minimize(objective, coefficients.ravel(), tol=1e-12).fun
     start = objective(np.zeros(12))
     assert objective(coefficients.ravel()) - best < 0.02 * (start - best)
-
-
-def test_only_classes_are_learned_together():
-    plan = TrainPlan("logistic", (2,), (1, 1), 0.0, "linear", "auto", 2, 0.0, joint=True)
-    maps, jobs = MapList([PolynomialMap("power", 2)]), [TrainJob(0, [np.ones((1, 2, 1))])] * 2
-    with pytest.raises(TypeError, match="only classes"):
-        train(PlacedRows(), maps, plan, [None, None], jobs)

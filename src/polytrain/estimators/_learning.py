@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -100,15 +99,10 @@ def _refined(loss: Loss, rows: Rows, maps: MapList, targets: Sequence[Target], r
 
 def _following(job: TrainJob, plan: TrainPlan, result: TrainResult, stage: int) -> TrainJob:
     """Go on from a result; a linear model is solved anew."""
-    path = job.checkpoint
-    if path is not None:
-        path = Path(path).with_suffix(f".{stage}{path.suffix}")
     is_linear = plan.max_sweeps == 0 and plan.init == "linear"
-    return TrainJob(job.seed, None if is_linear else result.following, path)
+    return TrainJob(job.seed, None if is_linear else result.following, job.numbered_checkpoint(stage))
 
 
 def _joined(first: TrainResult, second: TrainResult) -> TrainResult:
     """The history of both, and the cores of the second."""
-    shift = len(first.history)
-    later = [{**record, "sweep": record["sweep"] + shift} for record in second.history]
-    return replace(second, history=[*first.history, *later])
+    return replace(second, history=[*first.history, *second.later_history(len(first.history))])

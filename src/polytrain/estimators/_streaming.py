@@ -25,10 +25,12 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from polytrain.learning.losses import Loss, get_loss
+from polytrain.learning.placed import PlacedRows
 from polytrain.learning.problem import ProblemRows
 from polytrain.learning.sampling import row_keys
-from polytrain.learning.targets import ClassTarget, JointTarget, PlacedBlock, Target
-from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_train
+from polytrain.learning.schedule import train
+from polytrain.learning.targets import ClassTarget, GivenProblem, JointTarget, PlacedBlock, Target
+from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult
 from polytrain.models import FittedModel
 from polytrain.rows.checking import Arrays
 
@@ -190,7 +192,8 @@ def go_on(
             score = before[index] - logsumexp(np.delete(before, index, axis=0), axis=0)
         problem = _joined(target.problem(new), _of_past(loss, target, own.wanted(past.y)[1] > 0, past, score))
         if len(problem.weights):
-            result = learn_train(own_plan, maps, problem.normalised(), TrainJob(seed, trains[index]))
+            job = TrainJob(seed, trains[index])
+            (result,) = train(PlacedRows(new), maps, own_plan, [GivenProblem(problem)], [job])
         else:  # a pair of classes that no row is of
             result = TrainResult(tuple(trains[index]), [], "max_sweeps")
         trains[index] = result.cores

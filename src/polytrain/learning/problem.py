@@ -18,22 +18,12 @@ from numpy.typing import NDArray
 
 from polytrain.learning.sampling import row_keys
 
-__all__ = ["FACTORS", "GRADIENT", "LOSS", "Facts", "LocalFactors", "Need", "ProblemRows", "add_up"]
-
 
 class ProblemRows(NamedTuple):
     """Rows of one problem.
 
-    Attributes
-    ----------
-    columns : ndarray of shape (d, N)
-        Coordinates of every column, as its map has placed them. Their dtype is the compute dtype.
-    target, weights : ndarray of shape (N,), float64
-        Targets, and weights.
-    keys : ndarray of shape (N,)
-        One number per row: equal rows have equal keys, see `polytrain.learning.sampling.row_keys`.
-    offset : ndarray of shape (N,), float64, or None
-        What is added to every score; None for nothing.
+    ``columns`` (d, N) are coordinates, as the maps have placed them; their dtype is the compute dtype. Targets, weights
+    and the offset of the scores, if any, are float64, and so are the ``keys`` of `polytrain.learning.sampling`.
     """
 
     columns: NDArray
@@ -44,7 +34,7 @@ class ProblemRows(NamedTuple):
 
     @classmethod
     def make(cls, columns: NDArray, target: NDArray, weights: NDArray, offset: NDArray | None = None) -> Self:
-        """Bring targets, weights and offset to float64, find the keys, and let the weights sum to 1."""
+        """Convert targets, weights and offset to float64, compute the keys, and normalise the weights."""
         target, weights = (np.asarray(array, dtype=np.float64) for array in (target, weights))
         offset = None if offset is None else np.asarray(offset, dtype=np.float64)
         return cls(columns, target, weights, row_keys(columns), offset).normalised()
@@ -59,7 +49,7 @@ class ProblemRows(NamedTuple):
         return len(self.target)
 
     def merged(self) -> Self:
-        """Return rows that are alike as one row, with their total weight and their mean target, without the offset."""
+        """Return equal rows as one row, with their total weight and their mean target minus the offset."""
         target = self.target if self.offset is None else self.target - self.offset
         _, first, place = np.unique(self.keys, return_index=True, return_inverse=True)
         weights = np.bincount(place, self.weights)
@@ -67,7 +57,7 @@ class ProblemRows(NamedTuple):
         return type(self)(self.columns[:, first], means, weights, self.keys[first])
 
     def block(self, rows: slice) -> Self:
-        """Views of some rows that follow each other."""
+        """Views of consecutive rows."""
         offset = None if self.offset is None else self.offset[rows]
         return type(self)(self.columns[:, rows], self.target[rows], self.weights[rows], self.keys[rows], offset)
 
@@ -79,17 +69,11 @@ class ProblemRows(NamedTuple):
 
 
 class Need(NamedTuple):
-    """What may be asked about the present scores; the mean loss always comes along.
+    """Questions about the present scores; the mean loss is always answered.
 
-    Attributes
-    ----------
-    gradient : bool
-        C' (weights * slope), shaped like the core.
-    gram : bool
-        C' diag(weights * curvature) C, the exact Hessian of the mean loss.
-    left, middle, right : bool
-        Second moments of the left environment, the function values and the right environment: three small matrices
-        whose Kronecker product is nearly the Gram matrix.
+    The gradient is C' (weights * slope), shaped like the core, and the Gram matrix, C' diag(weights * curvature) C, the
+    exact Hessian of the mean loss. The Kronecker product of the second moments of left environment, function values and
+    right environment is nearly the Gram matrix.
     """
 
     gradient: bool = False
@@ -99,16 +83,15 @@ class Need(NamedTuple):
     right: bool = False
 
 
-#: Nothing but the loss.
 LOSS = Need()
 GRADIENT = Need(gradient=True)
 FACTORS = Need(left=True, middle=True, right=True)
 
 
 class Facts(NamedTuple):
-    """Answers to one round of questions; what was not asked for is None.
+    """Answers to one round of questions; others are None.
 
-    Of single blocks, ``gram`` holds moments and ``middle`` the second moment together with the total curvature.
+    For single blocks, ``gram`` holds moments and ``middle`` the second moment together with the total curvature.
     """
 
     loss: float
@@ -120,14 +103,9 @@ class Facts(NamedTuple):
 
 
 class LocalFactors(NamedTuple):
-    """All that the rows know about one core, for few rows: the row vectors of C are products of the first three.
+    """Everything about the rows at one core, for few rows: the row vectors of C are products of the first three.
 
-    Attributes
-    ----------
-    left, values, right : ndarray of shape (a, N), (n, N) and (b, N)
-        Environments and function values.
-    curvature : ndarray of shape (N,)
-        Weights times the curvature of the loss at the present scores.
+    Shapes: left (a, N), values (n, N), right (b, N), and curvature (N,), weights times the curvature of the loss.
     """
 
     left: NDArray
@@ -136,9 +114,9 @@ class LocalFactors(NamedTuple):
     curvature: NDArray
 
     @classmethod
-    def join(cls, found: Iterable[LocalFactors]) -> LocalFactors:
-        """Put the rows of several blocks side by side, in float64."""
-        return cls(*(np.concatenate(parts, axis=-1).astype(np.float64) for parts in zip(*found, strict=True)))
+    def join(cls, blocks: Iterable[LocalFactors]) -> LocalFactors:
+        """Concatenate the rows of several blocks, in float64."""
+        return cls(*(np.concatenate(parts, axis=-1).astype(np.float64) for parts in zip(*blocks, strict=True)))
 
 
 def add_up(answers: Any) -> Any:
@@ -146,8 +124,8 @@ def add_up(answers: Any) -> Any:
     return reduce(_plus, answers)
 
 
-def _plus(one: Any, other: Any) -> Any:
-    if isinstance(one, tuple):
-        sums = [_plus(*pair) for pair in zip(one, other, strict=True)]
-        return type(one)(*sums) if hasattr(one, "_fields") else tuple(sums)
-    return None if one is None else one + other
+def _plus(total: Any, answer: Any) -> Any:
+    if isinstance(total, tuple):
+        sums = [_plus(*entries) for entries in zip(total, answer, strict=True)]
+        return type(total)(*sums) if hasattr(total, "_fields") else tuple(sums)
+    return None if total is None else total + answer

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from polytrain.learning.gauge import fit_ranks
 from polytrain.learning.helpers import are_ready, may_borrow_helpers, spread
@@ -29,25 +29,23 @@ from polytrain.learning.targets import (
 )
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_train, shared_linear_gram
 from polytrain.maps import AdditiveMaps, MapList
+from polytrain.tensor import TensorTrain
 
-__all__ = ["Report", "log_losses", "silent", "train"]
-
-# Operations that take as long as one update of a small core, and those of a train that no process is started for.
-_UPDATE_WORK, _SMALL_WORK = 2e6, 1e9
-# Operations of all trains that are not worth a message to a process that waits.
-_TINY_WORK = 1e9
+# Operations of an update of a small core; operations of a train, and of all trains, below which no process is started,
+# or even sent a message.
+_UPDATE_WORK, _SMALL_WORK, _TINY_WORK = 2e6, 1e9, 1e9
 # A visit of a class or a part is a sweep there and back, so that every core is updated; linear models are solved at
 # each visit.
 _SWEEPS_OF_VISIT, _LINEAR_ROUNDS = 2, 5
 # A relative rise of the objective over a round that rounding explains, also in float32.
 _ROUNDING = 1e-5
 
-#: Told the index of a train, the record of one of its sweeps and its cores; True ends the sweeps of that train.
-Report = Callable[[int, dict, Sequence[NDArray]], Any]
+#: Called with the index of a train, the record of one of its sweeps and its cores; True ends the sweeps of that train.
+Report = Callable[[int, dict[str, Any], Sequence[NDArray]], Any]
 Trains = list[list[Sequence[NDArray]]]  # of every target, one per part
 
 
-def silent(index: int, record: dict, cores: Sequence[NDArray]) -> None:
+def silent(index: int, record: dict[str, Any], cores: Sequence[NDArray]) -> None:
     """Ignore a sweep."""
 
 
@@ -63,7 +61,7 @@ def train(
     validation: PlacedRows | None = None,
     parts: Sequence[Part] | None = None,
 ) -> list[TrainResult]:
-    """Train one tensor train per target.
+    """Train one tensor train per target. The only function that schedules trains.
 
     Parameters
     ----------
@@ -78,57 +76,43 @@ def train(
     n_jobs : int or None
         As for joblib. Results do not depend on it.
     report : callable
-        Told the index of a train, the record of one of its sweeps and its cores; True ends the sweeps of that train.
+        See `Report`.
     validation : PlacedRows, optional
         Rows that decide when to stop.
     parts : sequence of Part, optional
         Parts, with their ranks, that every train is the sum of.
     """
     if parts is not None:
-        starts: list[Any] = [job.start for job in jobs]
-        return _Backfitting(rows, maps, parts, plan, targets, jobs, n_jobs).learn(starts, report)
+        return _Backfitting(rows, maps, parts, plan, targets, jobs, n_jobs).learn([job.start for job in jobs], report)
     if plan.joint and len(targets) > 1:
         each = partial(train, rows, maps, n_jobs=n_jobs, validation=validation)
         return _train_jointly(each, maps, replace(plan, joint=False), targets, jobs, report)
-    most, gram = rows.n_processes(plan), None
+    n_trains, most, gram = len(jobs), rows.n_processes(plan), None
     if _shares_gram(plan, targets, jobs):
         # Where the rows are learned from: sums over partitions have other last digits than sums over a block.
         source = PlacedRows(rows.block) if most else rows
         with source.engine(plan, maps, targets[0]) as engine:
             gram = shared_linear_gram(engine, maps)
-    if not most:  # one train after the other, spread over all partitions
-        return [
-            learn_train(
-                plan,
-                maps,
-                rows.engine(plan, maps, target),
-                job,
-                report=partial(report, index),
-                linear_gram=gram,
-                validation=None if validation is None else validation.engine(plan, maps, target),
-            )
-            for index, (target, job) in enumerate(zip(targets, jobs, strict=True))
-        ]
-    n_processes = min(effective_n_jobs(n_jobs), most)
-    watched = None if validation is None else validation.block
+    calls, results = list(zip(targets, jobs, strict=True)), list[TrainResult]()
+    n_processes = min(effective_n_jobs(n_jobs), most) if most else 1
     # With many more cores than trains, the rows of each train are shared by all of them in turn.
-    n_sharing = n_processes if n_processes >= 2 * len(jobs) and may_borrow_helpers() else 1
-    n_helpers = min(n_processes, len(jobs))
-    results: list[TrainResult] = []
-    if n_sharing > 1 or not _pays(plan, len(rows.block.y), n_helpers, len(jobs)):
-        for index, (target, job) in enumerate(zip(targets, jobs, strict=True)):
-            problem = target.problem(rows.block).normalised()
-            seen = None if watched is None else target.problem(watched).normalised()
-            options: dict[str, Any] = {"linear_gram": gram, "n_processes": n_sharing, "validation": seen}
-            results.append(learn_train(plan, maps, problem, job, report=partial(report, index), **options))
+    n_sharing = n_processes if n_processes >= 2 * n_trains and may_borrow_helpers() else 1
+    if most and n_sharing == 1 and _pays(plan, len(rows.block.y), min(n_processes, n_trains), n_trains):
+        shared = plan, maps, rows.block, None if validation is None else validation.block, gram
+        for index, result in enumerate(spread(_learn_elsewhere, shared, calls, n_processes)):
+            for record in result.history:
+                report(index, record, result.cores)
+            results.append(result)
         return results
-    shared = plan, maps, rows.block, watched, gram
-    for index, result in enumerate(
-        spread(_learn_elsewhere, shared, list(zip(targets, jobs, strict=True)), n_processes)
-    ):
-        for record in result.history:
-            report(index, record, result.cores)
-        results.append(result)
+
+    def problem(source: PlacedRows | None, target: Any) -> Any:
+        if source is None:
+            return None
+        return target.problem(source.block).normalised() if most else source.engine(plan, maps, target)
+
+    for index, (target, job) in enumerate(calls):
+        options = {"n_processes": n_sharing, "linear_gram": gram, "validation": problem(validation, target)}
+        results.append(learn_train(plan, maps, problem(rows, target), job, report=partial(report, index), **options))
     return results
 
 
@@ -154,7 +138,7 @@ def _shares_gram(plan: TrainPlan, targets: Sequence[Target], jobs: Sequence[Trai
 
 
 def _pays(plan: TrainPlan, n_rows: int, n_processes: int, n_trains: int) -> bool:
-    """Whether to spread trains over processes: those that must be started take longer than a small train."""
+    """Whether to spread trains over processes: starting one takes longer than a small train."""
     if n_processes == 1:
         return False
     work = len(plan.dims) * plan.max_sweeps * (_UPDATE_WORK + n_rows * plan.n_unknowns * max(plan.ranks))
@@ -174,11 +158,9 @@ def _train_jointly(
 ) -> list[TrainResult]:
     """Train all classes so that the probabilities of their softmax fit the labels.
 
-    The whole objective, the mean of minus the logarithm of the right class's probability plus alpha / 2 times the
-    squared norms of all trains, never rises: every visit of a class lowers it, with the other trains as they are.
+    Every visit of a class lowers the objective of the whole, the mean of minus the log-probability of the right class
+    plus alpha / 2 times the squared norms of all trains, with the other trains fixed.
     """
-    if not all(isinstance(target, ClassTarget) for target in targets):
-        raise TypeError("only classes are learned jointly.")
     is_linear = plan.max_sweeps == 0 and plan.init == "linear"
     trains: list[Sequence[NDArray]] = [job.start for job in jobs if job.start is not None]
     histories: list[list[dict]] = [[] for _ in jobs]
@@ -197,34 +179,26 @@ def _train_jointly(
         decreases = []
         for index, (own, job) in enumerate(zip(targets, jobs, strict=True)):
             target = JointTarget(own, index, maps, list(trains), np.zeros(len(jobs)))
-            path = None if job.checkpoint is None else _numbered(job.checkpoint, number)
-            following = TrainJob(job.seed, None if is_linear else trains[index], path)
+            following = TrainJob(job.seed, None if is_linear else trains[index], job.numbered_checkpoint(number))
             before = len(histories[index])
             (result,) = each(visit, [target], [following], report=partial(_renumbered, report, index, before))
             trains[index] = result.cores
-            histories[index] += [{**record, "sweep": record["sweep"] + before} for record in result.history]
+            histories[index] += result.later_history(before)
             decreases.append(sum(record["decrease"] for record in result.history))
             objective = result.history[-1]["objective"] if result.history else 0.0
-            if result.stop_reason == "stopped":  # the report has asked for an end, and means the fit
+            if result.stop_reason == "stopped":  # the report ends the whole fit
                 reason = "stopped"
                 break
-        if reason == "stopped":
-            break
-        if not is_linear and sum(decreases) <= plan.tol * abs(objective):
+        if reason != "stopped" and not is_linear and sum(decreases) <= plan.tol * abs(objective):
             reason = "tolerance"
+        if reason != "max_sweeps":
             break
     return [TrainResult(tuple(cores), history, reason) for cores, history in zip(trains, histories, strict=True)]
 
 
 def log_losses(scores: NDArray, y: NDArray) -> NDArray:
-    """Minus the logarithm of the right class's probability, (N,), for scores (N, m) and indices of classes (N,)."""
-    largest = scores.max(axis=1)
-    sums = np.exp(scores - largest[:, None]).sum(axis=1)
-    return np.log(sums) + largest - scores[np.arange(len(y)), y]
-
-
-def _numbered(path: Path, number: int) -> Path:
-    return path.with_suffix(f".{number}{path.suffix}")
+    """Minus the log-probability of the right class, (N,), for scores (N, m) and indices of classes (N,)."""
+    return logsumexp(scores, axis=1) - scores[np.arange(len(y)), y]
 
 
 def _renumbered(report: Report, index: int, before: int, _: int, record: dict, cores: Any) -> Any:
@@ -237,8 +211,7 @@ def _renumbered(report: Report, index: int, before: int, _: int, record: dict, c
 class _Backfitting:
     """Learns the parts of all targets in rounds, each part with the scores of the others as its offset.
 
-    A sweep of the plan is a round over all parts, each of which is swept through there and back. No step raises the
-    objective of the whole.
+    A sweep of the plan is a round over all parts, each swept there and back. No step raises the whole objective.
     """
 
     def __init__(
@@ -258,32 +231,27 @@ class _Backfitting:
         self._scores: dict[int, NDArray] = {}  # of all parts together, by target, where rows are in one place
 
     def learn(self, starts: Sequence[Sequence[Sequence[NDArray]] | None], report: Report) -> list[TrainResult]:
-        """Learn until the objective hardly changes over a round.
-
-        A start has the trains of all parts, or is None to begin at the additive model.
-        """
+        """Learn until the objective hardly changes. A start has a train per part; None is the additive model."""
         plan, trains = self._plan, self._start(starts)
         histories: list[list[dict]] = [[] for _ in trains]
         reasons, objectives = ["max_sweeps"] * len(trains), dict[int, float]()
-        # Nothing but an additive part is solved by the start.
+        # An additive model is solved by the start.
         going = [] if all(part.additive for part in self._parts) else list(range(len(trains)))
         for number in range(1, plan.max_sweeps + 1):
             started, before = time.perf_counter(), {t: list(trains[t]) for t in going}
             last = self._round(trains, going, objectives)
             for t in list(going):
                 objective, previous = last[t]["loss"] + self._penalty(trains[t]), objectives[t]
-                is_done = abs(previous - objective) <= plan.tol * abs(previous)
                 if objective > previous * (1.0 + _ROUNDING):
                     # Only badly scaled features get here. Keep the better trains and say why it ends.
                     trains[t], objective, reasons[t] = before[t], previous, "rounding"
-                elif is_done:
+                elif abs(previous - objective) <= plan.tol * abs(previous):
                     reasons[t] = "tolerance"
                 objectives[t] = objective
                 seconds = (time.perf_counter() - started) / len(before)
                 record = {"sweep": number, "objective": objective, "decrease": previous - objective}
                 histories[t].append({**last[t], **record, "ranks": plan.ranks, "seconds": seconds})
-                is_last = report(t, histories[t][-1], self._joined(trains[t]))
-                if is_last and reasons[t] == "max_sweeps":
+                if report(t, histories[t][-1], self._joined(trains[t])) and reasons[t] == "max_sweeps":
                     reasons[t] = "stopped"
                 if reasons[t] != "max_sweeps":
                     going.remove(t)
@@ -315,21 +283,16 @@ class _Backfitting:
         missing = [t for t, trains in enumerate(given) if trains is None]
         everything = additive_part(range(len(self._maps)))
         nothing = OtherParts((), self._maps, ())
-        found = dict(zip(missing, self._learn(everything, missing, [nothing] * len(missing)), strict=True))
+        additive = dict(zip(missing, self._learn(everything, missing, [nothing] * len(missing)), strict=True))
         starts: Trains = []
         for t, trains in enumerate(given):
-            shares = share_additive(found[t].cores, self._parts) if trains is None else trains
-            rng = np.random.default_rng(self._seeds[t])
-            starts.append(
-                [
-                    cores if part.additive else fit_ranks(cores, part.ranks, rng)
-                    for part, cores in zip(self._parts, shares, strict=True)
-                ]
-            )
+            shares = share_additive(additive[t].cores, self._parts) if trains is None else trains
+            pairs, rng = zip(self._parts, shares, strict=True), np.random.default_rng(self._seeds[t])
+            starts.append([own if part.additive else fit_ranks(own, part.ranks, rng) for part, own in pairs])
         return starts
 
     def _improve(self, trains: Trains, number: int, targets: Sequence[int]) -> dict[int, TrainResult]:
-        """Learn one part of some targets, and put what came of it into their trains."""
+        """Learn one part of some targets, and replace it in their trains."""
         part = self._parts[number]
         others = [self._others(trains[t], t, number) for t in targets]
         starts = [None if part.additive else trains[t][number] for t in targets]
@@ -342,7 +305,7 @@ class _Backfitting:
 
     def _penalty(self, trains: Sequence[Sequence[NDArray]]) -> float:
         """Half of alpha times the squared norms of parts."""
-        return 0.5 * self._plan.alpha * sum(_squared_norm(cores) for cores in trains)
+        return 0.5 * self._plan.alpha * sum(TensorTrain(cores).norm() ** 2 for cores in trains)
 
     def _others(self, trains: Sequence[Sequence[NDArray]], target: int, number: int) -> KnownScores | OtherParts:
         rest = [k for k in range(len(self._parts)) if k != number]
@@ -372,11 +335,3 @@ class _Backfitting:
         jobs = [TrainJob(self._seeds[t], None if starts is None else starts[i]) for i, t in enumerate(targets)]
         wanted = [PartTarget(self._targets[t], part.columns, rest) for t, rest in zip(targets, others, strict=True)]
         return train(self._rows, maps, plan, wanted, jobs, n_jobs=self._n_jobs)
-
-
-def _squared_norm(cores: Sequence[NDArray]) -> float:
-    environment = np.ones((1, 1))
-    for core in cores:
-        half = np.tensordot(environment, core, axes=(0, 0))
-        environment = np.tensordot(half, core, axes=((0, 1), (0, 1)))
-    return float(environment[0, 0])

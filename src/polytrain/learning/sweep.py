@@ -1,8 +1,4 @@
-"""The order of core updates, and when to stop. Nothing here sees a row.
-
-A sweep is a stream: a `CoreUpdate` after each update of a core, a `SweepState` at the start and after each sweep.
-History, progress, checkpoints and the convergence figure are consumers of that one stream.
-"""
+"""The order of core updates, and when to stop. Nothing here sees a row."""
 
 from __future__ import annotations
 
@@ -18,8 +14,6 @@ from polytrain.learning.core_solvers import CoreSolver
 from polytrain.learning.engines.engine import Engine
 from polytrain.learning.gauge import shift_left, shift_right
 
-__all__ = ["STOP_REASONS", "CoreUpdate", "SweepState", "sweep_train"]
-
 #: Why sweeps end, the harmless reason first: a fit of several trains reports the last of its reasons in this order.
 STOP_REASONS = ("tolerance", "validation", "max_sweeps", "stopped", "rounding")
 
@@ -28,17 +22,7 @@ _ROUNDING = 1e-5
 
 
 class CoreUpdate(NamedTuple):
-    """What one update of a core came to.
-
-    Attributes
-    ----------
-    sweep : int
-        The sweep that it belongs to, counted from 1.
-    site : int
-        Which core.
-    objective : float
-        Weighted mean loss + alpha / 2 <A, A> after the update.
-    """
+    """The objective after an update of the core ``site`` in a sweep, counted from 1."""
 
     sweep: int
     site: int
@@ -47,22 +31,10 @@ class CoreUpdate(NamedTuple):
 
 @dataclass(frozen=True)
 class SweepState:
-    """Where a train stands after a sweep; sweep 0 is the start.
+    """A train after a number of one-way sweeps; sweep 0 is the start.
 
-    Attributes
-    ----------
-    sweep : int
-        Number of one-way sweeps done.
-    loss, objective : float
-        Weighted mean loss, and loss + alpha / 2 <A, A>.
-    cores : tuple of ndarray
-        The train, in orthogonal gauge around ``position``.
-    position : int
-        The core that is not orthogonal: the last one after a left-to-right sweep, else the first.
-    seconds : float
-        Duration of this sweep.
-    stop_reason : str or None
-        None while sweeping goes on; "tolerance", "max_sweeps" or "rounding" in the last state.
+    The objective is the weighted mean loss + alpha / 2 <A, A>. Cores are in orthogonal gauge around ``position``: the
+    last one after a left-to-right sweep, else the first. ``stop_reason`` is None until the last state.
     """
 
     sweep: int
@@ -90,18 +62,12 @@ def sweep_train(
     rng: np.random.Generator,
     position: int = 0,
 ) -> Iterator[SweepState | CoreUpdate]:
-    """Sweep over the cores, left to right and back in turn; report after each update and after each one-way sweep.
+    """Sweep over the cores, left to right and back in turn; yield after each update and after each one-way sweep.
 
     A sweep updates every core but the one it ends at; that one is the first of the sweep back. It stops once the
     objective changed by at most ``tol`` relative to its value over a sweep (the paper's rule), or after ``max_sweeps``.
     Should a sweep raise the objective by more than rounding explains, it is undone and the reason is "rounding".
-
-    Parameters
-    ----------
-    cores : list of ndarray
-        Orthogonal on both sides of ``position``. The list is not modified.
-    position : int, default=0
-        Where to begin: at the first core or at the last one.
+    ``cores`` are orthogonal on both sides of ``position``, the first core or the last; the list is not modified.
     """
     cores = list(cores)
     last = len(cores) - 1
@@ -129,20 +95,18 @@ def sweep_train(
         if last == 0:
             cores[0] = solver.update(engine, cores[0], alpha)
             yield CoreUpdate(current.sweep + 1, 0, objective_at(cores[0]))
-        elif position == 0:
-            for k in range(last):
-                core = solver.update(engine, cores[k], alpha)
-                yield CoreUpdate(current.sweep + 1, k, objective_at(core))
-                cores[k], cores[k + 1] = shift_right(core, cores[k + 1], rng)
-                engine.move_right(cores[k])
-            position = last
         else:
-            for k in range(last, 0, -1):
+            sites = range(last) if position == 0 else range(last, 0, -1)
+            for k in sites:
                 core = solver.update(engine, cores[k], alpha)
                 yield CoreUpdate(current.sweep + 1, k, objective_at(core))
-                cores[k], cores[k - 1] = shift_left(core, cores[k - 1], rng)
-                engine.move_left(cores[k])
-            position = 0
+                if position == 0:
+                    cores[k], cores[k + 1] = shift_right(core, cores[k + 1], rng)
+                    engine.move_right(cores[k])
+                else:
+                    cores[k], cores[k - 1] = shift_left(core, cores[k - 1], rng)
+                    engine.move_left(cores[k])
+            position = last - position
         previous = current
         current = state(previous.sweep + 1, time.perf_counter() - started, previous.objective)
         if current.objective > previous.objective * (1.0 + _ROUNDING):

@@ -17,6 +17,7 @@ from polytrain.tensor.stack import TrainStack
 
 __all__ = [
     "ClassTarget",
+    "GivenProblem",
     "JointTarget",
     "KnownScores",
     "NumberTarget",
@@ -194,6 +195,19 @@ class JointTarget:
         stack = TrainStack([self.trains[k] for k in others], functions, knots)
         scores = stack.evaluate(rows.columns.T, np.transpose).astype(np.float64) + self.shift[others, None]
         return self.own.problem(rows)._replace(offset=float(self.shift[self.index]) - logsumexp(scores, axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class GivenProblem:
+    """A problem that is ready, whatever the rows are."""
+
+    rows: ProblemRows
+
+    keeps_all = True
+
+    def problem(self, rows: PlacedBlock) -> ProblemRows:
+        """The given rows."""
+        return self.rows
 
 
 @dataclass(frozen=True, eq=False)

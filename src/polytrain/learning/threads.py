@@ -12,8 +12,6 @@ from typing import Any
 import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["one_blas_thread"]
-
 
 @cache
 def _controller() -> ThreadpoolController:
@@ -21,53 +19,32 @@ def _controller() -> ThreadpoolController:
 
 
 def _take_control() -> None:
-    """Let this thread set limits: newer versions of threadpoolctl silently ignore all threads but the first that did.
-
-    Whoever comes in first or leaves last may be any thread; what they do to the limit is counted.
-    """
+    """Let this thread set limits: newer versions of threadpoolctl ignore all threads but the first that did."""
     controller: Any = getattr(threadpoolctl, "OpenBLASController", None)
     if hasattr(controller, "clear_controlling_thread"):
         controller.clear_controlling_thread(force=True)
 
 
 class _Shared:
-    """The limit is one for the whole process: the first to come in sets it, the last to leave lifts it."""
+    """One limit for the whole process: the first thread to enter sets it, the last to leave lifts it."""
 
     lock = threading.Lock()
     n_inside = 0
     limit: Any = None
 
-    @classmethod
-    def enter(cls) -> None:
-        """Limit the threads if nobody has."""
-        with cls.lock:
-            if cls.n_inside == 0:
-                _take_control()
-                cls.limit = _controller().limit(limits=1, user_api="blas")
-            cls.n_inside += 1
 
-    @classmethod
-    def leave(cls) -> None:
-        """Lift the limit if nobody else needs it."""
-        with cls.lock:
-            cls.n_inside -= 1
-            if cls.n_inside == 0:
-                cls.lift()
-
-    @classmethod
-    def lift(cls) -> None:
-        """Lift the limit."""
-        _take_control()
-        cls.limit.restore_original_limits()
-        _take_control()  # and leave it to whoever wants to be next
+def _lift() -> None:
+    _take_control()
+    _Shared.limit.restore_original_limits()
+    _take_control()  # for whichever thread comes next
 
 
 def _lift_in_fork() -> None:
-    """Forget those who are inside: a fork has one thread only, and that of its parent's fits did not come along."""
+    """Forget the threads inside: a fork has only one thread, which is in no fit."""
     _Shared.lock = threading.Lock()
     if _Shared.n_inside:
         _Shared.n_inside = 0
-        _Shared.lift()
+        _lift()
 
 
 if hasattr(os, "register_at_fork"):
@@ -80,8 +57,15 @@ def one_blas_thread() -> Iterator[None]:
 
     The blocks of rows are too small to share, and results must not depend on how many trains run at once.
     """
-    _Shared.enter()
+    with _Shared.lock:
+        if _Shared.n_inside == 0:
+            _take_control()
+            _Shared.limit = _controller().limit(limits=1, user_api="blas")
+        _Shared.n_inside += 1
     try:
         yield
     finally:
-        _Shared.leave()
+        with _Shared.lock:
+            _Shared.n_inside -= 1
+            if _Shared.n_inside == 0:
+                _lift()

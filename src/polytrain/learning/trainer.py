@@ -1,4 +1,4 @@
-"""Learn one binary or regression train: start, sweep, report. Everything an independent worker process needs."""
+"""Learn one binary or regression train: start, sweep, report."""
 
 from __future__ import annotations
 
@@ -25,19 +25,16 @@ from polytrain.learning.sweep import CoreUpdate, SweepState, sweep_train
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 
-__all__ = ["Report", "TrainJob", "TrainPlan", "TrainResult", "learn_train", "shared_linear_gram"]
-
-
-#: Told each sweep's record and the cores as soon as they are there; True ends the sweeps.
-Report = Callable[[dict, Sequence[NDArray]], Any]
+#: Called with each sweep's record and the cores; True ends the sweeps.
+Report = Callable[[dict[str, Any], Sequence[NDArray]], Any]
 
 
 @dataclass(frozen=True)
 class TrainPlan:
-    """What to learn, apart from the rows and the maps: the same for all trains of one fit.
+    """Settings of a fit with nothing left open: the same for all of its trains.
 
-    With validation rows, sweeps stop after ``patience`` of them that did not lower the loss of these rows. Trains that
-    are ``joint`` are those of classes whose probabilities sum to 1 by a softmax of their scores.
+    With validation rows, sweeps stop after ``patience`` of them that did not lower the loss of these rows. If it is
+    ``joint``, the probabilities of classes are a softmax of the scores of their trains.
     """
 
     loss: str
@@ -59,34 +56,6 @@ class TrainPlan:
 
 
 @dataclass(frozen=True)
-class TrainResult:
-    """A learned train with one record per sweep, and second moments at every core if the job asked for them."""
-
-    cores: tuple[NDArray, ...]
-    history: list[dict]
-    stop_reason: str
-    moments: tuple[CoreMoments, ...] = ()
-    parts: Sequence[Sequence[NDArray]] = ()  # the trains that this one is the sum of, if it is one
-
-    @property
-    def following(self) -> Any:
-        """Where a job that goes on from here starts."""
-        return self.parts or self.cores
-
-
-def _record(state: SweepState, previous: SweepState, sweep: int, n_rows: int) -> dict:
-    return {
-        "sweep": sweep,
-        "n_rows": n_rows,
-        "loss": state.loss,
-        "objective": state.objective,
-        "decrease": previous.objective - state.objective,
-        "ranks": state.ranks,
-        "seconds": state.seconds,
-    }
-
-
-@dataclass(frozen=True)
 class TrainJob:
     """What one train of a fit has of its own.
 
@@ -97,15 +66,40 @@ class TrainJob:
     start : sequence of ndarray, optional
         Cores to start from instead of ``plan.init``; ranks are adapted to the plan's.
     checkpoint : Path, optional
-        File that keeps the state after every sweep. If it is there, the fit goes on from it, with the same result.
+        File that keeps the state after every sweep. If it is there, the fit continues from it, with the same result.
     measure : bool, default=False
-        Whether second moments at every core are wanted in the end, see `polytrain.learning.moments`.
+        Whether to return second moments at every core, see `polytrain.learning.moments`.
     """
 
     seed: int
-    start: Sequence[NDArray] | None = None
+    start: Sequence[Any] | None = None
     checkpoint: Path | None = None
     measure: bool = False
+
+    def numbered_checkpoint(self, number: int) -> Path | None:
+        """File for one of several stages of this job."""
+        path = self.checkpoint
+        return None if path is None else path.with_suffix(f".{number}{path.suffix}")
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """A learned train with one record per sweep, and second moments at every core if the job asked for them."""
+
+    cores: tuple[NDArray, ...]
+    history: list[dict[str, Any]]
+    stop_reason: str
+    moments: tuple[CoreMoments, ...] = ()
+    parts: Sequence[Sequence[NDArray]] = ()  # the trains that this one is the sum of, if it is one
+
+    @property
+    def following(self) -> Any:
+        """Start of a job that continues from here."""
+        return self.parts or self.cores
+
+    def later_history(self, n_before: int) -> list[dict[str, Any]]:
+        """The history, counted on from ``n_before`` sweeps."""
+        return [{**record, "sweep": record["sweep"] + n_before} for record in self.history]
 
 
 def learn_train(
@@ -119,24 +113,11 @@ def learn_train(
     linear_gram: NDArray | None = None,
     validation: ProblemRows | Engine | None = None,
 ) -> TrainResult:
-    """Learn one train on rows in memory, or on those of an engine.
+    """Learn one train on rows in memory, whose weights sum to 1, or on those of an engine.
 
-    Parameters
-    ----------
-    plan : TrainPlan
-    maps : MapList
-        One per column.
-    rows : ProblemRows or Engine
-        Weights sum to 1.
-    job : TrainJob
-    report : callable, optional
-        Called with each sweep's record and the cores; if it returns True, the sweep was the last.
-    n_processes : int, default=1
-        Processes that share rows in memory. The result does not depend on it.
-    linear_gram : ndarray, optional
-        Gram matrix of the linear model on these rows, if it is known.
-    validation : ProblemRows or Engine, optional
-        Rows whose loss decides when to stop, and which of the trains on the way is kept.
+    The result does not depend on ``n_processes``, the number of processes that share rows in memory. ``linear_gram`` is
+    the Gram matrix of the linear model on these rows, if it is known. The loss of the ``validation`` rows decides when
+    to stop, and which of the trains on the way is returned.
     """
     loss = get_loss(plan.loss)
     if isinstance(validation, ProblemRows):
@@ -149,8 +130,8 @@ def learn_train(
             name = fingerprint(plan, maps, job, engine.fingerprint())
             learner.resume(Checkpoint(job.checkpoint, name, plan.dims, plan.ranks))
         outcome = learner.run()
-        if outcome is None:  # by now the sample is let go of, with all its memory
-            learner.forget_samples()
+        if outcome is None:  # by now the memory of the sample is released
+            learner.restart_with_all_rows()
             outcome = learner.run()
         cores, reason = outcome  # type: ignore[misc]  # without samples there is one
         moments = measure_moments(engine, cores, job.seed) if job.measure else ()
@@ -166,7 +147,7 @@ def shared_linear_gram(engine: Engine, maps: MapList) -> NDArray:
 
 
 class _Learner:
-    """One train on its way: which rows the sweeps see, and what is reported and kept after each of them."""
+    """One train in progress: which rows the sweeps see, and what is reported and kept after each of them."""
 
     def __init__(
         self,
@@ -178,10 +159,10 @@ class _Learner:
         linear_gram: NDArray | None,
         validation: Engine | None,
     ) -> None:
-        self._validation = validation
         self._engine, self._plan, self._maps, self._job = engine, plan, maps, job
-        self._report, self._linear_gram = report, linear_gram
-        # Cores that are given come from all rows, or from somebody's care: they are not shown a sample.
+        self._report, self._linear_gram, self._validation = report, linear_gram, validation
+        self._quadratic = get_loss(plan.loss).quadratic
+        # Given cores are better than what a sample of the rows would make of them.
         self._begin(sampled=plan.sampling == "auto" and job.start is None)
         self._checkpoint: Checkpoint | None = None
         self._before: Progress | None = None
@@ -192,13 +173,13 @@ class _Learner:
         self._best: tuple[float, tuple[NDArray, ...]] = math.inf, ()  # loss of the validation rows, and its cores
         self._since_best = 0
         self._rng = np.random.default_rng(self._job.seed)
-        self.history: list[dict] = []
+        self.history: list[dict[str, Any]] = []
         self._stages = [(1.0, plan.max_sweeps)]
         if sampled:
             self._stages = sweep_samples(self._engine.n_distinct, plan.n_unknowns, plan.max_sweeps)
 
     def resume(self, checkpoint: Checkpoint) -> None:
-        """Keep the state in this file from now on, and go on from what is there already."""
+        """Keep the state in this file from now on, and continue from its present state."""
         self._checkpoint, self._before = checkpoint, checkpoint.load()
         if self._before is not None:
             may_sample = self._sampled
@@ -221,11 +202,10 @@ class _Learner:
             return random_start(plan.dims, plan.ranks, rng)
         if plan.init == "dual":
             return dual_start(self._engine, self._maps, plan.ranks, plan.alpha, self._job.seed, rng)
-        quadratic = get_loss(plan.loss).quadratic
-        return linear_start(self._engine, self._maps, plan.ranks, plan.alpha, quadratic, rng, self._linear_gram)
+        return linear_start(self._engine, self._maps, plan.ranks, plan.alpha, self._quadratic, rng, self._linear_gram)
 
-    def forget_samples(self) -> None:
-        """Begin anew, with all rows from the first sweep on."""
+    def restart_with_all_rows(self) -> None:
+        """Forget all sweeps, and use all rows from the first sweep on."""
         self._begin(sampled=False)
         self._before = None
 
@@ -265,14 +245,14 @@ class _Learner:
             rows,
             cores,
             alpha=plan.alpha,
-            solver=CoreSolver(plan.solver, get_loss(plan.loss).quadratic),
+            solver=CoreSolver(plan.solver, self._quadratic),
             max_sweeps=n_sweeps - done,
             tol=plan.tol if whole else 0.0,
             rng=self._rng,
             position=position,
         )
         state: SweepState = next(states)  # type: ignore[assignment]  # a stream begins with the start
-        # Random cores are no model; any other start may be better than what the sweeps make of it.
+        # Random cores are not a model; any other start may be better than the result of the sweeps.
         if self._validation is not None and whole and done == 0 and (plan.init != "random" or self._job.start):
             self._validate(state)
         if stage > 0 and done == 0 and not still_holds(self.history[-1]["objective"], state.objective):
@@ -280,39 +260,38 @@ class _Learner:
         for following in states:
             if isinstance(following, CoreUpdate):
                 continue
-            self.history.append(_record(following, state, len(self.history) + 1, rows.n_rows))
+            record = {"sweep": len(self.history) + 1, "n_rows": rows.n_rows, "loss": following.loss}
+            record |= {"objective": following.objective, "decrease": state.objective - following.objective}
+            self.history.append({**record, "ranks": following.ranks, "seconds": following.seconds})
             state = following
             if self._checkpoint is not None:
-                self._checkpoint.save(self._progress(state, stage, done + state.sweep))
+                self._checkpoint.save(
+                    Progress(
+                        cores=[np.ascontiguousarray(core) for core in state.cores],
+                        position=state.position,
+                        sampled=self._sampled,
+                        stage=stage,
+                        n_sweeps=done + state.sweep,
+                        stop_reason=state.stop_reason,
+                        history=self.history,
+                        random_state=dict(self._rng.bit_generator.state),
+                    )
+                )
             if self._validation is not None:
                 self.history[-1]["validation_loss"] = self._validate(state, whole)
             if self._report is not None and self._report(self.history[-1], state.cores):
                 return replace(state, stop_reason="stopped")
-            if whole and self._validation is not None and self._since_best >= self._plan.patience:
+            if whole and self._validation is not None and self._since_best >= plan.patience:
                 return state if state.stop_reason else replace(state, stop_reason="validation")
         return state
 
     def _validate(self, state: SweepState, counts: bool = True) -> float:
-        """Loss of the validation rows; where it counts, the best train so far is remembered."""
-        self._validation.place(list(state.cores), state.position)  # type: ignore[union-attr]
-        loss = self._validation.mean_loss()  # type: ignore[union-attr]
+        """Loss of the validation rows; if it counts, the best train so far is remembered."""
+        assert self._validation is not None
+        self._validation.place(list(state.cores), state.position)
+        loss = self._validation.mean_loss()
         if counts:
-            is_better = loss < self._best[0]
-            self._since_best = 0 if is_better else self._since_best + 1
-            if is_better:
-                self._best = loss, state.cores
+            self._since_best += 1
+            if loss < self._best[0]:
+                self._best, self._since_best = (loss, state.cores), 0
         return loss
-
-    def _progress(self, state: SweepState, stage: int, n_sweeps: int) -> Progress:
-        random_state = self._rng.bit_generator.state
-        cores = [np.ascontiguousarray(core) for core in state.cores]
-        return Progress(
-            cores,
-            state.position,
-            self._sampled,
-            stage,
-            n_sweeps,
-            state.stop_reason,
-            self.history,
-            dict(random_state),
-        )
