@@ -1,11 +1,8 @@
-"""A block of rows, standing at one core of a train: whatever is summed over rows is summed here.
+"""A block of rows, standing at one core of a train: all sums over rows are computed here.
 
-Engines split the rows into blocks, ask every block the same question and add up the answers. A block keeps everything
-that belongs to its rows (environments, scores, the loss and its derivatives), so blocks can live in other processes, on
-disk or on other machines. What a block returns is float64 and shaped like a core; what it keeps has the compute dtype.
-
-The conversation is typed: a question is a method of ``RowBlock`` or ``TrainBlock``, such as ``RowBlock.try_step``, and
-is called by its name with its arguments. Where the train stands is decided by the engine.
+Engines split the rows into blocks, ask all blocks the same question, a method of `RowBlock` or `TrainBlock`, and add up
+the answers. A block keeps everything that belongs to its rows (environments, scores, the loss and its derivatives), so
+blocks can live in other processes. Answers are float64 and shaped like a core; the rest has the compute dtype.
 """
 
 from __future__ import annotations
@@ -16,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polytrain import native
+from polytrain.arrays import Array
 from polytrain.learning import contractions
 from polytrain.learning.contractions import Contraction, make_contraction, moment_between_knots, second_moment
 from polytrain.learning.kronecker import KroneckerHessian
@@ -26,9 +23,7 @@ from polytrain.learning.losses import Loss
 from polytrain.learning.problem import Facts, LocalFactors, Need, ProblemRows
 from polytrain.maps import MapList
 
-__all__ = ["LinearBlock", "LossAt", "RowBlock", "Scratch", "TrainBlock"]
-
-# Bytes that one product of many columns or pairs works on: what stays in a core's share of the cache.
+# Bytes of one product of many columns or pairs, which should stay in a core's share of the cache.
 _WORK_BYTES = 1 << 22
 _MIN_ROWS = 256
 
@@ -37,10 +32,10 @@ _MIN_ROWS = 256
 class LossAt:
     """These rows' share of the mean loss at some scores, with the weighted slope and curvature of every row."""
 
-    scores: NDArray
+    scores: Array
     value: float
-    slope: NDArray
-    curvature: NDArray
+    slope: Array
+    curvature: Array
 
     def of(self, rows: slice) -> LossAt:
         """Return the same for some of the rows; the first of them count for the loss of all."""
@@ -49,15 +44,12 @@ class LossAt:
 
 
 class Scratch:
-    """Memory for intermediate results, used again and again by the blocks of one process.
-
-    Fresh memory costs as much as the arithmetic done in it.
-    """
+    """Memory for intermediate results of the blocks of one process: fresh memory costs as much as the arithmetic."""
 
     def __init__(self) -> None:
-        self._buffers: dict[str, NDArray] = {}
+        self._buffers: dict[str, Array] = {}
 
-    def take(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> NDArray:
+    def take(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> Array:
         """Return an array of this shape with arbitrary values, valid until the name is taken again."""
         size = math.prod(shape)
         buffer = self._buffers.get(name)
@@ -67,7 +59,7 @@ class Scratch:
 
 
 class RowBlock(ABC):
-    """Present scores with their loss, and a ray along which they may move: what no core shape enters."""
+    """Present scores with their loss, and a ray along which they may move."""
 
     def __init__(self, rows: ProblemRows, loss: Loss, dtype: np.dtype) -> None:
         self.n_rows = rows.n_rows
@@ -79,14 +71,14 @@ class RowBlock(ABC):
         self._trial: LossAt
 
     @abstractmethod
-    def forward(self, core: NDArray) -> NDArray:
+    def forward(self, core: Array) -> Array:
         """Scores of a core without the offset, float64."""
 
     @abstractmethod
     def facts(self, need: Need) -> Facts:
         """Answer what is asked about the present scores."""
 
-    def loss_at(self, scores: NDArray) -> LossAt:
+    def loss_at(self, scores: Array) -> LossAt:
         """Loss and derivatives at these scores."""
         cost, slope, curvature = self._loss.evaluate(self._target, scores)
         slope *= self._weights
@@ -94,9 +86,7 @@ class RowBlock(ABC):
         value = float(self._weights @ cost)
         return LossAt(scores, value, slope.astype(self._dtype, copy=False), curvature.astype(self._dtype, copy=False))
 
-    # --- the conversation ---------------------------------------------------------------------------------------------
-
-    def score(self, core: NDArray) -> None:
+    def score(self, core: Array) -> None:
         """Make the scores of this core the present ones."""
         scores = self.forward(core)
         if self._offset is not None:
@@ -111,7 +101,7 @@ class RowBlock(ABC):
         """Lengthen the ray along the step that was multiplied last."""
         self._ray += length * self._image
 
-    def set_direction(self, step: NDArray) -> None:
+    def set_direction(self, step: Array) -> None:
         """Lay the ray along a step."""
         self._ray = self.forward(step)
 
@@ -121,7 +111,7 @@ class RowBlock(ABC):
         return self._trial.value
 
     def accept(self) -> None:
-        """Take the scores that were probed last."""
+        """Take the scores that were tried last."""
         self.here = self._trial
 
 
@@ -139,7 +129,7 @@ class LinearBlock(RowBlock):
         self._size = max(_MIN_ROWS, _WORK_BYTES // (8 * self._n_values))
         self._only_values = self._values(slice(None)) if self.n_rows <= self._size else None
 
-    def _values(self, rows: slice) -> NDArray:
+    def _values(self, rows: slice) -> Array:
         columns = self._columns[:, rows]
         values = np.empty((self._n_values, columns.shape[1]))
         values[0] = 1
@@ -149,7 +139,7 @@ class LinearBlock(RowBlock):
             start += size
         return values
 
-    def _pieces(self) -> Iterator[tuple[slice, NDArray]]:
+    def _pieces(self) -> Iterator[tuple[slice, Array]]:
         """Rows in pieces, each with its values (1 + L, rows); those of a single piece are kept."""
         if self._only_values is not None:
             yield slice(None), self._only_values
@@ -158,7 +148,7 @@ class LinearBlock(RowBlock):
             rows = slice(start, start + self._size)
             yield rows, self._values(rows)
 
-    def forward(self, core: NDArray) -> NDArray:
+    def forward(self, core: Array) -> Array:
         """One product with all values."""
         flat = core.ravel()
         if not flat.any():  # the start: values would be evaluated for nothing
@@ -181,23 +171,10 @@ class LinearBlock(RowBlock):
 class TrainBlock(RowBlock):
     """Rows of one problem, with the environments of the train that is being learned.
 
-    Parameters
-    ----------
-    rows : ProblemRows
-        The rows; the weights of all blocks together sum to 1.
-    loss : Loss
-    maps : MapList
-        One per column.
-    scratch : Scratch
-        Memory that the blocks of an engine share.
-    alone : bool
-        Whether no other block uses the scratch: then what is there serves until the next move.
-
-    Notes
-    -----
-    ``_bonds[k]`` is the environment between cores k - 1 and k: the left one for bonds up to the present core, the right
-    one beyond it. A core never needs both, so each bond is stored once. The environment that the next move will
-    extend is the near one, the other the far one.
+    The weights of all blocks together sum to 1. The blocks of an engine share a ``scratch``; if a block is ``alone``,
+    its content stays valid until the next move. ``_bonds[k]`` is the environment between cores k - 1 and k: the left
+    one for bonds up to the present core, the right one beyond it. The environment that the next move will extend is the
+    near one, the other the far one.
     """
 
     def __init__(self, rows: ProblemRows, loss: Loss, maps: MapList, scratch: Scratch, alone: bool = False) -> None:
@@ -205,7 +182,7 @@ class TrainBlock(RowBlock):
         self._rows, self._columns, self._maps, self._dims = rows, rows.columns, maps, maps.dims
         self._scratch, self._alone = scratch, alone
         self._border = np.ones((1, self.n_rows), dtype=self._dtype)
-        self._bonds: list[NDArray] = [self._border] * (len(maps) + 1)
+        self._bonds: list[Array] = [self._border] * (len(maps) + 1)
         self._kept: Contraction | None = None
         self._site, self._to_right = 0, True
 
@@ -214,19 +191,19 @@ class TrainBlock(RowBlock):
         return LinearBlock(self._rows, self._loss, self._maps)
 
     def stand(self, site: int, to_right: bool) -> None:
-        """Stand at a core, about to go on in this direction."""
+        """Stand at a core; the next move goes in this direction."""
         self._site, self._to_right, self._kept = site, to_right, None
 
-    def surround(self, left: NDArray | None, right: NDArray | None) -> None:
+    def surround(self, left: Array | None, right: Array | None) -> None:
         """Take the environments of the core stood at from elsewhere; None at an end of the train."""
         self._bonds[self._site] = self._border if left is None else left
         self._bonds[self._site + 1] = self._border if right is None else right
 
-    def extended(self, core: NDArray, out: NDArray) -> NDArray:
+    def extended(self, core: Array, out: Array) -> Array:
         """Near environment contracted with the core, (far rank, N), written to ``out``."""
         return self._contraction().images(core, out)
 
-    def move(self, core: NDArray, site: int, to_right: bool) -> None:
+    def move(self, core: Array, site: int, to_right: bool) -> None:
         """Replace the far environment by the near one contracted with the core, and stand at the next core."""
         bond = self._site + 1 if self._to_right else self._site
         old = self._bonds[bond]
@@ -236,20 +213,20 @@ class TrainBlock(RowBlock):
         self._bonds[bond] = self._contraction().images(core, old)
         self.stand(site, to_right)
 
-    def _sides(self) -> tuple[NDArray, NDArray]:
+    def _sides(self) -> tuple[Array, Array]:
         """Near and far environment."""
         left, right = self._bonds[self._site], self._bonds[self._site + 1]
         return (left, right) if self._to_right else (right, left)
 
-    def _take(self, name: str, shape: tuple[int, ...]) -> NDArray:
+    def _take(self, name: str, shape: tuple[int, ...]) -> Array:
         return self._scratch.take(name, shape, self._dtype)
 
-    def _values(self) -> NDArray:
+    def _values(self) -> Array:
         out = self._take("values", (self._dims[self._site], self.n_rows))
         return self._maps[self._site].values(self._columns[self._site], out)
 
     def _contraction(self) -> Contraction:
-        """The core stood at against the rows; kept until the next move where nobody else uses the scratch."""
+        """The core stood at against the rows; kept until the next move if the block is alone."""
         if self._kept is not None:
             return self._kept
         site, (near, far) = self._site, self._sides()
@@ -257,7 +234,7 @@ class TrainBlock(RowBlock):
         self._kept = made if self._alone else None
         return made
 
-    def forward(self, core: NDArray) -> NDArray:
+    def forward(self, core: Array) -> Array:
         """Scores of the core in all rows."""
         return self._contraction().scores(core).astype(np.float64, copy=False)
 
@@ -266,12 +243,12 @@ class TrainBlock(RowBlock):
         left, right = self._bonds[self._site], self._bonds[self._site + 1]
         return LocalFactors(left, self._values().copy(), right, self.here.curvature)
 
-    def product(self, step: NDArray) -> NDArray:
+    def product(self, step: Array) -> Array:
         """Multiply with the Gram matrix, and remember the scores of the step."""
         self._image, sums = self._contraction().product(step, self.here.curvature)
         return sums
 
-    def descend(self, nearly: KroneckerHessian, gradient: NDArray, *limits: float) -> NDArray | None:
+    def descend(self, nearly: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
         """Solve a Newton system of these rows alone, and lay the ray along the step; None if the rows cannot."""
         solved = self._contraction().descend(nearly, gradient, self.here.curvature, *limits)
         if solved is None:
@@ -279,7 +256,7 @@ class TrainBlock(RowBlock):
         step, self._ray = solved
         return step
 
-    def gram_moments(self) -> NDArray:
+    def gram_moments(self) -> Array:
         """The few sums that hold the whole Gram matrix, see `contractions.moments`."""
         left, right = self._bonds[self._site], self._bonds[self._site + 1]
         rule = self._maps[self._site].products
@@ -298,7 +275,7 @@ class TrainBlock(RowBlock):
         return sums
 
     def facts(self, need: Need) -> Facts:
-        """Answers one by one; moments are those of both environments and the functions."""
+        """Answer one by one; moments are those of both environments and the functions."""
         return Facts(
             self.here.value,
             self._contraction().sums(self.here.slope) if need.gradient else None,
@@ -308,7 +285,7 @@ class TrainBlock(RowBlock):
             second_moment(self._bonds[self._site + 1], self.here.curvature, self._take) if need.right else None,
         )
 
-    def _middle_moment(self) -> tuple[NDArray, float]:
+    def _middle_moment(self) -> tuple[Array, float]:
         """Second moment of the function values, and the total curvature."""
         knots = self._maps[self._site].knots(self._dtype)
         if knots is None:

@@ -1,9 +1,7 @@
-"""The state of a train after a sweep, in a file, so that an interrupted fit can go on with the same result.
+"""The state of a train after a sweep, in a file, so that an interrupted fit can continue with the same result.
 
-A file is in the safetensors layout (``polytrain.tensor_file``): the cores, and in its metadata a document with the
-place in the schedule, the history and the state of the random numbers. It is written atomically, carries a checksum,
-and names the fit that it belongs to by a fingerprint of the plan, the seed and the rows. Reading trusts nothing: all
-that a fit relies on is checked, also where the checksum is right.
+A file is in the safetensors layout: the cores, and in its metadata the rest of the state, a checksum, and a fingerprint
+of the fit. Reading trusts nothing, even if the checksum is right.
 """
 
 from __future__ import annotations
@@ -11,20 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polytrain.arrays import Array
 from polytrain.atomic_file import write_atomically
 from polytrain.learning.sweep import STOP_REASONS
 from polytrain.maps import MapList
 from polytrain.tensor_file import pack_tensors, parse_json, read_tensor_file
-
-__all__ = ["Checkpoint", "Progress", "fingerprint"]
 
 _FORMAT = "polytrain checkpoint 3"
 _MAX_HEADER_BYTES = 1 << 24
@@ -34,34 +31,20 @@ _COUNTS, _NUMBERS = ("sweep", "n_rows"), ("loss", "objective", "decrease", "seco
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a train has come.
+    """State of a train: all of its cores are orthogonal but the one at ``position``.
 
-    Attributes
-    ----------
-    cores : list of ndarray
-    position : int
-        The core that is not orthogonal.
-    sampled : bool
-        Whether the first sweeps see samples of the rows.
-    stage : int
-        Index of the sample of the rows that the last sweep saw.
-    n_sweeps : int
-        Sweeps over that sample.
-    stop_reason : str or None
-        Why the sweeps over that sample ended; None if they go on.
-    history : list of dict
-    random_state : dict
-        State of the random numbers.
+    If the first sweeps see samples of the rows, the last sweep saw sample ``stage``, and was the ``n_sweeps``-th to do
+    so. ``stop_reason`` is None if there are more sweeps over that sample.
     """
 
-    cores: list[NDArray]
+    cores: list[Array]
     position: int
     sampled: bool
     stage: int
     n_sweeps: int
     stop_reason: str | None
-    history: list[dict]
-    random_state: dict
+    history: list[dict[str, Any]]
+    random_state: dict[str, Any]
 
 
 def fingerprint(plan: Any, maps: MapList, job: Any, rows: str) -> str:
@@ -75,24 +58,15 @@ def fingerprint(plan: Any, maps: MapList, job: Any, rows: str) -> str:
     return digest.hexdigest()
 
 
-def _checksum(document: str, parts: Sequence[bytes]) -> str:
+def _checksum(document: str, tensors: Mapping[str, Array]) -> str:
     digest = hashlib.sha256(document.encode())
-    for part in parts:
+    for part in pack_tensors(tensors, {})[1]:
         digest.update(part)
     return digest.hexdigest()
 
 
 class Checkpoint:
-    """One train's file.
-
-    Parameters
-    ----------
-    path : Path
-    name : str
-        Fingerprint of the fit.
-    dims, ranks : tuple of int
-        Sizes of the train's cores.
-    """
+    """The file of one train with these dims and ranks; ``name`` is the fingerprint of the fit."""
 
     def __init__(self, path: Path, name: str, dims: tuple[int, ...], ranks: tuple[int, ...]) -> None:
         self.path, self._name, self._dims, self._ranks = path, name, dims, ranks
@@ -100,16 +74,10 @@ class Checkpoint:
     def save(self, progress: Progress) -> None:
         """Replace the file by this state."""
         entries = asdict(progress)
-        cores = {f"core.{k:05d}": np.ascontiguousarray(core) for k, core in enumerate(entries.pop("cores"))}
+        cores = {f"core.{k:05d}": core for k, core in enumerate(entries.pop("cores"))}
         document = json.dumps(entries, default=int)
-        _, parts = pack_tensors(cores, {})
-        metadata = {
-            "format": _FORMAT,
-            "sha256": _checksum(document, parts),
-            "fingerprint": self._name,
-            "document": document,
-        }
-        header, parts = pack_tensors(cores, metadata)
+        metadata = {"format": _FORMAT, "fingerprint": self._name, "document": document}
+        header, parts = pack_tensors(cores, metadata | {"sha256": _checksum(document, cores)})
         write_atomically(self.path, [header, *parts])
 
     def load(self) -> Progress | None:
@@ -119,26 +87,23 @@ class Checkpoint:
         try:
             tensors, metadata = read_tensor_file(self.path, _MAX_HEADER_BYTES)
             _check_metadata(metadata, tensors)
+            if metadata["fingerprint"] == self._name:
+                return self._read(parse_json(metadata["document"]), tensors)
         except ValueError as error:
             raise self.unusable(error) from error
-        if metadata["fingerprint"] != self._name:
-            raise ValueError(
-                f"{self.path} belongs to a fit with other rows, parameters or random_state. Name another folder as "
-                "checkpoint, or delete this one to start anew."
-            )
-        try:
-            return self._read(parse_json(metadata["document"]), tensors)
-        except ValueError as error:
-            raise self.unusable(error) from error
+        raise ValueError(
+            f"{self.path} belongs to a fit with other rows, parameters or random_state. Name another folder as "
+            "checkpoint, or delete this one to start anew."
+        )
 
     def unusable(self, reason: object) -> ValueError:
-        """Return the error that says why nothing can go on from this file."""
+        """Return the error that says why a fit cannot continue from this file."""
         return ValueError(
             f"{self.path} is not a usable checkpoint: {str(reason).rstrip('.')}. Delete it to start anew."
         )
 
-    def _read(self, entries: Any, tensors: Mapping[str, NDArray]) -> Progress:
-        """Check what the file holds and return it."""
+    def _read(self, entries: Any, tensors: Mapping[str, Array]) -> Progress:
+        """Check the content of the file and return it."""
         if not isinstance(entries, dict) or entries.keys() != {field.name for field in fields(Progress)} - {"cores"}:
             raise ValueError("its document does not have the entries of a checkpoint")
         n_features, history, reason = len(self._dims), entries["history"], entries["stop_reason"]
@@ -154,7 +119,7 @@ class Checkpoint:
         records = [self._record(number, record) for number, record in enumerate(history, 1)]
         return Progress(cores=self._cores(tensors), **{**entries, "history": records})
 
-    def _cores(self, tensors: Mapping[str, NDArray]) -> list[NDArray]:
+    def _cores(self, tensors: Mapping[str, Array]) -> list[Array]:
         shapes = list(zip(self._ranks, self._dims, self._ranks[1:], strict=False))
         names = [f"core.{k:05d}" for k in range(len(shapes))]
         if sorted(tensors) != names or any(tensors[name].dtype != np.float64 for name in names):
@@ -164,7 +129,7 @@ class Checkpoint:
             raise ValueError("its cores have other shapes than those of the train, or are not finite")
         return cores
 
-    def _record(self, number: int, record: Any) -> dict:
+    def _record(self, number: int, record: Any) -> dict[str, Any]:
         if not isinstance(record, dict) or record.keys() != {*_COUNTS, *_NUMBERS, "ranks"}:
             raise ValueError(f"sweep {number} of its history does not have the entries of a sweep")
         counts = all(_is_count(record[name], 1) for name in _COUNTS)
@@ -174,13 +139,12 @@ class Checkpoint:
         return {**record, "ranks": self._ranks}
 
 
-def _check_metadata(metadata: Mapping[str, str], tensors: Mapping[str, NDArray]) -> None:
+def _check_metadata(metadata: Mapping[str, str], tensors: Mapping[str, Array]) -> None:
     if metadata.get("format") != _FORMAT:
         raise ValueError(f"its format is {metadata.get('format')!r:.60}, not {_FORMAT!r}")
     if metadata.keys() != _METADATA:
         raise ValueError("its metadata does not have the entries of a checkpoint")
-    _, parts = pack_tensors(tensors, {})
-    if metadata["sha256"] != _checksum(metadata["document"], parts):
+    if metadata["sha256"] != _checksum(metadata["document"], tensors):
         raise ValueError("its checksum is wrong")
 
 
@@ -191,9 +155,7 @@ def _is_count(value: Any, least: int) -> bool:
 def _check_random_state(state: Any) -> None:
     """Refuse what is not the state of NumPy's default generator."""
     generator = np.random.default_rng(0).bit_generator
-    try:
+    with suppress(TypeError, ValueError, KeyError, OverflowError):
         generator.state = state
-    except (TypeError, ValueError, KeyError, OverflowError) as error:
-        raise ValueError("its random numbers have no plausible state") from error
     if generator.state != state:
         raise ValueError("its random numbers have no plausible state")

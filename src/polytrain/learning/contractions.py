@@ -21,15 +21,15 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polytrain import native
+from polytrain.arrays import Array
 from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.maps import FeatureMap
 from polytrain.tensor.thin_products import khatri_rao, multiply_rows, sum_over_rows
 
 #: Name and shape -> memory with arbitrary values.
-Take = Callable[[str, tuple[int, ...]], NDArray]
+Take = Callable[[str, tuple[int, ...]], Array]
 
 # Cost of sorting rows by their knots, in multiplications per row.
 _SORTING_WORK = {"f": 140, "d": 60}
@@ -45,35 +45,35 @@ class Contraction(ABC):
         self._n, self._to_right = n, to_right
 
     @abstractmethod
-    def images(self, core: NDArray, out: NDArray) -> NDArray:
+    def images(self, core: Array, out: Array) -> Array:
         """Near environment contracted with a core, (far rank of the core, N), written to ``out``."""
 
     @abstractmethod
-    def scores(self, core: NDArray) -> NDArray:
+    def scores(self, core: Array) -> Array:
         """Scores of a core, (N,)."""
 
     @abstractmethod
-    def sums(self, factors: NDArray) -> NDArray:
+    def sums(self, factors: Array) -> Array:
         """C' factors, shaped like the core, float64."""
 
     @abstractmethod
-    def product(self, step: NDArray, curvature: NDArray) -> tuple[NDArray, NDArray]:
+    def product(self, step: Array, curvature: Array) -> tuple[Array, Array]:
         """Scores of a step, and C' (curvature * scores), shaped like the core, float64."""
 
     def descend(
-        self, nearly: KroneckerHessian, gradient: NDArray, curvature: NDArray, *limits: float
-    ) -> tuple[NDArray, NDArray] | None:
+        self, nearly: KroneckerHessian, gradient: Array, curvature: Array, *limits: float
+    ) -> tuple[Array, Array] | None:
         """Solution of a Newton system, and its scores, float64; None if products must be taken one by one.
 
         ``limits`` are those of `native.conjugate_gradients`.
         """
         return None
 
-    def _turned(self, core: NDArray) -> NDArray:
+    def _turned(self, core: Array) -> Array:
         """A core as (functions, near rank, far rank)."""
         return core.transpose(1, 0, 2) if self._to_right else core.transpose(1, 2, 0)
 
-    def _folded(self, matrix: NDArray) -> NDArray:
+    def _folded(self, matrix: Array) -> Array:
         """A matrix (functions * near rank, far rank) as a core."""
         parts = matrix.reshape(self._n, -1, matrix.shape[1])
         return parts.transpose(1, 0, 2) if self._to_right else parts.transpose(2, 0, 1)
@@ -82,30 +82,30 @@ class Contraction(ABC):
 class SpreadContraction(Contraction):
     """By NumPy: the spread is formed once from function values (n, N); ``take`` gives memory."""
 
-    def __init__(self, near: NDArray, far: NDArray, to_right: bool, values: NDArray, take: Take) -> None:
+    def __init__(self, near: Array, far: Array, to_right: bool, values: Array, take: Take) -> None:
         super().__init__(len(values), to_right)
         self._far, self._take = far, take
         self._spread = khatri_rao(near, values, take("spread", (len(values) * len(near), near.shape[1])))
 
-    def images(self, core: NDArray, out: NDArray) -> NDArray:
+    def images(self, core: Array, out: Array) -> Array:
         a, n, b = core.shape
         matrix = core.transpose(2, 1, 0).reshape(b, n * a) if self._to_right else core.reshape(a, n * b)
         return multiply_rows(matrix.astype(self._spread.dtype, copy=False), self._spread, out)
 
-    def _scored(self, core: NDArray) -> tuple[NDArray, NDArray]:
+    def _scored(self, core: Array) -> tuple[Array, Array]:
         """Scores, and memory of the shape of the far environment."""
         images = self.images(core, self._take("images", self._far.shape))
         images *= self._far
         return np.add.reduce(images, axis=0), images
 
-    def scores(self, core: NDArray) -> NDArray:
+    def scores(self, core: Array) -> Array:
         return self._scored(core)[0]
 
-    def sums(self, factors: NDArray) -> NDArray:
+    def sums(self, factors: Array) -> Array:
         weighted = np.multiply(self._far, factors, out=self._take("images", self._far.shape))
         return self._folded(sum_over_rows(self._spread, weighted))
 
-    def product(self, step: NDArray, curvature: NDArray) -> tuple[NDArray, NDArray]:
+    def product(self, step: Array, curvature: Array) -> tuple[Array, Array]:
         scores, images = self._scored(step)
         weighted = np.multiply(self._far, scores * curvature, out=images)
         return scores, self._folded(sum_over_rows(self._spread, weighted))
@@ -118,22 +118,24 @@ class CompiledContraction(Contraction):
         super().__init__(rows.sizes[2], to_right)
         self._rows: Any = rows
 
-    def images(self, core: NDArray, out: NDArray) -> NDArray:
-        return self._rows.move(self._turned(core), out)
+    def images(self, core: Array, out: Array) -> Array:
+        self._rows.move(self._turned(core), out)
+        return out
 
-    def scores(self, core: NDArray) -> NDArray:
-        return self._rows.product(self._turned(core), None, False)[0]
+    def scores(self, core: Array) -> Array:
+        scores: Array = self._rows.product(self._turned(core), None, False)[0]
+        return scores
 
-    def sums(self, factors: NDArray) -> NDArray:
+    def sums(self, factors: Array) -> Array:
         return self._folded(self._rows.product(None, factors, True)[1])
 
-    def product(self, step: NDArray, curvature: NDArray) -> tuple[NDArray, NDArray]:
+    def product(self, step: Array, curvature: Array) -> tuple[Array, Array]:
         scores, sums = self._rows.product(self._turned(step), curvature, True)
         return scores, self._folded(sums)
 
     def descend(
-        self, nearly: KroneckerHessian, gradient: NDArray, curvature: NDArray, *limits: float
-    ) -> tuple[NDArray, NDArray] | None:
+        self, nearly: KroneckerHessian, gradient: Array, curvature: Array, *limits: float
+    ) -> tuple[Array, Array] | None:
         left, middle, right = nearly.eigenvectors
         vectors = (middle, left, right) if self._to_right else (middle, right, left)
         spectrum, slope = self._turned(nearly.eigenvalues), self._turned(gradient)
@@ -142,7 +144,7 @@ class CompiledContraction(Contraction):
 
 
 def make_contraction(
-    feature_map: FeatureMap, x: NDArray, near: NDArray, far: NDArray, to_right: bool, take: Take
+    feature_map: FeatureMap, x: Array, near: Array, far: Array, to_right: bool, take: Take
 ) -> Contraction:
     """Choose the way that costs least.
 
@@ -159,7 +161,7 @@ def make_contraction(
     return SpreadContraction(near, far, to_right, values, take)
 
 
-def _prefers_local(knots: NDArray, n_near: int, n_far: int, n_rows: int) -> bool:
+def _prefers_local(knots: Array, n_near: int, n_far: int, n_rows: int) -> bool:
     """Compare the work of one product: through two knots for every row, or through all functions.
 
     The two differ only by rounding, so the number of rows may count.
@@ -167,13 +169,14 @@ def _prefers_local(knots: NDArray, n_near: int, n_far: int, n_rows: int) -> bool
     n_knots, n = knots.shape
     dense = n * n_near * n_far * n_rows
     width = native.local_width(n_far, knots.dtype)
-    return (2 * n_near * width + _SORTING_WORK[knots.dtype.char]) * n_rows + 2 * n_knots * n * n_near * width < dense
+    local = (2 * n_near * width + _SORTING_WORK[knots.dtype.char]) * n_rows + 2 * n_knots * n * n_near * width
+    return bool(local < dense)
 
 
 # --- second moments ---------------------------------------------------------------------------------------------------
 
 
-def second_moment(side: NDArray, factors: NDArray, take: Take) -> NDArray:
+def second_moment(side: Array, factors: Array, take: Take) -> Array:
     """Sum over rows of factors times the outer product of an environment with itself, float64.
 
     Shapes: side (a, N), factors (N,) -> (a, a).
@@ -183,7 +186,7 @@ def second_moment(side: NDArray, factors: NDArray, take: Take) -> NDArray:
     return sum_over_rows(np.multiply(side, factors, out=take("images", side.shape)), side)
 
 
-def moment_between_knots(x: NDArray, knots: NDArray, factors: NDArray) -> NDArray:
+def moment_between_knots(x: Array, knots: Array, factors: Array) -> Array:
     """Sum over rows of factors times the outer product of all function values, through the knots of every row.
 
     A row between knots k and k + 1 adds to the entries of these two only, whatever the number of functions.
@@ -206,7 +209,7 @@ def moment_between_knots(x: NDArray, knots: NDArray, factors: NDArray) -> NDArra
 
 
 @lru_cache(maxsize=64)
-def pair_index(size: int) -> NDArray:
+def pair_index(size: int) -> Array:
     """Return a symmetric (size, size) table: the index of the pair (a, a') in the list of distinct pairs.
 
     >>> pair_index(3)
@@ -222,7 +225,7 @@ def pair_index(size: int) -> NDArray:
     return table
 
 
-def _pair_products(rows: NDArray, others: NDArray, out: NDArray) -> None:
+def _pair_products(rows: Array, others: Array, out: Array) -> None:
     """Write rows[a] * others[a'] for a <= a' into ``out`` in the order of ``pair_index``."""
     start = 0
     for a in range(len(rows)):
@@ -237,7 +240,7 @@ def moment_items(a: int, n_products: int, b: int) -> int:
     return n_products * fewer + more
 
 
-def moments(left: NDArray, products: NDArray, right: NDArray, weights: NDArray, work: NDArray | None = None) -> NDArray:
+def moments(left: Array, products: Array, right: Array, weights: Array, work: Array | None = None) -> Array:
     """Sum over rows of weight * (pairs of left) x (functions of the product rule) x (pairs of right).
 
     These few sums hold the whole of C.T diag(weights) C: pairs are symmetric, and a product of two functions of a map
@@ -263,7 +266,7 @@ def moments(left: NDArray, products: NDArray, right: NDArray, weights: NDArray, 
     return moment_product(spread.reshape(n_products * n_left, n_rows), weighted).reshape(n_products, n_left, n_right)
 
 
-def moment_product(spread: NDArray, weighted: NDArray) -> NDArray:
+def moment_product(spread: Array, weighted: Array) -> Array:
     """Return ``spread @ weighted.T``, in which ``moments`` spends its time.
 
     The order of the operands is up to the BLAS kernels: in float64 with AVX-512 the narrow one first gains a third.
@@ -271,7 +274,7 @@ def moment_product(spread: NDArray, weighted: NDArray) -> NDArray:
     return (weighted @ spread.T).T if spread.dtype == np.float64 else spread @ weighted.T
 
 
-def gram_from_moments(sums: NDArray, shape: tuple[int, int, int], table: NDArray) -> NDArray:
+def gram_from_moments(sums: Array, shape: tuple[int, int, int], table: Array) -> Array:
     """Scatter the moments into C.T diag(weights) C, with the table of a product rule.
 
     Shapes: sums (m, a(a+1)/2, b(b+1)/2), shape = (a, n, b), table (n, n, m) -> (a n b, a n b).

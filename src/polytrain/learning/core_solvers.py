@@ -17,15 +17,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.optimize import minimize
 
+from polytrain.arrays import Array
 from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows
 from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.problem import FACTORS, GRADIENT, Facts, Need
-
-__all__ = ["SOLVERS", "CoreSolver", "solve_linear", "update_work"]
 
 # Newton stops after a step that promised less than this part of the objective: the error left is of second order, and
 # the sweeps come by again. Solving every core to the end costs up to twice the time for the same final objective.
@@ -43,17 +41,17 @@ _LBFGS_ITERATIONS = 200
 # A relative rise of the objective that rounding explains.
 _ROUNDING = 1e-12
 _EPS = float(np.finfo(float).eps)
-# Cores of fewer unknowns are never solved in the space of the rows, nor with more rows that differ: the time grows with
-# the cube of these.
+# Solve in the space of the rows only for at least this many unknowns and at most this many different rows: the time
+# grows with the cube of the latter.
 _MANY_UNKNOWNS, _MANY_ROWS = 512, 1500
 # Dividing by a smaller alpha loses too many digits; directions whose eigenvalue is less than a part of the largest are
 # left out then.
 _LEAST_ALPHA, _LEAST_EIGENVALUE = 1e-9, 1e-10
-# Products that a CG update takes as a rule, residual and preconditioner included.
+# Typical number of products of a CG update, residual and preconditioner included.
 _USUAL_CG = 6
 
-# Solves ``hessian @ step = -gradient`` for the step and leaves the ray of the rows along it.
-Direction = Callable[[NDArray], NDArray]
+# Solves ``hessian @ step = -gradient`` for the step and lays the ray of the rows along it.
+Direction = Callable[[Array], Array]
 
 
 class _Exact:
@@ -65,7 +63,7 @@ class _Exact:
     def direction(rows: CoreRows, facts: Facts, shape: tuple[int, ...], alpha: float) -> Direction:
         invert = _inverse(facts.gram, alpha)
 
-        def solve(gradient: NDArray) -> NDArray:
+        def solve(gradient: Array) -> Array:
             step = -invert(gradient.ravel()).reshape(shape)
             rows.set_direction(step)
             return step
@@ -73,14 +71,9 @@ class _Exact:
         return solve
 
 
-def _inverse(hessian: NDArray, alpha: float) -> Callable[[NDArray], NDArray]:
-    """Factor the Hessian; the returned function multiplies a vector with its inverse."""
-    hessian.flat[:: len(hessian) + 1] += alpha
-    return _factored(hessian)
-
-
-def _factored(matrix: NDArray) -> Callable[[NDArray], NDArray]:
-    """Factor a matrix that should be positive definite, and return what multiplies a vector with its inverse."""
+def _inverse(matrix: Array, alpha: float) -> Callable[[Array], Array]:
+    """Add alpha to the diagonal of a positive semidefinite matrix; return a function that multiplies by the inverse."""
+    matrix.flat[:: len(matrix) + 1] += alpha
     try:
         factor = cho_factor(matrix, lower=True, check_finite=False)
     except LinAlgError:
@@ -113,15 +106,15 @@ class _RowSpace:
         matrix = (left.T @ left) * (values.T @ values) * (right.T @ right)
         matrix *= root[:, None] * root
         if alpha >= _LEAST_ALPHA:
-            matrix.flat[:: len(matrix) + 1] += alpha
-            invert = _factored(matrix)
+            invert = _inverse(matrix, alpha)
         else:
             eigenvalues, vectors = eigh(matrix, check_finite=False)
             kept = eigenvalues > _LEAST_EIGENVALUE * eigenvalues[-1]
             vectors, factors = vectors[:, kept], -1.0 / (eigenvalues[kept] * (eigenvalues[kept] + alpha))
         spread = (left[:, None, :] * values).reshape(shape[0] * shape[1], -1)
 
-        def solve(gradient: NDArray) -> NDArray:
+        def solve(gradient: Array) -> Array:
+            step: Array
             image = np.einsum("pj,pj->j", gradient.reshape(len(spread), -1) @ right, spread)
             if alpha >= _LEAST_ALPHA:
                 dual = root * invert(root * image)
@@ -144,27 +137,27 @@ class _ConjugateGradients:
     def direction(rows: Engine, facts: Facts, shape: tuple[int, ...], alpha: float) -> Direction:
         nearly = KroneckerHessian(facts, alpha)
 
-        def solve(gradient: NDArray) -> NDArray:
+        def solve(gradient: Array) -> Array:
             at_once = rows.descend(nearly, gradient, alpha, _CG_TOL, _MAX_CG)
             return _descend(rows, nearly, gradient, alpha) if at_once is None else at_once
 
         return solve
 
 
-def _descend(rows: Engine, nearly: KroneckerHessian, gradient: NDArray, alpha: float) -> NDArray:
+def _descend(rows: Engine, nearly: KroneckerHessian, gradient: Array, alpha: float) -> Array:
     """Conjugate gradients, product by product."""
     rows.clear_ray()
     residual = -gradient
     step = np.zeros(gradient.shape)
     conjugate = search = nearly.solve(residual)
-    angle = np.vdot(residual, conjugate)
+    angle = float(np.vdot(residual, conjugate))
     total = gain = 0.0
-    past: list[tuple[NDArray, NDArray, float]] = []
+    past: list[tuple[Array, Array, float]] = []
     for _ in range(_MAX_CG):
         if angle <= 0.0:
             break
         image = rows.product(search) + alpha * search
-        curvature = np.vdot(search, image)
+        curvature = float(np.vdot(search, image))
         if curvature <= 0.0:
             break
         length = angle / curvature
@@ -182,16 +175,16 @@ def _descend(rows: Engine, nearly: KroneckerHessian, gradient: NDArray, alpha: f
         for old_residual, old_conjugate, old_angle in past:
             residual -= (np.vdot(residual, old_conjugate) / old_angle) * old_residual
         conjugate = nearly.solve(residual)
-        previous, angle = angle, np.vdot(residual, conjugate)
+        previous, angle = angle, float(np.vdot(residual, conjugate))
         search = conjugate + (angle / previous) * search
     return step
 
 
-def _objective(loss: float, core: NDArray, alpha: float) -> float:
+def _objective(loss: float, core: Array, alpha: float) -> float:
     return loss + 0.5 * alpha * float(np.vdot(core, core))
 
 
-def _quadratic_update(rows: Any, core: NDArray, alpha: float, method: Any, refine: bool) -> NDArray:
+def _quadratic_update(rows: Any, core: Array, alpha: float, method: Any, refine: bool) -> Array:
     """Take the one Newton step that a quadratic loss needs; ``refine`` corrects its rounding through the operator."""
     facts = rows.facts(method.needs)
     direction = method.direction(rows, facts, core.shape, alpha)
@@ -208,7 +201,7 @@ def _quadratic_update(rows: Any, core: NDArray, alpha: float, method: Any, refin
     return core
 
 
-def _line_search(rows: CoreRows, core: NDArray, step: NDArray, slope: float, alpha: float, objective: float) -> float:
+def _line_search(rows: CoreRows, core: Array, step: Array, slope: float, alpha: float, objective: float) -> float:
     """Backtrack from 1 until Armijo's condition holds; 0 if rounding hides any decrease."""
     inner, square = float(np.vdot(core, step)), float(np.vdot(step, step))
     norm = float(np.vdot(core, core))
@@ -225,8 +218,8 @@ def _line_search(rows: CoreRows, core: NDArray, step: NDArray, slope: float, alp
 
 
 def _newton_update(
-    rows: Any, core: NDArray, alpha: float, method: Any, tol: float = _NEWTON_TOL, max_steps: int = _MAX_NEWTON
-) -> NDArray:
+    rows: Any, core: Array, alpha: float, method: Any, tol: float = _NEWTON_TOL, max_steps: int = _MAX_NEWTON
+) -> Array:
     """Newton's method with backtracking, from the present core."""
     for _ in range(max_steps):
         facts = rows.facts(method.needs)
@@ -245,7 +238,7 @@ def _newton_update(
     return core
 
 
-def _lbfgs_update(rows: Engine, core: NDArray, alpha: float) -> NDArray:
+def _lbfgs_update(rows: Engine, core: Array, alpha: float) -> Array:
     """Limited-memory BFGS on value and gradient, the paper's quasi-Newton suggestion.
 
     It runs on the displacement from the present core, in coordinates in which the Hessian is nearly the identity:
@@ -253,7 +246,7 @@ def _lbfgs_update(rows: Engine, core: NDArray, alpha: float) -> NDArray:
     """
     nearly = KroneckerHessian(rows.facts(FACTORS), alpha)
 
-    def value_and_gradient(white: NDArray) -> tuple[float, NDArray]:
+    def value_and_gradient(white: Array) -> tuple[float, Array]:
         trial = core + nearly.color(white).reshape(core.shape)
         rows.score(trial)
         facts = rows.facts(GRADIENT)
@@ -277,7 +270,7 @@ class CoreSolver:
     name: str
     quadratic: bool
 
-    def update(self, rows: Engine, core: NDArray, alpha: float) -> NDArray:
+    def update(self, rows: Engine, core: Array, alpha: float) -> Array:
         """Return the core that minimises the objective (nearly, for ``cg`` and ``lbfgs``); scores follow."""
         if self.name == "lbfgs":
             return _lbfgs_update(rows, core, alpha)
@@ -296,29 +289,26 @@ SOLVERS = ("auto", "exact", "cg", "lbfgs")
 
 
 def _suits_cg(shape: tuple[int, ...], n_distinct: int) -> bool:
-    """Whether conjugate gradients make sense for a core of this shape.
+    """Whether to use conjugate gradients for a core of this shape.
 
     With no more different rows than unknowns the Hessian is far from a Kronecker product: a few steps leave some of the
-    decrease to the next sweep, and where they end depends on rounding. With few rows an exact solution costs little;
-    with many it takes ten times as long as sweeps that come to the same.
+    decrease to the next sweep, and their result depends on rounding. With few rows an exact solution costs little; with
+    many it takes ten times as long as sweeps with the same result.
     """
     a, n, b = shape
     return a * n * b < n_distinct or n_distinct > _MANY_ROWS
 
 
 def _prefers_rows(n_unknowns: int, n_rows: int) -> bool:
-    """Whether an exact update has fewer unknowns in the space of the rows, and is worth it.
-
-    With very few unknowns the other way costs next to nothing.
-    """
+    """Whether an exact update has fewer unknowns in the space of the rows; with few unknowns it does not matter."""
     return n_unknowns >= _MANY_UNKNOWNS and n_rows < n_unknowns
 
 
 def _prefers_exact(shape: tuple[int, ...], n_products: int) -> bool:
     """Compare the work per row of one exact update with that of one CG update of a core of this shape.
 
-    The number of rows must not enter: repeating a row and doubling its weight shall lead to the same solver. Below some
-    64 unknowns the exact route costs next to nothing.
+    The number of rows must not matter: repeating a row and doubling its weight must lead to the same solver. Below
+    about 64 unknowns the exact route costs next to nothing.
     """
     a, n, b = shape
     pairs_left, pairs_right = a * (a + 1) // 2, b * (b + 1) // 2
@@ -339,7 +329,7 @@ def update_work(shape: tuple[int, ...], n_rows: float, exact: bool) -> float:
     return min(by_moments, 4 * _USUAL_CG * n_rows * unknowns)
 
 
-def solve_linear(rows: LinearRows, n_functions: int, alpha: float, quadratic: bool) -> NDArray:
+def solve_linear(rows: LinearRows, n_functions: int, alpha: float, quadratic: bool) -> Array:
     """Solve the regularised linear model to rounding. Returns (1, 1 + n_functions, 1): bias, then weights."""
     model = np.zeros((1, n_functions + 1, 1))
     rows.score(model)

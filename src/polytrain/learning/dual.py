@@ -22,15 +22,11 @@ from collections.abc import Iterator, Sequence
 from math import isqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-__all__ = [
-    *("LeftOut", "dual_train", "kernel_blocks", "leave_one_out", "product_kernel", "round_rank_ones"),
-    *("round_together", "solve_dual", "upper_kernel"),
-]
+from polytrain.arrays import Array
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -44,7 +40,7 @@ _CLEAR = 16.0
 _SMALL = 64
 
 
-def product_kernel(values: Sequence[NDArray]) -> NDArray:
+def product_kernel(values: Sequence[Array]) -> Array:
     """Kernel of all pairs of rows, (N, N)."""
     kernel = upper_kernel(values)
     for start, stop in kernel_blocks(len(kernel)):
@@ -52,8 +48,8 @@ def product_kernel(values: Sequence[NDArray]) -> NDArray:
     return kernel
 
 
-def upper_kernel(values: Sequence[NDArray], out: NDArray | None = None) -> NDArray:
-    """Kernel of all pairs of rows, (N, N), on and above the diagonal; what is below it says nothing."""
+def upper_kernel(values: Sequence[Array], out: Array | None = None) -> Array:
+    """Kernel of all pairs of rows, (N, N), on and above the diagonal; the rest is undefined."""
     n_rows = values[0].shape[1]
     kernel = np.zeros((n_rows, n_rows)) if out is None else out
     for start, stop in kernel_blocks(n_rows):
@@ -74,7 +70,7 @@ def kernel_blocks(n_rows: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + size, n_rows)
 
 
-def solve_dual(kernel: NDArray, targets: NDArray, weights: NDArray, alpha: float) -> NDArray:
+def solve_dual(kernel: Array, targets: Array, weights: Array, alpha: float) -> Array:
     """Coefficients of the rows without a limit on the ranks, shaped like the targets, (N,) or (N, q)."""
     # Rows of small weight count little: their own part of the ridge is large.
     root = np.sqrt(weights)
@@ -85,7 +81,7 @@ def solve_dual(kernel: NDArray, targets: NDArray, weights: NDArray, alpha: float
     return roots * cho_solve(cho_factor(scaled, lower=True, check_finite=False), roots * targets, check_finite=False)
 
 
-def _right_kernels(values: Sequence[NDArray]) -> Iterator[NDArray]:
+def _right_kernels(values: Sequence[Array]) -> Iterator[Array]:
     """Kernels of the columns right of core 0, of core 1, ..., each once and in this order.
 
     Only about twice the root of all of them are in memory at a time: those at the ends of blocks of columns are found
@@ -109,8 +105,8 @@ def _right_kernels(values: Sequence[NDArray]) -> Iterator[NDArray]:
 
 
 def round_rank_ones(
-    values: Sequence[NDArray], coefficients: NDArray, ranks: Sequence[int], tolerance: float = 0.0
-) -> list[NDArray]:
+    values: Sequence[Array], coefficients: Array, ranks: Sequence[int], tolerance: float = 0.0
+) -> list[Array]:
     """Write sum_j c_j v_1(x_j1) o ... o v_d(x_jd) as a train of these ranks at most, left-orthogonal.
 
     Each bond is cut by the singular values of the tensor that is left, so the error in the coefficients is at most
@@ -121,11 +117,11 @@ def round_rank_ones(
 
 
 def round_together(
-    values: Sequence[NDArray], coefficients: NDArray, ranks: Sequence[int], tolerance: float = 0.0
-) -> list[list[NDArray]]:
+    values: Sequence[Array], coefficients: Array, ranks: Sequence[int], tolerance: float = 0.0
+) -> list[list[Array]]:
     """Do the same for several sums over the same rows, coefficients (q, N): they share the kernels of the columns."""
     lefts = [own[None, :] for own in coefficients]
-    trains: list[list[NDArray]] = [[] for _ in lefts]
+    trains: list[list[Array]] = [[] for _ in lefts]
     allowed = np.zeros(len(lefts))
     for k, (columns, right) in enumerate(zip(values, _right_kernels(values), strict=True)):
         for index, left in enumerate(lefts):
@@ -143,7 +139,7 @@ def round_together(
     return trains
 
 
-def _sandwich(spread: NDArray, kernel: NDArray) -> NDArray:
+def _sandwich(spread: Array, kernel: Array) -> Array:
     """Return spread @ kernel @ spread.T from half of the kernel: the other half is the transpose."""
     # A triangle with half of the diagonal.
     half = dtrmm(1.0, kernel.T, spread.T, lower=True) - np.diagonal(kernel)[:, None] / 2 * spread.T
@@ -151,7 +147,7 @@ def _sandwich(spread: NDArray, kernel: NDArray) -> NDArray:
     return gram + gram.T
 
 
-def _leading(gram: NDArray, most: int, allowed: float) -> NDArray:
+def _leading(gram: Array, most: int, allowed: float) -> Array:
     """Leading eigenvectors, (M, rank): as many as leave out at most this trace, if that is not 0."""
     whole, most = float(np.trace(gram)), min(most, len(gram))
     sizes, directions = eigh(gram, subset_by_index=(len(gram) - most, len(gram) - 1))
@@ -164,8 +160,8 @@ def _leading(gram: NDArray, most: int, allowed: float) -> NDArray:
 
 
 def dual_train(
-    values: Sequence[NDArray], target: NDArray, weights: NDArray, alpha: float, ranks: Sequence[int]
-) -> list[NDArray]:
+    values: Sequence[Array], target: Array, weights: Array, alpha: float, ranks: Sequence[int]
+) -> list[Array]:
     """Cores of the exact kernel solution, rounded to these ranks."""
     kernel = product_kernel(values)
     if not np.isfinite(kernel).all():
@@ -176,7 +172,7 @@ def dual_train(
 # --- residuals of left-out rows ---------------------------------------------------------------------------------------
 
 
-def leave_one_out(kernel: NDArray, targets: NDArray, weights: NDArray, alphas: Sequence[float]) -> Iterator[NDArray]:
+def leave_one_out(kernel: Array, targets: Array, weights: Array, alphas: Sequence[float]) -> Iterator[Array]:
     """Yield the leave-one-out residuals of the kernel problem, (N, q), for every alpha.
 
     Shapes: kernel (N, N), targets (N, q). One eigendecomposition serves all alphas, and ridges of any size. It is that
@@ -197,18 +193,10 @@ def leave_one_out(kernel: NDArray, targets: NDArray, weights: NDArray, alphas: S
 
 
 class LeftOut:
-    """The same for one alpha after the other, each from a Cholesky factor: a tenth of an eigendecomposition.
+    """Leave-one-out residuals for one alpha at a time, from a Cholesky factor: a tenth of an eigendecomposition.
 
-    Parameters
-    ----------
-    kernel : ndarray of shape (N, N)
-    targets : ndarray of shape (N, q)
-    weights : ndarray of shape (N,)
-    work : ndarray of shape (N, N), optional
-        Room to work in.
+    Shapes: kernel (N, N), targets (N, q), weights (N,), and memory to work in (N, N).
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from polytrain.learning.dual import LeftOut
     >>> left_out = LeftOut(np.ones((3, 3)), np.array([[1.0], [2.0], [6.0]]), np.full(3, 1 / 3))
@@ -216,13 +204,13 @@ class LeftOut:
     [-3.0, -1.5, 4.5]
     """
 
-    def __init__(self, kernel: NDArray, targets: NDArray, weights: NDArray, work: NDArray | None = None) -> None:
+    def __init__(self, kernel: Array, targets: Array, weights: Array, work: Array | None = None) -> None:
         self._kernel, self._targets, self._weights = kernel, targets, weights
         self._work = np.empty_like(kernel, order="C") if work is None else work
         self._least = _CLEAR * len(kernel) * _EPS * float(weights @ np.diagonal(kernel))
 
-    def __call__(self, alpha: float) -> NDArray:
-        """Residuals, (N, q). Where rounding might spoil them it raises an error: `leave_one_out` knows better."""
+    def __call__(self, alpha: float) -> Array:
+        """Residuals, (N, q); an error where rounding might spoil them, which it does not in `leave_one_out`."""
         ridge = alpha / 2.0
         if not ridge >= self._least:
             raise np.linalg.LinAlgError(f"alpha={alpha} is too small for a kernel of this size")
@@ -234,10 +222,11 @@ class LeftOut:
         _invert(factor)
         # H is the product of the inverse's transpose with the inverse.
         diagonal = np.einsum("ij,ij->i", factor.T, factor.T)
-        return (factor.T @ (factor @ self._targets)) / diagonal[:, None]
+        residuals: Array = (factor.T @ (factor @ self._targets)) / diagonal[:, None]
+        return residuals
 
 
-def _invert(lower: NDArray) -> NDArray:
+def _invert(lower: Array) -> Array:
     """Invert a lower triangle in its place.
 
     By halves, since most of it then are products of large matrices: twice as fast as LAPACK's own.

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dgeqrf, dorgqr
 
-__all__ = ["fit_ranks", "orthonormal_factor", "shift_left", "shift_right"]
+from polytrain.arrays import Array
 
 # Directions this much weaker than the strongest carry rounding noise rather than information.
 _NOISE = 1e-14
 
 
-def orthonormal_factor(matrix: NDArray, n_columns: int, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
+def orthonormal_factor(matrix: Array, n_columns: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Factor ``matrix = Q @ R`` with exactly ``n_columns`` orthonormal columns in Q.
 
     Columns that the matrix does not determine (it is rank deficient, or has fewer columns than asked for) are filled
@@ -39,7 +38,7 @@ def orthonormal_factor(matrix: NDArray, n_columns: int, rng: np.random.Generator
     return basis, factor
 
 
-def _positive_qr(matrix: NDArray) -> tuple[NDArray, NDArray]:
+def _positive_qr(matrix: Array) -> tuple[Array, Array]:
     """QR factorisation with a positive diagonal in R.
 
     It is unique, hence continuous in the matrix. Signs, or the order of pivots, could flip on rounding; and random
@@ -53,7 +52,7 @@ def _positive_qr(matrix: NDArray) -> tuple[NDArray, NDArray]:
     return basis, basis.T @ matrix
 
 
-def _compact_factor(matrix: NDArray) -> tuple[NDArray, NDArray]:
+def _compact_factor(matrix: Array) -> tuple[Array, Array]:
     """Factor ``matrix = Q @ R`` with as many orthonormal columns in Q as the matrix determines."""
     basis, factor = _positive_qr(matrix)
     sizes = np.diagonal(factor)
@@ -63,7 +62,7 @@ def _compact_factor(matrix: NDArray) -> tuple[NDArray, NDArray]:
     return basis, factor
 
 
-def _gram_schmidt(matrix: NDArray) -> NDArray:
+def _gram_schmidt(matrix: Array) -> Array:
     """Orthonormal basis of the columns in their order, leaving out those that bring nothing but rounding noise."""
     floor = _NOISE * np.linalg.norm(matrix)
     basis = np.zeros((len(matrix), 0))
@@ -76,7 +75,7 @@ def _gram_schmidt(matrix: NDArray) -> NDArray:
     return basis
 
 
-def shift_right(core: NDArray, following: NDArray, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
+def shift_right(core: Array, following: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """Make ``core`` left-orthogonal and move its remainder into the following core."""
     a, n, b = core.shape
     basis, factor = orthonormal_factor(core.reshape(a * n, b), b, rng)
@@ -84,14 +83,14 @@ def shift_right(core: NDArray, following: NDArray, rng: np.random.Generator) -> 
     return basis.reshape(a, n, b), absorbed.reshape(following.shape)
 
 
-def shift_left(core: NDArray, preceding: NDArray, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
+def shift_left(core: Array, preceding: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """Make ``core`` right-orthogonal and move its remainder into the preceding core."""
     a, n, b = core.shape
     basis, factor = orthonormal_factor(core.reshape(a, n * b).T, a, rng)
     return np.ascontiguousarray(basis.T).reshape(a, n, b), preceding @ factor.T
 
 
-def fit_ranks(cores: Sequence[NDArray], ranks: Sequence[int], rng: np.random.Generator) -> list[NDArray]:
+def fit_ranks(cores: Sequence[Array], ranks: Sequence[int], rng: np.random.Generator) -> list[Array]:
     """Write a train with the given ranks, right-orthogonal from the second core on.
 
     Where a bond is wider than asked for it is cut (truncated SVD); where it is narrower it is filled with random

@@ -163,7 +163,7 @@ class Answer:
 # --- in the parent ----------------------------------------------------------------------------------------------------
 
 
-def _end(process: subprocess.Popen, connection: Connection, owner: int) -> None:
+def _end(process: subprocess.Popen[bytes], connection: Connection, owner: int) -> None:
     """End a helper at once."""
     connection.close()
     if os.getpid() != owner:  # a fork has only a copy of the object; without this it would warn
@@ -214,7 +214,7 @@ class Helper:
         with _lost():
             return self.connection.recv()
 
-    def begin(self, function: Callable, *arguments: Any) -> None:
+    def begin(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Let the helper call a function with its connection and arguments; it is free again when that returns."""
         self.send((function, arguments))
 
@@ -341,7 +341,9 @@ def borrow_helpers(n_helpers: int) -> Iterator[list[Helper]]:
         helper.end()
 
 
-def spread(function: Callable, shared: tuple, calls: Sequence[tuple], n_jobs: int | None) -> Iterator[Any]:
+def spread(
+    function: Callable[..., Any], shared: tuple[Any, ...], calls: Sequence[tuple[Any, ...]], n_jobs: int | None
+) -> Iterator[Any]:
     """Results of ``function(*shared, *call)`` for every call, in order, from several processes.
 
     The function must be picklable. Arrays in ``shared`` are read-only in helpers. ``n_jobs`` is as for joblib, whose
@@ -358,7 +360,9 @@ def spread(function: Callable, shared: tuple, calls: Sequence[tuple], n_jobs: in
             yield from (function(*shared, *call) for call in calls)
 
 
-def _spread(helpers: Sequence[Helper], function: Callable, shared: tuple, calls: Sequence[tuple]) -> Iterator[Any]:
+def _spread(
+    helpers: Sequence[Helper], function: Callable[..., Any], shared: tuple[Any, ...], calls: Sequence[tuple[Any, ...]]
+) -> Iterator[Any]:
     with Shared((function, shared, get_config(), warnings.filters)) as common:
         for helper in helpers:
             helper.begin(_work)

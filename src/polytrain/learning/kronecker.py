@@ -6,16 +6,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dsyevd
 
+from polytrain.arrays import Array
 from polytrain.learning.problem import Facts
 
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 
-def _eigenbasis(matrix: NDArray) -> tuple[NDArray, NDArray]:
+def _eigenbasis(matrix: Array) -> tuple[Array, Array]:
     """Eigenvalues, at least 0, and eigenvectors of a positive semidefinite matrix."""
     values, vectors, failed = dsyevd(matrix)  # without NumPy's wrapper, which costs as much as the work
     if failed:
@@ -32,36 +32,39 @@ class KroneckerHessian:
 
     def __init__(self, facts: Facts, alpha: float) -> None:
         factors: tuple[Any, ...] = facts.left, facts.middle, facts.right
+        self.eigenvectors: tuple[Array, ...]
+        self.eigenvalues: Array
         (left, middle, right), self.eigenvectors = zip(*map(_eigenbasis, factors), strict=True)
         spectrum = np.multiply.outer(left, np.multiply.outer(middle, right)) + alpha
         # Directions that no row has: keep the inverse bounded where alpha is zero.
         self.eigenvalues = np.maximum(spectrum, max(_EPS * float(spectrum.max()), _TINY))
 
     @cached_property
-    def _rest(self) -> NDArray:
+    def _rest(self) -> Array:
         """Eigenvectors of function values and right environment together: two products instead of three."""
         _, middle, right = self.eigenvectors
         size = len(middle) * len(right)
-        return np.multiply.outer(middle, right).transpose(0, 2, 1, 3).reshape(size, size)
+        outer: Array = np.multiply.outer(middle, right)
+        return outer.transpose(0, 2, 1, 3).reshape(size, size)
 
     @cached_property
-    def _flat(self) -> NDArray:
+    def _flat(self) -> Array:
         return self.eigenvalues.reshape(len(self.eigenvalues), -1)
 
-    def _to_eigenbasis(self, core: NDArray) -> NDArray:
+    def _to_eigenbasis(self, core: Array) -> Array:
         return self.eigenvectors[0].T @ core.reshape(self._flat.shape) @ self._rest
 
-    def _from_eigenbasis(self, rotated: NDArray) -> NDArray:
+    def _from_eigenbasis(self, rotated: Array) -> Array:
         return self.eigenvectors[0] @ rotated @ self._rest.T
 
-    def solve(self, core: NDArray) -> NDArray:
+    def solve(self, core: Array) -> Array:
         """Apply the inverse."""
         return self._from_eigenbasis(self._to_eigenbasis(core) / self._flat).reshape(core.shape)
 
-    def whiten(self, gradient: NDArray) -> NDArray:
+    def whiten(self, gradient: Array) -> Array:
         """Apply the transpose of ``color``; the result is a matrix of left rank times the rest."""
         return self._to_eigenbasis(gradient) / np.sqrt(self._flat)
 
-    def color(self, white: NDArray) -> NDArray:
+    def color(self, white: Array) -> Array:
         """Coordinates in which the Hessian is nearly the identity, flat -> core, flat."""
         return self._from_eigenbasis(white.reshape(self._flat.shape) / np.sqrt(self._flat)).ravel()

@@ -18,13 +18,14 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, log_expit, xlogy
+
+from polytrain.arrays import Array
 
 __all__ = ["Loss", "get_loss", "loss_names", "spread"]
 
 #: Cost, slope and curvature of every row.
-Derivatives = tuple[NDArray, NDArray, NDArray]
+Derivatives = tuple[Array, Array, Array]
 
 # Smaller probabilities do not change a sum with 1, and would become denormal numbers in float32, which are 20 times
 # slower.
@@ -64,14 +65,14 @@ class Loss(ABC):
     has_noise: bool = False
 
     @abstractmethod
-    def evaluate(self, target: NDArray, score: NDArray) -> Derivatives:
+    def evaluate(self, target: Array, score: Array) -> Derivatives:
         """Cost of each row, and its slope and curvature with respect to the score, in fresh arrays."""
 
-    def accepts(self, target: NDArray) -> bool:
+    def accepts(self, target: Array) -> bool:
         """Whether all targets are in the domain."""
         return bool(((target >= self.limits[0]) & (target <= self.limits[1])).all())
 
-    def start(self, target: NDArray, weights: NDArray) -> float:
+    def start(self, target: Array, weights: Array) -> float:
         """Constant score with the least cost, at least nearly."""
         mean = np.average(target, weights=weights)
         with np.errstate(divide="ignore"):
@@ -91,18 +92,18 @@ class Loss(ABC):
         """
         return 1.0
 
-    def refined(self, residuals: NDArray, weights: NDArray) -> Self:
+    def refined(self, residuals: Array, weights: Array) -> Self:
         """The loss with a scale that suits these residuals, target minus score."""
         return self
 
-    def stand_ins(self, score: NDArray) -> list[tuple[NDArray, NDArray]] | None:
+    def stand_ins(self, score: Array) -> list[tuple[Array, Array]] | None:
         """Targets, each with its share of a row's weight, for which these scores are optimal; None if unknown.
 
         Together they have the expected curvature of the loss at these scores.
         """
         return None
 
-    def mean(self, score: NDArray) -> NDArray:
+    def mean(self, score: Array) -> Array:
         """Prediction for a score: the inverse of the link."""
         return np.exp(score) if self.link == "log" else score
 
@@ -116,7 +117,7 @@ class Loss(ABC):
         """Text that `get_loss` turns back into this loss."""
         return f"{self.name}({', '.join(map(repr, astuple(self)))})" if is_dataclass(self) else self.name
 
-    def check_target(self, target: NDArray) -> None:
+    def check_target(self, target: Array) -> None:
         """Refuse targets outside of the domain."""
         if not self.accepts(target):
             outside = next(value for value in np.ravel(target).tolist() if not self.accepts(np.array([value])))
@@ -148,10 +149,10 @@ class SquaredLoss(Loss):
     degree = 2
     has_noise = True
 
-    def stand_ins(self, score: NDArray) -> list[tuple[NDArray, NDArray]]:
+    def stand_ins(self, score: Array) -> list[tuple[Array, Array]]:
         return [(score, np.ones(len(score)))]
 
-    def evaluate(self, target: NDArray, score: NDArray) -> Derivatives:
+    def evaluate(self, target: Array, score: Array) -> Derivatives:
         slope = score - target
         cost = np.square(slope)
         slope *= 2.0
@@ -186,7 +187,7 @@ class QuantileLoss(Loss):
         if not (0.0 < self.level < 1.0 and 0.0 < self.width < np.inf):
             raise ValueError(f"a quantile loss has a level between 0 and 1 and a positive width, got {self!r}.")
 
-    def start(self, target: NDArray, weights: NDArray) -> float:
+    def start(self, target: Array, weights: Array) -> float:
         return _weighted_quantile(target, weights, self.level)
 
     def tuned(self, settings: Mapping[str, Any]) -> Loss:
@@ -198,7 +199,7 @@ class QuantileLoss(Loss):
     def alpha_share(self, noise: float, steepness: float) -> float:
         return self._factor * 0.3 / math.sqrt(max(noise, 1e-12))
 
-    def refined(self, residuals: NDArray, weights: NDArray) -> Self:
+    def refined(self, residuals: Array, weights: Array) -> Self:
         cost = np.maximum(self.level * residuals, (self.level - 1.0) * residuals)
         return replace(self, width=min(self.width, max(_SHARP * float(np.average(cost, weights=weights)), _SHARPEST)))
 
@@ -206,7 +207,7 @@ class QuantileLoss(Loss):
     def metric_options(self) -> dict[str, float]:
         return {"alpha": self.level}
 
-    def evaluate(self, target: NDArray, score: NDArray) -> Derivatives:
+    def evaluate(self, target: Array, score: Array) -> Derivatives:
         scaled = (target - score) / self.width
         below = expit(-scaled)  # 1 for negative residuals, 0 for positive ones, smoothed
         below[below < _NEGLIGIBLE] = 0.0
@@ -257,7 +258,7 @@ class HuberLoss(Loss):
         if not (0.0 < self.epsilon < np.inf and 0.0 < self.scale < np.inf):
             raise ValueError(f"a Huber loss has a positive epsilon and scale, got {self!r}.")
 
-    def start(self, target: NDArray, weights: NDArray) -> float:
+    def start(self, target: Array, weights: Array) -> float:
         return _weighted_quantile(target, weights, 0.5)
 
     def tuned(self, settings: Mapping[str, Any]) -> Loss:
@@ -266,17 +267,17 @@ class HuberLoss(Loss):
             raise ValueError(f"epsilon must be a positive number below 1e30, got {epsilon!r:.60}.")
         return replace(self, epsilon=float(epsilon))
 
-    def refined(self, residuals: NDArray, weights: NDArray) -> Self:
+    def refined(self, residuals: Array, weights: Array) -> Self:
         return replace(self, scale=max(spread(residuals, weights), _SHARPEST))
 
-    def evaluate(self, target: NDArray, score: NDArray) -> Derivatives:
+    def evaluate(self, target: Array, score: Array) -> Derivatives:
         limit, residual = self.epsilon * self.scale, score - target
         small = np.clip(residual, -limit, limit)
         cost = small * (2.0 * residual - small)
         return cost, 2.0 * small, np.where(np.abs(residual) <= limit, 2.0, 0.0)
 
 
-def _weighted_quantile(values: NDArray, weights: NDArray, level: float) -> float:
+def _weighted_quantile(values: Array, weights: Array, level: float) -> float:
     """Least value that has at least this part of the weight at or below it."""
     order = np.argsort(values)
     below = np.cumsum(weights[order])
@@ -284,7 +285,7 @@ def _weighted_quantile(values: NDArray, weights: NDArray, level: float) -> float
     return float(values[order[min(place, len(order) - 1)]])
 
 
-def spread(values: NDArray, weights: NDArray) -> float:
+def spread(values: Array, weights: Array) -> float:
     """Standard deviation of values around 0, robust to outliers."""
     return 1.4826 * _weighted_quantile(np.abs(values), weights, 0.5)
 
@@ -307,17 +308,17 @@ class LogisticLoss(Loss):
     link = "logit"
     domain = "-1 or 1"
 
-    def accepts(self, target: NDArray) -> bool:
+    def accepts(self, target: Array) -> bool:
         return bool((np.abs(target) == 1.0).all())
 
-    def stand_ins(self, score: NDArray) -> list[tuple[NDArray, NDArray]]:
+    def stand_ins(self, score: Array) -> list[tuple[Array, Array]]:
         ones = np.ones(len(score))
         return [(ones, expit(score)), (-ones, expit(-score))]
 
     def alpha_share(self, noise: float, steepness: float) -> float:
         return 0.125  # its curvature at 0 relative to that of the squared loss
 
-    def evaluate(self, target: NDArray, score: NDArray) -> Derivatives:
+    def evaluate(self, target: Array, score: Array) -> Derivatives:
         # All of it from one exponential that cannot overflow: with e = exp(-|margin|) the probability of the less
         # likely label is e / (1 + e), and the cost is max(-margin, 0) + log(1 + e).
         margin = target * score
@@ -350,7 +351,7 @@ class SquaredHingeLoss(Loss):
     domain = "-1 or 1"
     accepts = LogisticLoss.accepts
 
-    def evaluate(self, target: NDArray, score: NDArray) -> Derivatives:
+    def evaluate(self, target: Array, score: Array) -> Derivatives:
         missing = np.maximum(1.0 - target * score, 0.0)
         return np.square(missing), -2.0 * target * missing, np.where(missing > 0.0, 2.0, 0.0)
 
@@ -376,13 +377,13 @@ class PoissonLoss(Loss):
     remedy = " Counts and rates are not negative."
     exposure_power = 1
 
-    def stand_ins(self, score: NDArray) -> list[tuple[NDArray, NDArray]]:
+    def stand_ins(self, score: Array) -> list[tuple[Array, Array]]:
         return [(np.exp(score), np.ones(len(score)))]
 
     def alpha_share(self, noise: float, steepness: float) -> float:
         return float(0.5 / (max(noise, 1e-12) * steepness * steepness))
 
-    def evaluate(self, target: NDArray, score: NDArray) -> Derivatives:
+    def evaluate(self, target: Array, score: Array) -> Derivatives:
         with np.errstate(over="ignore", invalid="ignore"):
             mean = np.exp(score)
             cost = mean - target + xlogy(target, target) - target * score
@@ -410,7 +411,7 @@ class GammaLoss(Loss):
     def alpha_share(self, noise: float, steepness: float) -> float:
         return 0.5
 
-    def evaluate(self, target: NDArray, score: NDArray) -> Derivatives:
+    def evaluate(self, target: Array, score: Array) -> Derivatives:
         with np.errstate(over="ignore", invalid="ignore"):
             distance = score - np.log(target)
             ratio = np.exp(-distance)

@@ -1,13 +1,8 @@
-"""What the rows know about every core of a learned train: second moments, from one pass along it.
+"""Second moments of the rows at every core of a learned train, from one pass along it.
 
-At a core, with the train in orthogonal gauge around it, the objective is quadratic, and its Hessian is nearly the
-Kronecker product of three second moments plus alpha: those of left environment, functions and right environment. Its
-inverse says how far the core may move without a notable rise, and so how uncertain a prediction is.
-
-Conventions
------------
-Environments of a train come in the coordinates of its own cores, whatever their gauge: ``left`` and ``right`` turn
-them. Directions of a bond that the train does not use are left out: where they point is arbitrary.
+With the train in orthogonal gauge around a core, the Hessian of the objective is nearly the Kronecker product of three
+second moments plus alpha: those of left environment, functions and right environment. Its inverse says how uncertain
+the core, and so a prediction, is. Directions of a bond that the train does not use are left out: they are arbitrary.
 """
 
 from __future__ import annotations
@@ -17,12 +12,10 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polytrain.arrays import Array
 from polytrain.learning.engines.engine import Engine
 from polytrain.learning.problem import FACTORS
-
-__all__ = ["CoreMoments", "measure_moments"]
 
 # Directions of a bond that carry no more than this part of the strongest are not used.
 _UNUSED = 1e-6
@@ -31,44 +24,37 @@ _ENOUGH_ROWS, _LEAST_SHARE = 1 << 15, 0.25
 
 
 class CoreMoments(NamedTuple):
-    """Second moments at one core, diagonalised: all that is needed of its Hessian.
+    """Second moments at one core, diagonalised.
 
-    Attributes
-    ----------
-    left, middle, right : ndarray of shape (a', a), (n, n) and (b', b)
-        What turns environments and functions to coordinates in which their second moments are diagonal.
-    left_sizes, middle_sizes, right_sizes : ndarray of shape (a',), (n,) and (b',)
-        Those diagonals. Their products, plus alpha, are nearly the eigenvalues of the Hessian.
+    ``left`` (a', a), ``middle`` (n, n) and ``right`` (b', b) turn environments of the train's own cores, and functions,
+    to coordinates in which their second moments are diagonal, with entries ``left_sizes`` (a',), ``middle_sizes`` (n,)
+    and ``right_sizes`` (b',). Products of these, plus alpha, are nearly the eigenvalues of the Hessian.
     """
 
-    left: NDArray
-    middle: NDArray
-    right: NDArray
-    left_sizes: NDArray
-    middle_sizes: NDArray
-    right_sizes: NDArray
+    left: Array
+    middle: Array
+    right: Array
+    left_sizes: Array
+    middle_sizes: Array
+    right_sizes: Array
 
 
 class _Gauges(NamedTuple):
     """A train without unused directions, in all of its orthogonal gauges.
 
-    Attributes
-    ----------
-    centres, lefts, rights : lists of ndarray
-        Every core as it is when it is the one that is not orthogonal, left-orthogonal and right-orthogonal.
-    left_turns, right_turns : lists of ndarray
-        For every bond, the turn of the train's own left, and right, environment to the orthogonal one.
+    Every core is not orthogonal in ``centres``, left-orthogonal in ``lefts`` and right-orthogonal in ``rights``. For
+    every bond, the turns bring the train's own left, or right, environment to the orthogonal one.
     """
 
-    centres: list[NDArray]
-    lefts: list[NDArray]
-    rights: list[NDArray]
-    left_turns: list[NDArray]
-    right_turns: list[NDArray]
+    centres: list[Array]
+    lefts: list[Array]
+    rights: list[Array]
+    left_turns: list[Array]
+    right_turns: list[Array]
 
 
-def measure_moments(engine: Engine, cores: Sequence[NDArray], seed: int) -> tuple[CoreMoments, ...]:
-    """Second moments at every core of a train; none of a train that is 0 everywhere, or not finite."""
+def measure_moments(engine: Engine, cores: Sequence[Array], seed: int) -> tuple[CoreMoments, ...]:
+    """Second moments at every core of a train; none for a train that is 0 everywhere, or not finite."""
     gauges = _find_gauges(cores)
     if gauges is None:
         return ()
@@ -91,7 +77,7 @@ def measure_moments(engine: Engine, cores: Sequence[NDArray], seed: int) -> tupl
     return tuple(found) if all(np.isfinite(array).all() for core in found for array in core) else ()
 
 
-def _find_gauges(cores: Sequence[NDArray]) -> _Gauges | None:
+def _find_gauges(cores: Sequence[Array]) -> _Gauges | None:
     """Orthogonalise from both sides; the singular values between both say which directions are used."""
     n_cores = len(cores)
     # With l and r a train's own environments and p and q the orthogonal ones, l = before' p and r = behind q.
@@ -136,6 +122,6 @@ def _find_gauges(cores: Sequence[NDArray]) -> _Gauges | None:
     return found
 
 
-def _turned(core: NDArray, left: NDArray, right: NDArray) -> NDArray:
+def _turned(core: Array, left: Array, right: Array) -> Array:
     """A core in other coordinates on both sides."""
     return np.ascontiguousarray(np.tensordot(np.tensordot(left.T, core, axes=1), right, axes=1))

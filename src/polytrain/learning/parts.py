@@ -1,13 +1,9 @@
 """Functions in which only some columns act together: a sum of trains, each over a few columns.
 
-A *part* is one of these trains. Columns that interact with no other are one part together, a sum of functions of single
-columns; every other part is a train over the columns of a group. The sum is written as one ordinary train over all
-columns, so that nothing else need know about parts.
-
-Conventions
------------
-The objective is the weighted mean loss plus alpha / 2 times the sum of the squared norms of the parts. Without a limit
-on the ranks this is ridge regression with the sum of the parts' kernels, see `polytrain.learning.dual`.
+A *part* is one of these trains. Columns that interact with no other are one additive part together. The sum is written
+as one ordinary train over all columns, so that nothing else need know about parts. The objective is the weighted mean
+loss plus alpha / 2 times the sum of the squared norms of the parts. Without a limit on the ranks this is ridge
+regression with the sum of the parts' kernels, see `polytrain.learning.dual`.
 """
 
 from __future__ import annotations
@@ -16,46 +12,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polytrain.arrays import Array
 from polytrain.learning.dual import kernel_blocks
 from polytrain.learning.start import linear_cores
 from polytrain.maps import MapList
 from polytrain.tensor import clip_ranks
 from polytrain.tensor.stack import TrainStack
 
-__all__ = [
-    "Part",
-    "additive_part",
-    "join_parts",
-    "joined_ranks",
-    "make_parts",
-    "part_scores",
-    "parts_kernel",
-    "parts_upper_kernel",
-    "share_additive",
-    "with_rank",
-]
-
 # Numbers of the train that a sum is written as: 200 MB.
 _MOST_NUMBERS = 25_000_000
 
-Cores = Sequence[NDArray]
+Cores = Sequence[Array]
 Name = str | tuple[str, int]  # of channels
 
 
 @dataclass(frozen=True)
 class Part:
-    """Columns that may act together.
+    """Columns that may act together or, if ``additive``, that each act on their own.
 
-    Attributes
-    ----------
-    columns : tuple of int
-        In their order.
-    additive : bool
-        Whether these columns do not act together, but each on its own.
-    ranks : tuple of int
-        Ranks of the part's train with the border ranks 1; empty until they are known.
+    ``ranks`` are those of the part's train with the border ranks 1; empty until they are known.
     """
 
     columns: tuple[int, ...]
@@ -71,11 +47,8 @@ def additive_part(columns: Sequence[int]) -> Part:
 def make_parts(groups: Iterable[Iterable[int]], n_columns: int) -> tuple[Part, ...]:
     """Return the parts of a function whose columns act together in these groups only, the additive part first.
 
-    What lies within another group is left out. Columns in none of the groups are one more group.
+    Groups within another group are left out. Columns in none of the groups are one more group.
 
-    Examples
-    --------
-    >>> from polytrain.learning.parts import make_parts
     >>> [(part.columns, part.additive) for part in make_parts([{1, 0}, {2}, {0}, {1, 3}], 5)]
     [((2, 4), True), ((0, 1), False), ((1, 3), False)]
     """
@@ -103,14 +76,14 @@ def with_rank(parts: Sequence[Part], dims: Sequence[int], rank: int) -> tuple[Pa
 # --- the kernel -------------------------------------------------------------------------------------------------------
 
 
-def parts_kernel(values: Sequence[NDArray], parts: Sequence[Part]) -> NDArray:
+def parts_kernel(values: Sequence[Array], parts: Sequence[Part]) -> Array:
     """Kernel of a sum of parts for all pairs of rows, (N, N), given the functions of every column, (n_k, N) each."""
     kernel = parts_upper_kernel(values, parts)
     return np.triu(kernel) + np.triu(kernel, 1).T
 
 
-def parts_upper_kernel(values: Sequence[NDArray], parts: Sequence[Part], out: NDArray | None = None) -> NDArray:
-    """Do the same on and above the diagonal; what is below it says nothing."""
+def parts_upper_kernel(values: Sequence[Array], parts: Sequence[Part], out: Array | None = None) -> Array:
+    """Do the same on and above the diagonal; the rest is undefined."""
     n_rows = values[0].shape[1]
     kernel = np.zeros((n_rows, n_rows)) if out is None else out
     grouped = [part.columns for part in parts if not part.additive]
@@ -128,16 +101,18 @@ def parts_upper_kernel(values: Sequence[NDArray], parts: Sequence[Part], out: ND
     return kernel
 
 
-def _sum_of_products(sides: Sequence[tuple[NDArray, NDArray]], groups: Sequence[tuple[int, ...]]) -> NDArray:
-    """Sum of the products of the kernels of the columns of every group, for some rows and others of every column."""
+def _sum_of_products(sides: Sequence[tuple[Array, Array]], groups: Sequence[tuple[int, ...]]) -> Array:
+    """Sum over the groups of the products of their columns' kernels, between two sets of rows."""
     counts = np.bincount([k for group in groups for k in group], minlength=len(sides))
     # Only kernels that are needed again are kept.
     kept = {k: sides[k][0].T @ sides[k][1] for k in np.flatnonzero(counts > 1).tolist()}
 
-    def factor(k: int) -> NDArray:
+    def factor(k: int) -> Array:
         return kept[k] if k in kept else sides[k][0].T @ sides[k][1]
 
-    if _are_all_pairs(groups, len(sides)):  # the squared sum has all products, each pair twice
+    n_columns = len(sides)
+    all_pairs = n_columns > 2 and len(groups) == n_columns * (n_columns - 1) // 2
+    if all_pairs and all(len(group) == 2 for group in groups):  # the squared sum has all products, each pair twice
         return (np.square(sum(kept.values())) - sum(map(np.square, kept.values()))) / 2.0
     total = np.zeros((sides[0][0].shape[1], sides[0][1].shape[1]))
     for group in groups:
@@ -148,18 +123,11 @@ def _sum_of_products(sides: Sequence[tuple[NDArray, NDArray]], groups: Sequence[
     return total
 
 
-def _are_all_pairs(groups: Sequence[tuple[int, ...]], n_columns: int) -> bool:
-    """Whether the groups are all pairs of three columns or more."""
-    return (
-        n_columns > 2 and len(groups) == n_columns * (n_columns - 1) // 2 and all(len(group) == 2 for group in groups)
-    )
-
-
 # --- trains of parts --------------------------------------------------------------------------------------------------
 
 
-def _effects(cores: Cores) -> list[NDArray]:
-    """Coefficients (n_k,) of what each column does alone; the first of them is the constant, the same everywhere."""
+def _effects(cores: Cores) -> list[Array]:
+    """Coefficients (n_k,) of each column alone; the first of them is the constant, the same everywhere."""
     rights = [np.ones(1)]
     for core in reversed(cores[1:]):
         rights.append(core[:, 0, :] @ rights[-1])
@@ -170,7 +138,7 @@ def _effects(cores: Cores) -> list[NDArray]:
     return found
 
 
-def share_additive(cores: Cores, parts: Sequence[Part]) -> list[list[NDArray]]:
+def share_additive(cores: Cores, parts: Sequence[Part]) -> list[list[Array]]:
     """Share an additive train over all columns between parts: equal shares have the least norm."""
     effects = _effects(cores)
     counts = np.bincount([k for part in parts for k in part.columns], minlength=len(effects))
@@ -178,11 +146,12 @@ def share_additive(cores: Cores, parts: Sequence[Part]) -> list[list[NDArray]]:
     return [linear_cores(bias, [effects[k][1:] / counts[k] for k in part.columns]) for part in parts]
 
 
-def part_scores(part: Part, maps: MapList, cores: Cores, columns: NDArray) -> NDArray:
+def part_scores(part: Part, maps: MapList, cores: Cores, columns: Array) -> Array:
     """Evaluate a part on placed columns (d, N) -> (N,), in float64; ``maps`` are those of all columns."""
     own = maps.members(part.columns)
     stack = TrainStack([cores], [m.values for m in own], [m.knots for m in own])
-    return stack.evaluate(columns[list(part.columns)].T, dtype=np.float64)[0]
+    scores: Array = stack.evaluate(columns[list(part.columns)].T, dtype=np.float64)[0]
+    return scores
 
 
 def joined_ranks(parts: Sequence[Part], dims: Sequence[int]) -> tuple[int, ...]:
@@ -191,7 +160,7 @@ def joined_ranks(parts: Sequence[Part], dims: Sequence[int]) -> tuple[int, ...]:
         [np.zeros((a, dims[k], b)) for k, a, b in zip(part.columns, part.ranks, part.ranks[1:], strict=False)]
         for part in parts
     ]
-    widths = [len(layout) for layout in _Sum(parts, dims, zeros).bonds]
+    widths = _Sum(parts, dims, zeros).widths
     ranks = clip_ranks(dims, widths[1:-1]) if len(dims) > 1 else (1, 1)
     numbers = sum(a * n * b for a, n, b in zip(ranks, dims, ranks[1:], strict=False))
     if numbers > _MOST_NUMBERS:
@@ -202,14 +171,13 @@ def joined_ranks(parts: Sequence[Part], dims: Sequence[int]) -> tuple[int, ...]:
     return ranks
 
 
-def join_parts(parts: Sequence[Part], dims: Sequence[int], trains: Sequence[Cores]) -> list[NDArray]:
+def join_parts(parts: Sequence[Part], dims: Sequence[int], trains: Sequence[Cores]) -> list[Array]:
     """Write a sum of parts as one train over all columns.
 
-    Two channels are shared by all: one says that nothing has begun yet, the other carries the sum of what has ended. In
+    Two channels are shared by all: one for the parts to the right, the other for the sum of those to the left. In
     between, a part has channels of its own; the constant function carries them over columns that it does not have.
     Parts that begin with the same column share its functions as channels where these are fewer, and so do pairs that
-    end with the same column, in the right half. So products of columns
-    that no part has together have no channel: their coefficients are zero.
+    end with the same column, in the right half. Coefficients of columns that share no part are exactly zero.
     """
     return _narrowed(_Sum(parts, dims, trains).cores())
 
@@ -217,8 +185,8 @@ def join_parts(parts: Sequence[Part], dims: Sequence[int], trains: Sequence[Core
 class _Sum:
     """A sum of trains over some of the columns, as channels of one train.
 
-    ``bonds[k]`` holds the layout of the bond left of column k: where the channels of everything that crosses it begin,
-    and how many there are. The names are "before", "sum", ("train", number), ("functions", column) for the functions of
+    ``bonds[k]`` has the channels of the bond left of column k, a slice for every name, and ``widths[k]`` their number.
+    The names are "before", "sum", ("train", number), ("functions", column) for the functions of
     a column to the left, and ("awaited", column) for what waits to be multiplied by those of a column to the right.
     """
 
@@ -236,7 +204,15 @@ class _Sum:
                 last[columns[1]] += cores[0].shape[2]
         # Columns whose functions are fewer than the channels of all trains that begin or end there.
         self._begins, self._ends = (set(np.flatnonzero(widths > np.array(dims)).tolist()) for widths in (first, last))
-        self.bonds = [_Layout(self._widths(k)) for k in range(len(dims) + 1)]
+        self.bonds: list[dict[Name, slice]] = []
+        self.widths: list[int] = []
+        for k in range(len(dims) + 1):
+            widths = self._widths(k)
+            stops = np.cumsum(list(widths.values())).tolist()
+            self.bonds.append(
+                {name: slice(stop - widths[name], stop) for name, stop in zip(widths, stops, strict=True)}
+            )
+            self.widths.append(stops[-1])
 
     def _name(self, number: int, bond: int) -> Name:
         """What a train is called at a bond."""
@@ -268,26 +244,25 @@ class _Sum:
                 widths[name] = self._dims[name[1]]
         return widths
 
-    def cores(self) -> list[NDArray]:
+    def cores(self) -> list[Array]:
         """The cores of the sum."""
         made = [
-            np.zeros((len(left), n, len(right)))
-            for n, left, right in zip(self._dims, self.bonds, self.bonds[1:], strict=False)
+            np.zeros((left, n, right)) for n, left, right in zip(self._dims, self.widths, self.widths[1:], strict=False)
         ]
         for k, core in enumerate(made):
             left, right = self.bonds[k], self.bonds[k + 1]
-            for name in left.names & right.names:  # what has nothing to do with this column, and what it is added to
+            for name in left.keys() & right.keys():  # channels that pass this column
                 if isinstance(name, str) or name[0] != "train" or k not in self._pieces[name[1]][0]:
-                    core[left[name], 0, right[name]] = np.eye(left.width(name))
-            if ("functions", k) in right.names:
+                    core[left[name], 0, right[name]] = np.eye(left[name].stop - left[name].start)
+            if ("functions", k) in right:
                 core[left["before"], :, right["functions", k]] = np.eye(self._dims[k])
-            if ("awaited", k) in left.names:
+            if ("awaited", k) in left:
                 core[left["awaited", k], :, right["sum"]] = np.eye(self._dims[k])[:, :, None]
         for number, (columns, cores) in enumerate(self._pieces):
             self._lay(made, number, columns, cores)
         return made
 
-    def _lay(self, made: list[NDArray], number: int, columns: Sequence[int], cores: Cores) -> None:
+    def _lay(self, made: list[Array], number: int, columns: Sequence[int], cores: Cores) -> None:
         """Add the cores of a train, where it has channels of its own or goes from shared ones to others."""
         cores = list(cores)
         whole = cores[0][0] @ cores[1][:, :, 0] if len(columns) == 2 else None
@@ -312,26 +287,6 @@ def _is_shared(name: Name) -> bool:
     return not isinstance(name, str) and name[0] != "train"
 
 
-class _Layout:
-    """Channels of a bond, by name."""
-
-    def __init__(self, widths: dict[Name, int]) -> None:
-        stops = np.cumsum(list(widths.values())).tolist()
-        self._slices = {name: slice(stop - widths[name], stop) for name, stop in zip(widths, stops, strict=True)}
-        self._size = stops[-1]
-        self.names = set(widths)
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __getitem__(self, name: Name) -> slice:
-        return self._slices[name]
-
-    def width(self, name: Name) -> int:
-        """How many channels the name has."""
-        return self._slices[name].stop - self._slices[name].start
-
-
 def _pieces(parts: Sequence[Part], trains: Sequence[Cores]) -> list[tuple[tuple[int, ...], Cores]]:
     """Trains with their columns; an additive part falls into a train for every column."""
     found: list[tuple[tuple[int, ...], Cores]] = []
@@ -346,7 +301,7 @@ def _pieces(parts: Sequence[Part], trains: Sequence[Cores]) -> list[tuple[tuple[
     return found
 
 
-def _narrowed(cores: list[NDArray]) -> list[NDArray]:
+def _narrowed(cores: list[Array]) -> list[Array]:
     """Bonds that are wider than their neighbours allow, near the ends of a train, become narrower; others stay."""
     for k in range(len(cores) - 1):
         a, n, b = cores[k].shape

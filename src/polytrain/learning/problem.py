@@ -14,8 +14,8 @@ from functools import reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polytrain.arrays import Array
 from polytrain.learning.sampling import row_keys
 
 
@@ -26,14 +26,14 @@ class ProblemRows(NamedTuple):
     and the offset of the scores, if any, are float64, and so are the ``keys`` of `polytrain.learning.sampling`.
     """
 
-    columns: NDArray
-    target: NDArray
-    weights: NDArray
-    keys: NDArray
-    offset: NDArray | None = None
+    columns: Array
+    target: Array
+    weights: Array
+    keys: Array
+    offset: Array | None = None
 
     @classmethod
-    def make(cls, columns: NDArray, target: NDArray, weights: NDArray, offset: NDArray | None = None) -> Self:
+    def make(cls, columns: Array, target: Array, weights: Array, offset: Array | None = None) -> Self:
         """Convert targets, weights and offset to float64, compute the keys, and normalise the weights."""
         target, weights = (np.asarray(array, dtype=np.float64) for array in (target, weights))
         offset = None if offset is None else np.asarray(offset, dtype=np.float64)
@@ -61,7 +61,7 @@ class ProblemRows(NamedTuple):
         offset = None if self.offset is None else self.offset[rows]
         return type(self)(self.columns[:, rows], self.target[rows], self.weights[rows], self.keys[rows], offset)
 
-    def take(self, rows: NDArray, weights: NDArray) -> Self:
+    def take(self, rows: Array, weights: Array) -> Self:
         """Copies of some rows, with other weights."""
         offset = None if self.offset is None else self.offset[rows]
         columns = np.ascontiguousarray(self.columns[:, rows])
@@ -95,11 +95,11 @@ class Facts(NamedTuple):
     """
 
     loss: float
-    gradient: NDArray | None = None
+    gradient: Any = None
     gram: Any = None
-    left: NDArray | None = None
+    left: Any = None
     middle: Any = None
-    right: NDArray | None = None
+    right: Any = None
 
 
 class LocalFactors(NamedTuple):
@@ -108,10 +108,10 @@ class LocalFactors(NamedTuple):
     Shapes: left (a, N), values (n, N), right (b, N), and curvature (N,), weights times the curvature of the loss.
     """
 
-    left: NDArray
-    values: NDArray
-    right: NDArray
-    curvature: NDArray
+    left: Array
+    values: Array
+    right: Array
+    curvature: Array
 
     @classmethod
     def join(cls, blocks: Iterable[LocalFactors]) -> LocalFactors:

@@ -1,7 +1,7 @@
-"""Which rows a sweep sees. The first sweeps need not see all of many rows, but a sample.
+"""Random samples of the rows for the first sweeps.
 
-Rows are chosen by a hash of what they hold, not by their place: the choice does not depend on the order of the rows,
-equal rows are chosen together, and a smaller sample is contained in a larger one.
+Rows are chosen by a hash of their values: the choice does not depend on the order of the rows, equal rows are chosen
+together, and a smaller sample is contained in a larger one.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from functools import reduce
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["DistinctRows", "choose_rows", "label_chances", "row_keys", "row_positions", "still_holds", "sweep_samples"]
+from polytrain.arrays import Array
 
 # Fewer different rows are never sampled. No sweep sees less than a quarter of them where that is less than
 # _ENOUGH_ROWS, nor fewer than _ROWS_PER_UNKNOWN times the unknowns of a core, nor fewer rows of a binary label.
@@ -51,14 +50,11 @@ def sweep_samples(n_distinct: int, n_unknowns: int, max_sweeps: int) -> list[tup
 
 
 def still_holds(objective: float, on_more_rows: float) -> bool:
-    """Whether what was learned from a sample of the rows holds for a larger one.
-
-    Where a sample can be fitted almost perfectly it teaches little about the rest, and later sweeps do not find back.
-    """
+    """Whether a fit of a sample holds for a larger one; later sweeps do not recover from a fit that does not."""
     return on_more_rows <= _MOST_GROWTH * objective
 
 
-def row_keys(columns: NDArray) -> NDArray:
+def row_keys(columns: Array) -> Array:
     """One number per row of columns (d, N), a random combination of the features: equal rows have equal keys."""
     keys = np.zeros(columns.shape[1])
     for column, factor in zip(columns, np.random.default_rng(0).standard_normal(len(columns)), strict=True):
@@ -69,22 +65,17 @@ def row_keys(columns: NDArray) -> NDArray:
 
 @dataclass(frozen=True)
 class DistinctRows:
-    """Which different rows there are; above some number of them it only matters that there are many.
+    """Distinct keys of rows with a negative target, and of the others, at most ``_MANY`` of each.
 
-    Attributes
-    ----------
-    negative, positive : ndarray
-        Different keys of rows with a negative target, and of the others; no more than ``_MANY`` of each.
-    binary : bool
-        Whether all targets are -1 or 1.
+    ``binary`` says whether all targets are -1 or 1.
     """
 
-    negative: NDArray
-    positive: NDArray
+    negative: Array
+    positive: Array
     binary: bool
 
     @classmethod
-    def of(cls, keys: NDArray, target: NDArray) -> DistinctRows:
+    def of(cls, keys: Array, target: Array) -> DistinctRows:
         """Take the keys and targets of some rows."""
         below = target < 0.0
         negative, positive = (np.unique(keys[rows])[:_MANY] for rows in (below, ~below))
@@ -111,7 +102,7 @@ class DistinctRows:
 
 
 def label_chances(fraction: float, distinct: DistinctRows) -> tuple[float, float]:
-    """Chance of a row with a negative target, and of another, to be chosen.
+    """Probability to choose a row with a negative target, and another row.
 
     It is the fraction, or more for a binary label that would be left with too few rows. Weights are divided by it, so
     that sums over the chosen rows stay unbiased.
@@ -123,7 +114,7 @@ def label_chances(fraction: float, distinct: DistinctRows) -> tuple[float, float
     return below, above
 
 
-def row_positions(keys: NDArray, seed: int) -> NDArray:
+def row_positions(keys: Array, seed: int) -> Array:
     """Spread the keys evenly over [0, 1): a row belongs to a sample if its position is below the fraction."""
     with np.errstate(over="ignore"):
         mixed = keys.view(np.uint64) + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
@@ -133,8 +124,8 @@ def row_positions(keys: NDArray, seed: int) -> NDArray:
 
 
 def choose_rows(
-    fraction: float, seed: int, distinct: DistinctRows, keys: NDArray, target: NDArray, weights: NDArray
-) -> tuple[NDArray, NDArray]:
+    fraction: float, seed: int, distinct: DistinctRows, keys: Array, target: Array, weights: Array
+) -> tuple[Array, Array]:
     """Indices of those of some rows that belong to a sample, and their weights, divided by the chance to be chosen."""
     chances = np.where(target < 0.0, *label_chances(fraction, distinct))
     rows = np.flatnonzero(row_positions(keys, seed) < chances)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from polytrain.arrays import Array
 from polytrain.learning.gauge import fit_ranks
 from polytrain.learning.helpers import are_ready, may_borrow_helpers, spread
 from polytrain.learning.losses import get_loss
@@ -41,11 +41,11 @@ _SWEEPS_OF_VISIT, _LINEAR_ROUNDS = 2, 5
 _ROUNDING = 1e-5
 
 #: Called with the index of a train, the record of one of its sweeps and its cores; True ends the sweeps of that train.
-Report = Callable[[int, dict[str, Any], Sequence[NDArray]], Any]
-Trains = list[list[Sequence[NDArray]]]  # of every target, one per part
+Report = Callable[[int, dict[str, Any], Sequence[Array]], Any]
+Trains = list[list[Sequence[Array]]]  # of every target, one per part
 
 
-def silent(index: int, record: dict[str, Any], cores: Sequence[NDArray]) -> None:
+def silent(index: int, record: dict[str, Any], cores: Sequence[Array]) -> None:
     """Ignore a sweep."""
 
 
@@ -121,7 +121,7 @@ def _learn_elsewhere(
     maps: MapList,
     block: PlacedBlock,
     validation: PlacedBlock | None,
-    linear_gram: NDArray | None,
+    linear_gram: Array | None,
     target: Target,
     job: TrainJob,
 ) -> TrainResult:
@@ -162,8 +162,8 @@ def _train_jointly(
     plus alpha / 2 times the squared norms of all trains, with the other trains fixed.
     """
     is_linear = plan.max_sweeps == 0 and plan.init == "linear"
-    trains: list[Sequence[NDArray]] = [job.start for job in jobs if job.start is not None]
-    histories: list[list[dict]] = [[] for _ in jobs]
+    trains: list[Sequence[Array]] = [job.start for job in jobs if job.start is not None]
+    histories: list[list[dict[str, Any]]] = [[] for _ in jobs]
     reason = "max_sweeps"
     if len(trains) < len(jobs):
         first, plain = replace(plan, max_sweeps=0, patience=0), [TrainJob(job.seed) for job in jobs]
@@ -196,12 +196,12 @@ def _train_jointly(
     return [TrainResult(tuple(cores), history, reason) for cores, history in zip(trains, histories, strict=True)]
 
 
-def log_losses(scores: NDArray, y: NDArray) -> NDArray:
+def log_losses(scores: Array, y: Array) -> Array:
     """Minus the log-probability of the right class, (N,), for scores (N, m) and indices of classes (N,)."""
     return logsumexp(scores, axis=1) - scores[np.arange(len(y)), y]
 
 
-def _renumbered(report: Report, index: int, before: int, _: int, record: dict, cores: Any) -> Any:
+def _renumbered(report: Report, index: int, before: int, _: int, record: dict[str, Any], cores: Any) -> Any:
     return report(index, {**record, "sweep": record["sweep"] + before}, cores)
 
 
@@ -228,12 +228,12 @@ class _Backfitting:
         self._targets, self._n_jobs = targets, n_jobs
         self._seeds = [job.seed for job in jobs]
         self._block = rows.block if rows.n_processes(plan) else None
-        self._scores: dict[int, NDArray] = {}  # of all parts together, by target, where rows are in one place
+        self._scores: dict[int, Array] = {}  # of all parts together, by target, where rows are in one place
 
-    def learn(self, starts: Sequence[Sequence[Sequence[NDArray]] | None], report: Report) -> list[TrainResult]:
+    def learn(self, starts: Sequence[Sequence[Sequence[Array]] | None], report: Report) -> list[TrainResult]:
         """Learn until the objective hardly changes. A start has a train per part; None is the additive model."""
         plan, trains = self._plan, self._start(starts)
-        histories: list[list[dict]] = [[] for _ in trains]
+        histories: list[list[dict[str, Any]]] = [[] for _ in trains]
         reasons, objectives = ["max_sweeps"] * len(trains), dict[int, float]()
         # An additive model is solved by the start.
         going = [] if all(part.additive for part in self._parts) else list(range(len(trains)))
@@ -262,12 +262,12 @@ class _Backfitting:
             for own, history, reason in zip(trains, histories, reasons, strict=True)
         ]
 
-    def _joined(self, trains: Sequence[Sequence[NDArray]]) -> tuple[NDArray, ...]:
+    def _joined(self, trains: Sequence[Sequence[Array]]) -> tuple[Array, ...]:
         return tuple(map(np.ascontiguousarray, join_parts(self._parts, self._plan.dims, trains)))
 
-    def _round(self, trains: Trains, going: Sequence[int], objectives: dict[int, float]) -> dict[int, dict]:
+    def _round(self, trains: Trains, going: Sequence[int], objectives: dict[int, float]) -> dict[int, dict[str, Any]]:
         """Learn all parts once; return the last record of every target. In the first round, note where it begins."""
-        last: dict[int, dict] = {}
+        last: dict[int, dict[str, Any]] = {}
         for number in range(len(self._parts)):
             new = [t for t in going if t not in objectives]
             beside = {t: self._penalty([cores for k, cores in enumerate(trains[t]) if k != number]) for t in new}
@@ -278,7 +278,7 @@ class _Backfitting:
                         objectives[t] = first["objective"] + first["decrease"] + beside[t]
         return last
 
-    def _start(self, given: Sequence[Sequence[Sequence[NDArray]] | None]) -> Trains:
+    def _start(self, given: Sequence[Sequence[Sequence[Array]] | None]) -> Trains:
         """Trains with the ranks of the parts: given ones, or else the additive model's."""
         missing = [t for t, trains in enumerate(given) if trains is None]
         everything = additive_part(range(len(self._maps)))
@@ -303,11 +303,11 @@ class _Backfitting:
                 self._scores[t] = rest.scores + part_scores(part, self._maps, result.cores, self._block.columns)
         return learned
 
-    def _penalty(self, trains: Sequence[Sequence[NDArray]]) -> float:
+    def _penalty(self, trains: Sequence[Sequence[Array]]) -> float:
         """Half of alpha times the squared norms of parts."""
         return 0.5 * self._plan.alpha * sum(TensorTrain(cores).norm() ** 2 for cores in trains)
 
-    def _others(self, trains: Sequence[Sequence[NDArray]], target: int, number: int) -> KnownScores | OtherParts:
+    def _others(self, trains: Sequence[Sequence[Array]], target: int, number: int) -> KnownScores | OtherParts:
         rest = [k for k in range(len(self._parts)) if k != number]
         if self._block is None:
             return OtherParts([self._parts[k] for k in rest], self._maps, [trains[k] for k in rest])
@@ -323,7 +323,7 @@ class _Backfitting:
         part: Part,
         targets: Sequence[int],
         others: Sequence[KnownScores | OtherParts],
-        starts: Sequence[Sequence[NDArray] | None] | None = None,
+        starts: Sequence[Sequence[Array] | None] | None = None,
     ) -> list[TrainResult]:
         if not targets:
             return []

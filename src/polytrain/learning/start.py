@@ -1,25 +1,23 @@
-"""Where a train begins before the first sweep: right-orthogonal cores with the ranks asked for."""
+"""Initial trains: right-orthogonal cores with given ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polytrain.arrays import Array
 from polytrain.learning.core_solvers import solve_linear
 from polytrain.learning.dual import dual_train
 from polytrain.learning.engines.engine import Engine
 from polytrain.learning.gauge import fit_ranks
 from polytrain.maps import MapList
 
-__all__ = ["FEW_ROWS", "dual_start", "linear_cores", "linear_start", "random_start"]
-
 #: Different rows that the kernel problem is solved for: its cost grows with their cube.
 FEW_ROWS = 1300
 
 
-def linear_cores(bias: float, coefficients: Sequence[NDArray]) -> list[NDArray]:
+def linear_cores(bias: float, coefficients: Sequence[Array]) -> list[Array]:
     """Write bias + the sum over all columns of coefficients times functions as a train of rank 2, exactly.
 
     ``coefficients`` holds those of all functions of a column but the constant. Reading from the right, the two channels
@@ -47,8 +45,8 @@ def linear_start(
     alpha: float,
     quadratic: bool,
     rng: np.random.Generator,
-    gram: NDArray | None = None,
-) -> list[NDArray]:
+    gram: Array | None = None,
+) -> list[Array]:
     """Start from the regularised linear model, solved to rounding.
 
     The represented function is the linear model itself (for ranks of at least 2); the remaining rank slots hold random
@@ -64,13 +62,13 @@ def linear_start(
 
 def dual_start(
     engine: Engine, maps: MapList, ranks: Sequence[int], alpha: float, seed: int, rng: np.random.Generator
-) -> list[NDArray]:
+) -> list[Array]:
     """Start from the exact solution of the kernel problem on about `FEW_ROWS` different rows, cut to these ranks.
 
-    Of more rows a sample is taken, with an alpha that is larger as they are fewer: noise does not shrink with it. Rows
-    that are alike are one row with all of their weight, which has the same solution.
+    From more rows a sample is taken, with a larger alpha, since noise does not shrink with the sample. Equal rows are
+    one row with all of their weight, which has the same solution.
     """
-    n_distinct = min(engine.n_distinct, engine.n_rows)  # the former is no more than a bound where there are many
+    n_distinct = min(engine.n_distinct, engine.n_rows)  # with many rows, the former is only a bound
     rows = engine.gather(min(1.0, FEW_ROWS / n_distinct), seed).merged()
     fraction = min(1.0, rows.n_rows / n_distinct)
     values = [
@@ -79,7 +77,7 @@ def dual_start(
     return fit_ranks(dual_train(values, rows.target, rows.weights, alpha / fraction, ranks), ranks, rng)
 
 
-def random_start(dims: Sequence[int], ranks: Sequence[int], rng: np.random.Generator) -> list[NDArray]:
+def random_start(dims: Sequence[int], ranks: Sequence[int], rng: np.random.Generator) -> list[Array]:
     """Start as the paper does: random cores of Frobenius norm one, then right-orthogonal."""
     cores = [rng.standard_normal((ranks[k], n, ranks[k + 1])) for k, n in enumerate(dims)]
     return fit_ranks([core / np.linalg.norm(core) for core in cores], ranks, rng)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polytrain.arrays import Array
 from polytrain.learning.core_solvers import CoreSolver
 from polytrain.learning.engines.engine import Engine
 from polytrain.learning.gauge import shift_left, shift_right
@@ -40,7 +40,7 @@ class SweepState:
     sweep: int
     loss: float
     objective: float
-    cores: tuple[NDArray, ...]
+    cores: tuple[Array, ...]
     position: int
     seconds: float
     stop_reason: str | None
@@ -53,7 +53,7 @@ class SweepState:
 
 def sweep_train(
     engine: Engine,
-    cores: list[NDArray],
+    cores: list[Array],
     *,
     alpha: float,
     solver: CoreSolver,
@@ -73,7 +73,7 @@ def sweep_train(
     last = len(cores) - 1
     engine.place(cores, position)
 
-    def objective_at(core: NDArray) -> float:
+    def objective_at(core: Array) -> float:
         return engine.mean_loss() + 0.5 * alpha * float(np.vdot(core, core))
 
     def state(sweep: int, seconds: float, previous: float | None) -> SweepState:

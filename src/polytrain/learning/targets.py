@@ -7,44 +7,26 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from polytrain.arrays import Array
 from polytrain.learning.parts import Part, part_scores
 from polytrain.learning.problem import ProblemRows
 from polytrain.maps import MapList
 from polytrain.tensor.stack import TrainStack
 
-__all__ = [
-    "ClassTarget",
-    "GivenProblem",
-    "JointTarget",
-    "KnownScores",
-    "NumberTarget",
-    "OtherParts",
-    "PartTarget",
-    "PlacedBlock",
-    "Target",
-]
-
 
 class PlacedBlock(NamedTuple):
     """Rows of positive weight, placed by their maps.
 
-    Attributes
-    ----------
-    columns : ndarray of shape (d, N)
-        Coordinates.
-    y : ndarray of shape (N,) or (N, outputs)
-        Indices of labels, or targets.
-    weights, keys : ndarray of shape (N,)
-        Weights in units of the largest, and keys of the rows.
+    Shapes: coordinates (d, N), indices of labels or targets (N,) or (N, outputs), weights in units of the largest (N,),
+    and keys of the rows (N,).
     """
 
-    columns: NDArray
-    y: NDArray
-    weights: NDArray
-    keys: NDArray
+    columns: Array
+    y: Array
+    weights: Array
+    keys: Array
 
 
 class Target(Protocol):
@@ -56,17 +38,17 @@ class Target(Protocol):
 
     @property
     def offset(self) -> float:
-        """Where scores begin."""
+        """Initial score."""
 
     @property
     def steepness(self) -> float:
-        """Size of what is wanted in units of its mean before it was centred; 1 for classes."""
+        """Size of the targets divided by their mean before they were centred; 1 for classes."""
 
-    def wanted(self, y: NDArray) -> tuple[NDArray, NDArray]:
-        """Return what the score of every row should be, and what its weight is multiplied by, (N,) each."""
+    def wanted(self, y: Array) -> tuple[Array, Array]:
+        """Return the targets of the scores, and factors of the weights, (N,) each."""
 
-    def sketched(self, sums: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
-        """Return the mean of what is wanted, and the weights, of the rows of a sketch, (k,) each."""
+    def sketched(self, sums: Array, weights: Array) -> tuple[Array, Array]:
+        """Return the mean targets of the rows of a sketch, and their weights, (k,) each."""
 
     def problem(self, rows: PlacedBlock) -> ProblemRows:
         """Return the rows of the problem; their weights need not sum to 1."""
@@ -74,18 +56,13 @@ class Target(Protocol):
 
 @dataclass(frozen=True)
 class ClassTarget:
-    """Tell some classes from others.
+    """Tell some classes from others: ``code`` (m,) is 1, -1, or 0 for classes that are left out.
 
-    Attributes
-    ----------
-    code : ndarray of shape (m,)
-        1, -1, or 0 for classes that are left out.
-    factors : ndarray of shape (m,)
-        Weights of the classes.
+    ``factors`` (m,) are the weights of the classes.
     """
 
-    code: NDArray
-    factors: NDArray
+    code: Array
+    factors: Array
 
     offset = 0.0
     steepness = 1.0
@@ -95,18 +72,18 @@ class ClassTarget:
         """Whether no class is left out."""
         return bool(self.code.all())
 
-    def wanted(self, y: NDArray) -> tuple[NDArray, NDArray]:
-        """The codes of the labels; classes that are left out weigh nothing."""
+    def wanted(self, y: Array) -> tuple[Array, Array]:
+        """The codes of the labels; classes that are left out have weight 0."""
         return self.code[y], (self.factors * (self.code != 0))[y]
 
-    def sketched(self, sums: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
-        """Rows that are alike may have different labels; what has no code weighs nothing."""
+    def sketched(self, sums: Array, weights: Array) -> tuple[Array, Array]:
+        """Equal rows may have different labels; those without a code have weight 0."""
         counted = sums * (self.factors * (self.code != 0))
         totals = counted.sum(axis=1)
         return counted @ self.code / np.where(totals > 0, totals, 1.0), totals
 
     def problem(self, rows: PlacedBlock) -> ProblemRows:
-        """Leave out what has no code."""
+        """Leave out rows without a code."""
         target, factors = self.wanted(rows.y)
         weights = rows.weights * factors
         problem = ProblemRows(rows.columns, target, weights, rows.keys)
@@ -120,7 +97,7 @@ class ClassTarget:
 class NumberTarget:
     """Predict ``(y / largest - mean) / spread`` of one output by a score that begins at ``offset``.
 
-    What a sketch wants is no larger than ``limit``.
+    Targets of a sketch are clipped at ``limit``.
     """
 
     output: int
@@ -130,23 +107,20 @@ class NumberTarget:
     offset: float = 0.0
     limit: float = np.inf
 
+    keeps_all = True
+
     @property
     def steepness(self) -> float:
-        """Spread in units of the mean."""
+        """Spread divided by the mean."""
         return self.spread / self.mean if self.mean else 1.0
 
-    @property
-    def keeps_all(self) -> bool:
-        """Every row has every output."""
-        return True
-
-    def wanted(self, y: NDArray) -> tuple[NDArray, NDArray]:
+    def wanted(self, y: Array) -> tuple[Array, Array]:
         """Centre and divide the targets."""
         y = y if y.ndim == 1 else y[:, self.output]
         return (y / self.largest - self.mean) / self.spread, np.ones(len(y))
 
-    def sketched(self, sums: NDArray, weights: NDArray) -> tuple[NDArray, NDArray]:
-        """Rows that are alike have a mean target. The sums are of targets that are divided by ``largest`` already."""
+    def sketched(self, sums: Array, weights: Array) -> tuple[Array, Array]:
+        """Mean targets; the sums are of targets that are divided by ``largest`` already."""
         wanted = (sums[:, self.output] / weights - self.mean) / self.spread
         return np.clip(wanted, -self.limit, self.limit), weights
 
@@ -159,37 +133,25 @@ class NumberTarget:
 
 @dataclass(frozen=True, eq=False)
 class JointTarget:
-    """Tell one class from all others, given the scores of the other classes.
+    """Tell one class from all others, given the trains of all classes; ``index`` is that of its own.
 
-    With these fixed, minus the logarithm of the probability of the right class is, to a constant, a logistic loss of
-    the own score, less the logarithm of the sum of the exponentials of the others.
-
-    Attributes
-    ----------
-    own : ClassTarget
-        The class.
-    index : int
-        Which of the trains is its own.
-    maps : MapList
-    trains : sequence of sequences of cores
-        The trains of all classes.
-    shift : ndarray of shape (m,)
-        What is added to the value of every train.
+    With the others fixed, minus the log-probability of the right class is, to a constant, a logistic loss of the own
+    score minus the logarithm of the sum of the exponentials of the others. ``shift`` (m,) is added to the values.
     """
 
     own: ClassTarget
     index: int
     maps: MapList
-    trains: Sequence[Sequence[NDArray]]
-    shift: NDArray
+    trains: Sequence[Sequence[Array]]
+    shift: Array
 
     @property
     def keeps_all(self) -> bool:
-        """Every row has a class."""
+        """As for the class."""
         return self.own.keeps_all
 
     def problem(self, rows: PlacedBlock) -> ProblemRows:
-        """All rows, with an offset that the other trains make."""
+        """All rows, with an offset from the other trains."""
         others = [k for k in range(len(self.trains)) if k != self.index]
         functions, knots = ([getattr(one, name) for one in self.maps] for name in ("values", "knots"))
         stack = TrainStack([self.trains[k] for k in others], functions, knots)
@@ -212,11 +174,11 @@ class GivenProblem:
 
 @dataclass(frozen=True, eq=False)
 class KnownScores:
-    """Scores (N,) of the other parts of a sum, where all rows are in one place."""
+    """Scores (N,) of the other parts of a sum, if all rows are in one place."""
 
-    scores: NDArray
+    scores: Array
 
-    def of(self, columns: NDArray, numbers: NDArray) -> NDArray:
+    def of(self, columns: Array, numbers: Array) -> Array:
         """Scores of the rows with these numbers."""
         return self.scores[numbers]
 
@@ -227,14 +189,13 @@ class OtherParts:
 
     parts: Sequence[Part]
     maps: MapList
-    trains: Sequence[Sequence[NDArray]]
+    trains: Sequence[Sequence[Array]]
 
-    def of(self, columns: NDArray, numbers: NDArray) -> NDArray:
+    def of(self, columns: Array, numbers: Array) -> Array:
         """Scores of rows with these placed columns."""
-        total = np.zeros(columns.shape[1])
-        for part, cores in zip(self.parts, self.trains, strict=True):
-            total += part_scores(part, self.maps, cores, columns)
-        return total
+        pairs = zip(self.parts, self.trains, strict=True)
+        scores = (part_scores(part, self.maps, cores, columns) for part, cores in pairs)
+        return sum(scores, start=np.zeros(columns.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,11 +208,11 @@ class PartTarget:
 
     @property
     def keeps_all(self) -> bool:
-        """As the target says."""
+        """As for the target."""
         return self.target.keeps_all
 
     def problem(self, rows: PlacedBlock) -> ProblemRows:
-        """Rows of the target's problem, which may be fewer: in the place of keys, numbers tell which they are."""
+        """Rows of the target's problem, which may be fewer: numbers in the place of keys identify them."""
         problem = self.target.problem(rows._replace(keys=np.arange(len(rows.keys))))
         offset = self.others.of(problem.columns, problem.keys)
         if problem.offset is not None:

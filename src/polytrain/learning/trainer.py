@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polytrain.arrays import Array
 from polytrain.learning.checkpoint import Checkpoint, Progress, fingerprint
 from polytrain.learning.core_solvers import CoreSolver
 from polytrain.learning.engines import Engine, LocalEngine, open_engine
@@ -26,7 +26,7 @@ from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 
 #: Called with each sweep's record and the cores; True ends the sweeps.
-Report = Callable[[dict[str, Any], Sequence[NDArray]], Any]
+Report = Callable[[dict[str, Any], Sequence[Array]], Any]
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ class TrainJob:
 class TrainResult:
     """A learned train with one record per sweep, and second moments at every core if the job asked for them."""
 
-    cores: tuple[NDArray, ...]
+    cores: tuple[Array, ...]
     history: list[dict[str, Any]]
     stop_reason: str
     moments: tuple[CoreMoments, ...] = ()
-    parts: Sequence[Sequence[NDArray]] = ()  # the trains that this one is the sum of, if it is one
+    parts: Sequence[Sequence[Array]] = ()  # the trains that this one is the sum of, if it is one
 
     @property
     def following(self) -> Any:
@@ -110,7 +110,7 @@ def learn_train(
     *,
     report: Report | None = None,
     n_processes: int = 1,
-    linear_gram: NDArray | None = None,
+    linear_gram: Array | None = None,
     validation: ProblemRows | Engine | None = None,
 ) -> TrainResult:
     """Learn one train on rows in memory, whose weights sum to 1, or on those of an engine.
@@ -139,11 +139,12 @@ def learn_train(
     return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), learner.history, str(reason), moments)
 
 
-def shared_linear_gram(engine: Engine, maps: MapList) -> NDArray:
+def shared_linear_gram(engine: Engine, maps: MapList) -> Array:
     """Gram matrix of the linear model: with a quadratic loss it is the same for all targets of the same rows."""
     with engine.linear() as linear:
         linear.score(np.zeros((1, 1 + sum(maps.linear_sizes()), 1)))
-        return linear.facts(Need(gram=True)).gram
+        gram: Array = linear.facts(Need(gram=True)).gram
+        return gram
 
 
 class _Learner:
@@ -156,7 +157,7 @@ class _Learner:
         maps: MapList,
         job: TrainJob,
         report: Report | None,
-        linear_gram: NDArray | None,
+        linear_gram: Array | None,
         validation: Engine | None,
     ) -> None:
         self._engine, self._plan, self._maps, self._job = engine, plan, maps, job
@@ -170,7 +171,7 @@ class _Learner:
     def _begin(self, sampled: bool) -> None:
         """Forget all sweeps, and show samples of the rows to the next ones or not."""
         plan, self._sampled = self._plan, sampled
-        self._best: tuple[float, tuple[NDArray, ...]] = math.inf, ()  # loss of the validation rows, and its cores
+        self._best: tuple[float, tuple[Array, ...]] = math.inf, ()  # loss of the validation rows, and its cores
         self._since_best = 0
         self._rng = np.random.default_rng(self._job.seed)
         self.history: list[dict[str, Any]] = []
@@ -194,7 +195,7 @@ class _Learner:
                 for record in self.history:
                     self._report(record, self._before.cores)
 
-    def _first_cores(self) -> list[NDArray]:
+    def _first_cores(self) -> list[Array]:
         plan, rng = self._plan, self._rng
         if self._job.start is not None:
             return fit_ranks(self._job.start, plan.ranks, rng)
@@ -209,7 +210,7 @@ class _Learner:
         self._begin(sampled=False)
         self._before = None
 
-    def run(self) -> tuple[Sequence[NDArray], str | None] | None:
+    def run(self) -> tuple[Sequence[Array], str | None] | None:
         """Sweep in all stages, over more and more rows, and return the cores with the reason to stop.
 
         None if what was learned from a sample of the rows does not hold for more of them.
@@ -234,7 +235,7 @@ class _Learner:
         return self._best[1] or cores, reason
 
     def _sweep(
-        self, rows: Engine, cores: list[NDArray], stage: int, n_sweeps: int, position: int, done: int
+        self, rows: Engine, cores: list[Array], stage: int, n_sweeps: int, position: int, done: int
     ) -> SweepState | None:
         """Make the sweeps of a stage, or what is left of them, and return where the train stands.
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from polytrain.arrays import Array
 
 __all__ = [
     *("DenseRows", "LocalRows", "Trains", "conjugate_gradients", "dense_moments"),
@@ -97,11 +98,11 @@ def is_here() -> bool:
     return _Switch.on and bool(_routines())
 
 
-def _place(array: NDArray | None) -> int | None:
+def _place(array: Array | None) -> int | None:
     return None if array is None else array.__array_interface__["data"][0]
 
 
-def _lines(array: NDArray) -> tuple[int, int]:
+def _lines(array: Array) -> tuple[int, int]:
     """Address of an array (lines, N), and its stride from line to line in items."""
     if array.strides[1] != array.itemsize and array.shape[1] > 1:
         raise ValueError("rows must be contiguous.")
@@ -119,17 +120,15 @@ class DenseRows:
     Shapes: near (a, N), values (n, N), the first of them 1, and far (b, N). Cores are (n, a, b).
     """
 
-    def __init__(self, near: NDArray, values: NDArray, far: NDArray) -> None:
+    def __init__(self, near: Array, values: Array, far: Array) -> None:
         self._arrays = near, values, far  # their memory must stay
         self._dtype, routines = near.dtype, _routines()
         self._move, self._product = (routines[name, near.dtype.char] for name in ("dense_move", "dense_product"))
         self.sizes = near.shape[1], len(near), len(values), len(far), 0
         self.lines = *_lines(near), *_lines(values), *_lines(far)
-        self.knots: NDArray | None = None
+        self.knots: Array | None = None
 
-    def product(
-        self, core: NDArray | None, factors: NDArray | None, sums: bool
-    ) -> tuple[NDArray | None, NDArray | None]:
+    def product(self, core: Array | None, factors: Array | None, sums: bool) -> tuple[Array | None, Array | None]:
         """Scores of a core, (N,), and sums over rows of near * values * far * factors, (n * a, b), float64.
 
         Either may be left out: ``core`` is None, or ``sums`` is False. With a core, the factors are multiplied by the
@@ -143,7 +142,7 @@ class DenseRows:
         _check("dense_product", self._product(*self.sizes[:4], *self.lines, *places))
         return scores, totals
 
-    def move(self, core: NDArray, out: NDArray) -> NDArray:
+    def move(self, core: Array, out: Array) -> Array:
         """Near environment contracted with a core, (b, N), written to ``out``; the core may have another b."""
         matrix = np.ascontiguousarray(core, self._dtype)
         _check("dense_move", self._move(*self.sizes[:3], len(out), *self.lines[:4], _place(matrix), *_lines(out)))
@@ -162,7 +161,7 @@ class LocalRows:
         Functions at the knots. Rows lie before the last of them.
     """
 
-    def __init__(self, x: NDArray, near: NDArray, far: NDArray, knots: NDArray) -> None:
+    def __init__(self, x: Array, near: Array, far: Array, knots: Array) -> None:
         self._arrays = x, near, far  # their memory must stay
         self._dtype, routines = near.dtype, _routines()
         self._move, self._product = (routines[name, near.dtype.char] for name in ("local_move", "local_product"))
@@ -171,9 +170,7 @@ class LocalRows:
         self.lines = *_lines(near), _place(x), 0, *self._far
         self.knots = knots
 
-    def product(
-        self, core: NDArray | None, factors: NDArray | None, sums: bool
-    ) -> tuple[NDArray | None, NDArray | None]:
+    def product(self, core: Array | None, factors: Array | None, sums: bool) -> tuple[Array | None, Array | None]:
         """See `DenseRows.product`."""
         n_rows, n_near, n, n_far, _ = self.sizes
         tables = None if core is None else knot_tables(self.knots, core)
@@ -187,18 +184,16 @@ class LocalRows:
         gathered = (self.knots.T @ totals.reshape(len(totals), -1)).reshape(n, *totals.shape[1:])
         return scores, gathered[:, :, :n_far].reshape(-1, n_far).astype(np.float64, copy=False)
 
-    def _run(
-        self, tables: NDArray | None, factors: NDArray | None, scores: NDArray | None, totals: NDArray | None
-    ) -> None:
+    def _run(self, tables: Array | None, factors: Array | None, scores: Array | None, totals: Array | None) -> None:
         n_rows, n_near, _, n_far, n_knots = self.sizes
         places = _place(tables), _place(factors), _place(scores), _place(totals)
         _check("local_product", self._product(n_rows, n_near, n_far, n_knots, *self._near, *self._far, *places))
 
-    def move(self, core: NDArray, out: NDArray) -> NDArray:
+    def move(self, core: Array, out: Array) -> Array:
         """See `DenseRows.move`."""
         return self.move_tables(knot_tables(self.knots, core), out)
 
-    def move_tables(self, tables: NDArray, out: NDArray) -> NDArray:
+    def move_tables(self, tables: Array, out: Array) -> Array:
         """Do the same with a core from `knot_tables`."""
         sizes = *self.sizes[:2], len(out), len(tables) - 1
         _check("local_move", self._move(*sizes, *self._near, _place(tables), *_lines(out)))
@@ -207,12 +202,12 @@ class LocalRows:
 
 def conjugate_gradients(
     rows: DenseRows | LocalRows,
-    gradient: NDArray,
-    curvature: NDArray,
-    eigenvectors: Sequence[NDArray],
-    eigenvalues: NDArray,
+    gradient: Array,
+    curvature: Array,
+    eigenvectors: Sequence[Array],
+    eigenvalues: Array,
     *limits: float,
-) -> tuple[NDArray, NDArray]:
+) -> tuple[Array, Array]:
     """Solve (C' diag(curvature) C + alpha) step = -gradient by conjugate gradients.
 
     The preconditioner is diagonal in other coordinates: ``eigenvectors`` of functions, near and far channels, as
@@ -233,7 +228,7 @@ def conjugate_gradients(
     return step, ray
 
 
-def dense_moments(near: NDArray, functions: NDArray, far: NDArray, weights: NDArray) -> NDArray:
+def dense_moments(near: Array, functions: Array, far: Array, weights: Array) -> Array:
     """Sum weights times pairs of near channels times functions times pairs of far channels over all rows.
 
     Shapes: near (a, N), functions (m, N), the first of them 1, far (b, N), weights (N,) -> (m, a(a+1)/2, b(b+1)/2),
@@ -253,7 +248,7 @@ def local_width(n_far: int, dtype: np.dtype) -> int:
     return -(-n_far // lanes) * lanes
 
 
-def knot_tables(knots: NDArray, core: NDArray) -> NDArray:
+def knot_tables(knots: Array, core: Array) -> Array:
     """Contract a core with the functions at every knot.
 
     Shapes: knots (knots + 1, n), core (n, a, b) -> (knots + 1, a, local_width(b)), of the dtype of ``knots``.
@@ -264,7 +259,7 @@ def knot_tables(knots: NDArray, core: NDArray) -> NDArray:
     return (knots @ padded.reshape(n, -1)).reshape(-1, *padded.shape[1:])
 
 
-def interpolate(x: NDArray, tables: NDArray, out: NDArray) -> NDArray:
+def interpolate(x: Array, tables: Array, out: Array) -> Array:
     """Interpolate functions between knots, as `LocalRows` does with a near environment of ones.
 
     Shapes: x (N,), contiguous, tables (knots + 1, 1, local_width(n)) -> (n, N), written to ``out``.
@@ -280,7 +275,7 @@ class Trains:
     (knots + 1, n), if rows come as positions among them, or None if they come as values of all functions.
     """
 
-    def __init__(self, trains: Sequence[Sequence[NDArray]], knots: Sequence[NDArray | None], dtype: np.dtype) -> None:
+    def __init__(self, trains: Sequence[Sequence[Array]], knots: Sequence[Array | None], dtype: np.dtype) -> None:
         self._dtype, self._routine = dtype, _routines()["evaluate", dtype.char]
         self._cores = [
             np.ascontiguousarray(core, dtype) if table is None else knot_tables(table, core)
@@ -299,7 +294,7 @@ class Trains:
             )
         ]
 
-    def evaluate(self, columns: Sequence[NDArray]) -> NDArray:
+    def evaluate(self, columns: Sequence[Array]) -> Array:
         """Values of all trains, (n_trains, N).
 
         Each column is (n, N), the values of its functions, or (1, N), positions among its knots.

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Self
 
-from numpy.typing import NDArray
-
+from polytrain.arrays import Array
 from polytrain.learning.contractions import gram_from_moments
 from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.losses import Loss
@@ -52,12 +51,12 @@ class CoreRows(ABC):
         """Add what is known to the sum of all answers."""
         return facts
 
-    def _probe(self, length: float, core: NDArray) -> float:
-        return add_up(self._ask("try_step", length))
+    def _probe(self, length: float, core: Array) -> float:
+        return float(add_up(self._ask("try_step", length)))
 
     # --- what may be asked --------------------------------------------------------------------------------------------
 
-    def score(self, core: NDArray) -> None:
+    def score(self, core: Array) -> None:
         """Make these the present scores: offset + C vec(core)."""
         self._tell("score", core)
         self._loss_here = self._tried = None
@@ -74,18 +73,18 @@ class CoreRows(ABC):
         """Weighted mean of the loss at the present scores."""
         return self.facts(LOSS).loss
 
-    def set_direction(self, step: NDArray) -> None:
+    def set_direction(self, step: Array) -> None:
         """Lay the ray, a direction in which the scores may move, along this step: C vec(step)."""
         self._tell("set_direction", step)
         self._tried = None
 
-    def try_step(self, length: float, core: NDArray) -> float:
+    def try_step(self, length: float, core: Array) -> float:
         """Mean loss at ``length`` along the ray, where the scores are those of this core."""
         loss = self._probe(length, core)
         self._tried = length, loss
         return loss
 
-    def advance(self, length: float, core: NDArray) -> None:
+    def advance(self, length: float, core: Array) -> None:
         """Move the present scores by ``length`` along the ray, to those of this core."""
         # A line search ends with the last step that it tried: then nothing need be computed again.
         if self._tried is None or self._tried[0] != length:
@@ -100,7 +99,7 @@ class LinearRows(CoreRows):
     ``gram`` is the Gram matrix, if it is known: with a quadratic loss all problems on the same weighted rows share it.
     """
 
-    def __init__(self, gram: NDArray | None = None) -> None:
+    def __init__(self, gram: Array | None = None) -> None:
         self._gram = gram
 
     def _unknown(self, need: Need) -> Need:
@@ -130,7 +129,7 @@ class Engine(CoreRows):
         self._at = Position(0, True)
         self._ranks: list[int] = []
         # Second moments of the environments by bond: with constant curvature they live as long as the environments.
-        self._moments: dict[int, NDArray] = {}
+        self._moments: dict[int, Array] = {}
 
     # --- the rows as a whole ------------------------------------------------------------------------------------------
 
@@ -147,12 +146,12 @@ class Engine(CoreRows):
         """Bring a random sample of the rows, or all of them if ``fraction`` is 1, to the memory of this process."""
 
     @abstractmethod
-    def linear(self, gram: NDArray | None = None) -> AbstractContextManager[LinearRows]:
+    def linear(self, gram: Array | None = None) -> AbstractContextManager[LinearRows]:
         """Open the core problem of the linear model; ``gram`` is its Gram matrix, if that is known."""
 
     # --- along the train ----------------------------------------------------------------------------------------------
 
-    def place(self, cores: list[NDArray], position: int = 0) -> None:
+    def place(self, cores: list[Array], position: int = 0) -> None:
         """Build the environments of a train that is orthogonal on both sides of a core, and stand at that core."""
         self._ranks = [core.shape[0] for core in cores] + [1]
         self._moments.clear()
@@ -165,11 +164,11 @@ class Engine(CoreRows):
         self._stand(self._turned(position, self._at.to_right))
         self.score(cores[position])
 
-    def move_right(self, core: NDArray) -> None:
+    def move_right(self, core: Array) -> None:
         """Absorb the (left-orthogonal) core stood at into the left environment and stand at the next one."""
         self._move(core, to_right=True)
 
-    def move_left(self, core: NDArray) -> None:
+    def move_left(self, core: Array) -> None:
         """Absorb the (right-orthogonal) core stood at into the right environment and stand at the one before."""
         self._move(core, to_right=False)
 
@@ -181,7 +180,7 @@ class Engine(CoreRows):
         self._at = at
         self._tell("stand", *at)
 
-    def _move(self, core: NDArray, to_right: bool) -> None:
+    def _move(self, core: Array, to_right: bool) -> None:
         site = self._at.site
         if self._at.to_right != to_right:
             self._stand(Position(site, to_right))
@@ -223,15 +222,16 @@ class Engine(CoreRows):
                 middle, right = middle / mass, right / mass
         return Facts(loss, gradient, gram, left, middle, right)
 
-    def product(self, step: NDArray) -> NDArray:
+    def product(self, step: Array) -> Array:
         """C' diag(weights * curvature) C vec(step), shaped like the core; the rows remember C vec(step)."""
-        return add_up(self._ask("product", step))
+        total: Array = add_up(self._ask("product", step))
+        return total
 
     def local_factors(self) -> LocalFactors:
         """Bring environments, functions and curvatures at the core stood at to this process; for few rows."""
         return LocalFactors.join(self._ask("local_factors"))
 
-    def descend(self, nearly: KroneckerHessian, gradient: NDArray, *limits: float) -> NDArray | None:
+    def descend(self, nearly: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
         """Solve a Newton system in one question, and lay the ray along the step.
 
         ``limits`` are those of `native.conjugate_gradients`. None where rows are in several places: then it takes a

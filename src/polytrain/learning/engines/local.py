@@ -9,8 +9,8 @@ from operator import methodcaller
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polytrain.arrays import Array
 from polytrain.learning.blocks import LinearBlock, Scratch, TrainBlock
 from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows
 from polytrain.learning.kronecker import KroneckerHessian
@@ -66,7 +66,7 @@ class BlockEngine(Engine):
     def gather(self, fraction: float, seed: int) -> ProblemRows:
         return self._rows if fraction >= 1.0 else self._rows.take(*self._chosen(fraction, seed))
 
-    def _chosen(self, fraction: float, seed: int) -> tuple[NDArray, NDArray]:
+    def _chosen(self, fraction: float, seed: int) -> tuple[Array, Array]:
         """Indices and weights of the rows of a sample."""
         rows = self._rows
         chosen, weights = choose_rows(fraction, seed, self._distinct, rows.keys, rows.target, rows.weights)
@@ -85,7 +85,7 @@ class _LocalRows(CoreRows):
 
 
 class _LocalLinearRows(_LocalRows, LinearRows):
-    def __init__(self, blocks: Sequence[LinearBlock], gram: NDArray | None) -> None:
+    def __init__(self, blocks: Sequence[LinearBlock], gram: Array | None) -> None:
         super().__init__(gram)
         self._blocks, self.n_rows = blocks, sum(block.n_rows for block in blocks)
 
@@ -97,11 +97,11 @@ class LocalEngine(_LocalRows, BlockEngine):
         super().__init__(rows, loss, maps)
         self._blocks = make_blocks(rows, loss, maps)
 
-    def descend(self, nearly: KroneckerHessian, gradient: NDArray, *limits: float) -> NDArray | None:
+    def descend(self, nearly: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
         self._tried = None
         return self._blocks[0].descend(nearly, gradient, *limits) if len(self._blocks) == 1 else None
 
-    def linear(self, gram: NDArray | None = None) -> LinearRows:
+    def linear(self, gram: Array | None = None) -> LinearRows:
         return _LocalLinearRows(self._ask("linear"), gram)
 
     def sample(self, fraction: float, seed: int) -> LocalEngine:

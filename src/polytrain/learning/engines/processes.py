@@ -17,8 +17,8 @@ from operator import methodcaller
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polytrain.arrays import Array
 from polytrain.learning.engines.engine import CoreRows, LinearRows
 from polytrain.learning.engines.local import BlockEngine, LocalEngine, make_blocks
 from polytrain.learning.helpers import Answer, Helper, Shared, borrow_helpers, receive_shared
@@ -45,7 +45,7 @@ class _Share:
         self._rows, self._loss, self._maps, self._first, self._step = rows, loss, maps, first, step
         self._groups: dict[int, list[Any]] = {}
 
-    def open(self, group: int, chosen: tuple[NDArray, NDArray] | None) -> None:
+    def open(self, group: int, chosen: tuple[Array, Array] | None) -> None:
         """Make a group of blocks: of all rows, or of some with other weights."""
         rows = self._rows if chosen is None else self._rows.take(*chosen)
         self._groups[group] = make_blocks(rows, self._loss, self._maps, self._first, self._step)
@@ -150,7 +150,7 @@ class _TeamRows(CoreRows):
 
 
 class _TeamLinearRows(_TeamRows, LinearRows):
-    def __init__(self, team: _Team, source: int, n_rows: int, gram: NDArray | None) -> None:
+    def __init__(self, team: _Team, source: int, n_rows: int, gram: Array | None) -> None:
         super().__init__(gram)
         self.n_rows = n_rows
         self._open(team, "open_linear", source)
@@ -160,12 +160,12 @@ class _TeamEngine(_TeamRows, BlockEngine):
     """Rows of a team: all of them, or ``chosen`` ones with other weights."""
 
     def __init__(
-        self, rows: ProblemRows, loss: Loss, maps: MapList, team: _Team, chosen: tuple[NDArray, NDArray] | None = None
+        self, rows: ProblemRows, loss: Loss, maps: MapList, team: _Team, chosen: tuple[Array, Array] | None = None
     ) -> None:
         super().__init__(rows, loss, maps)
         self._open(team, "open", chosen)
 
-    def linear(self, gram: NDArray | None = None) -> LinearRows:
+    def linear(self, gram: Array | None = None) -> LinearRows:
         return _TeamLinearRows(self._team, self._group, self.n_rows, gram)
 
     def sample(self, fraction: float, seed: int) -> BlockEngine:

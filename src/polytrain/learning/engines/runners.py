@@ -40,13 +40,15 @@ class ClusterRunner:
 
     def start(self, delayed: Sequence[Any]) -> list[Any]:
         """Start to compute Dask's own lazy objects; the results stay on the workers."""
-        return self._client.compute(list(delayed))
+        futures: list[Any] = self._client.compute(list(delayed))  # type: ignore[no-untyped-call]
+        return futures
 
-    def map(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
+    def map(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
         return self._client.map(function, *columns, pure=False)
 
     def collect(self, handles: Sequence[Any]) -> list[Any]:
-        return self._client.gather(list(handles))
+        results: list[Any] = self._client.gather(list(handles))  # type: ignore[no-untyped-call]
+        return results
 
 
 class _Stored:
@@ -81,7 +83,7 @@ class SpillRunner:
         self._on_disk.clear()
         self._arena.close()
 
-    def map(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
+    def map(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
         return [self.keep(function(*(self._load(entry) for entry in row))) for row in zip(*columns, strict=True)]
 
     def collect(self, handles: Sequence[Any]) -> Iterator[Any]:

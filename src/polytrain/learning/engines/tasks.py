@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polytrain.arrays import Array
 from polytrain.learning.blocks import LinearBlock, LossAt, RowBlock, Scratch, TrainBlock
 from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Position
 from polytrain.learning.engines.local import hash_rows, row_ranges
@@ -33,7 +33,7 @@ Handle = Any
 class Runner(Protocol):
     """Where tasks run."""
 
-    def map(self, function: Callable, *columns: Sequence[Any]) -> list[Handle]:
+    def map(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Handle]:
         """Start ``function(*row)`` for every row of these columns; handles among them stand for their results."""
 
     def collect(self, handles: Sequence[Handle]) -> Iterable[Any]:
@@ -45,9 +45,8 @@ _memory = threading.local()
 
 def _scratch() -> Scratch:
     """Memory of this thread's tasks, enough for one block of rows; it is kept from one task to the next."""
-    if not hasattr(_memory, "scratch"):
-        _memory.scratch = Scratch()
-    return _memory.scratch
+    scratch: Scratch = _memory.__dict__.setdefault("scratch", Scratch())
+    return scratch
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class _AtCore:
     at: Position
 
     def blocks(
-        self, rows: ProblemRows, left: NDArray | None, right: NDArray | None, here: LossAt | None = None
+        self, rows: ProblemRows, left: Array | None, right: Array | None, here: LossAt | None = None
     ) -> Iterator[tuple[slice, TrainBlock]]:
         """Blocks that stay in cache, each standing at the core, as if that were the only one."""
         scratch, maps = _scratch(), MapList([self.feature_map])
@@ -95,7 +94,7 @@ class _AtLinear:
 class _Task:
     """A picklable task: a function with the last arguments, which all partitions share."""
 
-    def __init__(self, function: Callable, *shared: Any) -> None:
+    def __init__(self, function: Callable[..., Any], *shared: Any) -> None:
         self._function, self._shared = function, shared
 
     def __call__(self, *own: Any) -> Any:
@@ -103,14 +102,14 @@ class _Task:
             return self._function(*own, *self._shared)
 
 
-def _extend(rows: ProblemRows, left: NDArray | None, right: NDArray | None, at: _AtCore, core: NDArray) -> NDArray:
+def _extend(rows: ProblemRows, left: Array | None, right: Array | None, at: _AtCore, core: Array) -> Array:
     out = np.empty((core.shape[2] if at.at.to_right else core.shape[0], rows.n_rows), dtype=rows.columns.dtype)
     for some, block in at.blocks(rows, left, right):
         block.extended(core, out[:, some])
     return out
 
 
-def _score(rows: ProblemRows, left: Any, right: Any, at: Any, core: NDArray) -> LossAt:
+def _score(rows: ProblemRows, left: Any, right: Any, at: Any, core: Array) -> LossAt:
     scored = []
     for _, block in at.blocks(rows, left, right):
         block.score(core)
@@ -173,10 +172,12 @@ class _TaskRows(CoreRows):
         """Stand for the environments at an end of the train."""
         return [None] * len(self._partitions)
 
-    def _run(self, function: Callable, *columns: Sequence[Handle], shared: Sequence[Any] = ()) -> Iterable[Any]:
+    def _run(
+        self, function: Callable[..., Any], *columns: Sequence[Handle], shared: Sequence[Any] = ()
+    ) -> Iterable[Any]:
         return self._runner.collect(self._runner.map(_Task(function, *shared), *columns))
 
-    def _scored(self, core: NDArray) -> list[Handle]:
+    def _scored(self, core: Array) -> list[Handle]:
         return self._runner.map(_Task(_score, self._where(), core), self._partitions, *self._sides())
 
     def _ask(self, question: str, *arguments: Any) -> Iterable[Any]:
@@ -189,9 +190,9 @@ class _TaskRows(CoreRows):
         elif question == "accept":
             self._here = self._trial
 
-    def _probe(self, length: float, core: NDArray) -> float:
+    def _probe(self, length: float, core: Array) -> float:
         self._trial = self._scored(core)
-        return add_up(self._run(_value, self._trial))
+        return float(add_up(self._run(_value, self._trial)))
 
 
 class _TaskLinearRows(_TaskRows, LinearRows):
@@ -248,6 +249,6 @@ class TaskEngine(_TaskRows, Engine):
     def fingerprint(self) -> str:
         return " ".join(self._run(hash_rows, self._partitions))
 
-    def linear(self, gram: NDArray | None = None) -> LinearRows:
+    def linear(self, gram: Array | None = None) -> LinearRows:
         at = _AtLinear(self._loss, self._maps)
         return _TaskLinearRows(self._runner, self._partitions, self.n_rows, at, gram)
