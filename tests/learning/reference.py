@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 from numpy.polynomial import chebyshev, legendre
 
-from polytrain.learning.engines import open_engine
+from polytrain.learning.engines import LocalEngine, open_engine
 from polytrain.learning.losses import get_loss
 from polytrain.learning.problem import ProblemRows
 from polytrain.maps import MapList, PolynomialMap
@@ -170,7 +170,8 @@ class Problem:
         return ProblemRows.make(self.columns, self.target, self.weights, self.offset)
 
     def engine(self, n_processes=1):
-        return open_engine(self.rows, get_loss(self.loss), self.maps, n_processes)
+        arguments = self.rows, get_loss(self.loss), self.maps
+        return LocalEngine(*arguments) if n_processes == 1 else open_engine(*arguments, n_processes)
 
     def with_dtype(self, dtype):
         return replace(self, columns=self.columns.astype(dtype))

@@ -20,7 +20,7 @@ import numpy as np
 
 from polytrain.arrays import Array
 from polytrain.learning.engines.engine import CoreRows, LinearRows
-from polytrain.learning.engines.local import BlockEngine, LocalEngine, make_blocks
+from polytrain.learning.engines.local import BlockEngine, LocalEngine, make_blocks, row_ranges
 from polytrain.learning.helpers import Answer, Helper, Shared, borrow_helpers, receive_shared
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import ProblemRows
@@ -174,12 +174,12 @@ class _TeamEngine(_TeamRows, BlockEngine):
 
 
 @contextmanager
-def shared_engine(rows: ProblemRows, loss: Loss, maps: MapList, n_processes: int) -> Iterator[BlockEngine]:
+def open_engine(rows: ProblemRows, loss: Loss, maps: MapList, n_processes: int = 1) -> Iterator[BlockEngine]:
     """Enter a context with an engine on rows that at most ``n_processes`` processes share, this one included.
 
-    Its answers are those of `LocalEngine` to the last bit.
+    Answers are the same to the last bit for any number of processes.
     """
-    with borrow_helpers(n_processes - 1) as helpers:
+    with borrow_helpers(min(n_processes, len(row_ranges(rows.n_rows))) - 1) as helpers:
         if not helpers:
             yield LocalEngine(rows, loss, maps)
             return
