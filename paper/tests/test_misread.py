@@ -46,7 +46,7 @@ def test_misread_digits(digits):
 
 def test_misread_digits_errors_and_perfect_reading(digits):
     model, X, y = digits
-    with pytest.raises(ValueError, match="holds no square images; pass images"):
+    with pytest.raises(ValueError, match="does not hold square images; pass images"):
         MisreadDigitsDisplay.from_estimator(model, X[:, :60], y)
     with pytest.raises(ValueError, match="y has 3 labels but there are 200 images"):
         MisreadDigitsDisplay.from_estimator(model, X, y[:3])

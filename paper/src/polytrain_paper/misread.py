@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.metrics import confusion_matrix
 __all__ = ["MisreadDigitsDisplay"]
 
 
+@dataclass(eq=False, repr=False)
 class MisreadDigitsDisplay:
     """Confusion matrix of a digit classifier, with the images that it misread beside it.
 
@@ -25,9 +27,9 @@ class MisreadDigitsDisplay:
     images : ndarray of shape (K, height, width)
         Misread images.
     captions : sequence of K str
-        What each one is and how it was read.
+        True and predicted label of each.
     n_misread : int
-        How many images were misread in all.
+        Number of all misread images.
 
     Attributes
     ----------
@@ -48,14 +50,11 @@ class MisreadDigitsDisplay:
     ((10, 10), (24, 8, 8))
     """
 
-    def __init__(
-        self, counts: NDArray, classes: Sequence[Any], images: NDArray, captions: Sequence[str], n_misread: int
-    ) -> None:
-        self.counts = counts
-        self.classes = classes
-        self.images = images
-        self.captions = captions
-        self.n_misread = n_misread
+    counts: NDArray
+    classes: Sequence[Any]
+    images: NDArray
+    captions: Sequence[str]
+    n_misread: int
 
     @classmethod
     def from_estimator(
@@ -75,7 +74,7 @@ class MisreadDigitsDisplay:
         estimator : classifier
             A fitted classifier, or a pipeline that ends with one.
         X : array-like
-            What the estimator predicts from.
+            Rows for the estimator.
         y : array-like of shape (N,)
             True labels.
         images : array-like of shape (N, height, width), optional
@@ -99,7 +98,14 @@ class MisreadDigitsDisplay:
         shown = wrong[np.lexsort((predicted[wrong], truth[wrong]))][:max_images]
         captions = [f"{truth[row]} read as {predicted[row]}" for row in shown]
         counts = confusion_matrix(truth, predicted, labels=classes)
-        return cls(counts, classes.tolist(), pictures[shown], captions, len(wrong)).plot(ax)
+        display = cls(
+            counts=counts,
+            classes=classes.tolist(),
+            images=pictures[shown],
+            captions=captions,
+            n_misread=len(wrong),
+        )
+        return display.plot(ax)
 
     def plot(self, ax: Any = None) -> MisreadDigitsDisplay:
         """Draw into ``ax``, or into a new figure, and return the display."""
@@ -159,6 +165,6 @@ def _as_images(data: ArrayLike) -> NDArray:
     side = int(np.sqrt(array.shape[1])) if array.ndim == 2 else 0
     if array.ndim != 2 or side * side != array.shape[1]:
         raise ValueError(
-            f"X of shape {array.shape} holds no square images; pass images of shape (N, height, width) as images."
+            f"X of shape {array.shape} does not hold square images; pass images of shape (N, height, width) as images."
         )
     return array.reshape(-1, side, side)

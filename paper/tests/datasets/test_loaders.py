@@ -129,7 +129,7 @@ def test_wrong_mnist_files_are_refused_with_the_reason(tmp_path, mnist_contents,
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (lambda text: text.replace(b"0.5", b"zero", 1), "no table of numbers"),
+        (lambda text: text.replace(b"0.5", b"zero", 1), "not a table of numbers"),
         (lambda text: b"".join(line[:-5] + b"\n" for line in text.splitlines()) + b"\n" * 99, "lines hold 256 numbers"),
         (lambda text: text.replace(b"3.0 ", b"3.5 ", 1), "the label 3.5; labels are 0 to 9"),
         (lambda text: text.replace(b"0.5", b"1.5", 1), r"grey values outside \[-1, 1\]"),

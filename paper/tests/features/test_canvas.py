@@ -1,24 +1,8 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytrain_paper.features import FitToCanvas
-
-
-class AnyWidthCanvas(FitToCanvas):
-    """Takes what is no square for an image of one row, so that the checks may use any number of features."""
-
-    def _shape_of(self, n_pixels, own_shape):
-        try:
-            return super()._shape_of(n_pixels, own_shape)
-        except ValueError:
-            return (1, n_pixels)
-
-
-@parametrize_with_checks([AnyWidthCanvas(size=6, margin=1)])
-def test_conventions(estimator, check):
-    check(estimator)
 
 
 def test_usps_digits_fill_the_box_of_mnist_digits():

@@ -2,26 +2,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.ndimage import affine_transform, grey_dilation, grey_erosion
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytrain_paper.features import Distort
 
 CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], dtype=bool)
-
-
-class AnyWidthDistort(Distort):
-    """Takes what is no square for an image of one row, so that the checks may use any number of features."""
-
-    def _shape_of(self, n_pixels, own_shape):
-        try:
-            return super()._shape_of(n_pixels, own_shape)
-        except ValueError:
-            return (1, n_pixels)
-
-
-@parametrize_with_checks([AnyWidthDistort(), AnyWidthDistort(shift=(0.5, 1), rotation=5, thickness=-0.5)])
-def test_conventions(estimator, check):
-    check(estimator)
 
 
 def random_images(n_images, shape, margin=0, seed=0):

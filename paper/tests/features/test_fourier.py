@@ -3,24 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytrain_paper.features import LowFrequencyDFT
-
-
-class AnyWidthDFT(LowFrequencyDFT):
-    """Takes what is no square for an image of one row, so that the checks may use any number of features."""
-
-    def _shape_of(self, n_pixels, own_shape):
-        try:
-            return super()._shape_of(n_pixels, own_shape)
-        except ValueError:
-            return (1, n_pixels)
-
-
-@parametrize_with_checks([AnyWidthDFT(n_features=1)])
-def test_conventions(estimator, check):
-    check(estimator)
 
 
 @given(height=st.integers(1, 9), width=st.integers(1, 9), seed=st.integers(0, 99))

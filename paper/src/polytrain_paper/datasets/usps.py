@@ -34,30 +34,9 @@ def load_usps(
     ``zip.train.gz`` and ``zip.test.gz`` of *The Elements of Statistical Learning*, or the decompressed files, are read
     from ``<data home>/usps`` or the data home itself. Missing ones are downloaded there, with the extra ``data``. Every
     file is checked against the digest of its content. The test set is known to be harder than the training set; people
-    err on 2.5 % of it.
+    misread 2.5 % of it.
 
-    Parameters
-    ----------
-    data_home : path-like, optional
-        Folder of the data sets. By default the environment variable ``POLYTRAIN_DATA``, else the user's cache.
-    base_url : str, optional
-        Where to download from instead of the book's site.
-    download : bool, default=True
-        Whether missing files may be downloaded.
-    progress : bool, default=True
-        Show a progress bar while downloading, where tqdm is installed.
-
-    Returns
-    -------
-    ImageData
-        float32 images between 0 and 1 (the files hold -1 to 1), int64 labels, and the standard split.
-
-    Raises
-    ------
-    DataFileError
-        If a file is truncated, corrupt or not the standard one.
-    DataNotFoundError
-        If files are missing and cannot be downloaded; the message says which files to put where.
+    Parameters, result and errors are those of `load_mnist`; the files hold grey values from -1 to 1, the images 0 to 1.
 
     Examples
     --------
@@ -76,7 +55,7 @@ def _parse(file: StandardFile, content: bytes) -> tuple[NDArray, NDArray]:
     try:
         table = np.loadtxt(BytesIO(content), dtype=np.float32, ndmin=2)
     except ValueError as error:
-        raise DataFileError(f"it is no table of numbers ({error}).") from None
+        raise DataFileError(f"it is not a table of numbers ({error}).") from None
     if table.shape[1] != 1 + SIDE * SIDE:
         raise DataFileError(f"its lines hold {table.shape[1]} numbers instead of {1 + SIDE * SIDE}.")
     labels, pixels = table[:, 0], table[:, 1:]

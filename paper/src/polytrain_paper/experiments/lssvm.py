@@ -123,18 +123,7 @@ class LSSVMClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> NDArray:
-        """Scores of the rows.
-
-        Parameters
-        ----------
-        X : array of shape (N, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (N,) or (N, n_classes)
-            Positive for the second of two classes, else one score per class.
-        """
+        """Scores of the rows (N,), positive for the second of two classes; else one per class (N, n_classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         scores = np.empty((len(X), len(self.intercept_)))
@@ -145,18 +134,7 @@ class LSSVMClassifier(ClassifierMixin, BaseEstimator):
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray:
-        """Labels of the rows.
-
-        Parameters
-        ----------
-        X : array of shape (N, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (N,)
-            The class with the largest score.
-        """
+        """Labels of the rows (N,): the class with the largest score."""
         scores = self.decision_function(X)
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]

@@ -1,4 +1,4 @@
-"""What the image transformers share: images in, one row of numbers per image out.
+"""Shared base of the image transformers: images in, one row of numbers per image out.
 
 Conventions
 -----------
@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 # Rows per block: the handful of temporaries of a block of 28x28 images then stays within a few MB.
@@ -34,7 +34,7 @@ def square_shape(n_pixels: int) -> tuple[int, int]:
     side = isqrt(n_pixels)
     if side * side != n_pixels:
         raise ValueError(
-            f"X has {n_pixels} features, which is no square image; pass image_shape=(height, width) "
+            f"X has {n_pixels} features, which is not a square image; pass image_shape=(height, width) "
             "or images of shape (N, height, width)."
         )
     return side, side
@@ -146,3 +146,11 @@ class ImageTransformer(TransformerMixin, BaseEstimator, ABC):
         if self.image_shape is not None:
             return f"image_shape={self.image_shape!r}"
         return f"{type(self).__name__} was fitted on images of shape {self.image_shape_}"
+
+
+class PixelTransformer(OneToOneFeatureMixin, ImageTransformer):
+    """Base of the transformers that return an image of the same shape."""
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_features_in_

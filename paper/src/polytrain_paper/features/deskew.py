@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OneToOneFeatureMixin
 
-from polytrain_paper.features._images import ImageTransformer
+from polytrain_paper.features._images import PixelTransformer
 
 __all__ = ["Deskew"]
 
@@ -14,7 +13,7 @@ __all__ = ["Deskew"]
 MAX_SHEAR = 1.0
 
 
-class Deskew(OneToOneFeatureMixin, ImageTransformer):
+class Deskew(PixelTransformer):
     """Remove the slant of characters and move their centre of mass to the centre of the image.
 
     The slant is read off the second moments of the ink: ``shear = cov(x, y) / var(y)``, at most 1 in size. Rows are
@@ -32,8 +31,6 @@ class Deskew(OneToOneFeatureMixin, ImageTransformer):
     ----------
     image_shape_ : (int, int)
         Height and width of the images.
-    n_features_in_ : int
-        Number of pixels.
 
     Examples
     --------
@@ -53,10 +50,6 @@ class Deskew(OneToOneFeatureMixin, ImageTransformer):
     def __init__(self, image_shape: tuple[int, int] | None = None, *, center: bool = True) -> None:
         self.image_shape = image_shape
         self.center = center
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_features_in_
 
     def _transform_block(self, images: NDArray) -> NDArray:
         _, height, width = images.shape

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.base import OneToOneFeatureMixin
 
-from polytrain_paper.features._images import ImageTransformer
+from polytrain_paper.features._images import PixelTransformer
 
 __all__ = ["Distort"]
 
 
-class Distort(OneToOneFeatureMixin, ImageTransformer):
+class Distort(PixelTransformer):
     """Make a distorted copy of every image, the same way for all of them.
 
     An image is resized, then slanted, then turned, all about its middle, then moved; one bilinear interpolation does
@@ -43,8 +42,6 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
     ----------
     image_shape_ : (int, int)
         Height and width of the images.
-    n_features_in_ : int
-        Number of pixels.
 
     See Also
     --------
@@ -84,10 +81,6 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
         self.shear = shear
         self.scale = scale
         self.thickness = thickness
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_features_in_
 
     def _prepare(self) -> None:
         down, right = _pair("shift", self.shift)

@@ -36,8 +36,6 @@ class LowFrequencyDFT(ImageTransformer):
         Whether a feature is an imaginary part.
     image_shape_ : (int, int)
         Height and width of the images.
-    n_features_in_ : int
-        Number of pixels.
 
     Examples
     --------
