@@ -1,27 +1,17 @@
 """The parts of the package import each other in one direction only, by their public names."""
 
 import ast
-import importlib.util
-import sys
 from collections import defaultdict
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
+from scripts_as_modules import load_script
 
 
 @pytest.fixture(scope="module")
 def imports():
-    """The module ``scripts/draw_imports.py``; a script finds the modules beside it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(SCRIPTS)
-        spec = importlib.util.spec_from_file_location("draw_imports", SCRIPTS / "draw_imports.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        yield module
-        sys.modules.pop("layered_picture")
+    return load_script("draw_imports")
 
 
 @pytest.fixture

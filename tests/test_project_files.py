@@ -1,6 +1,5 @@
 """Files about the project say the same things, and forms and workflows are well-formed."""
 
-import importlib.util
 import re
 import tomllib
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import polytrain
+from scripts_as_modules import load_script
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 if not (REPOSITORY / ".github").is_dir():
@@ -20,13 +20,6 @@ PROJECTS = {
     folder: tomllib.loads((REPOSITORY / folder / "pyproject.toml").read_text("utf-8"))["project"]
     for folder in (".", "paper")
 }
-
-
-def script(name):
-    spec = importlib.util.spec_from_file_location(name, REPOSITORY / "scripts" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def read(path):
@@ -107,11 +100,11 @@ def test_issue_forms_are_forms(name):
 
 
 def test_versions_agree():
-    assert set(script("release_version").versions().values()) == {polytrain.__version__}
+    assert set(load_script("release_version").versions().values()) == {polytrain.__version__}
 
 
 def test_a_tag_of_another_version_is_refused(capsys):
-    release_version = script("release_version")
+    release_version = load_script("release_version")
     assert release_version.main([f"v{polytrain.__version__}"]) == 0
     assert capsys.readouterr().out == f"{polytrain.__version__}\n"
     assert release_version.main(["v99.0"]) == 1
@@ -139,7 +132,7 @@ def test_the_recipe_needs_what_the_package_needs():
 
 
 def test_oldest_versions_are_the_lower_bounds():
-    found = script("minimum_versions").constraints(PROJECTS["."], [])
+    found = load_script("minimum_versions").constraints(PROJECTS["."], [])
     assert found == sorted(line.replace(">=", "==") for line in PROJECTS["."]["dependencies"])
 
 
@@ -153,7 +146,7 @@ def test_oldest_versions_of_extras_that_name_each_other():
             "two": ["torch==2.13.0"],
         },
     }
-    constraints = script("minimum_versions").constraints
+    constraints = load_script("minimum_versions").constraints
     assert constraints(project, ["all"]) == ["dask==2025.1", "numpy==2.1", "torch==2.13.0"]
     assert constraints(project, []) == ["numpy==2.0"]
     with pytest.raises(SystemExit, match="has no extra 'three'; it has all, one, two"):
@@ -162,6 +155,6 @@ def test_oldest_versions_of_extras_that_name_each_other():
 
 def test_the_page_on_installing_names_the_lower_bounds():
     page = (REPOSITORY / "docs" / "install.md").read_text("utf-8")
-    for line in script("minimum_versions").constraints(PROJECTS["."], []):
+    for line in load_script("minimum_versions").constraints(PROJECTS["."], []):
         name, version = line.split("==")
         assert re.search(rf"{name}\s+{re.escape(version)}", page, re.IGNORECASE)

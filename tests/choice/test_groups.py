@@ -2,22 +2,13 @@
 
 import numpy as np
 import pytest
+from refits import refitted
 
 from polytrain import TensorTrainRegressor
 from polytrain.choice import MapMaker
 from polytrain.choice.maps import ChoiceRows, MapSearch, function_values
 from polytrain.learning.parts import make_parts, parts_kernel
 from polytrain.maps import ColumnSummary
-
-
-def refitted(kernel, targets, weights, alpha):
-    """Residuals of every row by a kernel problem without it, one after the other."""
-    found = np.empty_like(targets)
-    for row in range(len(targets)):
-        others = np.arange(len(targets)) != row
-        matrix = kernel[np.ix_(others, others)] + np.diag(0.5 * alpha / weights[others])
-        found[row] = targets[row] - kernel[row, others] @ np.linalg.solve(matrix, targets[others])
-    return found
 
 
 def some_rows(n_rows, seed=0):

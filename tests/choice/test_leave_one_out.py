@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refits import refitted
 
 from polytrain import TensorTrain
 from polytrain.choice import MapMaker
@@ -14,16 +15,6 @@ from polytrain.choice.maps import ChoiceRows, MapSearch, function_values
 from polytrain.learning.dual import leave_one_out, product_kernel, round_rank_ones, solve_dual
 from polytrain.maps import ColumnSummary
 from polytrain.tensor import clip_ranks
-
-
-def refitted(kernel, targets, weights, alpha):
-    """Residuals of every row by a kernel problem without it, one after the other."""
-    found = np.empty_like(targets)
-    for row in range(len(targets)):
-        others = np.arange(len(targets)) != row
-        matrix = kernel[np.ix_(others, others)] + np.diag(0.5 * alpha / weights[others])
-        found[row] = targets[row] - kernel[row, others] @ np.linalg.solve(matrix, targets[others])
-    return found
 
 
 def some_values(rng, n_columns, n_rows):

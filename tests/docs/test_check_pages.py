@@ -1,20 +1,13 @@
 """Built pages load nothing from a network."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "check_pages.py"
-pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the scripts are not part of this copy")
+from scripts_as_modules import load_script
 
 
 @pytest.fixture(scope="module")
 def check_pages():
-    spec = importlib.util.spec_from_file_location("check_pages", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("check_pages")
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,18 @@
 """The pictures of the landing page show the figures of the page that they are from."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
 from polytrain.plotting import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
+from scripts_as_modules import load_script
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "scripts" / "draw_landing.py"
-pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the scripts are not part of this copy")
 
 
 @pytest.fixture(scope="module")
 def draw_landing():
-    spec = importlib.util.spec_from_file_location("draw_landing", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("draw_landing")
 
 
 @pytest.mark.parametrize(

@@ -237,8 +237,9 @@ def test_every_value_works(kind, name, value, table, n_classes, tmp_path):
 
 #: Parameters that do not touch what is learned: one small table shows all there is to see.
 OUTSIDE = ["n_jobs", "verbose", "random_state", "warm_start", "max_memory", "checkpoint", "forgetting"]
-#: Parameters that act on columns, or only beside others, in the same way however many rows there are.
-OF_COLUMNS = ["scale", "categorical_features", "degree", "validation_fraction", "n_iter_no_change"]
+#: Parameters that act in the same way however many rows there are.
+OF_COLUMNS = ["scale", "categorical_features", "degree", "epsilon"]
+OF_STOPPING = ["tol", "max_sweeps", "validation_fraction", "n_iter_no_change"]
 
 
 @pytest.mark.slow
@@ -246,9 +247,9 @@ OF_COLUMNS = ["scale", "categorical_features", "degree", "validation_fraction", 
     ("kind", "name", "value", "table", "n_classes"),
     [
         *_cases([("tiny", 2)]),
-        *_cases([("small", 3)]),
+        *_cases([("small", 3)], OUTSIDE),
         *_cases([("noise", 2)], OUTSIDE),
-        *_cases([("large", 2)], OUTSIDE + OF_COLUMNS),
+        *_cases([("large", 2)], OUTSIDE + OF_COLUMNS + OF_STOPPING),
     ],
 )
 def test_every_value_works_with_other_tables(kind, name, value, table, n_classes, tmp_path):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from polytrain.maps import ColumnSummary, MapList, MapSettings, TableMap, fit_map
-from power_models import power_regressor
+from power_models import power_classifier, power_regressor
 
 _LOSSES, _SCALES = ("logistic", "squared"), ("minmax", None)
 _DECISIONS, _BASES = ("one-vs-rest", "one-vs-one", "binary-code"), ("power", "chebyshev", "legendre")
@@ -27,6 +27,15 @@ GAPS = {
     "categories": ("category",) * 4,
     "mixed": ("spline", "category", "smooth", "category", "gauss-rank", "spline-distinct", "smooth-rank"),
 }
+
+
+def fit_configuration(table, loss, decision, basis, scale, n_classes, **settings):
+    """Return a fitted classifier of a configuration, and rows to compare its exports on."""
+    X, rows, labels, _ = table
+    if scale is None:
+        X, rows = X / 4, rows / 12
+    model = power_classifier(loss=loss, decision=decision, basis=basis, scale=scale, degree=3, **settings)
+    return model.fit(X, labels if n_classes == 5 else labels > 2), rows
 
 
 def model_with_gaps(bases):

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from configurations import CONFIGURATIONS, GAPS, model_with_gaps
+from configurations import CONFIGURATIONS, GAPS, fit_configuration, model_with_gaps
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -86,11 +86,8 @@ def check_classifier(model, folder, rows, tolerance=1e-12, **options):
 @needs_compiler
 @pytest.mark.parametrize(("loss", "decision", "basis", "scale", "n_classes"), CONFIGURATIONS)
 def test_classifiers(tmp_path, table, loss, decision, basis, scale, n_classes):
-    X, rows, labels, _ = table
-    if scale is None:
-        X, rows = X / 4, rows / 12
-    model = power_classifier(loss=loss, decision=decision, basis=basis, scale=scale, degree=3, **FAST)
-    check_classifier(model.fit(X, labels if n_classes == 5 else labels > 2), tmp_path, rows)
+    model, rows = fit_configuration(table, loss, decision, basis, scale, n_classes, **FAST)
+    check_classifier(model, tmp_path, rows)
 
 
 @needs_compiler

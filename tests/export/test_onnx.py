@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from configurations import CONFIGURATIONS, GAPS, model_with_gaps
+from configurations import CONFIGURATIONS, GAPS, fit_configuration, model_with_gaps
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_digits
@@ -57,11 +57,7 @@ def check_classifier(model, rows, dtype, converted=None, inputs=None):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("loss", "decision", "basis", "scale", "n_classes"), CONFIGURATIONS)
 def test_classifiers(table, loss, decision, basis, scale, dtype, n_classes):
-    X, rows, labels, _ = table
-    if scale is None:
-        X, rows = X / 4, rows / 12
-    model = power_classifier(loss=loss, decision=decision, basis=basis, scale=scale, degree=3, **FAST)
-    model.fit(X, labels if n_classes == 5 else labels > 2)
+    model, rows = fit_configuration(table, loss, decision, basis, scale, n_classes, **FAST)
     rows = rows.astype(dtype)
     found = check_classifier(model, rows, dtype)
     if loss == "squared":

@@ -121,7 +121,17 @@ class AwkwardFile:
         return path
 
 
-DATES = ("day", *NAMES)
+def of_amounts(name: str, write: Callable[[float], str], form: str, delimiter: str = ",") -> AwkwardFile:
+    """A table whose amounts are written in some way: numbers with ``form``."""
+    kinds, first = {"amount": f"numbers with {form}"}, {"amount": 1000.0}
+    return AwkwardFile(name, table(delimiter, amount=write), kinds=kinds, first=first)
+
+
+def dated(name: str, pattern: str, kind: str, first: str) -> AwkwardFile:
+    """A table with a column of dates in March 2024, written with the day in ``pattern``."""
+    names, content = ("day", *NAMES), with_dates(pattern.format)
+    return AwkwardFile(name, content, names=names, kinds={"day": kind}, first={"day": first})
+
 
 AWKWARD_FILES = [
     AwkwardFile("plain.csv", table(), first={"size": 0.25, "colour": "red"}),
@@ -243,41 +253,17 @@ AWKWARD_FILES = [
         names=None,
         first={"column 0": 0.25},
     ),
-    AwkwardFile(
-        "thousands.csv",
-        table(amount=lambda value: f'"{number(value, ".", ",")}"'),
-        kinds={"amount": "numbers with commas between thousands"},
-        first={"amount": 1000.0},
-    ),
-    AwkwardFile(
+    of_amounts("thousands.csv", lambda value: f'"{number(value, ".", ",")}"', "commas between thousands"),
+    of_amounts(
         "ambiguous_thousands.csv",
-        table(amount=lambda value: f'"{int(value):,}"'),
-        kinds={"amount": "numbers with commas between thousands, such as '1,234.5' (a decimal comma would fit, too)"},
-        first={"amount": 1000.0},
+        lambda value: f'"{int(value):,}"',
+        "commas between thousands, such as '1,234.5' (a decimal comma would fit, too)",
     ),
-    AwkwardFile(
-        "german.csv",
-        table(";", amount=lambda value: number(value, ",", ".")),
-        kinds={"amount": "numbers with a decimal comma, such as '1.234,5'"},
-        first={"amount": 1000.0},
-    ),
-    AwkwardFile(
-        "french.csv",
-        table(";", amount=lambda value: number(value, ",", "\u202f")),
-        kinds={"amount": "numbers with a decimal comma and spaces"},
-        first={"amount": 1000.0},
-    ),
-    AwkwardFile(
-        "swiss.csv",
-        table(amount=lambda value: f"CHF {number(value, '.', chr(39))}"),
-        kinds={"amount": "numbers with apostrophes between thousands"},
-        first={"amount": 1000.0},
-    ),
-    AwkwardFile(
-        "dollars.csv",
-        table(amount=lambda value: f'"${number(value, ".", ",")}"'),
-        kinds={"amount": "numbers with commas between thousands, such as '$1,234.5'"},
-        first={"amount": 1000.0},
+    of_amounts("german.csv", lambda value: number(value, ",", "."), "a decimal comma, such as '1.234,5'", ";"),
+    of_amounts("french.csv", lambda value: number(value, ",", "\u202f"), "a decimal comma and spaces", ";"),
+    of_amounts("swiss.csv", lambda value: f"CHF {number(value, '.', chr(39))}", "apostrophes between thousands"),
+    of_amounts(
+        "dollars.csv", lambda value: f'"${number(value, ".", ",")}"', "commas between thousands, such as '$1,234.5'"
     ),
     AwkwardFile(
         "euros.csv",
@@ -289,11 +275,10 @@ AWKWARD_FILES = [
     AwkwardFile(
         "percents.csv", table(size=lambda value: f"{value} %"), kinds={"size": "percentages"}, first={"size": 0.25}
     ),
-    AwkwardFile(
+    of_amounts(
         "accounting.csv",
-        table(amount=lambda value: f'"({value - 1000:,.1f})"' if value > 3000 else f'"{value:,.1f}"'),
-        kinds={"amount": "numbers with commas between thousands"},
-        first={"amount": 1000.0},
+        lambda value: f'"({value - 1000:,.1f})"' if value > 3000 else f'"{value:,.1f}"',
+        "commas between thousands",
     ),
     AwkwardFile(
         "gaps.csv",
@@ -301,41 +286,11 @@ AWKWARD_FILES = [
         kinds={"amount": "numbers"},
     ),
     # Dates.
-    AwkwardFile(
-        "iso_dates.csv",
-        with_dates("2024-03-{:02}".format),
-        names=DATES,
-        kinds={"day": "dates"},
-        first={"day": "2024-03-01"},
-    ),
-    AwkwardFile(
-        "zones.csv",
-        with_dates("2024-03-{:02}T01:30:00+02:00".format),
-        names=DATES,
-        kinds={"day": "dates"},
-        first={"day": "2024-03-01T01:30"},
-    ),
-    AwkwardFile(
-        "german_dates.csv",
-        with_dates("{}.3.2024 14:30".format),
-        names=DATES,
-        kinds={"day": "dates, day first"},
-        first={"day": "2024-03-01T14:30"},
-    ),
-    AwkwardFile(
-        "american_dates.csv",
-        with_dates("3/{}/2024".format),
-        names=DATES,
-        kinds={"day": "dates, month first, such as '12/31/2024'"},
-        first={"day": "2024-03-01"},
-    ),
-    AwkwardFile(
-        "month_names.csv",
-        with_dates("{:02}-Mar-2024".format),
-        names=DATES,
-        kinds={"day": "dates, such as '31-Dec-2024'"},
-        first={"day": "2024-03-01"},
-    ),
+    dated("iso_dates.csv", "2024-03-{:02}", "dates", "2024-03-01"),
+    dated("zones.csv", "2024-03-{:02}T01:30:00+02:00", "dates", "2024-03-01T01:30"),
+    dated("german_dates.csv", "{}.3.2024 14:30", "dates, day first", "2024-03-01T14:30"),
+    dated("american_dates.csv", "3/{}/2024", "dates, month first, such as '12/31/2024'", "2024-03-01"),
+    dated("month_names.csv", "{:02}-Mar-2024", "dates, such as '31-Dec-2024'", "2024-03-01"),
     # JSON and files with types.
     AwkwardFile("lines.jsonl", lines(records()), first={"size": 0.25}),
     AwkwardFile("lines.ndjson.gz", gzip.compress(lines(records()).encode()), notes=("gzip",), first={"size": 0.25}),
