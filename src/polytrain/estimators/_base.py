@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
+from functools import partial, update_wrapper
 from numbers import Integral
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from polytrain.checks import check_columns
+from polytrain.checks import check_columns, check_mass
 from polytrain.choice import Choice, Chosen, MapMaker, Settings, Task, choose
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._constraints import allowed_groups, check_no_conflict
-from polytrain.estimators._lazy import map_blocks
 from polytrain.estimators._learning import Goal, fit_trains
-from polytrain.estimators._parameters import check_parameters, given_starts, make_settings
-from polytrain.estimators._probabilities import expected_labels, recalibrated
+from polytrain.estimators._parameters import check_parameters, given_starts, is_sequence, make_settings
+from polytrain.estimators._probabilities import expected_labels, fit_probabilities, recalibrated
 from polytrain.estimators._streaming import Stream, go_on
+from polytrain.estimators._uncertainty import fit_uncertainty
 from polytrain.explain import feature_importances
 from polytrain.learning.losses import get_loss
 from polytrain.learning.sweep import STOP_REASONS
@@ -39,13 +40,13 @@ from polytrain.maps import CategoryMap, MapList, basis_names, map_kind
 from polytrain.maps.category import MOST_LEVELS
 from polytrain.models import FittedModel
 from polytrain.progress import show
-from polytrain.rows import Rows, is_dask, is_dask_frame, open_fit
-from polytrain.rows.checking import Arrays
+from polytrain.rows import Rows, is_dask, is_dask_frame, lazy_blocks, open_fit
+from polytrain.rows.checking import Known
 from polytrain.rows.opening import given_validation, hold_out
 from polytrain.rows.rows import positive_rows
 from polytrain.tensor import TensorTrain
 
-__all__ = ["TrainModel"]
+__all__ = ["Conditional", "TrainModel", "learns_in_blocks"]
 
 # Entries of a record that are losses.
 _LOSSES = ("loss", "objective", "decrease", "validation_loss")
@@ -57,6 +58,17 @@ def _rescaled(record: dict, target_size: float, degree: int) -> dict:
         return record
     unit = target_size**degree
     return {**record, **{key: record[key] * unit for key in _LOSSES if key in record}}
+
+
+def _check_missing(rows: Rows, bases: Sequence[str]) -> None:
+    """Refuse missing values in columns whose functions do not know them."""
+    for k in np.flatnonzero(rows.summary.has_missing).tolist():
+        if bases[k] != "auto" and not map_kind(bases[k]).takes_missing:
+            name = k if rows.feature_names is None else repr(rows.feature_names[k])
+            raise ValueError(
+                f"X contains NaN in feature {name}, which the basis {bases[k]!r} cannot take. Use basis='auto' or "
+                "one of the bases that know missing values, such as 'spline', or impute."
+            )
 
 
 def _warn_of_levels(rows: Rows, maps: MapList) -> None:
@@ -83,12 +95,6 @@ def _divided(trains: Sequence[Sequence[NDArray]], sizes: NDArray) -> list[list[N
     return [[cores[0] / size, *cores[1:]] for cores, size in zip(trains, sizes.tolist(), strict=True)]
 
 
-def _scaled(arrays: Arrays, mass: float) -> Arrays:
-    """Rows of positive weight, with weights that sum to a mass."""
-    X, y, weights = arrays
-    return positive_rows(X, y, weights * (mass / weights.sum()))
-
-
 @contextmanager
 def _remedy_for_overflow(n_features: int) -> Iterator[None]:
     """Say what helps where numbers become too large."""
@@ -99,6 +105,36 @@ def _remedy_for_overflow(n_features: int) -> Iterator[None]:
             f"{error}: products of {n_features} features that are not of size one overflow. "
             "Scale the features to [-1, 1], for example with scale='minmax'."
         ) from error
+
+
+class Conditional:
+    """A method that a model does not always have: ``obstacle(model)`` says why not, or is None.
+
+    scikit-learn's ``available_if`` would keep the reason in the cause of the AttributeError, where few look.
+    """
+
+    def __init__(self, obstacle: Callable[[Any], str | None], function: Callable) -> None:
+        self._obstacle, self._function = obstacle, function
+        update_wrapper(self, function)  # type: ignore[arg-type]
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self._function
+        obstacle = self._obstacle(model)
+        if obstacle is not None:
+            raise AttributeError(f"{type(model).__name__} has no {self._function.__name__} with {obstacle}")
+        return MethodType(self._function, model)
+
+
+def _no_blocks(model: Any) -> str | None:
+    if model.interaction_cst is not None:
+        return "interaction_cst: sweeps over one more block of rows would let any columns interact. Or use fit."
+    if isinstance(getattr(model, "class_weight", None), str):
+        return f"class_weight={model.class_weight!r}, which needs all rows at once; give a dict of weights. Or use fit."
+    return None
+
+
+learns_in_blocks = partial(Conditional, _no_blocks)
 
 
 class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
@@ -139,38 +175,31 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
     def _goal(self, rows: Rows, loss: str) -> Goal:
         """Check targets and say what is to be learned."""
 
-    def _fit_rows(
-        self, rows: Rows, loss: str, alpha: Any, validation: Rows | None = None, maps: MapList | None = None
-    ) -> None:
+    def _fit_rows(self, rows: Rows, loss: str, validation: Rows | None = None, maps: MapList | None = None) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""
         rows, apart = self._set_apart(rows)
         summary = rows.summary
         goal, callbacks = self._goal(rows, loss), FitCallbacks(self)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
-        settings = make_settings(
-            self.get_params(deep=False),
-            summary.n_features,
-            loss,
-            alpha,
-            rows.is_category,
-            stops_early=validation is not None,
-            joint=self._is_joint,
-        )
-        settings = replace(settings, groups=self._groups(rows, validation is not None))
+        parameters, stops_early = self.get_params(deep=False), validation is not None
+        settings = make_settings(parameters, summary.n_features, loss, rows.is_category, stops_early, goal.joint)
+        settings = replace(settings, groups=self._groups(rows, stops_early))
         if maps is None:
-            self._check_missing(rows, settings.bases)
+            _check_missing(rows, settings.bases)
         else:
             settings = replace(settings, maps=_checked_maps(maps, summary.n_features))
         with _remedy_for_overflow(summary.n_features):
             if self._is_warm:
                 choice = self._last_choice(settings, rows, goal, seeds)
             else:
-                choice = choose(self._task(settings, rows, goal, seeds, self._calibrates))
+                choice = choose(self._task(settings, rows, goal, seeds, goal.calibrates))
                 self._show_choice(choice)
             _warn_of_levels(rows, choice.maps)
             ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
-            if choice.held_out is not None:
-                ends |= self._calibrated(goal, choice)
+            held_out, decision = choice.held_out, goal.ends.get("decision")
+            if held_out is not None and decision is not None:
+                scored = held_out.scores, held_out.label_weights, held_out.n_distinct
+                ends |= fit_probabilities(*scored, goal.targets, decision)
 
             def make(*trains: Sequence[NDArray]) -> FittedModel:
                 return FittedModel(loss, choice.maps, trains, **ends)
@@ -181,11 +210,16 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
                 return callbacks.sweep_done(train, _rescaled(record, float(sizes[train]), degree), cores)
 
+            measure = self._measures(choice)
+            starts = zip(seeds, self._starts(choice, goal), self._checkpoints(len(seeds)), strict=True)
+            jobs = [TrainJob(*start, measure=measure) for start in starts]
             options: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": int(self.verbose), "watch": watch}
-            results, plan = fit_trains(rows, validation, choice, goal, self._jobs(choice, goal, seeds), **options)
+            results, plan = fit_trains(rows, validation, choice, goal, jobs, **options)
         model = replace(make(*(result.cores for result in results)), loss=plan.loss)
-        self.model_ = self._with_uncertainty(model, choice, [result.moments for result in results], rows, apart)
-        self.plan_, self.choice_ = plan, Chosen.of(choice)
+        if measure:
+            before, moments = self.model_ if self._is_warm else None, [result.moments for result in results]
+            model = fit_uncertainty(model, choice, moments, rows, apart, before)
+        self.model_, self.plan_, self.choice_ = model, plan, Chosen.of(choice)
         self._remember_sweeps(results, goal.sizes)
         self.stream_ = Stream(float(summary.n_rows), float(summary.n_rows))
         self.n_features_in_ = self.model_.n_columns
@@ -232,78 +266,51 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             check_no_conflict(self.get_params(deep=False), self._is_warm, stops_early)
         return groups
 
-    #: Whether trains are learned together.
-    _is_joint = False
-
-    def _learn_on(self, arrays: Arrays, mass: float, targets: Sequence[Target]) -> None:
-        """Learn from one more block of rows, whose weights sum to a mass; see `polytrain.estimators._streaming`."""
+    def _learn_block(
+        self, X: Any, y: Any, sample_weight: Any, loss: str | None, targets: Sequence[Target], is_first: bool
+    ) -> None:
+        """Learn from one more block of rows, or remember the first one; see `polytrain.estimators._streaming`."""
         check_parameters(self.get_params(deep=False))
-        model, stream = self.model_, deepcopy(self.stream_)
-        X, y, weights = _scaled(arrays, mass)
-        rng = np.random.default_rng([stream.n_blocks, *self._entropy()])
+        check_columns(self, X)
+        model, classes = self.model_, self.model_.classes
+        known = Known(model.columns, model.n_features, np.zeros(0) if classes is None else classes, model.n_trains)
+        X, y, weights = known.check(X, y, sample_weight, loss, ("X", "y"))
+        mass = check_mass(sample_weight, len(X))
+        codes = y if classes is None else np.searchsorted(classes, y)
+        rows = X, y, weights = positive_rows(X, codes, weights * (mass / weights.sum()))
+        stream = Stream(0.0, mass) if is_first else deepcopy(self.stream_)
+        entropy = [int(self.random_state)] if isinstance(self.random_state, Integral) else []
+        rng = np.random.default_rng([stream.n_blocks, *entropy])
+        labels = np.eye(len(classes))[y] if model.calibrated and classes is not None else None
+        if is_first:
+            stream.remember(rows, self.forgetting, rng, labels)
+            self.stream_ = stream
+            return
         plan = self.plan_
         if isinstance(self.alpha, str):  # it was chosen for the first rows; noise does not shrink with more of them
             plan = replace(plan, alpha=self.choice_.alpha * stream.first / (stream.seen + mass))
-        labels = None
-        if model.calibrated and model.classes is not None:
-            labels = np.eye(len(model.classes))[y]
+        if labels is not None:
             stream.remember_scores(model.values(X), labels * weights[:, None])
             if stream.X is None:  # these rows stand for those of the past, too, with labels that the model expects
                 past = stream.seen / (stream.seen + mass)
                 labels = past * expected_labels(model, X, targets) + (1.0 - past) * labels
         seeds = rng.integers(np.iinfo(np.int32).max, size=len(targets)).tolist()
         with _remedy_for_overflow(model.n_features):
-            results = go_on(model, plan, targets, (X, y, weights), stream, seeds)
+            results = go_on(model, plan, targets, rows, stream, seeds)
         model = model.with_trains([result.cores for result in results])
-        stream.remember((X, y, weights), self.forgetting, rng, labels)
+        stream.remember(rows, self.forgetting, rng, labels)
         if model.calibrated:
             model = recalibrated(model, stream, targets)
         self.model_, self.plan_, self.stream_ = model, plan, stream
-        self._remember_sweeps(results, model.size if model.classes is None else np.ones(len(results)))
-
-    def _begin_stream(self, arrays: Arrays, mass: float) -> None:
-        """Take the first block into the memory."""
-        rows = _scaled(arrays, mass)
-        model, rng = self.model_, np.random.default_rng([0, *self._entropy()])
-        labels = np.eye(len(model.classes))[rows[1]] if model.calibrated and model.classes is not None else None
-        self.stream_ = Stream(0.0, mass)
-        self.stream_.remember(rows, self.forgetting, rng, labels)
-
-    def _entropy(self) -> tuple[int, ...]:
-        return (int(self.random_state),) if isinstance(self.random_state, Integral) else ()
-
-    @property
-    def _calibrates(self) -> bool:
-        """Whether scores become log-odds after the fit."""
-        return False
-
-    def _calibrated(self, goal: Goal, choice: Choice) -> dict[str, Any]:
-        """What becomes of the scores of every train."""
-        return {}
+        self._remember_sweeps(results, model.size if classes is None else np.ones(len(results)))
 
     def _set_apart(self, rows: Rows) -> tuple[Rows, Rows | None]:
         """Rows to learn from, and rows that are kept for calibration, if any are."""
         return rows, None
 
     def _measures(self, choice: Choice) -> bool:
-        """Whether second moments are wanted of every train, for `_with_uncertainty`."""
+        """Whether second moments are wanted of every train, for the uncertainty of predictions."""
         return False
-
-    def _with_uncertainty(
-        self, model: FittedModel, choice: Choice, moments: Sequence[Any], rows: Rows, apart: Rows | None
-    ) -> FittedModel:
-        """Say how sure the predictions of a model are."""
-        return model
-
-    def _check_missing(self, rows: Rows, bases: Sequence[str]) -> None:
-        """Refuse missing values in columns whose functions do not know them."""
-        for k in np.flatnonzero(rows.summary.has_missing).tolist():
-            if bases[k] != "auto" and not map_kind(bases[k]).takes_missing:
-                name = k if rows.feature_names is None else repr(rows.feature_names[k])
-                raise ValueError(
-                    f"X contains NaN in feature {name}, which the basis {bases[k]!r} cannot take. Use basis='auto' or "
-                    "one of the bases that know missing values, such as 'spline', or impute."
-                )
 
     def _task(self, settings: Settings, rows: Rows, goal: Goal, seeds: Sequence[int], calibrate: bool) -> Task:
         return Task(
@@ -323,7 +330,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         nothing of the last cores: these may have learned from the very rows.
         """
         kept, before = self.model_.maps, self.plan_
-        calibrate = self._calibrates
+        calibrate = goal.calibrates
         if settings.joint and self.model_.calibrated:  # classes are learned by themselves, as the last fit has chosen
             settings, calibrate = replace(settings, loss=before.loss, joint=False), True
         if rows.columns_of_any_type != self.model_.columns:
@@ -363,13 +370,6 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
     def _is_warm(self) -> bool:
         return bool(self.warm_start) and hasattr(self, "model_")
 
-    def _jobs(self, choice: Choice, goal: Goal, seeds: Sequence[int]) -> list[TrainJob]:
-        """Seed, start and checkpoint of every train."""
-        n_trains = len(goal.targets)
-        starts = self._starts(choice, goal)
-        jobs = zip(seeds, starts, self._checkpoints(n_trains), strict=True)
-        return [TrainJob(*job, measure=self._measures(choice)) for job in jobs]
-
     def _starts(self, choice: Choice, goal: Goal) -> Sequence[Any]:
         """Cores to start from, one entry per train; None where the plan's start is to be used."""
         n_trains = len(goal.targets)
@@ -390,10 +390,9 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
 
     def _checkpoints(self, n_trains: int) -> list[Path | None]:
         """One file per train, in a folder that is made if need be."""
-        folder = getattr(self, "checkpoint", None)
-        if folder is None:
+        if self.checkpoint is None:
             return [None] * n_trains
-        if getattr(self, "early_stopping", False):
+        if self.early_stopping:
             raise ValueError(
                 "checkpoint and early_stopping=True exclude each other: the file keeps the last state of a train, and "
                 "not its best one. Set one of them to its default."
@@ -403,8 +402,9 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
                 f"checkpoint needs an integer random_state, got {self.random_state!r}: "
                 "a fit that starts from other random numbers cannot be resumed."
             )
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        return [Path(folder) / f"train-{index:03d}.safetensors" for index in range(n_trains)]
+        folder = Path(self.checkpoint)
+        folder.mkdir(parents=True, exist_ok=True)
+        return [folder / f"train-{index:03d}.safetensors" for index in range(n_trains)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that is safe to open, also by others.
@@ -448,20 +448,35 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             # What can be known of rows that are not there yet: numbers and names of columns.
             check_columns(self, X._meta if is_dask_frame(X) else X)
             like = question(self.model_, np.zeros((1, self.model_.n_features)), 1)
-            return map_blocks(partial(self._ask, question), X, like)
+            return _map_blocks(partial(self._ask, question), X, like)
         return question(self.model_, self.model_.encode(X, self), effective_n_jobs(self.n_jobs))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        is_list = isinstance(self.basis, Sequence | np.ndarray) and not isinstance(self.basis, str)
-        known = basis_names()
-        tags.input_tags.allow_nan = all(
-            isinstance(basis, str) and (basis == "auto" or (basis in known and map_kind(basis).takes_missing))
-            for basis in (self.basis if is_list and np.ndim(self.basis) else [self.basis])
-        )
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
+        taking = ["auto", *(basis for basis in basis_names() if map_kind(basis).takes_missing)]
+        bases = self.basis if is_sequence(self.basis) else [self.basis]
+        tags.input_tags.allow_nan = all(isinstance(basis, str) and basis in taking for basis in bases)
+        tags.input_tags.categorical = tags.input_tags.string = True
         return tags
+
+
+def _map_blocks(function: Callable[[Any], NDArray], X: Any, like: NDArray) -> Any:
+    """Apply a function to every block of a Dask collection, lazily; ``like`` has the type and width of its results."""
+    import dask.array as da
+    from dask import delayed
+
+    blocks = lazy_blocks(X, "X", sizes_needed=False)
+    sizes = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * len(blocks)
+    lazy = delayed(partial(_of_block, function, like[:0]), pure=True)
+    results = [
+        da.from_delayed(lazy(block), shape=(size, *like.shape[1:]), dtype=like.dtype)
+        for block, size in zip(blocks, sizes, strict=True)
+    ]
+    return da.concatenate(results)
+
+
+def _of_block(function: Callable[[Any], NDArray], nothing: NDArray, rows: Any) -> NDArray:
+    return function(rows) if len(rows) else nothing
 
 
 def _checked_maps(maps: Any, n_features: int) -> MapList:

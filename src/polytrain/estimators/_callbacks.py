@@ -23,13 +23,7 @@ __all__ = ["CallbackSupportMixin", "FitCallbacks", "with_callbacks"]
 
 
 class FitCallbacks:
-    """Tells the callbacks of an estimator what its fit does.
-
-    Parameters
-    ----------
-    estimator : estimator
-        With callbacks or without.
-    """
+    """Tells the callbacks of an estimator, if it has any, what its fit does."""
 
     def __init__(self, estimator: Any) -> None:
         self._estimator = estimator
@@ -38,14 +32,10 @@ class FitCallbacks:
         self._index = -1
         self._attributes: Callable[[Sequence[NDArray]], dict | None] = lambda cores: None
 
-    @property
-    def _is_idle(self) -> bool:
-        return not getattr(self._estimator, "_skl_callbacks", None)
-
     def begin(self, attributes: Callable[[Sequence[NDArray]], dict | None]) -> None:
         """Begin a fit; ``attributes`` makes what a fitted estimator has of the cores of a train, if that is enough."""
         self._attributes = attributes
-        if not self._is_idle:
+        if getattr(self._estimator, "_skl_callbacks", None):
             self._fit = self._estimator._init_callback_context(max_subtasks=None)
             self._fit.call_on_fit_task_begin(estimator=self._estimator)
 

@@ -28,19 +28,8 @@ def allowed_groups(
 ) -> Groups | None:
     """Return the groups of features that may act together; None if all may.
 
-    Parameters
-    ----------
-    interaction_cst : None, str, or sequence of collections of int or str
-    n_columns : int
-        Number of columns of X.
-    names : sequence of str, optional
-        Names of the columns, if they have any.
-    sources : sequence of int, optional
-        Column that each feature comes from, where a column may have become several: these may always act together.
+    ``sources`` is the column that each feature comes from: features of one column may always act together.
 
-    Examples
-    --------
-    >>> from polytrain.estimators._constraints import allowed_groups
     >>> allowed_groups([{"a", "c"}], 4, ["a", "b", "c", "d"])
     ((0, 2), (1, 3))
     >>> allowed_groups("no_interactions", 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,11 +37,17 @@ class Goal:
         What maps are chosen by, see `polytrain.choice.Task`.
     ends : dict
         What becomes of the scores: fields of `FittedModel`.
+    joint : bool
+        Whether trains are learned together.
+    calibrates : bool
+        Whether scores become log-odds after the fit.
     """
 
     targets: Sequence[Target]
     guides: Sequence[Target]
-    ends: dict[str, Any] = field(default_factory=dict)
+    ends: dict[str, Any]
+    joint: bool = False
+    calibrates: bool = False
 
     @property
     def sizes(self) -> NDArray:

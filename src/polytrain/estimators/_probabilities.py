@@ -1,11 +1,9 @@
-"""Weights of classes, and probabilities: where there are any, and how scores become them."""
+"""Weights of classes, and how scores become probabilities."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import update_wrapper
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -16,47 +14,14 @@ from polytrain.choice import fit_log_odds, fit_softmax
 from polytrain.decisions import Softmax
 from polytrain.estimators._parameters import check_between
 from polytrain.estimators._streaming import Stream
-from polytrain.learning.losses import get_loss, loss_names
 from polytrain.learning.targets import Target
 from polytrain.models import FittedModel
 from polytrain.texts import short_list
 
-__all__ = ["NeedsLogOdds", "class_weights", "expected_labels", "fit_probabilities", "recalibrated"]
+__all__ = ["class_weights", "expected_labels", "fit_probabilities", "recalibrated"]
 
 # Rows of a stream that say how far scores lie apart.
 _ENOUGH_SCORES = 200
-
-
-class NeedsLogOdds:
-    """A method that is there only where scores are log-odds; elsewhere the AttributeError says what to do.
-
-    scikit-learn's ``available_if`` would keep the reason in the error's cause, where few look.
-    """
-
-    def __init__(self, function: Callable) -> None:
-        self._function = function
-        update_wrapper(self, function)  # type: ignore[arg-type]
-
-    def __get__(self, model: Any, owner: type | None = None) -> Any:
-        if model is None:
-            return self._function
-        if not _has_log_odds(model):
-            raise AttributeError(
-                f"{type(model).__name__} has no {self._function.__name__} with loss={model.loss!r}: its scores are not "
-                "log-odds. Use loss='auto', 'logistic' or 'multinomial', or wrap the model in "
-                "sklearn.calibration.CalibratedClassifierCV."
-            )
-        return MethodType(self._function, model)
-
-
-def _has_log_odds(model: Any) -> bool:
-    if hasattr(model, "model_"):
-        return model.model_.has_probabilities
-    return (
-        not isinstance(model.loss, str)
-        or model.loss not in loss_names("classification")
-        or get_loss(model.loss).link == "logit"
-    )
 
 
 def fit_probabilities(

@@ -14,10 +14,8 @@ Regularisation goes with the block's share: the last model has paid for the past
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import update_wrapper
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -34,32 +32,12 @@ from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult
 from polytrain.models import FittedModel
 from polytrain.rows.checking import Arrays
 
-__all__ = ["PartialFit", "Stream", "go_on"]
+__all__ = ["Stream", "go_on"]
 
 # Rows of the memory, and rows whose scores are remembered for the calibration of probabilities.
 _MEMORY_ROWS, _SCORED_ROWS = 4096, 2048
 # One sweep there and one back.
 _SWEEPS = 2
-
-
-class PartialFit:
-    """The method `partial_fit`, where blocks can be learned from one by one; else an AttributeError says what to do."""
-
-    def __init__(self, function: Callable) -> None:
-        self._function = function
-        update_wrapper(self, function)  # type: ignore[arg-type]
-
-    def __get__(self, model: Any, owner: type | None = None) -> Any:
-        if model is None:
-            return self._function
-        reason = None
-        if model.interaction_cst is not None:
-            reason = "interaction_cst: sweeps over one more block of rows would let any columns interact"
-        elif isinstance(getattr(model, "class_weight", None), str):
-            reason = f"class_weight={model.class_weight!r}, which needs all rows at once; give a dict of weights"
-        if reason is not None:
-            raise AttributeError(f"{type(model).__name__} has no partial_fit with {reason}. Or use fit.")
-        return MethodType(self._function, model)
 
 
 @dataclass
@@ -149,21 +127,7 @@ def go_on(
     stream: Stream,
     seeds: Sequence[int],
 ) -> list[TrainResult]:
-    """Learn from a block, given the past.
-
-    Parameters
-    ----------
-    model, plan
-        As the last block has left them; the plan's alpha is that for all rows up to this block.
-    targets : sequence of Target
-        One per train.
-    rows : tuple of ndarray
-        The block: features, indices of labels or targets, and weights.
-    stream : Stream
-        The past. It is not changed.
-    seeds : sequence of int
-        One per train.
-    """
+    """Learn from a block, given the past, which does not change; the alpha of the plan is that for all rows so far."""
     loss, maps = get_loss(plan.loss), model.maps
     new = _placed(model, *rows)
     # A model from a file has no memory: the present rows stand for those of the past.
@@ -171,15 +135,8 @@ def go_on(
     past = _placed(model, *kept)
     past = past._replace(weights=past.weights * (stream.seen / past.weights.sum()))
     n_new = float(new.weights.sum())
-    own_plan = replace(
-        plan,
-        alpha=plan.alpha * n_new / (n_new + stream.seen),
-        init="given",
-        max_sweeps=_SWEEPS,
-        sampling=None,
-        patience=0,
-        tol=0.0,
-    )
+    alpha = plan.alpha * n_new / (n_new + stream.seen)
+    own_plan = replace(plan, alpha=alpha, init="given", max_sweeps=_SWEEPS, sampling=None, patience=0, tol=0.0)
     is_joint = plan.joint and len(targets) > 1
     trains: list[Sequence[NDArray]] = list(model.cores)
     before = model.values(kept[0])

@@ -40,21 +40,9 @@ def fit_uncertainty(
     apart: Rows | None,
     before: FittedModel | None,
 ) -> FittedModel:
-    """Return the model with what is known about its uncertainty.
+    """Return the model with what is known about its uncertainty, from rows ``apart`` or those that the choice left out.
 
-    Parameters
-    ----------
-    model : FittedModel
-    choice : Choice
-        What was left out of it on the way.
-    moments : sequence of sequences of CoreMoments
-        For every train.
-    rows : Rows
-        All that were learned from.
-    apart : Rows or None
-        Rows that had no part in the fit.
-    before : FittedModel or None
-        The model that a warm start went on from: it lends its errors where there are none.
+    A warm start goes on from the model ``before``, whose errors it keeps where there are none.
     """
     alpha = choice.plan.alpha
     if apart is None and choice.held_out is None:

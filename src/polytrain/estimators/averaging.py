@@ -105,10 +105,9 @@ def average(
     Returns
     -------
     estimator
-        Fitted, of the class and with the parameters of the first model; for estimators that searched alpha, the class
-        without the search. ``merge_`` is a `Merge`, which says what was cut off, ``choice_.reasons`` says it in words
-        and stays in model files. ``history_`` is empty; settings in ``plan_`` other than the ranks, and
-        ``stop_reason_``, are those of the first model.
+        Fitted, of the class and with the parameters of the first model. ``merge_`` is a `Merge`, which says what was
+        cut off, ``choice_.reasons`` says it in words and stays in model files. ``history_`` is empty; settings in
+        ``plan_`` other than the ranks, and ``stop_reason_``, are those of the first model.
 
     Raises
     ------

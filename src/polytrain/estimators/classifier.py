@@ -4,34 +4,47 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
-from polytrain.checks import check_columns, check_mass, check_weight_range
-from polytrain.choice import Choice
+from polytrain.checks import check_weight_range
 from polytrain.decisions import Decision, OneVsRest, Softmax, decision_names, get_decision
-from polytrain.estimators._base import TrainModel
+from polytrain.estimators._base import Conditional, TrainModel, learns_in_blocks
 from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
-from polytrain.estimators._parameters import check_choice, check_loss
-from polytrain.estimators._probabilities import NeedsLogOdds, class_weights, fit_probabilities
-from polytrain.estimators._streaming import PartialFit
-from polytrain.learning.losses import loss_names
+from polytrain.estimators._parameters import check_choice
+from polytrain.estimators._probabilities import class_weights
+from polytrain.learning.losses import get_loss, loss_names
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import ClassTarget, Rows
-from polytrain.rows.checking import Known
 from polytrain.tensor import TensorTrain
 from polytrain.texts import short_list
 
-__all__ = ["TensorTrainClassifier", "check_two_classes", "learning_loss"]
-
+__all__ = ["TensorTrainClassifier"]
 
 # The loss whose trains are learned together.
 _JOINT = "multinomial"
+
+
+def _no_log_odds(model: Any) -> str | None:
+    if hasattr(model, "model_"):
+        has_log_odds = model.model_.has_probabilities
+    else:
+        has_log_odds = model.loss not in loss_names("classification") or get_loss(model.loss).link == "logit"
+    if has_log_odds:
+        return None
+    return (
+        f"loss={model.loss!r}: its scores are not log-odds. Use loss='auto', 'logistic' or 'multinomial', or wrap the "
+        "model in sklearn.calibration.CalibratedClassifierCV."
+    )
+
+
+_needs_log_odds = partial(Conditional, _no_log_odds)
 
 
 class TensorTrainClassifier(ClassifierMixin, TrainModel):
@@ -56,37 +69,34 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         "squared_hinge" is that of support vector machines; its scores say nothing about probabilities.
     basis : str or sequence of str, default="auto"
         Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
-        values of the features: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may
-        bend sharply) see values by their place in the range; "smooth-rank", "gauss-rank" and "spline-rank" by their
-        rank, so that outliers and skew do not matter; "spline-distinct" by their place among the different values.
-        "power", "chebyshev" and "legendre" are the polynomials of ``degree``; they span the same space, but
-        regularisation measures other coefficients. "category" takes numbers as names of categories.
+        values: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may bend sharply)
+        see a value by its place in the range, "smooth-rank", "gauss-rank" and "spline-rank" by its rank, so that
+        outliers do not matter, "spline-distinct" by its place among the different values. "power", "chebyshev" and
+        "legendre" are the polynomials of ``degree``. "category" takes numbers as names of categories.
     rank : int, sequence of int or "auto", default="auto"
-        Size of the bonds between neighbouring cores: how much of one side of the features the other side can know. A
-        sequence gives one rank per bond. Ranks are cut to what the dimensions allow.
+        Size of the bonds between neighbouring cores, cut to what the dimensions allow: how much of one side of the
+        features the other side can know. A sequence gives one rank per bond.
     alpha : float or "auto", default="auto"
         Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
         the weighted mean of the loss (the paper's gamma).
     bandwidth : float, "auto" or None, default="auto"
-        How much the functions of all columns may vary together, for bases that are no polynomials of ``degree``: small
-        values let few columns act at once, large ones many. None is 1.
+        How much the functions of all columns may vary together, unless they are polynomials of ``degree``: small values
+        let few columns act at once, large ones many. None is 1.
     degree : int or sequence of int, default=2
         Largest power of each feature, for "power", "chebyshev" and "legendre"; a sequence gives one per feature.
     scale : {"minmax"} or None, default="minmax"
-        For the same bases: "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it when
-        predicting. None leaves features as they are (the paper's behaviour); they should then be of size one at most.
+        For the same bases: "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it. None
+        leaves features as they are (the paper's behaviour); they should then be of size one at most.
     categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
         Which columns are categories: those of a frame whose type says so, none, or those that are named. Columns of
         text always are, unless all of their values are dates.
     interaction_cst : None, "no_interactions", "pairwise", or sequence of groups of columns, default=None
-        Which columns may interact: all of them, none, any two, or those in a common group. A group is a list, tuple or
-        set of numbers or names of columns; groups may overlap, and columns in none of them are one more group. The
-        score is a sum of functions, each of the columns of one group only; ``rank`` is then that of a group's train.
+        Which columns may interact: all, none, any two, or those in a common group of column numbers or names; columns
+        in no group are one more. The score is a sum of functions of a group each; ``rank`` is that of a group's train.
     init : {"auto", "linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="auto"
         Where the sweeps start: where the choice of the other settings has ended ("auto"), at the linear model, at
-        random cores (the paper), at the exact solution without a limit on the ranks, for the squared loss and at most
-        1300 different rows, cut to the ranks ("dual"), or at given trains, one per train to be learned, in terms of
-        the functions of the maps.
+        random cores (the paper), at the exact solution cut to the ranks, for the squared loss and at most 1300
+        different rows ("dual"), or at given trains, one per train to be learned, for the functions of the maps.
     decision : {"one-vs-rest", "one-vs-one", "binary-code"}, default="one-vs-rest"
         How more than two classes become binary problems: one train per class (largest score), one per pair of classes
         (majority vote), or one per bit of the class index (nearest code word).
@@ -105,47 +115,43 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     n_iter_no_change : int, default=2
         How many sweeps must pass without a lower loss of the validation rows.
     sampling : {"auto"} or None, default="auto"
-        "auto" shows samples to the first sweeps where there are at least 4096 different rows: an eighth of them, a
-        quarter, a half, but always enough for the size of the cores. The last sweep always sees all. None shows all
-        rows to every sweep. Fits that start from given trains always see all.
+        "auto" lets the first sweeps see samples where there are at least 4096 different rows, unless trains are given
+        as ``init``; the last sweep always sees all. None lets every sweep see all rows.
     max_memory : int or str, default=None
-        Bytes, or a text such as "2 GB", that the rows of a fit and what is computed from them may take in memory; what
-        does not fit waits on disk. It matters for sources of rows and for memory maps larger than it. None is half of
-        the machine's memory.
+        Bytes, or text such as "2 GB", that the rows of a fit may take in memory, with what is computed from them; what
+        does not fit waits on disk. For sources of rows and memory maps. None is half of the machine's memory.
     checkpoint : path-like, default=None
         Folder that keeps the state of every train after each sweep. A fit with the same rows, parameters and
         ``random_state`` (an integer) goes on from what is there and ends with the same model.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; "balanced" makes all classes weigh the same in total.
     warm_start : bool, default=False
-        Start from the trains of the last fit, in the maps that they were learned in, with their ranges and bandwidth.
-        Ranks stay, too, and alpha unless it is left open with ``loss="auto"``; probabilities are calibrated anew.
+        Start from the trains and maps of the last fit, with its ranks, and its alpha unless that is left open with
+        ``loss="auto"``; probabilities are calibrated anew.
     forgetting : float, default=0.0
-        Part of the weight of all earlier rows that `partial_fit` forgets with every block: 0 for none, 0.1 for blocks
-        of which the last ten or so count.
+        Part of the weight of all earlier rows that `partial_fit` forgets with every block.
     random_state : int, RandomState instance or None, default=None
         Randomness of the start and of the rows that the first sweeps see.
     n_jobs : int or None, default=None
-        Number of processes over which the trains are spread, or the rows of a train where there is only one. The
-        result does not depend on it. None is 1, -1 all cores.
+        Number of processes for the trains, or for the rows of a single train; the result does not depend on it. None
+        is 1, -1 all cores.
     verbose : int, default=0
-        1 says what was chosen and shows a progress bar (tqdm, or one log line per sweep where it is not installed), 2
-        shows log lines and the table of what was tried.
+        1 says what was chosen and shows a progress bar (log lines without tqdm), 2 shows log lines and the table of
+        what was tried.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
-    choice_ : Chosen
-        What was chosen and why, with the table of what was tried.
     decision_ : Decision
         How the trains' scores become classes.
     trains_ : list of TensorTrain
         The learned coefficients, in terms of the functions of the maps.
+    choice_ : Chosen
+        What was chosen and why, with the table of what was tried.
     history_ : list of dict
         One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds, and
-        validation_loss where there are validation rows. Loss and objective are means over the ``n_rows`` rows that
-        the sweep saw. Empty if the start needed no sweep.
+        validation_loss where there are validation rows. Losses are means over the ``n_rows`` rows that the sweep saw.
     n_iter_ : int
         Sweeps of the train that took most.
     stop_reason_ : str
@@ -266,10 +272,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         Parameters
         ----------
         X : array-like or DataFrame of shape (n_samples, n_features), Dask collection, or source of rows
-            Features. Frames of pandas and polars may hold numbers, categories, text, truth values and dates; NaN and
-            None are missing values, which the default functions know. float32 computes in float32 and accumulates in
-            float64. Dask arrays and data frames are fitted on the current Dask client. A source yields blocks
-            ``(X, y)`` again and again, see `polytrain.sources`.
+            Features. Frames may hold numbers, categories, text, truth values and dates; NaN and None are missing
+            values. Dask collections are fitted on the current Dask client; for sources see `polytrain.sources`.
         y : array-like of shape (n_samples,)
             Labels of any type; None with a source.
         sample_weight : array-like of shape (n_samples,), optional
@@ -282,13 +286,13 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         TensorTrainClassifier
             The fitted estimator.
         """
-        loss = learning_loss(self.loss)
+        loss = self._learning_loss()
         with self._open(X, y, sample_weight, None) as rows:
             learned, validation = self._split(rows, loss, X_val, y_val, sample_weight_val)
-            self._fit_rows(learned, loss, self.alpha, validation)
+            self._fit_rows(learned, loss, validation)
         return self
 
-    @PartialFit
+    @learns_in_blocks
     def partial_fit(
         self,
         X: ArrayLike,
@@ -324,7 +328,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         TensorTrainClassifier
             The fitted estimator.
         """
-        loss = learning_loss(self.loss)
+        loss = self._learning_loss()
         first = not hasattr(self, "model_")
         if first:
             self._fit_first(X, y, classes, sample_weight, loss, maps)
@@ -333,17 +337,9 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
                 f"classes={short_list(np.unique(classes))} is not what the first call of partial_fit, or fit, was "
                 f"given: {short_list(self.classes_)}."
             )
-        model = self.model_
-        check_columns(self, X)
-        known = Known(model.columns, model.n_features, self.classes_, None)
-        X, y, weights = known.check(X, y, sample_weight, None, ("X", "y"))
-        arrays = X, np.searchsorted(self.classes_, y), weights
-        mass = check_mass(sample_weight, len(X))
-        if first:
-            self._begin_stream(arrays, mass)
-            return self
         factors = class_weights(self.class_weight, self.classes_, np.ones(len(self.classes_)))
-        self._learn_on(arrays, mass, [ClassTarget(code, factors) for code in self.decision_.code(len(self.classes_))])
+        targets = [ClassTarget(code, factors) for code in self.decision_.code(len(self.classes_))]
+        self._learn_block(X, y, sample_weight, None, targets, first)
         return self
 
     def _fit_first(self, X: Any, y: Any, classes: Any, sample_weight: Any, loss: str, maps: MapList | None) -> None:
@@ -368,7 +364,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
                         f"decision={self.decision!r} compares. Begin with rows of one of them, or use "
                         f"decision={OneVsRest.name!r}."
                     )
-            self._fit_rows(rows.with_labels(known, weights), loss, self.alpha, maps=maps)
+            self._fit_rows(rows.with_labels(known, weights), loss, maps=maps)
 
     @property
     def classes_(self) -> NDArray:
@@ -392,33 +388,31 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         guides = targets
         if not all(target.keeps_all for target in targets):
             guides = [ClassTarget(code, factors) for code in OneVsRest().code(len(classes))]
-        return Goal(targets, guides, {"decision": decision, "classes": classes})
+        ends = {"decision": decision, "classes": classes}
+        return Goal(targets, guides, ends, joint=self.loss == _JOINT, calibrates=self.loss == "auto")
 
-    @property
-    def _is_joint(self) -> bool:  # type: ignore[override]
-        return isinstance(self.loss, str) and self.loss == _JOINT
+    def _learning_loss(self) -> str:
+        """Return the loss that trains are learned with.
 
-    @property
-    def _calibrates(self) -> bool:
-        return isinstance(self.loss, str) and self.loss == "auto"
-
-    def _calibrated(self, goal: Goal, choice: Choice) -> dict[str, Any]:
-        """Turn scores into log-odds, or those of classes into logarithms of probabilities, by rows held out."""
-        if choice.held_out is None:
-            raise AssertionError("a choice that calibrates leaves rows out.")
-        scores, labels = choice.held_out.scores, choice.held_out.label_weights
-        return fit_probabilities(scores, labels, choice.held_out.n_distinct, goal.targets, goal.ends["decision"])
+        "auto" is the squared loss, whose scores become log-odds, and "multinomial" the logistic one, given the others.
+        """
+        check_choice("loss", self.loss, ["auto", _JOINT, *loss_names("classification")])
+        return {"auto": "squared", _JOINT: "logistic"}.get(self.loss, self.loss)
 
     def _check_decision(self, classes: NDArray) -> Decision:
         """Return the decision; classes and decision must fit it, and the last fit where there is a warm start."""
         check_choice("decision", self.decision, decision_names())
-        check_two_classes(classes)
-        if self._is_joint and self.decision != OneVsRest.name:
+        if len(classes) < 2:
+            raise ValueError(
+                f"y holds only one class ({classes.tolist()[0]!r}) in the rows of positive weight; "
+                "a classifier needs at least two classes."
+            )
+        if self.loss == _JOINT and self.decision != OneVsRest.name:
             raise ValueError(
                 f"loss={_JOINT!r} learns one train per class, all of them together, so decision must be "
                 f"{OneVsRest.name!r}, got {self.decision!r}."
             )
-        has_softmax = self._is_joint or (self._calibrates and self.decision == OneVsRest.name)
+        has_softmax = self.loss in (_JOINT, "auto") and self.decision == OneVsRest.name
         decision = get_decision(Softmax.name if has_softmax else self.decision, len(classes))
         if self._is_warm:
             same = np.array_equal(self.classes_, classes) and self.decision_.name == decision.name
@@ -462,7 +456,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """
         return self._ask(FittedModel.predict, X)
 
-    @NeedsLogOdds
+    @_needs_log_odds
     def predict_log_proba(self, X: ArrayLike) -> NDArray:
         """Return the logarithm of the probability of every class.
 
@@ -478,7 +472,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """
         return self._ask(FittedModel.log_probabilities, X)
 
-    @NeedsLogOdds
+    @_needs_log_odds
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Return the probability of every class; not there for ``loss="squared"``.
 
@@ -494,21 +488,3 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             the predicted class where the trains contradict each other: `predict` counts votes or bits.
         """
         return self._ask(FittedModel.probabilities, X)
-
-
-def learning_loss(loss: Any) -> str:
-    """Return the loss that trains are learned with.
-
-    "auto" is the squared loss, whose scores become log-odds then, and "multinomial" the logistic one, given the others.
-    """
-    check_choice("loss", loss, ["auto", _JOINT, *loss_names("classification")])
-    return {"auto": "squared", _JOINT: "logistic"}.get(loss) or check_loss(loss, "classification")
-
-
-def check_two_classes(classes: NDArray) -> None:
-    """Refuse to learn from a single class."""
-    if len(classes) < 2:
-        raise ValueError(
-            f"y holds only one class ({classes.tolist()[0]!r}) in the rows of positive weight; "
-            "a classifier needs at least two classes."
-        )

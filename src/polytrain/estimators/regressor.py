@@ -11,22 +11,21 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from polytrain.checks import check_columns, check_mass, check_weights
+from polytrain.checks import check_weights
 from polytrain.choice import Choice
-from polytrain.estimators._base import TrainModel
+from polytrain.estimators._base import TrainModel, learns_in_blocks
 from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
-from polytrain.estimators._parameters import check_between, check_loss
-from polytrain.estimators._streaming import PartialFit
-from polytrain.estimators._uncertainty import fit_uncertainty
+from polytrain.estimators._parameters import check_between, check_choice
 from polytrain.learning.losses import Loss, get_loss, loss_names, spread
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.rows import NumberTarget, Rows, is_dask
-from polytrain.rows.checking import Known, check_offset, to_rates
+from polytrain.rows.checking import check_offset, to_rates
 from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainRegressor"]
@@ -60,36 +59,34 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         For ``loss="huber"``: errors larger than so many standard deviations count by their size instead of its square.
     basis : str or sequence of str, default="auto"
         Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
-        values of the features: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may
-        bend sharply) see values by their place in the range; "smooth-rank", "gauss-rank" and "spline-rank" by their
-        rank, so that outliers and skew do not matter; "spline-distinct" by their place among the different values.
-        "power", "chebyshev" and "legendre" are the polynomials of ``degree``; they span the same space, but
-        regularisation measures other coefficients. "category" takes numbers as names of categories.
+        values: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may bend sharply)
+        see a value by its place in the range, "smooth-rank", "gauss-rank" and "spline-rank" by its rank, so that
+        outliers do not matter, "spline-distinct" by its place among the different values. "power", "chebyshev" and
+        "legendre" are the polynomials of ``degree``. "category" takes numbers as names of categories.
     rank : int, sequence of int or "auto", default="auto"
-        Size of the bonds between neighbouring cores: how much of one side of the features the other side can know. A
-        sequence gives one rank per bond. Ranks are cut to what the dimensions allow.
+        Size of the bonds between neighbouring cores, cut to what the dimensions allow: how much of one side of the
+        features the other side can know. A sequence gives one rank per bond.
     alpha : float or "auto", default="auto"
         Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
         the weighted mean of the loss.
     bandwidth : float, "auto" or None, default="auto"
-        How much the functions of all columns may vary together, for bases that are no polynomials of ``degree``: small
-        values let few columns act at once, large ones many. None is 1.
+        How much the functions of all columns may vary together, unless they are polynomials of ``degree``: small values
+        let few columns act at once, large ones many. None is 1.
     degree : int or sequence of int, default=2
         Largest power of each feature, for "power", "chebyshev" and "legendre"; a sequence gives one per feature.
     scale : {"minmax"} or None, default="minmax"
-        For the same bases: "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it when
-        predicting. None leaves features as they are; they should then be of size one at most.
+        For the same bases: "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it. None
+        leaves features as they are; they should then be of size one at most.
     categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
         Which columns are categories: those of a frame whose type says so, none, or those that are named. Columns of
         text always are, unless all of their values are dates.
     interaction_cst : None, "no_interactions", "pairwise", or sequence of groups of columns, default=None
-        Which columns may interact: all of them, none, any two, or those in a common group. A group is a list, tuple or
-        set of numbers or names of columns; groups may overlap, and columns in none of them are one more group. The
-        score is a sum of functions, each of the columns of one group only; ``rank`` is then that of a group's train.
+        Which columns may interact: all, none, any two, or those in a common group of column numbers or names; columns
+        in no group are one more. The score is a sum of functions of a group each; ``rank`` is that of a group's train.
     init : {"auto", "linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="auto"
         Where the sweeps start: where the choice of the other settings has ended ("auto"), at the linear model, at
-        random cores, at the exact solution without a limit on the ranks, for at most 1300 different rows, cut to the
-        ranks ("dual"), or at given trains, one per target.
+        random cores, at the exact solution cut to the ranks, for at most 1300 different rows ("dual"), or at given
+        trains, one per target.
     solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
         How a core problem is solved: exactly from moments, by preconditioned conjugate gradients, by L-BFGS, or by the
         cheaper of the first two.
@@ -105,34 +102,30 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     n_iter_no_change : int, default=2
         How many sweeps must pass without a lower loss of the validation rows.
     sampling : {"auto"} or None, default="auto"
-        "auto" shows samples to the first sweeps where there are at least 4096 different rows: an eighth of them, a
-        quarter, a half, but always enough for the size of the cores. The last sweep always sees all. None shows all
-        rows to every sweep. Fits that start from given trains always see all.
+        "auto" lets the first sweeps see samples where there are at least 4096 different rows, unless trains are given
+        as ``init``; the last sweep always sees all. None lets every sweep see all rows.
     max_memory : int or str, default=None
-        Bytes, or a text such as "2 GB", that the rows of a fit and what is computed from them may take in memory; what
-        does not fit waits on disk. It matters for sources of rows and for memory maps larger than it. None is half of
-        the machine's memory.
+        Bytes, or text such as "2 GB", that the rows of a fit may take in memory, with what is computed from them; what
+        does not fit waits on disk. For sources of rows and memory maps. None is half of the machine's memory.
     calibration_fraction : float, default=None
         Part of the rows, such as 0.2, that is not learned from but kept for `predict_interval`, which then has a
-        guarantee. Which rows is decided by what they hold, so that equal rows stay together. None keeps no rows:
-        intervals come from rows that were left out while the settings were chosen.
+        guarantee; equal rows stay together. None keeps no rows: intervals come from rows that were left out while the
+        settings were chosen.
     checkpoint : path-like, default=None
         Folder that keeps the state of every train after each sweep. A fit with the same rows, parameters and
         ``random_state`` (an integer) goes on from what is there and ends with the same model.
     warm_start : bool, default=False
-        Start from the trains of the last fit, in the maps that they were learned in, with their ranges and bandwidth.
-        Ranks and alpha stay, too, where they are left open.
+        Start from the trains and maps of the last fit, with its ranks and alpha where they are left open.
     forgetting : float, default=0.0
-        Part of the weight of all earlier rows that `partial_fit` forgets with every block: 0 for none, 0.1 for blocks
-        of which the last ten or so count.
+        Part of the weight of all earlier rows that `partial_fit` forgets with every block.
     random_state : int, RandomState instance or None, default=None
         Randomness of the start and of the rows that the first sweeps see.
     n_jobs : int or None, default=None
-        Number of processes over which the trains are spread, or the rows of a train where there is only one. The
-        result does not depend on it. None is 1, -1 all cores.
+        Number of processes for the trains, or for the rows of a single train; the result does not depend on it. None
+        is 1, -1 all cores.
     verbose : int, default=0
-        1 says what was chosen and shows a progress bar (tqdm, or one log line per sweep where it is not installed), 2
-        shows log lines and the table of what was tried.
+        1 says what was chosen and shows a progress bar (log lines without tqdm), 2 shows log lines and the table of
+        what was tried.
 
     Attributes
     ----------
@@ -144,8 +137,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         What was chosen and why, with the table of what was tried.
     history_ : list of dict
         One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds, and
-        validation_loss where there are validation rows. Loss and objective are means over the ``n_rows`` rows that
-        the sweep saw. Empty if the start needed no sweep.
+        validation_loss where there are validation rows. Losses are means over the ``n_rows`` rows that the sweep saw.
     n_iter_ : int
         Sweeps of the train that took most.
     stop_reason_ : str
@@ -258,10 +250,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Parameters
         ----------
         X : array-like or DataFrame of shape (n_samples, n_features), Dask collection, or source of rows
-            Features. Frames of pandas and polars may hold numbers, categories, text, truth values and dates; NaN and
-            None are missing values, which the default functions know. float32 computes in float32 and accumulates in
-            float64. Dask arrays and data frames are fitted on the current Dask client. A source yields blocks
-            ``(X, y)`` again and again, see `polytrain.sources`.
+            Features. Frames may hold numbers, categories, text, truth values and dates; NaN and None are missing
+            values. Dask collections are fitted on the current Dask client; for sources see `polytrain.sources`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets, of size 1e140 at most; None with a source.
         sample_weight : array-like of shape (n_samples,), optional
@@ -277,15 +267,15 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         TensorTrainRegressor
             The fitted estimator.
         """
-        loss = check_loss(self.loss, "regression", self.get_params(deep=False))
+        loss = self._learning_loss()
         y, sample_weight = self._with_offset(loss, X, y, sample_weight, offset)
         y_val, sample_weight_val = self._with_offset(loss, X_val, y_val, sample_weight_val, offset_val)
         with self._open(X, y, sample_weight, loss) as rows:
             learned, validation = self._split(rows, loss, X_val, y_val, sample_weight_val)
-            self._fit_rows(learned, loss, self.alpha, validation)
+            self._fit_rows(learned, loss, validation)
         return self
 
-    @PartialFit
+    @learns_in_blocks
     def partial_fit(
         self,
         X: ArrayLike,
@@ -330,27 +320,25 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         >>> model.stream_.n_blocks, bool(model.score(X, X[:, 0] * X[:, 1]) > 0.99)
         (10, True)
         """
-        loss = check_loss(self.loss, "regression", self.get_params(deep=False))
+        loss = self._learning_loss()
         y, weights = self._with_offset(loss, X, y, sample_weight, offset)
         first = not hasattr(self, "model_")
         if first:
             with self._open(X, y, weights, loss) as opened:
-                self._fit_rows(opened, loss, self.alpha, maps=maps)
+                self._fit_rows(opened, loss, maps=maps)
         model = self.model_
-        known = Known(model.columns, model.n_features, np.zeros(0), model.n_trains)
-        check_columns(self, X)
-        arrays = known.check(X, y, weights, loss, ("X", "y"))
-        mass = check_mass(weights, len(arrays[0]))
-        if first:
-            self._begin_stream(arrays, mass)
-            return self
         if get_loss(loss).degree:
             scales = zip(model.shift.tolist(), model.size.tolist(), strict=True)
             targets = [NumberTarget(output, 1.0, *scale) for output, scale in enumerate(scales)]
         else:
             targets = [NumberTarget(output, offset=shift) for output, shift in enumerate(model.shift.tolist())]
-        self._learn_on(arrays, mass, targets)
+        self._learn_block(X, y, weights, loss, targets, first)
         return self
+
+    def _learning_loss(self) -> str:
+        """Return the loss with its settings, as text."""
+        check_choice("loss", self.loss, loss_names("regression"))
+        return get_loss(self.loss).tuned(self.get_params(deep=False)).spec
 
     @staticmethod
     def _with_offset(loss: str, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Any]:
@@ -411,7 +399,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         return mean, np.where(np.array(found) > _LEAST_SPREAD * most, found, most)
 
     def _set_apart(self, rows: Rows) -> tuple[Rows, Rows | None]:
-        fraction = getattr(self, "calibration_fraction", None)  # searches for alpha have none
+        fraction = self.calibration_fraction
         if fraction is None:
             return rows, None
         learned, apart = rows.set_apart(float(fraction))
@@ -429,17 +417,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     def _measures(self, choice: Choice) -> bool:
         if not get_loss(choice.plan.loss).has_noise:
             return False
-        if getattr(self, "calibration_fraction", None) is not None or choice.held_out is not None:
+        if self.calibration_fraction is not None or choice.held_out is not None:
             return True
         return self._is_warm and self.model_.uncertainty is not None
-
-    def _with_uncertainty(
-        self, model: FittedModel, choice: Choice, moments: Sequence[Any], rows: Rows, apart: Rows | None
-    ) -> FittedModel:
-        if not self._measures(choice):
-            return model
-        before = self.model_ if self._is_warm else None
-        return fit_uncertainty(model, choice, moments, rows, apart, before)
 
     @overload
     def predict(self, X: ArrayLike, return_std: Literal[False] = False, offset: ArrayLike | None = None) -> NDArray: ...
@@ -585,11 +565,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             return super().score(X, y, sample_weight)
         targets = np.asarray(y, dtype=np.float64)
         loss.check_target(targets)
-        weights = check_weights(sample_weight, len(targets))
-        logs = np.log(np.asarray(self.predict(X))).reshape(len(targets), -1)
-        targets = targets.reshape(logs.shape)
-        shares = []
-        for target, score in zip(targets.T, logs.T, strict=True):
-            costs = [loss.evaluate(target, s)[0] for s in (score, np.full(len(target), loss.start(target, weights)))]
-            shares.append(1.0 - float(weights @ costs[0]) / float(weights @ costs[1]))
-        return float(np.mean(shares))
+        predicted = np.asarray(self.predict(X)).reshape(len(targets), -1)
+        pairs = zip(targets.reshape(predicted.shape).T, predicted.T, strict=True)
+        weights, power = check_weights(sample_weight, len(targets)), 1 if loss.name == "poisson" else 2
+        return float(np.mean([d2_tweedie_score(*pair, sample_weight=weights, power=power) for pair in pairs]))

@@ -13,8 +13,7 @@ import re
 import stat
 from typing import Any
 
-from numpy.typing import NDArray
-
+from polytrain.arrays import Array
 from polytrain.atomic_file import write_atomically
 from polytrain.tensor_file import Header, pack_tensors, parse_json, read_header, read_tensors
 
@@ -53,7 +52,7 @@ def _checksum(header: bytes, body: Any) -> str:
     return digest.hexdigest()
 
 
-def write_model_file(path: str | os.PathLike[str], document: dict[str, Any], tensors: dict[str, NDArray]) -> None:
+def write_model_file(path: str | os.PathLike[str], document: dict[str, Any], tensors: dict[str, Array]) -> None:
     """Write a document and arrays, atomically."""
     text = json.dumps(document, separators=(",", ":"))
     metadata = {"format": "polytrain", "sha256": _NO_DIGEST, "version": str(FORMAT), "model": text}
@@ -71,7 +70,7 @@ def write_model_file(path: str | os.PathLike[str], document: dict[str, Any], ten
     write_atomically(path, [header[: _DIGEST.start], digest, header[_DIGEST.stop :], *body])
 
 
-def read_model_file(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, dict[str, NDArray]]:
+def read_model_file(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, dict[str, Array]]:
     """Read a file's document and arrays. Nothing in them has been checked but their form."""
     with open(path, "rb", opener=_open_file) as stream:
         n_bytes = os.fstat(stream.fileno()).st_size
@@ -128,7 +127,7 @@ class Document:
     Errors are ``ValueError`` without the name of the file; whoever opened it adds the name.
     """
 
-    def __init__(self, content: Any, tensors: dict[str, NDArray]) -> None:
+    def __init__(self, content: Any, tensors: dict[str, Array]) -> None:
         if not isinstance(content, dict):
             raise ValueError("the description of the model is not a JSON object.")
         self._content, self._tensors = dict(content), dict(tensors)
@@ -142,7 +141,7 @@ class Document:
             raise ValueError(f"{name!r} should be {' or '.join(kind.__name__ for kind in types)}, got {value!r:.60}.")
         return value
 
-    def tensor(self, name: str, dtypes: tuple[Any, ...], shape: tuple[int | None, ...]) -> NDArray:
+    def tensor(self, name: str, dtypes: tuple[Any, ...], shape: tuple[int | None, ...]) -> Array:
         """Return an array; None in ``shape`` fits any length."""
         if name not in self._tensors:
             raise ValueError(f"the array {name!r} is missing.")
@@ -152,7 +151,7 @@ class Document:
             raise ValueError(f"the array {name!r} should not have dtype {array.dtype} and shape {array.shape}.")
         return array
 
-    def tensors(self, prefix: str) -> dict[str, NDArray]:
+    def tensors(self, prefix: str) -> dict[str, Array]:
         """Return all arrays whose names begin with ``prefix``, by the rest of their names."""
         names = [name for name in self._tensors if name.startswith(prefix)]
         return {name.removeprefix(prefix): self._tensors.pop(name) for name in names}

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from polytrain.arrays import Array
 from polytrain.checks import COMPUTE_DTYPES, check_columns, validate_rows
 from polytrain.columns import Columns
 from polytrain.decisions import Decision, Softmax
@@ -70,11 +70,11 @@ class FittedModel:
 
     loss: str
     maps: MapList
-    cores: Sequence[Sequence[NDArray]]
-    shift: NDArray = field(default_factory=lambda: np.zeros(1))
-    size: NDArray = field(default_factory=lambda: np.ones(1))
+    cores: Sequence[Sequence[Array]]
+    shift: Array = field(default_factory=lambda: np.zeros(1))
+    size: Array = field(default_factory=lambda: np.ones(1))
     decision: Decision | None = None
-    classes: NDArray | None = None
+    classes: Array | None = None
     feature_names: Sequence[str] | None = None
     one_output: bool = True
     calibrated: bool = False
@@ -89,7 +89,7 @@ class FittedModel:
         vars(self).update(cores=cores, classes=classes, feature_names=names)
         vars(self).update(shift=_frozen(shift, np.float64), size=_frozen(size, np.float64))
 
-    def with_trains(self, trains: Sequence[Sequence[NDArray]]) -> FittedModel:
+    def with_trains(self, trains: Sequence[Sequence[Array]]) -> FittedModel:
         """Return the same model with other trains, given by their cores, for targets divided by ``size``."""
         return replace(self, cores=trains, uncertainty=None)
 
@@ -165,7 +165,7 @@ class FittedModel:
         """Whether some map knows missing values."""
         return any(feature_map.takes_missing for feature_map in self.maps)
 
-    def encode(self, X: Any, estimator: Any) -> NDArray:
+    def encode(self, X: Any, estimator: Any) -> Array:
         """Check rows as ``estimator.predict`` takes them and return their features.
 
         This is the only way from raw rows to the checked rows that all other methods take.
@@ -182,6 +182,7 @@ class FittedModel:
         ndarray of shape (N, n_features), float64 or float32
             NaN is only in columns whose maps take missing values.
         """
+        rows: Array
         if self.columns is not None:
             check_columns(estimator, X)
             rows = check_array(self.columns.encode(X), dtype=COMPUTE_DTYPES, ensure_all_finite="allow-nan")
@@ -191,7 +192,7 @@ class FittedModel:
         self._check_missing(rows)
         return rows
 
-    def _check_missing(self, X: NDArray) -> None:
+    def _check_missing(self, X: Array) -> None:
         """Refuse NaN in columns whose maps do not take missing values."""
         unknown = [k for k, feature_map in enumerate(self.maps) if not feature_map.takes_missing]
         if not unknown or not self.takes_missing:  # without a map that knows NaN, all were checked for it already
@@ -209,13 +210,13 @@ class FittedModel:
         functions, knots = ([getattr(one, name) for one in self.maps] for name in ("values", "knots"))
         return TrainStack(self.cores, functions, knots)
 
-    def values(self, X: NDArray, n_threads: int = 1) -> NDArray:
+    def values(self, X: Array, n_threads: int = 1) -> Array:
         """Values of all trains, as they were learned, on checked rows X (N, d), shape (n_trains, N), float64."""
         with one_blas_thread():
             values = self._stack.evaluate(X, self.maps.place, n_threads)
         return values.astype(np.float64, copy=False)
 
-    def scores(self, X: NDArray, n_threads: int = 1) -> NDArray:
+    def scores(self, X: Array, n_threads: int = 1) -> Array:
         """Scores of all trains on checked rows X (N, d), shape (n_trains, N), float64."""
         values = self.values(X, n_threads)
         if self.rescales:
@@ -223,36 +224,37 @@ class FittedModel:
             values += self.shift[:, None]
         return values
 
-    def decide(self, X: NDArray, n_threads: int = 1) -> NDArray:
+    def decide(self, X: Array, n_threads: int = 1) -> Array:
         """What ``decision_function`` returns for checked rows."""
         return self._answer(lambda scores: self._decision.decide(scores, self._n_classes), X, n_threads)
 
-    def predict(self, X: NDArray, n_threads: int = 1) -> NDArray:
+    def predict(self, X: Array, n_threads: int = 1) -> Array:
         """Labels (N,), numbers (N,), or numbers (N, n_outputs) of checked rows."""
         return self._answer(self._predicted, X, n_threads)
 
-    def _predicted(self, scores: NDArray) -> NDArray:
+    def _predicted(self, scores: Array) -> Array:
         if self.classes is not None:
-            return self.classes[self._decision.choose(self._decision.decide(scores, self._n_classes))]
+            labels: Array = self.classes[self._decision.choose(self._decision.decide(scores, self._n_classes))]
+            return labels
         with np.errstate(over="ignore"):
             numbers = get_loss(self.loss).mean(scores)
         return numbers[0] if self.one_output else np.ascontiguousarray(numbers.T)
 
-    def deviations(self, X: NDArray, n_threads: int = 1) -> NDArray:
+    def deviations(self, X: Array, n_threads: int = 1) -> Array:
         """Standard deviations of what is predicted for checked rows, shaped like it."""
         known = self._uncertainty
         noise = np.sqrt([train.noise for train in known.trains])
         with np.errstate(over="ignore", invalid="ignore"):
             return self._predicted((self.size * noise)[:, None] * known.widths(self.cores, self.maps, X))
 
-    def intervals(self, X: NDArray, n_threads: int = 1, *, coverage: float) -> NDArray:
+    def intervals(self, X: Array, n_threads: int = 1, *, coverage: float) -> Array:
         """Intervals that contain this share of the targets of similar rows: (N, 2), or (N, outputs, 2)."""
         (reach,) = self.half_widths(X, [coverage])
         with np.errstate(over="ignore", invalid="ignore"):
             centre = self.predict(X, n_threads)
             return np.stack([centre - reach, centre + reach], axis=-1)
 
-    def half_widths(self, X: NDArray, coverages: Sequence[float]) -> Iterator[NDArray]:
+    def half_widths(self, X: Array, coverages: Sequence[float]) -> Iterator[Array]:
         """Yield half of the widths of intervals for checked rows, shaped like predictions, for each coverage."""
         uncertainty = self._uncertainty
         widths = uncertainty.widths(self.cores, self.maps, X)
@@ -271,15 +273,15 @@ class FittedModel:
             )
         return self.uncertainty
 
-    def probabilities(self, X: NDArray, n_threads: int = 1) -> NDArray:
+    def probabilities(self, X: Array, n_threads: int = 1) -> Array:
         """Probabilities (N, m) of checked rows."""
         return self._answer(lambda scores: self._decision.probabilities(scores, self._n_classes), X, n_threads)
 
-    def log_probabilities(self, X: NDArray, n_threads: int = 1) -> NDArray:
+    def log_probabilities(self, X: Array, n_threads: int = 1) -> Array:
         """Log-probabilities (N, m) of checked rows."""
         return self._answer(lambda scores: self._decision.log_probabilities(scores, self._n_classes), X, n_threads)
 
-    def _answer(self, function: Callable[[NDArray], NDArray], X: NDArray, n_threads: int) -> NDArray:
+    def _answer(self, function: Callable[[Array], Array], X: Array, n_threads: int) -> Array:
         """Apply a function, scores (n_trains, rows) -> one entry or line per row, to some rows after others.
 
         The scores of many trains, and what decisions make of them, take much more memory than the answer.
@@ -308,7 +310,7 @@ class FittedModel:
         return 0 if self.classes is None else len(self.classes)
 
 
-def _frozen(array: NDArray, dtype: Any) -> NDArray:
+def _frozen(array: Array, dtype: Any) -> Array:
     """Return a contiguous read-only array: a copy, unless it is one already."""
     if not array.flags.writeable and array.flags.c_contiguous and array.dtype == dtype:
         return array
@@ -318,7 +320,7 @@ def _frozen(array: NDArray, dtype: Any) -> NDArray:
 
 
 def fitted_model(estimator: Any, what: str = "this") -> FittedModel:
-    """Return the fitted model of an estimator, or say why there is none."""
+    """Return the fitted model of an estimator, or raise an error that says why there is none."""
     if isinstance(estimator, FittedModel):
         return estimator
     if not hasattr(type(estimator), "trains_"):
@@ -327,4 +329,5 @@ def fitted_model(estimator: Any, what: str = "this") -> FittedModel:
             "Of a pipeline, pass the last step, such as model[-1]."
         )
     check_is_fitted(estimator, "model_")
-    return estimator.model_
+    model: FittedModel = estimator.model_
+    return model

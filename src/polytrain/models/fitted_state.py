@@ -12,8 +12,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polytrain.arrays import Array
 from polytrain.columns import Columns
 from polytrain.decisions import get_decision
 from polytrain.learning.losses import get_loss
@@ -42,7 +42,7 @@ _MOST, _MOST_OF_CLASSIFIERS = 1023.0, 1000.0
 _MOST_STRETCH = 500.0
 
 
-def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, NDArray]]:
+def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return the document and the arrays of a fitted model."""
     if overflows(model.maps, model.cores, model.size, model.shift, model.classes is not None):
         raise ModelFileError("the model cannot be stored: its scores are too large for floats in some rows.")
@@ -71,10 +71,10 @@ def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, NDArr
     return document, tensors
 
 
-def _describe_maps(maps: MapList) -> tuple[list[dict[str, Any]], dict[str, NDArray]]:
+def _describe_maps(maps: MapList) -> tuple[list[dict[str, Any]], dict[str, Array]]:
     """Return one entry per kind of map, and its arrays; with several kinds, also the columns of each."""
     groups: list[dict[str, Any]] = []
-    tensors: dict[str, NDArray] = {}
+    tensors: dict[str, Array] = {}
     for index, (kind, columns) in enumerate(maps.groups):
         if KINDS.get(kind.kind) is not kind:
             raise ModelFileError(
@@ -88,7 +88,7 @@ def _describe_maps(maps: MapList) -> tuple[list[dict[str, Any]], dict[str, NDArr
     return groups, tensors
 
 
-def _describe_labels(classes: NDArray | None) -> tuple[dict[str, Any] | None, dict[str, NDArray]]:
+def _describe_labels(classes: Array | None) -> tuple[dict[str, Any] | None, dict[str, Array]]:
     """Return ``{"dtype": ..., "labels": ...}`` and, where labels are numbers or dates, their array instead."""
     if classes is None:
         return None, {}
@@ -142,7 +142,7 @@ def _read_columns(document: Document, maps: MapList) -> tuple[Columns | None, Se
     return columns, columns.feature_names
 
 
-def _read_trains(cores: NDArray, dims: tuple[int, ...], ranks: NDArray) -> tuple[tuple[NDArray, ...], ...]:
+def _read_trains(cores: Array, dims: tuple[int, ...], ranks: Array) -> tuple[tuple[Array, ...], ...]:
     """Check that sizes fit and that stacking does not blow them up, then cut the cores."""
     ends = ranks[:, [0, -1]]
     if not len(ranks) or ranks.min() < 1 or ranks.max() > cores.size or (ends != 1).any():
@@ -217,7 +217,7 @@ def _read_ends(document: Document, n_trains: int) -> dict[str, Any]:
     return {**ends, "decision": decision, "classes": classes, "calibrated": calibrated}
 
 
-def _read_labels(entry: dict[str, Any], document: Document) -> NDArray:
+def _read_labels(entry: dict[str, Any], document: Document) -> Array:
     """Return the classes: at least two, in order, each once."""
     if entry.keys() != {"dtype", "labels"} or not isinstance(entry["dtype"], str):
         raise ValueError("the classes should have a dtype and labels.")
@@ -235,7 +235,7 @@ def _read_labels(entry: dict[str, Any], document: Document) -> NDArray:
     return classes
 
 
-def _read_text(kind: str, labels: Any) -> NDArray:
+def _read_text(kind: str, labels: Any) -> Array:
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise ValueError("the labels should be strings.")
     if kind == "object":
@@ -251,9 +251,7 @@ def _read_text(kind: str, labels: Any) -> NDArray:
 # --- overflow ---------------------------------------------------------------------------------------------------------
 
 
-def overflows(
-    maps: MapList, trains: Sequence[Sequence[NDArray]], size: NDArray, shift: NDArray, is_classifier: bool
-) -> bool:
+def overflows(maps: MapList, trains: Sequence[Sequence[Array]], size: Array, shift: Array, is_classifier: bool) -> bool:
     """Tell whether a row within the ranges of the maps has values or scores that exceed the largest float.
 
     Cores may be finite and their product not. A safe bound is enough for most trains. For the others this searches a
@@ -271,17 +269,18 @@ def overflows(
     return any(_log_largest(trains[t], extremes, float(factors[t])) > most for t in suspects)
 
 
-def _log_bounds(maps: MapList, trains: Sequence[Sequence[NDArray]]) -> NDArray:
+def _log_bounds(maps: MapList, trains: Sequence[Sequence[Array]]) -> Array:
     """Return log2 of a bound on all values on the way through each train, (n_trains,)."""
     cores = [core for train in trains for core in train]
     starts = np.cumsum([0, *(core.size for core in cores)])[:-1]
     with np.errstate(over="ignore", divide="ignore"):
         sums = np.add.reduceat(np.abs(np.concatenate([core.ravel() for core in cores])), starts)
-        logs = np.log2(sums).reshape(len(trains), -1) + np.log2([feature_map.bound for feature_map in maps])
-    return np.maximum(logs, 0.0).sum(axis=1)
+        logs: Array = np.log2(sums).reshape(len(trains), -1) + np.log2([feature_map.bound for feature_map in maps])
+    bounds: Array = np.maximum(logs, 0.0).sum(axis=1)
+    return bounds
 
 
-def _log_largest(train: Sequence[NDArray], extremes: Sequence[NDArray], log_size: float) -> float:
+def _log_largest(train: Sequence[Array], extremes: Sequence[Array], log_size: float) -> float:
     """Return log2 of the largest value on the way through a train, in the row that is greedily worst by column.
 
     Shapes: extremes (n, P), one per column.
@@ -302,14 +301,14 @@ def _log_largest(train: Sequence[NDArray], extremes: Sequence[NDArray], log_size
 # --- uncertainty ------------------------------------------------------------------------------------------------------
 
 
-def _describe_uncertainty(known: Uncertainty | None) -> dict[str, NDArray]:
+def _describe_uncertainty(known: Uncertainty | None) -> dict[str, Array]:
     """Return the arrays; none if the uncertainty is not known."""
     if known is None:
         return {}
     trains = known.trains
     cores = [core for train in trains for core in train.moments]
     errors = [train.left_out for train in trains]
-    found: dict[str, NDArray] = {
+    found: dict[str, Array] = {
         "guaranteed": np.array([known.guaranteed]),
         "numbers": np.array([(train.alpha, train.reach, train.noise) for train in trains]),
         "counts": np.array([(len(t.moments), len(t.left_out.errors), t.left_out.n_rows) for t in trains]),
@@ -320,7 +319,7 @@ def _describe_uncertainty(known: Uncertainty | None) -> dict[str, NDArray]:
     return {"uncertainty." + name: array for name, array in found.items()}
 
 
-def _read_uncertainty(document: Document, trains: Sequence[Sequence[NDArray]]) -> Uncertainty | None:
+def _read_uncertainty(document: Document, trains: Sequence[Sequence[Array]]) -> Uncertainty | None:
     """Check and undo `_describe_uncertainty`, for a model with these trains."""
     tensors = document.tensors("uncertainty.")
     if not tensors:
@@ -356,7 +355,7 @@ def _read_uncertainty(document: Document, trains: Sequence[Sequence[NDArray]]) -
     return Uncertainty(tuple(uncertainties), bool(guaranteed[0]))
 
 
-def _read_moments(moments: NDArray, ranks: NDArray, trains: Sequence[Sequence[NDArray]]) -> list[CoreMoments]:
+def _read_moments(moments: Array, ranks: Array, trains: Sequence[Sequence[Array]]) -> list[CoreMoments]:
     """Check that sizes fit, then cut the moments of all cores of these trains."""
     shapes: list[tuple[int, ...]] = []
     for (left, right), core in zip(ranks.tolist(), (core for train in trains for core in train), strict=True):
