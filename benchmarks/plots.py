@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from polytrain.plotting import COLOURS, MARKERS, make_panels
+from polytrain.plotting import COLOURS, MARKERS
+from polytrain_paper.experiments.plots import make_panels
 
 
 def _axes(n_panels: int = 1) -> tuple:

@@ -112,7 +112,7 @@ def main() -> None:
     split = effects(models[POLYTRAIN], X)
     print(f"effects over {len(X)} rows: {time.perf_counter() - start:.2f} s")
     print(split)
-    display = EffectsDisplay.from_estimator(models[POLYTRAIN], X, n_columns=6, n_pairs=2)
+    display = EffectsDisplay.from_estimator(models[POLYTRAIN], X)
     display.figure_.savefig(arguments.out / "effects_adult_model.png", dpi=90)
 
 

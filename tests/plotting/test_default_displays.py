@@ -26,7 +26,7 @@ def test_every_display_runs(name):
     model, rows, features = default_case(name)
     for k in range(features.shape[1]):
         draw(PartialDependenceDisplay.from_estimator(model, k, rows, ax=Figure().subplots()))
-    draw(PartialDependenceDisplay.from_estimator(model, [0, 3], rows, grid_size=5, ax=Figure().subplots()))
+    draw(PartialDependenceDisplay.from_estimator(model, [0, 3], rows, ax=Figure().subplots()))
     draw(InteractionDisplay.from_estimator(model, rows, ax=Figure().subplots()))
     draw(RankDisplay.from_estimator(model, ax=Figure().subplots()))
     if model.history_:  # a start may be the model
@@ -47,9 +47,7 @@ def test_levels_stand_side_by_side():
 def test_levels_and_numbers_in_one_picture():
     model, rows, _ = default_case("frame-regressor")
     for features in (["colour", "size"], ["size", "colour"], ["town", "colour"]):
-        display = draw(
-            PartialDependenceDisplay.from_estimator(model, features, rows, grid_size=7, ax=Figure().subplots())
-        )
+        display = draw(PartialDependenceDisplay.from_estimator(model, features, rows, ax=Figure().subplots()))
         (mesh,) = display.ax_.collections
         np.testing.assert_allclose(mesh.get_array().ravel(), display.dependence.values[0].T.ravel())
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["blue", "green", "red", "missing"]

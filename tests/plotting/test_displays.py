@@ -30,7 +30,7 @@ def make_display(iris_model):
         "terms": lambda ax: TermStrengthDisplay.from_estimator(model, 5, ax=ax),
         "interactions": lambda ax: InteractionDisplay.from_estimator(model, X, ax=ax),
         "dependence": lambda ax: PartialDependenceDisplay.from_estimator(model, 2, X, ax=ax),
-        "dependence of two": lambda ax: PartialDependenceDisplay.from_estimator(model, [2, 3], X, grid_size=9, ax=ax),
+        "dependence of two": lambda ax: PartialDependenceDisplay.from_estimator(model, [2, 3], X, ax=ax),
     }
 
 
@@ -121,12 +121,12 @@ def test_ranks_are_those_of_the_trains(iris_model):
 
 def test_term_bars(regressor):
     model, _, _ = regressor
-    display = TermStrengthDisplay.from_estimator(model, 2, feature_names=["a", "b", "c", "d"])
-    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["a*b", "c"]
+    display = TermStrengthDisplay.from_estimator(model, 2)
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["x1*x2", "x3"]
     expected = top_terms(model, 3).strengths[:2]
     widths = {round(bar.get_y() + bar.get_height() / 2): bar.get_width() for bar in display.ax_.patches}
     np.testing.assert_allclose([widths[0], widths[1]], expected)
-    with_constant = TermStrengthDisplay.from_estimator(model, 3, constant=True)
+    with_constant = TermStrengthDisplay(top_terms(model, 3)).plot()
     assert "constant" in [label.get_text() for label in with_constant.ax_.get_yticklabels()]
 
 
@@ -146,8 +146,8 @@ def test_interactions_are_sobol_indices(iris_model):
 
 def test_partial_dependence_lines(iris_model):
     model, X, _ = iris_model
-    display = PartialDependenceDisplay.from_estimator(model, "petal width (cm)", X, grid_size=7)
-    expected = partial_dependence(model, 3, X, grid_size=7)
+    display = PartialDependenceDisplay.from_estimator(model, "petal width (cm)", X)
+    expected = partial_dependence(model, 3, X)
     for line, values in zip(display.ax_.lines, expected.values, strict=False):
         np.testing.assert_allclose(line.get_ydata(), values)
     assert display.ax_.get_xlabel() == "petal width (cm)"
@@ -157,4 +157,4 @@ def test_partial_dependence_lines(iris_model):
 def test_partial_dependence_labels(regressor):
     model, X, _ = regressor
     assert PartialDependenceDisplay.from_estimator(model, 0).ax_.get_ylabel() == "mean prediction"
-    assert PartialDependenceDisplay.from_estimator(model, [3, 1], X, grid_size=5).ax_.get_ylabel() == "x2"
+    assert PartialDependenceDisplay.from_estimator(model, [3, 1], X).ax_.get_ylabel() == "x2"

@@ -59,12 +59,12 @@ def test_the_largest_score_unless_named(iris_model):
     model, X, _ = iris_model
     display = LocalExplanationDisplay.from_estimator(model, X, row=120, ax=Figure().subplots())
     assert display.ax_.get_xlabel() == "log-odds of 2"
-    named = LocalExplanationDisplay.from_estimator(model, X, row=120, output="1", ax=Figure().subplots())
+    named = LocalExplanationDisplay(explain_local(model, X[120:121], output="1")).plot(Figure().subplots())
     assert named.ax_.get_xlabel() == "log-odds of 1"
     last = LocalExplanationDisplay.from_estimator(model, X, row=-1)
     assert last.explanations.row_names == (149,)
     assert last.figure_ is not None
-    with pytest.raises(ValueError, match=r"row must be between 0 and 149, .* got 150"):
+    with pytest.raises(ValueError, match=r"row must be between -150 and 149, got 150"):
         LocalExplanationDisplay.from_estimator(model, X, row=150)
 
 

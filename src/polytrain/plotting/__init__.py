@@ -1,7 +1,8 @@
 """Pictures in the style of scikit-learn's displays: compute once, keep the data, draw where you like.
 
 Every display has ``from_estimator``, which computes and draws, and ``plot``, which draws again. Both return the
-display; ``ax_`` and ``figure_`` say where it is drawn. Needs matplotlib, the extra ``plot``.
+display; ``ax_`` and ``figure_`` say where it is drawn. For other settings of the computation, pass a result of
+`polytrain.explain` to the display: ``Display(result).plot()``. Needs matplotlib, the extra ``plot``.
 """
 
 from polytrain.plotting._style import (
@@ -13,18 +14,22 @@ from polytrain.plotting._style import (
     clean_axes,
     draw_bars,
     draw_lines,
-    line_style,
-    make_panels,
     shorten,
 )
-from polytrain.plotting.effects import EffectsDisplay, ImportancesDisplay, draw_main_effect, draw_pair_effect
-from polytrain.plotting.explanations import (
-    InteractionDisplay,
+from polytrain.plotting.displays import (
+    ConvergenceDisplay,
     LocalExplanationDisplay,
     PartialDependenceDisplay,
+    RankDisplay,
     TermStrengthDisplay,
 )
-from polytrain.plotting.training import ConvergenceDisplay, RankDisplay
+from polytrain.plotting.effects import (
+    EffectsDisplay,
+    ImportancesDisplay,
+    InteractionDisplay,
+    draw_main_effect,
+    draw_pair_effect,
+)
 
 __all__ = [
     "COLOURS",
@@ -45,7 +50,5 @@ __all__ = [
     "draw_lines",
     "draw_main_effect",
     "draw_pair_effect",
-    "line_style",
-    "make_panels",
     "shorten",
 ]

@@ -24,10 +24,6 @@ LINE_STYLES = ("-", "--", "-.", ":")
 # More lines than this cannot be told apart; they are drawn alike.
 _MAX_LINES = 10
 
-#: Colour maps with even steps in brightness, readable without colour: for surfaces, and for shares that begin at 0.
-SURFACE = "cividis"
-SHARES = "Blues"
-
 
 class Display:
     """A picture in one pair of axes: ``plot`` makes them and ``_draw`` fills them."""
@@ -64,23 +60,6 @@ def begin_plots(axes: Any, count: int, width: float = 3.4, height: float = 3.1) 
     for ax in grid.ravel()[count:]:
         ax.set_visible(False)
     return figure, list(grid.ravel()[:count])
-
-
-def make_panels(
-    n_rows: int, n_columns: int, width: float, height: float, *, sharex: bool | str = False, sharey: bool | str = False
-) -> tuple[Any, Any]:
-    """Return a figure of its own, apart from pyplot, and its axes (n_rows, n_columns) over a pale grid."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(n_rows, n_columns, squeeze=False, sharex=sharex, sharey=sharey)  # type: ignore[arg-type]
-    for ax in axes.flat:
-        ax.grid(True, which="major", color="0.9")
-        ax.set_axisbelow(True)
-        clean_axes(ax)
-    return figure, axes
 
 
 def clean_axes(ax: Any, title: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Pictures of importances and effects: a curve per number, bars per level, a map per pair."""
+"""Pictures of importances, interactions and effects: a curve per number, bars per level, a map per pair."""
 
 from __future__ import annotations
 
@@ -10,16 +10,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from polytrain.explain import Effects, FeatureImportances, MainEffect, PairEffect, effects, feature_importances
+from polytrain.explain import (
+    Effects,
+    FeatureImportances,
+    MainEffect,
+    PairEffect,
+    effects,
+    feature_importances,
+    sobol_indices,
+)
 from polytrain.explain.sensitivity import INDEPENDENCE
-from polytrain.plotting._style import COLOURS, PAPER, begin_plots, draw_bars, line_style, place_values, shorten
+from polytrain.explain.view import read_model
+from polytrain.plotting._style import COLOURS, PAPER, Display, begin_plots, draw_bars, line_style, place_values, shorten
 from polytrain.tensor.checks import check_positive_integer
 
-__all__ = ["EffectsDisplay", "ImportancesDisplay", "draw_main_effect", "draw_pair_effect"]
+__all__ = ["EffectsDisplay", "ImportancesDisplay", "InteractionDisplay", "draw_main_effect", "draw_pair_effect"]
 
 # Levels that have a bar, the most common ones; more would be too thin to read.
 _MOST_BARS = 12
 _MOST_DENSITY_BARS = 40
+# Rows of a heat map that still has room for numbers.
+_MAX_ANNOTATED = 12
 # Part of the height that the distribution of a number takes below its curve.
 _DENSITY_HEIGHT = 0.22
 
@@ -58,26 +69,12 @@ class ImportancesDisplay:
         y: ArrayLike | None = None,
         *,
         max_columns: int = 15,
-        scoring: Any = None,
-        n_repeats: int = 5,
         random_state: Any = None,
-        feature_names: Sequence[str] | None = None,
         axes: Any = None,
     ) -> ImportancesDisplay:
-        """Compute the importances of a fitted estimator and draw them.
-
-        Parameters
-        ----------
-        estimator, X, y, scoring, n_repeats, random_state, feature_names
-            See `polytrain.explain.feature_importances`.
-        max_columns : int, default=15
-            How many columns to show, the most important first.
-        axes : sequence of matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
-        settings = {"scoring": scoring, "n_repeats": n_repeats, "random_state": random_state}
-        found = feature_importances(estimator, X, y, feature_names=feature_names, **settings)
-        return cls(found, check_positive_integer(max_columns, "max_columns")).plot(axes)
+        """Compute the importances of a fitted estimator and draw them; see `polytrain.explain.feature_importances`."""
+        count = check_positive_integer(max_columns, "max_columns")
+        return cls(feature_importances(estimator, X, y, random_state=random_state), count).plot(axes)
 
     def plot(self, axes: Any = None) -> ImportancesDisplay:
         """Draw into the given axes, or into a new figure, and return the display."""
@@ -135,28 +132,11 @@ class EffectsDisplay:
         *,
         output: int | str = 0,
         columns: Sequence[str] | None = None,
-        n_columns: int = 6,
         n_pairs: int = 2,
-        feature_names: Sequence[str] | None = None,
         axes: Any = None,
     ) -> EffectsDisplay:
-        """Compute the effects of a fitted estimator and draw them.
-
-        Parameters
-        ----------
-        estimator, X, output, feature_names
-            See `polytrain.explain.effects`.
-        columns : sequence of str, optional
-            The columns to draw; by default the ``n_columns`` with the largest total share.
-        n_columns, n_pairs : int, default=6 and 2
-            How many columns and pairs.
-        axes : sequence of matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
-        count = check_positive_integer(n_columns, "n_columns")
-        found = effects(estimator, X, output=output, top_pairs=n_pairs, feature_names=feature_names)
-        names = [effect.name for effect in found.ranked()[:count]] if columns is None else columns
-        return cls(found, names, n_pairs).plot(axes)
+        """Compute the effects of a fitted estimator on an output and draw them; see `polytrain.explain.effects`."""
+        return cls(effects(estimator, X, output=output, top_pairs=n_pairs), columns, n_pairs).plot(axes)
 
     def plot(self, axes: Any = None) -> EffectsDisplay:
         """Draw into the given axes, or into a new figure, and return the display."""
@@ -173,6 +153,85 @@ class EffectsDisplay:
         if axes is None:
             self.figure_.supxlabel(f"shares of the variance; {INDEPENDENCE}", fontsize="small", color=PAPER["muted"])
         return self
+
+
+@dataclass(eq=False, repr=False)
+class InteractionDisplay(Display):
+    """Main effects and interactions of pairs as a heat map.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (K, K)
+        Shares of the variance: main effects on the diagonal, interactions beside it.
+    feature_names : sequence of K str
+        Names of the features.
+    title : str, default=""
+        The score that the shares belong to.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from polytrain import TensorTrainClassifier
+    >>> from polytrain.plotting import InteractionDisplay
+    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
+    >>> InteractionDisplay.from_estimator(model, ax=Figure().subplots()).shares.shape
+    (4, 4)
+    """
+
+    shares: NDArray
+    feature_names: Sequence[str]
+    title: str = ""
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: ArrayLike | None = None,
+        *,
+        train: int | None = None,
+        max_features: int = 12,
+        ax: Any = None,
+    ) -> InteractionDisplay:
+        """Compute the Sobol indices of a fitted estimator and draw them; see `polytrain.explain.sobol_indices`.
+
+        They are those of one train, or the mean over all of them. ``max_features`` is the number of features to show:
+        those with the largest total index, in the order of the data.
+        """
+        max_features = check_positive_integer(max_features, "max_features")
+        indices = sobol_indices(estimator, X)
+        chosen = range(len(indices.train_names)) if train is None else [read_model(estimator).index("train", train)]
+        shares, main, total = (
+            some[list(chosen)].mean(axis=0) for some in (indices.second, indices.first, indices.total)
+        )
+        np.fill_diagonal(shares, main)
+        shown = np.sort(np.argsort(-total, kind="stable")[:max_features])
+        covered = 100 * float(np.triu(shares).sum())
+        title = "mean over the trains" if len(chosen) > 1 else indices.train_names[chosen[0]]
+        title = f"{title}: {covered:.0f} % of the variance in single features and pairs"
+        return cls(shares[np.ix_(shown, shown)], [indices.feature_names[k] for k in shown], title).plot(ax)
+
+    def _size(self) -> tuple[float, float]:
+        size = 3.2 + 0.42 * len(self.feature_names)
+        return size + 1.2, size
+
+    def _draw(self, ax: Any) -> None:
+        from matplotlib.colors import PowerNorm
+
+        count, percent = len(self.feature_names), 100 * np.asarray(self.shares)
+        # Interactions are small beside main effects; the root makes them visible.
+        self.im_ = ax.imshow(percent, cmap="Blues", norm=PowerNorm(0.5, vmin=0))
+        names = shorten(self.feature_names)
+        ax.set_xticks(range(count), names, rotation=45, ha="right", rotation_mode="anchor")
+        ax.set_yticks(range(count), names)
+        if count <= _MAX_ANNOTATED:
+            colours = np.where(self.im_.norm(percent) > 0.6, "white", "black")
+            centred = {"ha": "center", "va": "center", "fontsize": "small"}
+            for row, column in zip(*np.nonzero(percent >= 0.05), strict=True):
+                ax.text(column, row, f"{percent[row, column]:.1f}", color=colours[row, column], **centred)
+        label = "share of the variance (%), columns independent\ndiagonal: alone, beside it: pairs"
+        self.figure_.colorbar(self.im_, ax=ax, label=label, shrink=0.85)
+        ax.set_title(self.title, fontsize="medium")
 
 
 def draw_main_effect(ax: Any, effect: MainEffect | Mapping[int, MainEffect], names: Sequence[str] = ()) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from polytrain import plotting
 from polytrain_paper.experiments.paper_tables import LOSS_NAMES, ModelSize
 
-__all__ = ["have_matplotlib", "plot_ablation", "plot_convergence", "plot_errors", "widest_slice"]
+__all__ = ["have_matplotlib", "make_panels", "plot_ablation", "plot_convergence", "plot_errors", "widest_slice"]
 
 Row = Mapping[str, Any]
 
@@ -35,6 +35,21 @@ def have_matplotlib() -> bool:
     return True
 
 
+def make_panels(
+    n_rows: int, n_columns: int, width: float, height: float, *, sharex: Any = False, sharey: Any = False
+) -> tuple[Any, Any]:
+    """Return a figure of its own, apart from pyplot, and its axes (n_rows, n_columns) over a pale grid."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(n_rows, n_columns, squeeze=False, sharex=sharex, sharey=sharey)
+    for ax in axes.flat:
+        ax.grid(True, which="major", color="0.9")
+        ax.set_axisbelow(True)
+        plotting.clean_axes(ax)
+    return figure, axes
+
+
 def _save(figure: Any, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
@@ -54,7 +69,7 @@ def widest_slice(rows: Sequence[Row], axis: str) -> tuple[dict[str, int], list[R
 
 def plot_errors(path: Path, rows: Sequence[Row], title: str) -> None:
     """Test and training error against d, degree and rank, beside the published ones."""
-    figure, axes = plotting.make_panels(2, 3, 10.5, 6.4, sharey="row", sharex="col")
+    figure, axes = make_panels(2, 3, 10.5, 6.4, sharey="row", sharex="col")
     for column, (axis, label) in enumerate(AXES.items()):
         shared, members = widest_slice(rows, axis)
         for line, part in enumerate(("test", "train")):
@@ -90,7 +105,7 @@ def _draw_series(
 def plot_convergence(path: Path, curves: Sequence[Row], title: str) -> None:
     """Objective after every core update, one panel per loss, from both starts."""
     losses = list(dict.fromkeys(curve["loss"] for curve in curves))
-    figure, axes = plotting.make_panels(1, len(losses), 4.7 * len(losses) + 0.8, 4.4, sharey=True)
+    figure, axes = make_panels(1, len(losses), 4.7 * len(losses) + 0.8, 4.4, sharey=True)
     for ax, loss in zip(axes[0], losses, strict=True):
         for curve in (curve for curve in curves if curve["loss"] == loss):
             per_sweep = curve["d"] - 1
@@ -112,7 +127,7 @@ def plot_ablation(path: Path, rows: Sequence[Row], title: str) -> None:
     """Test error of every size, from both starts, one panel per loss."""
     losses = list(dict.fromkeys(row["loss"] for row in rows))
     sizes = list(dict.fromkeys(ModelSize(row["d"], row["degree"], row["rank"]) for row in rows))
-    figure, axes = plotting.make_panels(
+    figure, axes = make_panels(
         1, len(losses), 4.6 * len(losses) + 1.4, 0.5 * len(sizes) + 2.2, sharey=True, sharex=True
     )
     for ax, loss in zip(axes[0], losses, strict=True):

@@ -1,4 +1,4 @@
-"""Pictures of explanations: terms, interactions, partial dependence, and the contributions to the score of one row."""
+"""Pictures of terms, partial dependence, the contributions to the score of one row, training and ranks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from polytrain.explain import (
@@ -17,21 +17,26 @@ from polytrain.explain import (
     TopTerms,
     explain_local,
     partial_dependence,
-    sobol_indices,
     top_terms,
 )
 from polytrain.explain.local import number_format
 from polytrain.explain.view import read_model
-from polytrain.plotting._style import PAPER, SHARES, SURFACE, Display, draw_bars, draw_lines, place_values, shorten
+from polytrain.plotting._style import COLOURS, PAPER, Display, draw_bars, draw_lines, line_style, place_values, shorten
+from polytrain.tensor import rank_bounds
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
 
-__all__ = ["InteractionDisplay", "LocalExplanationDisplay", "PartialDependenceDisplay", "TermStrengthDisplay"]
+__all__ = [
+    "ConvergenceDisplay",
+    "LocalExplanationDisplay",
+    "PartialDependenceDisplay",
+    "RankDisplay",
+    "TermStrengthDisplay",
+]
 
-# Rows of a heat map that still has room for numbers.
-_MAX_ANNOTATED = 12
 # Letters of a column's name and of a row's value, for each inch of the figure.
 _NAME_LETTERS, _CELL_LETTERS = 3.8, 2.7
+_QUANTITIES = ("objective", "loss")
 
 
 @dataclass(eq=False, repr=False)
@@ -58,30 +63,15 @@ class TermStrengthDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        k: int = 10,
-        *,
-        train: int = 0,
-        units: str = "auto",
-        constant: bool = False,
-        feature_names: Sequence[str] | None = None,
-        ax: Any = None,
+        cls, estimator: BaseEstimator, k: int = 10, *, train: int = 0, ax: Any = None
     ) -> TermStrengthDisplay:
-        """Find the largest terms of a fitted estimator and draw them.
+        """Find the ``k`` largest terms of a fitted estimator and draw them; see `polytrain.explain.top_terms`.
 
-        Parameters
-        ----------
-        estimator, k, train, units, feature_names
-            See `polytrain.explain.top_terms`.
-        constant : bool, default=False
-            Whether the constant term is among them. It is often the largest and dwarfs the others.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+        The constant term is left out: it is often the largest and dwarfs the others.
         """
         k = check_positive_integer(k, "k")
-        terms = top_terms(estimator, k + (not constant), train=train, units=units, feature_names=feature_names)
-        shown = np.flatnonzero(terms.exponents.any(axis=1) | constant)[:k]
+        terms = top_terms(estimator, k + 1, train=train)
+        shown = np.flatnonzero(terms.exponents.any(axis=1))[:k]
         kept = {name: getattr(terms, name)[shown] for name in ("exponents", "coefficients", "strengths")}
         return cls(replace(terms, **kept)).plot(ax)
 
@@ -106,94 +96,6 @@ class TermStrengthDisplay(Display):
 
 
 @dataclass(eq=False, repr=False)
-class InteractionDisplay(Display):
-    """Main effects and interactions of pairs as a heat map.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (K, K)
-        Shares of the variance: main effects on the diagonal, interactions beside it.
-    feature_names : sequence of K str
-        Names of the features.
-    title : str, default=""
-        The score that the shares belong to.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from sklearn.datasets import load_iris
-    >>> from polytrain import TensorTrainClassifier
-    >>> from polytrain.plotting import InteractionDisplay
-    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> InteractionDisplay.from_estimator(model, ax=Figure().subplots()).shares.shape
-    (4, 4)
-    """
-
-    shares: NDArray
-    feature_names: Sequence[str]
-    title: str = ""
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        X: ArrayLike | None = None,
-        *,
-        train: int | None = None,
-        max_features: int = 12,
-        feature_names: Sequence[str] | None = None,
-        ax: Any = None,
-    ) -> InteractionDisplay:
-        """Compute Sobol indices of a fitted estimator and draw them.
-
-        Parameters
-        ----------
-        estimator, X, feature_names
-            See `polytrain.explain.sobol_indices`.
-        train : int, optional
-            Which of the trains; the mean over all of them by default.
-        max_features : int, default=12
-            How many features to show: those with the largest total index, in the order of the data.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
-        max_features = check_positive_integer(max_features, "max_features")
-        indices = sobol_indices(estimator, X, feature_names=feature_names)
-        chosen = range(len(indices.train_names)) if train is None else [read_model(estimator).index("train", train)]
-        shares, main, total = (
-            some[list(chosen)].mean(axis=0) for some in (indices.second, indices.first, indices.total)
-        )
-        np.fill_diagonal(shares, main)
-        shown = np.sort(np.argsort(-total, kind="stable")[:max_features])
-        covered = 100 * float(np.triu(shares).sum())
-        title = "mean over the trains" if len(chosen) > 1 else indices.train_names[chosen[0]]
-        title = f"{title}: {covered:.0f} % of the variance in single features and pairs"
-        return cls(shares[np.ix_(shown, shown)], [indices.feature_names[k] for k in shown], title).plot(ax)
-
-    def _size(self) -> tuple[float, float]:
-        size = 3.2 + 0.42 * len(self.feature_names)
-        return size + 1.2, size
-
-    def _draw(self, ax: Any) -> None:
-        from matplotlib.colors import PowerNorm
-
-        count, percent = len(self.feature_names), 100 * np.asarray(self.shares)
-        # Interactions are small beside main effects; the root makes them visible.
-        self.im_ = ax.imshow(percent, cmap=SHARES, norm=PowerNorm(0.5, vmin=0))
-        names = shorten(self.feature_names)
-        ax.set_xticks(range(count), names, rotation=45, ha="right", rotation_mode="anchor")
-        ax.set_yticks(range(count), names)
-        if count <= _MAX_ANNOTATED:
-            colours = np.where(self.im_.norm(percent) > 0.6, "white", "black")
-            centred = {"ha": "center", "va": "center", "fontsize": "small"}
-            for row, column in zip(*np.nonzero(percent >= 0.05), strict=True):
-                ax.text(column, row, f"{percent[row, column]:.1f}", color=colours[row, column], **centred)
-        label = "share of the variance (%), columns independent\ndiagonal: alone, beside it: pairs"
-        self.figure_.colorbar(self.im_, ax=ax, label=label, shrink=0.85)
-        ax.set_title(self.title, fontsize="medium")
-
-
-@dataclass(eq=False, repr=False)
 class PartialDependenceDisplay(Display):
     """Mean score as a function of one feature (lines) or two (filled contours).
 
@@ -214,7 +116,7 @@ class PartialDependenceDisplay(Display):
     >>> from polytrain.plotting import PartialDependenceDisplay
     >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
     >>> PartialDependenceDisplay.from_estimator(model, [2, 3], ax=Figure().subplots()).dependence.values.shape
-    (3, 60, 60)
+    (3, 50, 50)
     """
 
     dependence: PartialDependence
@@ -223,29 +125,13 @@ class PartialDependenceDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        features: int | str | Sequence[int | str],
-        X: ArrayLike | None = None,
-        *,
-        train: int | None = None,
-        grid_size: int = 60,
-        feature_names: Sequence[str] | None = None,
-        ax: Any = None,
+        cls, estimator: BaseEstimator, features: Any, X: Any = None, *, train: int | None = None, ax: Any = None
     ) -> PartialDependenceDisplay:
-        """Compute the partial dependence of a fitted estimator and draw it.
+        """Compute and draw the partial dependence on features; see `polytrain.explain.partial_dependence`.
 
-        Parameters
-        ----------
-        estimator, features, X, grid_size, feature_names
-            See `polytrain.explain.partial_dependence`. The deciles of ``X`` are marked at the axes.
-        train : int, optional
-            Which train to draw; for one feature all of them by default, for two the first.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+        The deciles of numbers in ``X`` are marked at the axes.
         """
-        dependence = partial_dependence(estimator, features, X, grid_size=grid_size, feature_names=feature_names)
-        view = read_model(estimator)
+        dependence, view = partial_dependence(estimator, features, X), read_model(estimator)
         train = None if train is None else view.index("train", train)
         ticks = None
         if X is not None and len(dependence.features) == len(dependence.names):  # a date is several features
@@ -267,9 +153,9 @@ class PartialDependenceDisplay(Display):
         else:
             values = found.values[self.train or 0].T
             if has_levels:  # there is nothing between two levels
-                filled = ax.pcolormesh(*grid, values, cmap=SURFACE, shading="nearest")
+                filled = ax.pcolormesh(*grid, values, cmap="cividis", shading="nearest")
             else:
-                filled = ax.contourf(*grid, values, levels=12, cmap=SURFACE)
+                filled = ax.contourf(*grid, values, levels=12, cmap="cividis")
                 ax.contour(*grid, values, levels=filled.levels, colors="white", linewidths=0.5)
             self.figure_.colorbar(filled, ax=ax, label=_score_label(found.train_names[self.train or 0]))
             ax.set_ylabel(found.names[1])
@@ -326,37 +212,18 @@ class LocalExplanationDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        X: ArrayLike,
-        *,
-        row: int = 0,
-        X_background: ArrayLike | None = None,
-        output: int | str | None = None,
-        max_columns: int = 10,
-        ax: Any = None,
+        cls, estimator: BaseEstimator, X: Any, *, row: int = 0, max_columns: int = 10, ax: Any = None
     ) -> LocalExplanationDisplay:
-        """Explain a row of X and draw it.
+        """Explain the row of X at the position ``row`` (-1 is the last), and draw its largest score.
 
-        Parameters
-        ----------
-        estimator, X, X_background, output
-            See `polytrain.explain.explain_local`. Of several scores, the largest is drawn unless ``output`` names one.
-        row : int, default=0
-            Which row of X to explain, by its place; -1 is the last.
-        max_columns : int, default=10
-            Columns with a bar of their own; the others share one.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+        See `polytrain.explain.explain_local`.
         """
         rows: Any = X if hasattr(X, "__len__") else np.asarray(X)
         if not -len(rows) <= row < len(rows):
-            raise ValueError(
-                f"row must be between 0 and {len(rows) - 1}, or count from the end, from -1 on, got {row}."
-            )
+            raise ValueError(f"row must be between {-len(rows)} and {len(rows) - 1}, got {row}.")
         place, has_index = row % len(rows), hasattr(rows, "iloc")
         one = (rows.iloc if has_index else rows)[place : place + 1]
-        found = explain_local(estimator, one, X_background=X_background, output=output)
+        found = explain_local(estimator, one)
         return cls(found if has_index else replace(found, row_names=(place,)), max_columns=max_columns).plot(ax)
 
     def _size(self) -> tuple[float, float]:
@@ -400,3 +267,129 @@ class LocalExplanationDisplay(Display):
         ax.use_sticky_edges = False  # bars that begin at the left end need room, too
         ax.margins(x=0.12)
         ax.set_xlabel(found.score_label(score), parse_math=False)
+
+
+@dataclass(eq=False, repr=False)
+class ConvergenceDisplay(Display):
+    """Objective or loss of every train, sweep by sweep.
+
+    Parameters
+    ----------
+    curves : sequence of (sweeps, values)
+        One pair of arrays per train.
+    train_names : sequence of str
+        Names of the trains.
+    quantity : str, default="objective"
+        Label of the values.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from polytrain import TensorTrainClassifier
+    >>> from polytrain.plotting import ConvergenceDisplay
+    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
+    >>> display = ConvergenceDisplay.from_estimator(model, ax=Figure().subplots())
+    >>> len(display.curves), display.ax_.get_xlabel()
+    (3, 'sweep')
+    """
+
+    curves: Sequence[tuple[Any, Any]]
+    train_names: Sequence[str]
+    quantity: str = "objective"
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: BaseEstimator, *, quantity: str = "objective", ax: Any = None
+    ) -> ConvergenceDisplay:
+        """Read ``history_`` of a fitted estimator and draw its "objective", with regularisation, or its "loss"."""
+        view = read_model(estimator)
+        if quantity not in _QUANTITIES:
+            raise ValueError(f"quantity must be one of {list(_QUANTITIES)}, got {quantity!r}.")
+        if not view.estimator.history_:
+            raise ValueError("the model made no sweep: it is the start of the sweeps, so there is no history to draw.")
+        points: list[list[tuple[int, float]]] = [[] for _ in view.trains]
+        for record in view.estimator.history_:
+            points[record["train"]].append((record["sweep"], record[quantity]))
+        curves = [(np.array([sweep for sweep, _ in line]), np.array([value for _, value in line])) for line in points]
+        return cls(curves, view.train_names, quantity).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        from matplotlib.ticker import MaxNLocator, NullFormatter
+
+        draw_lines(ax, self.curves, self.train_names, what="trains")
+        everything = np.concatenate([np.asarray(values) for _, values in self.curves])
+        if everything.min() > 0 and everything.max() > 10 * everything.min():
+            ax.set_yscale("log")
+            ax.yaxis.set_major_formatter("{x:g}")
+            ax.yaxis.set_minor_formatter(NullFormatter())
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        ax.set_xlim(0.8, max(max(sweeps, default=1) for sweeps, _ in self.curves) + 0.2)
+        ax.set(xlabel="sweep", ylabel=self.quantity)
+
+
+@dataclass(eq=False, repr=False)
+class RankDisplay(Display):
+    """Ranks along the train, beside those that it needs.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (n_trains, d - 1)
+        Rank of every inner bond.
+    needed : array-like of shape (n_trains, d - 1)
+        Rank to which each bond can be cut at a relative error of ``tol``.
+    bounds : array-like of shape (d - 1,)
+        Ranks beyond which nothing is gained.
+    tol : float
+        Relative error of the coefficients for ``needed``.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from polytrain import TensorTrainClassifier
+    >>> from polytrain.plotting import RankDisplay
+    >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
+    >>> RankDisplay.from_estimator(model, ax=Figure().subplots()).ranks[0].tolist()
+    [2, 2, 2]
+    """
+
+    ranks: Any
+    needed: Any
+    bounds: Any
+    tol: float
+
+    @classmethod
+    def from_estimator(cls, estimator: BaseEstimator, *, tol: float = 0.01, ax: Any = None) -> RankDisplay:
+        """Read the ranks of a fitted estimator of at least two features and draw them."""
+        trains = read_model(estimator).trains
+        if trains[0].order < 2:
+            raise ValueError("the model has one feature only; there is no rank to draw.")
+        ranks, needed = (
+            np.array([train.ranks[1:-1] for train in some]) for some in (trains, [train.round(tol) for train in trains])
+        )
+        bounds = np.array([min(bound, 10**6) for bound in rank_bounds(trains[0].dims)])  # they may exceed a float
+        return cls(ranks, needed, bounds, tol).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        ranks, needed, bounds = (np.asarray(some) for some in (self.ranks, self.needed, self.bounds))
+        bonds, top = np.arange(1, ranks.shape[1] + 1), max(ranks.max(), needed.max())
+        shown = np.where(bounds <= 1.5 * top, bounds, np.nan)
+        ax.plot(bonds, shown, ":", color="0.4", label="largest useful rank")
+        labels = "rank", f"needed for an error of {100 * self.tol:g} %"
+        for index, (values, label) in enumerate(zip((ranks, needed), labels, strict=True)):
+            low, high = values.min(axis=0), values.max(axis=0)
+            if np.any(low < high):
+                label += ": median and range of the trains"
+                ax.fill_between(bonds, low, high, color=COLOURS[index], alpha=0.2, linewidth=0)
+            style = line_style(index) | {"linestyle": ("-", "--")[index], "markersize": 4, "label": label}
+            ax.plot(bonds, np.median(values, axis=0), **style)
+        ax.set_xlim(0.5, len(bonds) + 0.5)
+        ax.set_ylim(0, 1.15 * top + 0.5)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set(xlabel="bond between features k and k+1", ylabel="rank")
+        ax.grid(True, color="0.9")
+        ax.legend(fontsize="small")
