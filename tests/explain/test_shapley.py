@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from polytrain.explain import shapley
-from polytrain.explain.shapley import rows_at_once, shapley_values
+from polytrain.explain import local
+from polytrain.explain.local import rows_at_once, shapley_values
 from polytrain.explain.sites import site_matrices
 
 
@@ -77,7 +77,7 @@ def test_equal_to_sums_by_size(d):
 def test_cut_into_nodes(monkeypatch):
     present, absent = random_players(7, seed=0)
     expected = shapley_values(present, absent)
-    monkeypatch.setattr(shapley, "_BLOCK_NUMBERS", 1)
+    monkeypatch.setattr(local, "_BLOCK_NUMBERS", 1)
     np.testing.assert_allclose(shapley_values(present, absent), expected, rtol=1e-12)
     assert rows_at_once([matrix.shape for matrix in absent]) == 1
 

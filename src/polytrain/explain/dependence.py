@@ -12,8 +12,15 @@ from sklearn.base import BaseEstimator
 
 from polytrain.columns import DateColumn
 from polytrain.columns.cells import Cells
-from polytrain.explain.axes import column_axis, encode_dates, number_grid, value_text
-from polytrain.explain.sites import ColumnMeasure, make_measure, site_matrices
+from polytrain.explain.sites import (
+    ColumnMeasure,
+    column_axis,
+    encode_dates,
+    make_measure,
+    number_grid,
+    site_matrices,
+    value_text,
+)
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
@@ -128,10 +135,14 @@ def partial_dependence(
     (1, 50, 50)
     """
     view, size = read_model(model, feature_names), check_positive_integer(grid_size, "grid_size")
-    date = _date_column(view, features)
-    if date is not None:
+    several = isinstance(features, Sequence | np.ndarray) and not isinstance(features, str)
+    given: list[Any] = list(features) if several else [features]  # type: ignore[arg-type]
+    if len(given) == 1 and given[0] not in view.feature_names and given[0] in view.column_names:
+        date = view.column_names.index(given[0])
         return _date_dependence(view, date, make_measure(view, X, sample_weight), grid, size)
-    chosen = _check_features(view, features)
+    chosen = tuple(view.index("feature", feature) for feature in given)
+    if len(chosen) not in (1, 2) or len(set(chosen)) < len(chosen):
+        raise ValueError(f"features must name one or two different features, got {features!r}.")
     measure = make_measure(view, X, sample_weight)
     axes = _check_grid(view, chosen, grid, size, measure)
     coefficients = _mean_coefficients([train.cores for train in view.trains], sorted(chosen), measure)
@@ -151,15 +162,6 @@ def partial_dependence(
         coefficients=coefficients,
         train_names=view.train_names,
     )
-
-
-def _date_column(view: ModelView, features: object) -> int | None:
-    """The column of several features that is named, if it is the only one."""
-    if isinstance(features, Sequence | np.ndarray) and not isinstance(features, str) and len(features) == 1:
-        features = features[0]
-    if not isinstance(features, str) or features in view.feature_names or features not in view.column_names:
-        return None
-    return view.index("column", features)
 
 
 def _date_dependence(
@@ -187,15 +189,6 @@ def _date_dependence(
         coefficients=np.zeros((len(means), 0)),
         train_names=view.train_names,
     )
-
-
-def _check_features(view: ModelView, features: Any) -> tuple[int, ...]:
-    """Indices of one or two different features."""
-    several = isinstance(features, Sequence | np.ndarray) and not isinstance(features, str)
-    chosen = tuple(view.index("feature", feature) for feature in (features if several else [features]))
-    if len(chosen) not in (1, 2) or len(set(chosen)) < len(chosen):
-        raise ValueError(f"features must name one or two different features, got {features!r}.")
-    return chosen
 
 
 def _check_grid(

@@ -18,9 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from polytrain.checks import check_mass
-from polytrain.explain.axes import ColumnAxis, column_axis, value_text
 from polytrain.explain.sensitivity import INDEPENDENCE, VarianceShares, table_lines, variance_shares
-from polytrain.explain.sites import Sites, column_cores, make_measure
+from polytrain.explain.sites import ColumnAxis, Sites, column_axis, column_cores, make_measure, value_text
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable

@@ -126,22 +126,22 @@ class FeatureImportances:
     permutation: NDArray | None = None
     permutation_std: NDArray | None = None
 
-    def ranked(self) -> list[tuple[str, float]]:
-        """Return names and importances, the most important column first."""
-        return [(self.feature_names[k], float(self.importances[k])) for k in self._order()]
-
+    @property
     def _order(self) -> list[int]:
         return np.argsort(-self.importances, kind="stable").tolist()
+
+    def ranked(self) -> list[tuple[str, float]]:
+        """Return names and importances, the most important column first."""
+        return [(self.feature_names[k], float(self.importances[k])) for k in self._order]
 
     def to_frame(self) -> Any:
         """Return a frame of pandas, one row per column, the most important first."""
         import pandas as pd
 
-        order = self._order()
-        found = {"column": [self.feature_names[k] for k in order], "importance": self.importances[order]}
-        if self.permutation is not None and self.permutation_std is not None:
-            found |= {"permutation": self.permutation[order], "permutation_std": self.permutation_std[order]}
-        return pd.DataFrame(found)
+        found: dict[str, Any] = {"column": self.feature_names, "importance": self.importances}
+        if self.permutation is not None:
+            found |= {"permutation": self.permutation, "permutation_std": self.permutation_std}
+        return pd.DataFrame(found).iloc[self._order].reset_index(drop=True)
 
     def __str__(self) -> str:
         heads, about = ["column", "importance"], f"importances (total Sobol indices; {INDEPENDENCE})"
@@ -149,7 +149,7 @@ class FeatureImportances:
         if self.permutation is not None:
             heads.append("permutation")
             about += ", beside the loss of score where a column is permuted"
-            columns = [(*line, self.permutation[k]) for line, k in zip(columns, self._order(), strict=False)]
+            columns = [(*line, self.permutation[k]) for line, k in zip(columns, self._order, strict=False)]
         return "\n".join([about, *table_lines(heads, columns)])
 
 

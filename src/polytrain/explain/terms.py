@@ -369,29 +369,13 @@ class StrongestTerms(NamedTuple):
 
 
 def strongest_terms(view: ModelView, X: NDArray | None = None, k: int = 10, train: int = 0) -> StrongestTerms:
-    """Find the terms that bring most variance, columns taken as independent.
+    """Find the k terms of a train that bring most variance, columns taken as independent and distributed as in X.
 
     Coefficients say little where the functions of a column overlap. Here, every column's functions are made orthonormal
-    under its distribution, and the square of a coefficient is then the variance that its term brings.
-
-    Parameters
-    ----------
-    view : ModelView
-        The model, as `polytrain.explain.view.read_model` reads it.
-    X : array-like, optional
-        Rows that give the distribution of each column; see `sobol_indices`.
-    k : int, default=10
-        How many terms.
-    train : int, default=0
-        Which of the model's polynomials.
-
-    Returns
-    -------
-    StrongestTerms
-        A power stands for what it adds to the lower powers of the feature, and f2(x) for what the second function of a
-        map that is not a polynomial adds to the first; "x is missing" tells missing numbers from others. An effect of a
-        polynomial is positive if it grows with the product of its features' deviations from their means; that of other
-        functions of numbers is positive at the largest value.
+    under its distribution, and the square of a coefficient is then the variance that its term brings. A power stands
+    for what it adds to the lower powers of the feature, and f2(x) for what the second function of a map that is not a
+    polynomial adds to the first. An effect of a polynomial is positive if it grows with the product of its features'
+    deviations from their means; that of other functions of numbers is positive at the largest value.
     """
     measure = make_measure(view, X)
     cores, names = _named_cores(view, view.trains[train], measure)
