@@ -79,7 +79,7 @@ def test_an_empty_partition_is_predicted_lazily(client):
 
 @pytest.mark.cluster
 def test_few_rows_are_brought_here_and_give_the_bits_of_arrays(client, monkeypatch):
-    monkeypatch.setattr("polytrain.rows.opening._open_dask", None)  # nobody asks for it
+    monkeypatch.setattr("polytrain.rows.opening._open_partitions", None)  # nobody asks for it
     X, y = _rows(300, n_classes=3)
     weights = np.random.default_rng(1).uniform(0, 1, 300) * (np.arange(300) % 7 > 0)
     targets = np.stack([X[:, 0] * X[:, 1], 1e5 + X[:, 2]], axis=1)
@@ -94,7 +94,7 @@ def test_few_rows_are_brought_here_and_give_the_bits_of_arrays(client, monkeypat
 
 @pytest.mark.cluster
 def test_few_rows_of_frames_are_brought_here_with_the_categories_of_all_partitions(client, monkeypatch):
-    monkeypatch.setattr("polytrain.rows.opening._open_dask", None)
+    monkeypatch.setattr("polytrain.rows.opening._open_partitions", None)
     frame, y = _mixed_frame(200)
     frame["kind"] = frame["kind"].astype("category")
     pieces = [frame[:0], frame[:80], frame[80:]]
@@ -126,13 +126,13 @@ def test_partitions_that_do_not_match_are_refused_when_they_are_brought_here(cli
 def test_rows_stay_where_they_are_from_some_megabytes_on(client, monkeypatch):
     asked = []
 
-    open_dask = opening._open_dask
+    open_partitions = opening._open_partitions
 
     def opened(*arguments):
         asked.append(arguments)
-        return open_dask(*arguments)
+        return open_partitions(*arguments)
 
-    monkeypatch.setattr(opening, "_open_dask", opened)
+    monkeypatch.setattr(opening, "_open_partitions", opened)
     X, y = _rows(300)
     model = power_classifier(rank=1, max_sweeps=0)
     for few, is_asked in ((300 * 4 * 8, True), (300 * (4 * 8 + y.itemsize), False)):

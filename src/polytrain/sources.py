@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,6 +143,80 @@ class MappedRows:
             yield tuple(np.array(array[start : start + size]) for array in self._arrays)
 
 
+class SourcePartitions:
+    """The rows of a source in partitions whose size suits the memory; each pass must yield the rows of the first one.
+
+    A fit applies to one pass what it learned in an earlier one: labels, levels, ranges and numbers of rows. Passes are
+    compared by checksums, which take a small part of the time of a pass.
+    """
+
+    def __init__(self, source: Any, max_bytes: int) -> None:
+        self._source = source
+        self._first: list[tuple[int, ...]] | None = None
+        iterator = iter(source)
+        if iterator is iter(source):
+            raise ValueError(
+                f"X is a {type(source).__name__}, which can be read only once, and a fit reads its rows twice. "
+                "Pass an object whose __iter__ begins anew, such as polytrain.sources.open_rows(folder)."
+            )
+        block = next(_checked_blocks(iterator), None)
+        row_bytes = 8 if block is None else 8 * max(1, block[0].shape[1])
+        self._n_rows = max(1024, min(1 << 25, max_bytes // 8) // row_bytes)
+
+    def __iter__(self) -> Iterator[tuple[NDArray, ...]]:
+        marks: list[tuple[int, ...]] = []  # number of rows and checksums of each partition
+        for block in recut(_checked_blocks(self._source), self._n_rows):
+            marks.append((len(block[0]), *map(_checksum, block)))
+            self._compare(marks)
+            yield block
+        if self._first is None:
+            if not marks:
+                raise ValueError("X yielded no rows; at least one is needed.")
+            self._first = marks
+        elif len(marks) < len(self._first):
+            self._compare([*marks, (0,)])
+
+    def _compare(self, marks: list[tuple[int, ...]]) -> None:
+        """Compare the last of these partitions with that of the first pass. All but the last one have the same size."""
+        if self._first is None:
+            return
+        mark, first = marks[-1], self._first[len(marks) - 1] if len(marks) <= len(self._first) else (0,)
+        if mark == first:
+            return
+        if mark[0] != first[0]:
+            n_first = sum(n_rows for n_rows, *_ in self._first)
+            what = f"{n_first} rows when it was first read, and {'more' if mark[0] > first[0] else 'fewer'}"
+        else:
+            checksums = zip_longest(("features", "targets", "weights"), first[1:], mark[1:])
+            name = next(name for name, before, now in checksums if before != now)
+            stop = sum(n_rows for n_rows, *_ in marks)
+            what = f"other {name} in rows {stop - mark[0]} to {stop - 1}"
+        raise ValueError(
+            f"X yielded {what} when it was read again. A source must yield the same rows in the same order each time: "
+            "do not shuffle rows or draw them at random in __iter__, and do not change its files during a fit."
+        )
+
+
+def _checked_blocks(blocks: Iterable[Any]) -> Iterator[tuple[NDArray, ...]]:
+    """Yield blocks as arrays, all of them with the same columns, outputs and perhaps weights."""
+    first: list[tuple[int, ...]] = []
+    for block in blocks:
+        arrays = tuple(map(np.asarray, block)) if isinstance(block, tuple | list) else ()
+        if len(arrays) not in (2, 3) or arrays[0].ndim != 2:
+            what = [array.shape for array in arrays] or type(block).__name__
+            raise ValueError(f"a source of rows must yield (X, y) or (X, y, weights), X two-dimensional, got {what}.")
+        if len({len(array) for array in arrays}) > 1:
+            raise ValueError(f"blocks of X, y and weights differ in their rows: {[len(array) for array in arrays]}.")
+        shapes = [array.shape[1:] for array in arrays]
+        first = first or shapes
+        if shapes != first:
+            raise ValueError(
+                f"rows of X, y and weights have the shapes {first} in one block and {shapes} in another; give all blocks "
+                "the same columns, outputs and perhaps weights."
+            )
+        yield arrays
+
+
 def recut(blocks: Iterable[tuple[NDArray, ...]], n_rows: int) -> Iterator[tuple[NDArray, ...]]:
     """Join small blocks and cut large ones, so that all but the last have ``n_rows`` rows."""
     waiting: list[tuple[NDArray, ...]] = []
@@ -160,64 +235,5 @@ def recut(blocks: Iterable[tuple[NDArray, ...]], n_rows: int) -> Iterator[tuple[
         yield tuple(np.concatenate(arrays) for arrays in zip(*waiting, strict=True))
 
 
-class SamePasses:
-    """Checks that every pass over a source yields the rows of the first one.
-
-    What was learned in one pass is applied to the next: labels, levels and ranges, and row numbers in cross-validation.
-    Features, targets and weights are compared by checksums, which take a small part of the time of a pass.
-    """
-
-    def __init__(self) -> None:
-        self._first: list[_Mark] | None = None
-
-    def watch(self, blocks: Iterable[tuple[NDArray, ...]]) -> Iterator[tuple[NDArray, ...]]:
-        """Yield the blocks of one pass, or raise ``ValueError`` where they differ from those of the first pass."""
-        marks: list[_Mark] = []
-        for block in blocks:
-            marks.append((*block[0].shape, *map(_checksum, block)))
-            if self._first is not None:
-                _compare(self._first, marks)
-            yield block
-        if self._first is None:
-            self._first = marks
-        elif len(marks) < len(self._first):
-            _refuse_count(self._first, marks)
-
-
-# A block's number of rows and of columns, and checksums of its features, its targets, and its weights if there are any.
-_Mark = tuple[int, ...]
-
-
-def _compare(first: list[_Mark], marks: list[_Mark]) -> None:
-    """Compare the last block of those that are read again. All but the last one of a pass have the same size."""
-    n_rows, n_columns, *checksums = marks[-1]
-    if len(marks) > len(first) or n_rows > first[len(marks) - 1][0]:
-        _refuse_count(first, marks, "at least ")
-    first_rows, first_columns, *first_checksums = first[len(marks) - 1]
-    if n_rows < first_rows:
-        _refuse_count(first, marks)
-    if n_columns != first_columns:
-        _refuse(f"{first_columns} columns when it was first read, and {n_columns} when it was read again")
-    stop = sum(mark[0] for mark in marks)
-    where = f"in rows {stop - n_rows} to {stop - 1}"
-    if len(checksums) != len(first_checksums):
-        _refuse(f"weights {where} in one pass, and none in another")
-    for name, before, now in zip(("features", "targets", "weights"), first_checksums, checksums, strict=False):
-        if before != now:
-            _refuse(f"other {name} {where} when it was read again")
-
-
 def _checksum(array: NDArray) -> int:
     return zlib.crc32(repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes())
-
-
-def _refuse_count(first: list[_Mark], marks: list[_Mark], least: str = "") -> NoReturn:
-    before, now = (sum(mark[0] for mark in some) for some in (first, marks))
-    _refuse(f"{before} rows when it was first read, and {least}{now} when it was read again")
-
-
-def _refuse(what: str) -> NoReturn:
-    raise ValueError(
-        f"X yielded {what}. A source must yield the same rows in the same order each time it is read: do not shuffle "
-        "rows or draw them at random in __iter__, and do not change its files during a fit."
-    )

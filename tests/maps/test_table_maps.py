@@ -18,8 +18,7 @@ from polytrain.export import to_c, to_onnx
 from polytrain.maps import CategoryMap, ColumnSummary, MapSettings, TableMap, fit_map
 from polytrain.maps.karhunen_loeve import eigenfunctions, gauss_kernel, spline_kernel
 from polytrain.rows.rows import positive_rows
-from polytrain.rows.sketch import RowSketch, sketch_rows
-from polytrain.rows.summary import summarise
+from polytrain.rows.summary import RowSketch, sketch_rows, summarise
 from power_models import power_classifier, power_regressor
 
 BASES = [*TableMap.bases, "category"]

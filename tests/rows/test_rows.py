@@ -13,8 +13,7 @@ from polytrain.learning.targets import PlacedBlock
 from polytrain.rows import ClassTarget, NumberTarget, Summary
 from polytrain.rows import rows as rows_module
 from polytrain.rows.rows import Rows, positive_rows
-from polytrain.rows.sketch import target_hashes
-from polytrain.rows.summary import summarise
+from polytrain.rows.summary import summarise, target_hashes
 from power_models import power_classifier, power_regressor
 
 

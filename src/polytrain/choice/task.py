@@ -19,7 +19,7 @@ from polytrain.learning.targets import Target
 from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows import Rows
-from polytrain.rows.sketch import RowSketch
+from polytrain.rows.summary import RowSketch
 from polytrain.tensor import clip_ranks
 
 __all__ = ["Choice", "Chosen", "HeldOut", "Settings", "Task", "Tried"]
@@ -64,7 +64,7 @@ class HeldOut(NamedTuple):
     Attributes
     ----------
     hashes : ndarray of shape (N,)
-        Hashes of the rows, see `polytrain.rows.sketch.row_hashes`.
+        Hashes of the rows, see `polytrain.rows.summary.row_hashes`.
     scores : ndarray of shape (N, n_trains)
     label_weights : ndarray of shape (N, n_classes)
         Weight of every row, at its label; without classes for numbers.

@@ -41,7 +41,7 @@ from polytrain.maps.category import MOST_LEVELS
 from polytrain.models import FittedModel
 from polytrain.progress import show
 from polytrain.rows import Rows, is_dask, is_dask_frame, lazy_blocks, open_fit
-from polytrain.rows.checking import Known
+from polytrain.rows.checking import check_more
 from polytrain.rows.opening import given_validation, hold_out
 from polytrain.rows.rows import positive_rows
 from polytrain.tensor import TensorTrain
@@ -273,8 +273,8 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         check_parameters(self.get_params(deep=False))
         check_columns(self, X)
         model, classes = self.model_, self.model_.classes
-        known = Known(model.columns, model.n_features, np.zeros(0) if classes is None else classes, model.n_trains)
-        X, y, weights = known.check(X, y, sample_weight, loss, ("X", "y"))
+        known = model.n_trains if classes is None else classes
+        X, y, weights = check_more(X, y, sample_weight, loss, model.columns, model.n_features, known)
         mass = check_mass(sample_weight, len(X))
         codes = y if classes is None else np.searchsorted(classes, y)
         rows = X, y, weights = positive_rows(X, codes, weights * (mass / weights.sum()))

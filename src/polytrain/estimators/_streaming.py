@@ -30,7 +30,7 @@ from polytrain.learning.schedule import train
 from polytrain.learning.targets import ClassTarget, GivenProblem, JointTarget, PlacedBlock, Target
 from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult
 from polytrain.models import FittedModel
-from polytrain.rows.checking import Arrays
+from polytrain.rows.rows import Arrays
 
 __all__ = ["Stream", "go_on"]
 

@@ -15,7 +15,7 @@ from polytrain.learning.moments import CoreMoments
 from polytrain.models import FittedModel
 from polytrain.rows import Rows
 from polytrain.rows.rows import Scored
-from polytrain.rows.sketch import target_hashes
+from polytrain.rows.summary import target_hashes
 from polytrain.uncertainty import TrainUncertainty, Uncertainty, blocks_of_values, leverages
 
 __all__ = ["fit_uncertainty"]

@@ -8,26 +8,23 @@ import re
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils import check_array, check_X_y
+from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length
 
 from polytrain.checks import COMPUTE_DTYPES, check_weights
 from polytrain.columns import Columns
 from polytrain.columns.scalars import show
 from polytrain.learning.losses import Loss, get_loss
 from polytrain.rows.dask_blocks import is_dask
+from polytrain.rows.rows import Arrays
 from polytrain.texts import short_list
 
-__all__ = ["Arrays", "Known", "check_arrays", "check_block", "check_bytes", "check_offset", "to_rates"]
-
-#: Checked features (N, d), labels (N,) or targets (N,) or (N, outputs), and weights (N,).
-Arrays = tuple[NDArray, NDArray, NDArray]
+__all__ = ["check_arrays", "check_block", "check_bytes", "check_more", "check_offset", "to_rates"]
 
 _check_pair = partial(check_X_y, dtype=COMPUTE_DTYPES)
 
@@ -35,11 +32,12 @@ _check_pair = partial(check_X_y, dtype=COMPUTE_DTYPES)
 def check_arrays(
     X: Any, y: Any, sample_weight: Any, loss: str | None, validate: Callable[..., Any] = _check_pair
 ) -> Arrays:
-    """Check encoded rows in memory; ``loss`` is that of a regression, ``validate`` checks X and y beside each other."""
+    """Check encoded rows in memory; ``loss`` is that of a regression, ``validate`` checks X and y together."""
     if loss is not None and issparse(y):
         raise ValueError(f"y is a sparse {type(y).__name__}; make it dense with y.toarray().")
     numeric = {} if loss is None else {"y_numeric": True, "multi_output": True}
-    X, y = validate(X, y, ensure_all_finite="allow-nan", **numeric)
+    with np.errstate(over="ignore", invalid="ignore"):  # sums over finite numbers may overflow
+        X, y = validate(X, y, ensure_all_finite="allow-nan", **numeric)
     if loss is None:
         check_classification_targets(y)
     else:
@@ -48,70 +46,48 @@ def check_arrays(
     return X, y, check_weights(sample_weight, len(X))
 
 
-class Known(NamedTuple):
-    """Facts about the first rows that later ones must share: ``labels`` of classes, or a number of outputs."""
-
-    columns: Columns | None
-    n_features: int
-    labels: NDArray
-    n_outputs: int | None
-
-    def check(self, X: Any, y: Any, sample_weight: Any, loss: str | None, names: tuple[str, str]) -> Arrays:
-        """Check rows in memory, which errors call by these names."""
-        X = X if self.columns is None else self.columns.encode(X)
-        X, y, weights = check_arrays(X, y, sample_weight, loss)
-        if X.shape[1] != self.n_features:
-            raise ValueError(f"{names[0]} has {X.shape[1]} features, but the first rows had {self.n_features}.")
-        if loss is not None and (1 if y.ndim == 1 else y.shape[1]) != self.n_outputs:
-            raise ValueError(f"{names[1]} has shape {y.shape}, but there should be {self.n_outputs} outputs.")
-        known = set(self.labels.tolist())
-        strange = [] if loss is not None else [label for label in np.unique(y).tolist() if label not in known]
-        if strange:
-            raise ValueError(
-                f"{names[1]} has labels that are not known: {short_list(strange)}; the classes are "
-                f"{short_list(self.labels)}."
-            )
+def check_more(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    loss: str | None,
+    columns: Columns | None,
+    n_features: int,
+    known: NDArray | int,
+    names: tuple[str, str] = ("X", "y"),
+) -> Arrays:
+    """Check rows in memory that come after others; ``known`` are the labels or the number of outputs of those."""
+    X, y, weights = check_arrays(X if columns is None else columns.encode(X), y, sample_weight, loss)
+    if X.shape[1] != n_features:
+        raise ValueError(f"{names[0]} has {X.shape[1]} features, but the first rows had {n_features}.")
+    if isinstance(known, int):
+        if (1 if y.ndim == 1 else y.shape[1]) != known:
+            raise ValueError(f"{names[1]} has shape {y.shape}, but there should be {known} outputs.")
         return X, y, weights
+    labels = set(known.tolist())
+    unknown = [label for label in np.unique(y).tolist() if label not in labels]
+    if unknown:
+        raise ValueError(
+            f"{names[1]} has labels that are not known: {short_list(unknown)}; the classes are {short_list(known)}."
+        )
+    return X, y, weights
 
 
 def check_block(raw: Any, loss: str | None, columns: Columns | None = None) -> Arrays:
     """Check one block, X, y and perhaps weights; it may have no rows, and rows whose weights are all zero."""
-    with np.errstate(over="ignore", invalid="ignore"):  # sums over finite numbers may overflow
-        X, y = raw[0], np.asarray(raw[1])
-        if columns is not None:
-            X = columns.encode(raw[0])
-            _check_levels(X, raw[0], columns)
-        X = check_array(X, dtype=COMPUTE_DTYPES, ensure_min_samples=0, input_name="X", ensure_all_finite="allow-nan")
-        if loss is None and y.ndim == 2 and y.shape[1] == 1:
-            y = y[:, 0]
-        if y.ndim != 1 and (loss is None or y.ndim != 2):
-            kind = "one label" if loss is None else "one number or one row of numbers"
-            raise ValueError(f"y must be {kind} per row, got a block of shape {y.shape}.")
-        check_consistent_length(X, y)
-        if loss is not None:
-            y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_min_samples=0, input_name="y")
-            get_loss(loss).check_target(y)
-        elif len(y):
-            check_classification_targets(y)
-        if len(raw) < 3 or not len(X):
-            return X, y, np.ones(len(X))
+    X, y = raw[0], np.asarray(raw[1])
+    if loss is None and y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if columns is not None:
+        X = columns.encode(X)
+    if not len(X):
+        return np.asarray(X, dtype=np.float32), y if loss is None else y.astype(np.float64), np.zeros(0)
+    X, y, weights = check_arrays(X, y, None, loss)
+    if len(raw) > 2:
         weights = np.asarray(raw[2], dtype=np.float64)
         if weights.any():
             check_weights(weights, len(X))
-        return X, y, weights
-
-
-def _check_levels(encoded: NDArray, X: Any, columns: Columns) -> None:
-    """Refuse levels that were not there when the columns were read: the rows have changed since."""
-    for feature in np.flatnonzero(columns.is_category).tolist():
-        unknown = encoded[:, feature] < 0
-        if unknown.any():
-            k = int(columns.sources[feature])
-            value = np.asarray(X, dtype=object)[unknown.argmax(), k]
-            raise ValueError(
-                f"column {columns.columns[k].name!r} holds {value!r}, which was not there when its levels were read "
-                "first. Rows must be the same each time they are read."
-            )
+    return X, y, weights
 
 
 def check_bytes(name: str, value: Any) -> int:
@@ -162,7 +138,7 @@ def check_offset(offset: Any, loss: Loss, n_rows: int | None = None) -> NDArray:
 
 
 def to_rates(loss: Loss, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Any]:
-    """Return targets and weights that give the same loss, up to a factor, as an offset of the scores.
+    """Return targets and weights that give the same loss as an offset of the scores, up to a factor.
 
     A Poisson deviance of y counts in exposure t = exp(offset) is t times that of the rate y / t; a gamma deviance is
     that of y / t itself.

@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_consistent_length
 
 __all__ = ["FEW_BYTES", "aligned_blocks", "block_bytes", "is_dask", "is_dask_frame", "join_blocks", "lazy_blocks"]
 
-#: Rows of at most this many bytes, a partition of usual size, are brought here and fitted as arrays.
+#: Rows of at most this size, that of a usual partition, are brought here and fitted as arrays.
 FEW_BYTES = 32 << 20
 
 
 def is_dask(X: Any) -> bool:
-    """Whether this is a Dask array or data frame. Dask is not imported for it."""
+    """Whether this is a Dask array or data frame, without an import of Dask."""
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 
 
@@ -46,22 +46,22 @@ def aligned_blocks(X: Any, y: Any, sample_weight: Any) -> list[Any]:
     """Return lazy tuples of blocks of features, targets and perhaps weights that belong together."""
     from dask import delayed
 
-    pieces = [lazy_blocks(X, "X"), lazy_blocks(y, "y")]
-    if sample_weight is not None:
-        pieces.append(lazy_blocks(sample_weight, "sample_weight"))
+    pieces = [lazy_blocks(X, "X")]
     for name, other in (("y", y), ("sample_weight", sample_weight)):
+        if name != "y" and other is None:
+            continue
+        pieces.append(lazy_blocks(other, name))
         both_arrays = hasattr(X, "chunks") and hasattr(other, "chunks")
         if both_arrays and X.chunks[0] != other.chunks[0]:
             raise ValueError(
                 f"{name} has row chunks {other.chunks[0]} but X has {X.chunks[0]}; "
                 f"match them with {name}.rechunk(X.chunks[0])."
             )
-    counts = [len(blocks) for blocks in pieces]
-    if len(set(counts)) > 1:
-        raise ValueError(
-            f"X, y (and sample_weight) have {counts} partitions of rows; repartition them alike, for example with "
-            "y.repartition(npartitions=X.npartitions)."
-        )
+        if len(pieces[-1]) != len(pieces[0]):
+            raise ValueError(
+                f"{name} has {len(pieces[-1])} partitions of rows but X has {len(pieces[0])}; match them, for example "
+                f"with {name}.repartition(npartitions=X.npartitions)."
+            )
     return [delayed(tuple)(list(block)) for block in zip(*pieces, strict=True)]
 
 
@@ -79,12 +79,12 @@ def join_blocks(blocks: Sequence[tuple[Any, ...]]) -> list[Any]:
         check_consistent_length(*block)
     # Frames without rows may have forgotten their types.
     filled = [block for block in blocks if len(block[0])] or blocks[:1]
-    return [_join(pieces) for pieces in zip(*filled, strict=True)]
+    joined = []
+    for pieces in zip(*filled, strict=True):
+        if hasattr(pieces[0], "iloc"):  # a frame or a series of pandas
+            from dask.dataframe.dispatch import concat
 
-
-def _join(pieces: Sequence[Any]) -> Any:
-    if not hasattr(pieces[0], "iloc"):  # not a frame or a series of pandas
-        return np.concatenate(pieces)
-    from dask.dataframe.dispatch import concat
-
-    return concat(list(pieces))  # unlike that of pandas, it joins categories
+            joined.append(concat(list(pieces)))  # unlike that of pandas, it joins categories
+        else:
+            joined.append(np.concatenate(pieces))
+    return joined

@@ -19,10 +19,10 @@ from polytrain.columns.column_list import is_identifier
 from polytrain.learning.engines.runners import ClusterRunner, SpillRunner
 from polytrain.learning.engines.tasks import Runner
 from polytrain.learning.threads import one_blas_thread
-from polytrain.rows.checking import Known, check_arrays, check_block, check_bytes
+from polytrain.rows.checking import check_arrays, check_block, check_bytes, check_more
 from polytrain.rows.dask_blocks import FEW_BYTES, aligned_blocks, block_bytes, is_dask, join_blocks
 from polytrain.rows.rows import Rows
-from polytrain.sources import MappedRows, SamePasses, is_source, recut
+from polytrain.sources import MappedRows, SourcePartitions, is_source
 
 __all__ = ["given_validation", "hold_out", "open_fit"]
 
@@ -51,10 +51,15 @@ def open_fit(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss:
 def _open(estimator: Any, X: Any, y: Any, sample_weight: Any, loss: str | None) -> Iterator[Rows]:
     categories = estimator.categorical_features
     if is_dask(X):
+        blocks = aligned_blocks(X, y, sample_weight)
         cluster = ClusterRunner()
-        raw = cluster.start(aligned_blocks(X, y, sample_weight))  # on the workers of the current client
+        raw = cluster.start(blocks)  # on the workers of the current client
         if sum(cluster.collect(cluster.map(block_bytes, raw))) > FEW_BYTES:
-            yield _open_dask(cluster, raw, X, loss, categories)
+            labels = list(getattr(X, "columns", ()))
+            # As scikit-learn does: names are remembered where all of them are text.
+            names = labels if labels and all(isinstance(label, str) for label in labels) else None
+            like = getattr(X, "_meta", None)
+            yield _open_partitions(lambda function: cluster.map(function, raw), cluster, like, names, loss, categories)
             return
         X, y, *weights = join_blocks(cluster.collect(raw))
         sample_weight = weights[0] if weights else None
@@ -71,7 +76,14 @@ def _open(estimator: Any, X: Any, y: Any, sample_weight: Any, loss: str | None) 
         yield _open_arrays(estimator, X, y, sample_weight, loss)
         return
     with SpillRunner(max_bytes) as runner:
-        yield _open_source(source, runner, max_bytes, loss, categories)
+        partitions = SourcePartitions(source, max_bytes)
+
+        def map_raw(function: Callable[[Any], Any]) -> list[Any]:
+            # Read one partition at a time; only the result of the function is kept.
+            return [runner.keep(function(block)) for block in partitions]
+
+        names = getattr(source, "feature_names", None)
+        yield _open_partitions(map_raw, runner, None, names, loss, categories, max_bytes)
 
 
 # --- rows in memory ---------------------------------------------------------------------------------------------------
@@ -132,81 +144,14 @@ def _open_partitions(
     """Open rows in partitions that look like this; one more pass reads columns that are more than numbers."""
     columns = None
     if needs_encoding(like, categorical_features):
-        found = runner.collect(map_raw(partial(_read_columns, categorical_features=categorical_features)))
-        columns = Columns.merge([part for part in found if part is not None])
+        parts = runner.collect(map_raw(partial(_read_columns, categorical_features=categorical_features)))
+        columns = Columns.merge([part for part in parts if part is not None])
     check = partial(check_block, loss=loss, columns=columns)
     return Rows(map_raw, check, loss is None, names, columns, runner, max_bytes)
 
 
 def _read_columns(raw: Any, categorical_features: Any) -> Columns | None:
     return Columns.fit_part(raw[0], categorical_features) if len(raw[0]) else None
-
-
-def _open_dask(runner: ClusterRunner, raw: list[Any], X: Any, loss: str | None, categorical_features: Any) -> Rows:
-    """Open blocks of a Dask collection on the workers of a cluster."""
-    names = list(getattr(X, "columns", ()))
-    # As scikit-learn does: names are remembered where all of them are text.
-    named = names if names and all(isinstance(name, str) for name in names) else None
-    like = getattr(X, "_meta", None)
-    return _open_partitions(lambda function: runner.map(function, raw), runner, like, named, loss, categorical_features)
-
-
-def _open_source(source: Any, runner: SpillRunner, max_bytes: int, loss: str | None, categorical_features: Any) -> Rows:
-    """Open blocks that are read again for every pass; results stay in memory or wait on disk."""
-    passes, partition_rows = SamePasses(), _partition_rows(_first_block(source), max_bytes)
-
-    def map_raw(function: Callable[[Any], Any]) -> list[Any]:
-        # Read one block at a time; only the result of the function is kept.
-        blocks = passes.watch(recut(_alike(source), partition_rows))
-        handles = [runner.keep(function(block)) for block in blocks]
-        if not handles:
-            raise ValueError("X yielded no rows; at least one is needed.")
-        return handles
-
-    names = getattr(source, "feature_names", None)
-    return _open_partitions(map_raw, runner, None, names, loss, categorical_features, max_bytes)
-
-
-def _first_block(source: Any) -> Any:
-    """Return the first block of a source, if there is one, and refuse a source that does not begin anew."""
-    iterator = iter(source)
-    if iterator is iter(source):
-        raise ValueError(
-            f"X is a {type(source).__name__}, which can be read only once, and a fit reads its rows twice. "
-            "Pass an object whose __iter__ begins anew, such as polytrain.sources.open_rows(folder)."
-        )
-    return next(iterator, None)
-
-
-def _partition_rows(block: Any, max_bytes: int) -> int:
-    """Number of rows of a partition, given a block."""
-    row_bytes = 8 if block is None else 8 * max(1, _as_block(block)[0].shape[1])
-    return max(1024, min(1 << 25, max_bytes // 8) // row_bytes)
-
-
-def _alike(source: Any) -> Iterator[tuple[NDArray, ...]]:
-    """Blocks of a source as arrays, all of them with the same columns, outputs and perhaps weights."""
-    first: list[tuple[int, ...]] = []
-    for block in map(_as_block, source):
-        shapes = [array.shape[1:] for array in block]
-        first = first or shapes
-        for name, one, other in zip(("X", "y", "weights"), first, shapes, strict=False):
-            if one != other:
-                raise ValueError(f"blocks of {name} differ in the shape of a row: {one} and {other}.")
-        if len(shapes) != len(first):
-            raise ValueError("some blocks of X come with weights and some without; give weights with all of them.")
-        yield block
-
-
-def _as_block(block: Any) -> tuple[NDArray, ...]:
-    if not isinstance(block, tuple | list) or len(block) not in (2, 3):
-        raise ValueError(f"a source of rows must yield (X, y) or (X, y, weights), got {type(block).__name__}.")
-    arrays = tuple(np.asarray(entry) for entry in block)
-    if arrays[0].ndim != 2:
-        raise ValueError(f"a source of rows must yield two-dimensional blocks of X, got shape {arrays[0].shape}.")
-    if len({len(array) for array in arrays}) > 1:
-        raise ValueError(f"blocks of X, y and weights differ in their rows: {[len(array) for array in arrays]}.")
-    return arrays
 
 
 # --- rows to validate with --------------------------------------------------------------------------------------------
@@ -241,7 +186,7 @@ def given_validation(rows: Rows, X: Any, y: Any, sample_weight: Any, loss: str |
     if y is None:
         raise ValueError("X_val needs its targets, y_val.")
     summary = rows.summary
-    n_outputs = None if summary.target is None else len(summary.target.low)
-    known = Known(rows.columns_of_any_type, summary.n_features, summary.labels, n_outputs)
-    arrays = known.check(X, y, sample_weight, loss, ("X_val", "y_val"))
+    known = summary.labels if summary.target is None else len(summary.target.low)
+    columns, names = rows.columns_of_any_type, ("X_val", "y_val")
+    arrays = check_more(X, y, sample_weight, loss, columns, summary.n_features, known, names)
     return Rows.of_arrays(arrays, rows.classify, summary=summary)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +17,20 @@ from polytrain.learning.placed import Budget, PlacedRows
 from polytrain.learning.sampling import row_keys
 from polytrain.learning.targets import PlacedBlock
 from polytrain.maps import ColumnSummary, MapList
-from polytrain.rows.sketch import RowSketch, column_summaries, row_hashes, sketch_rows, target_hashes
-from polytrain.rows.summary import Summary, summarise
+from polytrain.rows.summary import (
+    RowSketch,
+    Summary,
+    column_summaries,
+    row_hashes,
+    sketch_rows,
+    summarise,
+    target_hashes,
+)
 
-__all__ = ["Rows", "Scored", "positive_rows"]
+__all__ = ["Arrays", "Rows", "Scored", "positive_rows"]
+
+#: Checked features (N, d), labels (N,) or targets (N,) or (N, outputs), and weights (N,).
+Arrays = tuple[NDArray, NDArray, NDArray]
 
 
 class Scored(NamedTuple):
@@ -32,38 +42,39 @@ class Scored(NamedTuple):
     hashes: NDArray
 
     @classmethod
-    def merge(cls, found: Iterable[Scored]) -> Scored:
+    def merge(cls, parts: Iterable[Scored]) -> Scored:
         """Join the rows of all partitions."""
-        return cls(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
-def positive_rows(X: NDArray, y: NDArray, weights: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+def positive_rows(X: NDArray, y: NDArray, weights: NDArray) -> Arrays:
     """Return the rows of positive weight."""
     kept = weights > 0
     return (X, y, weights) if kept.all() else (X[kept], y[kept], weights[kept])
 
 
-@dataclass(frozen=True)
-class _Task:
-    """A picklable function of the arrays X, y and weights of the chosen rows, applied to a partition as it came."""
+def _apply(
+    raw: Any,
+    check: Callable[[Any], Arrays],
+    filters: Sequence[tuple[Callable[[NDArray, NDArray], NDArray], bool]],
+    function: Callable,
+    arguments: Sequence[Any],
+) -> Any:
+    """Apply a function to the arrays of the rows that are chosen from a partition; filters take hashes and targets."""
+    X, y, weights = check(raw)
+    hashes = row_hashes(X) if filters else weights
+    for is_inside, wanted in filters:
+        weights = weights * (is_inside(hashes, y) == wanted)
+    return function(*positive_rows(X, y, weights), *arguments)
 
-    check: Callable[[Any], tuple[NDArray, NDArray, NDArray]]
-    parts: tuple[tuple[int, int, int, bool], ...]
-    apart: tuple[float, bool] | None
-    function: Callable
-    arguments: tuple[Any, ...]
 
-    def __call__(self, raw: Any) -> Any:
-        X, y, weights = self.check(raw)
-        if self.parts or self.apart is not None:
-            hashes = row_hashes(X)
-        for start, stop, n_parts, inside in self.parts:
-            number = hashes % np.uint64(n_parts)
-            weights = weights * (((number >= start) & (number < stop)) == inside)
-        if self.apart is not None:
-            fraction, inside = self.apart
-            weights = weights * ((target_hashes(hashes, y) / 2.0**64 < fraction) == inside)
-        return self.function(*positive_rows(X, y, weights), *self.arguments)
+def _in_part(hashes: NDArray, y: NDArray, start: int, stop: int, n_parts: int) -> NDArray:
+    number = hashes % np.uint64(n_parts)
+    return (number >= start) & (number < stop)
+
+
+def _in_fraction(hashes: NDArray, y: NDArray, fraction: float) -> NDArray:
+    return target_hashes(hashes, y) / 2.0**64 < fraction
 
 
 def _place(X: NDArray, y: NDArray, weights: NDArray, maps: MapList, summary: Summary) -> PlacedBlock:
@@ -72,8 +83,8 @@ def _place(X: NDArray, y: NDArray, weights: NDArray, maps: MapList, summary: Sum
 
 
 def _score(X: NDArray, y: NDArray, weights: NDArray, scores: Callable[[NDArray], NDArray], summary: Summary) -> Scored:
-    found = scores(X.astype(summary.dtype, copy=False)).T
-    return Scored(found, _targets(y, summary), weights / summary.largest_weight, row_hashes(X))
+    values = scores(X.astype(summary.dtype, copy=False)).T
+    return Scored(values, _targets(y, summary), weights / summary.largest_weight, row_hashes(X))
 
 
 def _present_labels(X: NDArray, y: NDArray, weights: NDArray, summary: Summary) -> NDArray:
@@ -85,28 +96,17 @@ def _targets(y: NDArray, summary: Summary) -> NDArray:
 
 
 class Rows:
-    """Rows with targets and weights, in one or more partitions.
+    """Rows with targets (labels if ``classify``) and weights, in one or more partitions.
 
-    Parameters
-    ----------
-    map_raw : callable
-        Applies a function to every partition as it came, and returns handles.
-    check : callable
-        Picklable: turns a partition as it came into the arrays X (N, d), y and weights.
-    classify : bool
-        Whether targets are labels.
-    column_names, columns : optional
-        Names of the columns, and how the columns become features if they are more than numbers.
-    runner : Runner, optional
-        Where the partitions are; without it, there is one, in the memory of this process, and it is its own handle.
-    max_bytes : int, default=0
-        Placed rows of a runner are brought to this process if learning from them takes no more memory than this.
+    ``map_raw`` applies a function to every partition as it came and returns handles; ``check`` is picklable and turns
+    such a partition into arrays. Without a ``runner``, the only partition is in the memory of this process, and is its
+    own handle. Placed rows of a runner are brought to this process if learning from them takes at most ``max_bytes``.
     """
 
     def __init__(
         self,
         map_raw: Callable[[Callable[[Any], Any]], list[Any]],
-        check: Callable[[Any], tuple[NDArray, NDArray, NDArray]],
+        check: Callable[[Any], Arrays],
         classify: bool,
         column_names: Sequence[str] | None = None,
         columns: Columns | None = None,
@@ -117,13 +117,12 @@ class Rows:
         self.column_names = None if column_names is None else [str(name) for name in column_names]
         self.columns_of_any_type = columns
         self._runner, self._max_bytes = runner, max_bytes
-        self._parts: tuple[tuple[int, int, int, bool], ...] = ()
-        self._apart: tuple[float, bool] | None = None
+        self._filters: tuple[tuple[Callable[[NDArray, NDArray], NDArray], bool], ...] = ()
 
     @classmethod
     def of_arrays(
         cls,
-        arrays: tuple[NDArray, NDArray, NDArray],
+        arrays: Arrays,
         classify: bool,
         column_names: Sequence[str] | None = None,
         columns: Columns | None = None,
@@ -144,7 +143,9 @@ class Rows:
         return None if self.columns_of_any_type is None else self.columns_of_any_type.is_category
 
     def _map(self, function: Callable, *arguments: Any) -> list[Any]:
-        return self._map_raw(_Task(self._check, self._parts, self._apart, function, arguments))
+        return self._map_raw(
+            partial(_apply, check=self._check, filters=self._filters, function=function, arguments=arguments)
+        )
 
     def _collect(self, function: Callable, *arguments: Any) -> list[Any]:
         handles = self._map(function, *arguments)
@@ -157,25 +158,21 @@ class Rows:
 
     @cached_property
     def sketch(self) -> RowSketch:
-        """A sample of different rows."""
+        """A sample of distinct rows."""
         return RowSketch.merge(self._collect(sketch_rows, self.summary))
 
     def columns(self, with_values: bool, weights: NDArray | None = None) -> list[ColumnSummary]:
-        """Return the range of every column, and on request its values, those of the sketch.
+        """Return the range of every column, and on request its values in the sketch, perhaps with other weights."""
+        return column_summaries(self.summary, self.sketch if with_values else None, weights)
 
-        The rows of the sketch may have other weights than their own, (k,).
-        """
-        if not with_values:
-            return column_summaries(self.summary, None)
-        return column_summaries(self.summary, self.sketch if weights is None else self.sketch._replace(weights=weights))
-
-    def _with_summary(self, summary: Summary | None) -> Rows:
-        """Return a copy with this summary, or one that is yet to be made, and without a sketch."""
+    def _with_summary(self, summary: Summary | None, *filters: tuple[Callable, bool]) -> Rows:
+        """Return a copy without a sketch, with further filters, and with this summary or one that is yet to be made."""
         other = copy(self)
         for name in ("summary", "sketch"):
             vars(other).pop(name, None)
         if summary is not None:
             other.summary = summary
+        other._filters = (*self._filters, *filters)
         return other
 
     def with_labels(self, labels: NDArray, weights: NDArray) -> Rows:
@@ -187,18 +184,15 @@ class Rows:
 
         The hash of a row says to which part it belongs: equal rows are together, wherever they are.
         """
-        other = self._with_summary(self.summary)
-        other._parts = (*self._parts, (start, stop, n_parts, inside))
-        return other
+        return self._with_summary(self.summary, (partial(_in_part, start=start, stop=stop, n_parts=n_parts), inside))
 
     def set_apart(self, fraction: float) -> tuple[Rows, Rows]:
         """Return all rows but about this fraction of them, and that fraction, with summaries of their own.
 
         The hash of a row and its targets, which are numbers, says to which side it belongs.
         """
-        learned, apart = self._with_summary(None), self._with_summary(None)
-        learned._apart, apart._apart = (fraction, False), (fraction, True)
-        return learned, apart
+        in_fraction = partial(_in_fraction, fraction=fraction)
+        return self._with_summary(None, (in_fraction, False)), self._with_summary(None, (in_fraction, True))
 
     def scored(self, scores: Callable[[NDArray], NDArray]) -> Scored:
         """Apply a function, rows X (N, d) -> scores (n_trains, N), to all rows, and bring its results here."""

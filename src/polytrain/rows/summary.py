@@ -1,30 +1,26 @@
-"""What one pass over rows finds out: ranges, gaps, labels, targets and weights."""
+"""Summaries of rows that merge over partitions: ranges, labels, targets, weights, and a sample of distinct rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.checks import check_weight_range
+from polytrain.maps import ColumnSummary
 from polytrain.texts import short_list
 
-__all__ = ["Summary", "TargetSummary", "summarise"]
+__all__ = ["RowSketch", "Summary", "column_summaries", "row_hashes", "sketch_rows", "summarise", "target_hashes"]
 
 
 @dataclass(frozen=True)
 class TargetSummary:
-    """Ranges and means of the targets of a regression.
+    """Ranges and weighted means, (outputs,), of the targets of a regression; ``one_output`` if y has one dimension.
 
-    Attributes
-    ----------
-    low, high : ndarray of shape (outputs,)
-    mean : ndarray of shape (outputs,)
-        Weighted mean of the targets divided by ``largest``: sums of the targets themselves might overflow.
-    one_output : bool
-        Whether targets are one number per row rather than a row of them.
+    Means are those of the targets divided by ``largest``: sums of the targets themselves might overflow.
     """
 
     low: NDArray
@@ -87,9 +83,8 @@ class Summary:
         index = np.searchsorted(self.labels, y)
         known = self.labels[np.minimum(index, len(self.labels) - 1)] == y
         if not known.all():
-            label = np.asarray(y)[~known][:1].tolist()[0]
             raise ValueError(
-                f"y holds the label {label!r}, which was not there when the labels were read first: "
+                f"y holds the label {y[~known].tolist()[0]!r}, which was not there when the labels were read first: "
                 f"{short_list(self.labels)}. Rows must be the same each time they are read."
             )
         return index
@@ -131,10 +126,10 @@ def _merge_targets(targets: Sequence[TargetSummary], masses: Sequence[float]) ->
         return None
     if len({(len(target.low), target.one_output) for target in targets}) > 1:
         raise ValueError(f"blocks of y differ in their number of outputs: {[len(target.low) for target in targets]}.")
-    low, high = np.min([t.low for t in targets], axis=0), np.max([t.high for t in targets], axis=0)
-    whole = TargetSummary(low, high, low, targets[0].one_output)
-    means = [target.mean * (target.largest / whole.largest) for target in targets]
-    return TargetSummary(low, high, np.average(means, axis=0, weights=masses), whole.one_output)
+    low, high = np.min([target.low for target in targets], axis=0), np.max([target.high for target in targets], axis=0)
+    merged = TargetSummary(low, high, low, targets[0].one_output)
+    means = [target.mean * (target.largest / merged.largest) for target in targets]
+    return replace(merged, mean=np.average(means, axis=0, weights=masses))
 
 
 def summarise(X: NDArray, y: NDArray, weights: NDArray, classify: bool) -> Summary:
@@ -148,10 +143,9 @@ def summarise(X: NDArray, y: NDArray, weights: NDArray, classify: bool) -> Summa
         labels, index = np.unique(y, return_inverse=True)
         label_weights = np.bincount(index, weights)
     elif len(y):
-        outputs = y[:, None] if y.ndim == 1 else y
-        bounds = TargetSummary(outputs.min(axis=0), outputs.max(axis=0), np.zeros(0), y.ndim == 1)
-        mean = np.average(outputs / bounds.largest, axis=0, weights=weights)
-        target = TargetSummary(bounds.low, bounds.high, mean, bounds.one_output)
+        outputs = _outputs(y)
+        target = TargetSummary(outputs.min(axis=0), outputs.max(axis=0), np.zeros(0), y.ndim == 1)
+        target = replace(target, mean=np.average(outputs / target.largest, axis=0, weights=weights))
     return Summary(
         n_rows=len(X),
         low=np.fmin.reduce(X, axis=0, initial=np.nan).astype(np.float64),
@@ -165,3 +159,131 @@ def summarise(X: NDArray, y: NDArray, weights: NDArray, classify: bool) -> Summa
         largest_weight=largest,
         least_weight=least,
     )
+
+
+def _outputs(y: NDArray) -> NDArray:
+    """Return targets as (N, outputs)."""
+    return y[:, None] if y.ndim == 1 else y
+
+
+# --- sketches ---------------------------------------------------------------------------------------------------------
+
+#: Most rows of a sketch: enough for the quantiles of a column.
+SKETCH_ROWS = 4096
+
+
+class RowSketch(NamedTuple):
+    """The distinct rows with the smallest hashes: a sample that depends neither on order, place nor repetition of rows.
+
+    Attributes
+    ----------
+    hashes : ndarray of shape (k,), uint64
+        Ascending.
+    X : ndarray of shape (k, d), float64
+        NaN where a value is missing.
+    weights : ndarray of shape (k,)
+        Total weight of all rows equal to each, in units of the largest weight of a row.
+    sums : ndarray of shape (k, q)
+        The total weight of every label, or the weighted sum of every output divided by its largest magnitude.
+    """
+
+    hashes: NDArray
+    X: NDArray
+    weights: NDArray
+    sums: NDArray
+
+    @classmethod
+    def merge(cls, sketches: Sequence[RowSketch]) -> RowSketch:
+        """Merge the sketches of all partitions exactly to that of all rows."""
+        return _smallest(*(np.concatenate(arrays) for arrays in zip(*sketches, strict=True)))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows in the sketch."""
+        return len(self.hashes)
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct rows: exact if the sketch has them all, else estimated from the density of its hashes."""
+        if self.n_rows < SKETCH_ROWS:
+            return self.n_rows
+        return max(self.n_rows, round((self.n_rows - 1) / (float(self.hashes[-1]) / 2.0**64)))
+
+    def first(self, count: int) -> RowSketch:
+        """Return the first ``count`` rows."""
+        return RowSketch(*(array[:count] for array in self))
+
+
+def _smallest(hashes: NDArray, X: NDArray, weights: NDArray, sums: NDArray) -> RowSketch:
+    hashes, first, place = np.unique(hashes, return_index=True, return_inverse=True)
+    kept = slice(SKETCH_ROWS)
+    totals = np.bincount(place, weights, minlength=len(hashes))[kept]
+    # Only the rows that are kept: there may be many labels.
+    inside = np.flatnonzero(place < SKETCH_ROWS)
+    total_sums = np.zeros((len(totals), sums.shape[1]))
+    np.add.at(total_sums, place[inside], sums[inside])
+    return RowSketch(hashes[kept], X[first[kept]].astype(np.float64, copy=False), totals, total_sums)
+
+
+def row_hashes(X: NDArray) -> NDArray:
+    """Return a hash of 64 bits for each row, (N,)."""
+    hashes = np.zeros(len(X), dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for column in X.T:
+            values = column.astype(np.float64) + 0.0  # no minus zero
+            values[np.isnan(values)] = np.nan  # all bit patterns of NaN are one value
+            hashes = _mixed((hashes ^ values.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15))
+    return hashes
+
+
+def _mixed(hashes: NDArray) -> NDArray:
+    """Let every bit depend on all others."""
+    hashes = (hashes ^ (hashes >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    return hashes ^ (hashes >> np.uint64(29))
+
+
+def target_hashes(hashes: NDArray, y: NDArray) -> NDArray:
+    """Return hashes of rows with their targets, numbers (N,) or (N, outputs), given the hashes of the rows, (N,)."""
+    with np.errstate(over="ignore"):
+        mixed = row_hashes(_outputs(y)) ^ (hashes >> np.uint64(7))
+        return _mixed(mixed * np.uint64(0x9E3779B97F4A7C15) + hashes)
+
+
+def sketch_rows(X: NDArray, y: NDArray, weights: NDArray, summary: Summary) -> RowSketch:
+    """Sketch one partition of rows of positive weight."""
+    hashes, weights = row_hashes(X), weights / summary.largest_weight
+    if len(hashes) > SKETCH_ROWS:  # only rows that may be among the smallest need their targets
+        kept = hashes <= np.unique(hashes)[:SKETCH_ROWS][-1]
+        X, y, hashes, weights = X[kept], y[kept], hashes[kept], weights[kept]
+    if summary.target is None:
+        sums = np.zeros((len(hashes), len(summary.labels)))
+        sums[np.arange(len(hashes)), summary.label_index(y)] = weights
+    else:
+        sums = weights[:, None] * (_outputs(y) / summary.target.largest)
+    return _smallest(hashes, X, weights, sums)
+
+
+def column_summaries(
+    summary: Summary, sketch: RowSketch | None, weights: NDArray | None = None
+) -> list[ColumnSummary]:
+    """Return the range of every column, and its values with their weights if there is a sketch."""
+    ranges = zip(summary.low.tolist(), summary.high.tolist(), strict=True)
+    if sketch is None:
+        return [ColumnSummary(low, high) for low, high in ranges]
+    weights = sketch.weights if weights is None else weights
+    shares = weights / weights.max()
+    return [_with_values(low, high, X, shares) for (low, high), X in zip(ranges, sketch.X.T, strict=True)]
+
+
+def _with_values(low: float, high: float, values: NDArray, weights: NDArray) -> ColumnSummary:
+    """Summarise a column by its distinct values, which always include the ends of its range."""
+    is_missing = np.isnan(values)
+    missing = float(weights[is_missing].sum())
+    if is_missing.all():
+        ends = np.unique([low, high] if low <= high else [0.0])
+        return ColumnSummary(float(ends[0]), float(ends[-1]), ends, np.ones(len(ends)), missing)
+    distinct, place = np.unique(np.append(values[~is_missing], [low, high]), return_inverse=True)
+    # An end that the sketch lacks weighs as much as the lightest value.
+    totals = np.bincount(place[:-2], weights[~is_missing], minlength=len(distinct))
+    totals[[0, -1]] = np.maximum(totals[[0, -1]], totals[totals > 0].min())
+    return ColumnSummary(low, high, distinct, totals, missing)
