@@ -211,8 +211,8 @@ def _checked_blocks(blocks: Iterable[Any]) -> Iterator[tuple[NDArray, ...]]:
         first = first or shapes
         if shapes != first:
             raise ValueError(
-                f"rows of X, y and weights have the shapes {first} in one block and {shapes} in another; give all blocks "
-                "the same columns, outputs and perhaps weights."
+                f"rows of X, y and weights have the shapes {first} in one block and {shapes} in another; give all "
+                "blocks the same columns, outputs and perhaps weights."
             )
         yield arrays
 

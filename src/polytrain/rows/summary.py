@@ -263,9 +263,7 @@ def sketch_rows(X: NDArray, y: NDArray, weights: NDArray, summary: Summary) -> R
     return _smallest(hashes, X, weights, sums)
 
 
-def column_summaries(
-    summary: Summary, sketch: RowSketch | None, weights: NDArray | None = None
-) -> list[ColumnSummary]:
+def column_summaries(summary: Summary, sketch: RowSketch | None, weights: NDArray | None = None) -> list[ColumnSummary]:
     """Return the range of every column, and its values with their weights if there is a sketch."""
     ranges = zip(summary.low.tolist(), summary.high.tolist(), strict=True)
     if sketch is None:
