@@ -8,7 +8,7 @@ from polytrain.learning.dual import solve_dual
 from polytrain.learning.parts import joined_ranks, make_parts, parts_kernel, with_rank
 from polytrain.learning.placed import Budget, PlacedRows
 from polytrain.learning.schedule import train
-from polytrain.learning.targets import KnownScores, OtherParts, PartTarget, PlacedBlock
+from polytrain.learning.targets import OtherParts, PartTarget, PlacedBlock
 from polytrain.learning.trainer import TrainJob, TrainPlan
 from polytrain.maps import MapList, PolynomialMap
 from polytrain.models import FittedModel
@@ -134,7 +134,7 @@ def test_scores_that_are_known_are_those_of_the_other_parts(code):
     columns = rng.uniform(-1, 1, size=(5, 40))
     block = PlacedBlock(columns, rng.integers(0, 3, size=40), rng.uniform(1, 2, size=40), rng.integers(0, 9, size=40))
     others = OtherParts(parts[1:], maps, found.parts[1:])
-    known = KnownScores(others.of(columns, np.arange(40)))
+    known = others.of(columns)
     target = ClassTarget(np.array(code), np.ones(3))
     one, two = (PartTarget(target, (4, 2), rest).problem(block) for rest in (others, known))
     plain = target.problem(block)

@@ -88,7 +88,7 @@ def engine_at(basis, loss, dtype, n_rows=400):
     engine = LocalEngine(ProblemRows.make(placed, target, rng.uniform(0, 1, n_rows)), get_loss(loss), maps)
     cores = random_start(maps.dims, clip_ranks(maps.dims, 4), rng)
     engine.place(cores, 0)
-    engine.move_right(cores[0])
+    engine.move(cores[0], to_right=True)
     engine.score(cores[1])
     return engine, cores[1]
 

@@ -45,7 +45,7 @@ def _stand_at(problem, rank, site):
     engine.place(cores)
     for k in range(site):
         cores[k], cores[k + 1] = shift_right(cores[k], cores[k + 1], rng)
-        engine.move_right(cores[k])
+        engine.move(cores[k], to_right=True)
     engine.score(cores[site])
     return engine, cores
 
@@ -218,7 +218,7 @@ def test_update_in_the_space_of_the_rows_is_the_exact_one(loss, alpha, where, mo
                             get_loss(loss), problem.maps)  # fmt: skip
         engine.place(fit_ranks(problem.cores, clip_ranks(problem.dims, 6), np.random.default_rng(0)))
         for k in range(2):
-            engine.move_right(cores[k])
+            engine.move(cores[k], to_right=True)
         engine.score(cores[2])
     taken = []
     direction = core_solvers._RowSpace.direction

@@ -122,11 +122,11 @@ def _walk(problem, check, rng):
     for k in range(last):
         check(engine, cores, k)
         cores[k], cores[k + 1] = shift_right(cores[k], cores[k + 1], rng)
-        engine.move_right(cores[k])
+        engine.move(cores[k], to_right=True)
     for k in range(last, 0, -1):
         check(engine, cores, k)
         cores[k], cores[k - 1] = shift_left(cores[k], cores[k - 1], rng)
-        engine.move_left(cores[k])
+        engine.move(cores[k], to_right=False)
     check(engine, cores, 0)
     return cores
 
@@ -172,7 +172,7 @@ def test_engine_with_more_rows_than_a_block(loss, dtype):
     engine = problem.engine()
     engine.place(cores)
     cores[0], cores[1] = shift_right(cores[0], cores[1], np.random.default_rng(0))
-    engine.move_right(cores[0])
+    engine.move(cores[0], to_right=True)
     check(engine, cores, 1)
 
 
@@ -183,7 +183,7 @@ def test_answers_are_the_same_to_the_last_bit_on_any_number_of_processes():
     for n_processes in (1, 2, 3):
         with problem.engine(n_processes) as engine:
             engine.place(cores)
-            engine.move_right(cores[0])
+            engine.move(cores[0], to_right=True)
             engine.score(cores[1])
             facts = engine.facts(EVERYTHING)
             step = facts.gradient

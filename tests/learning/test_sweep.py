@@ -33,15 +33,10 @@ class TrackingEngine(LocalEngine):
         super().place(cores, position)
         self.seen, self.at = list(cores), 0
 
-    def move_right(self, core):
+    def move(self, core, to_right):
         self.seen[self.at] = core
-        self.at += 1
-        super().move_right(core)
-
-    def move_left(self, core):
-        self.seen[self.at] = core
-        self.at -= 1
-        super().move_left(core)
+        self.at += 1 if to_right else -1
+        super().move(core, to_right)
 
 
 class WatchingSolver:

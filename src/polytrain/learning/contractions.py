@@ -263,15 +263,10 @@ def moments(left: Array, products: Array, right: Array, weights: Array, work: Ar
     for e in range(1, n_products):
         np.multiply(spread[0], products[e], out=spread[e])
     _pair_products(right * weights, right, weighted)
-    return moment_product(spread.reshape(n_products * n_left, n_rows), weighted).reshape(n_products, n_left, n_right)
-
-
-def moment_product(spread: Array, weighted: Array) -> Array:
-    """Return ``spread @ weighted.T``, in which ``moments`` spends its time.
-
-    The order of the operands is up to the BLAS kernels: in float64 with AVX-512 the narrow one first gains a third.
-    """
-    return (weighted @ spread.T).T if spread.dtype == np.float64 else spread @ weighted.T
+    flat = spread.reshape(n_products * n_left, n_rows)
+    # The order of the operands is up to the BLAS kernels: in float64 with AVX-512 the narrow one first gains a third.
+    sums = (weighted @ flat.T).T if flat.dtype == np.float64 else flat @ weighted.T
+    return sums.reshape(n_products, n_left, n_right)
 
 
 def gram_from_moments(sums: Array, shape: tuple[int, int, int], table: Array) -> Array:

@@ -278,8 +278,9 @@ class CoreSolver:
         if self.name == "auto":
             exact = exact or _prefers_exact(core.shape, rows.n_products)
         method: Any = _Exact if exact else _ConjugateGradients
-        if self.name != "exact" and exact and _prefers_rows(core.size, rows.n_rows):
-            exact, method = True, _RowSpace
+        # An exact update may have fewer unknowns in the space of the rows; with few unknowns it does not matter.
+        if self.name != "exact" and exact and core.size >= _MANY_UNKNOWNS and rows.n_rows < core.size:
+            method = _RowSpace
         if self.quadratic:
             return _quadratic_update(rows, core, alpha, method, refine=exact)
         return _newton_update(rows, core, alpha, method)
@@ -297,11 +298,6 @@ def _suits_cg(shape: tuple[int, ...], n_distinct: int) -> bool:
     """
     a, n, b = shape
     return a * n * b < n_distinct or n_distinct > _MANY_ROWS
-
-
-def _prefers_rows(n_unknowns: int, n_rows: int) -> bool:
-    """Whether an exact update has fewer unknowns in the space of the rows; with few unknowns it does not matter."""
-    return n_unknowns >= _MANY_UNKNOWNS and n_rows < n_unknowns
 
 
 def _prefers_exact(shape: tuple[int, ...], n_products: int) -> bool:

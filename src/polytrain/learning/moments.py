@@ -73,7 +73,7 @@ def measure_moments(engine: Engine, cores: Sequence[Array], seed: int) -> tuple[
             diagonals = (np.maximum(values, 0.0) for values in (left_sizes, sizes, right_sizes))
             found.append(CoreMoments(*(np.ascontiguousarray(array) for array in (*turns, *diagonals))))
             if k < len(cores) - 1:
-                rows.move_right(gauges.lefts[k])
+                rows.move(gauges.lefts[k], to_right=True)
     return tuple(found) if all(np.isfinite(array).all() for core in found for array in core) else ()
 
 

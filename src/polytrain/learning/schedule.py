@@ -21,7 +21,6 @@ from polytrain.learning.placed import PlacedRows
 from polytrain.learning.targets import (
     ClassTarget,
     JointTarget,
-    KnownScores,
     OtherParts,
     PartTarget,
     PlacedBlock,
@@ -61,26 +60,11 @@ def train(
     validation: PlacedRows | None = None,
     parts: Sequence[Part] | None = None,
 ) -> list[TrainResult]:
-    """Train one tensor train per target. The only function that schedules trains.
+    """Train one tensor train per target, with one map per column and one job per target.
 
-    Parameters
-    ----------
-    rows : PlacedRows
-    maps : MapList
-        One per column.
-    plan : TrainPlan
-        If it is joint, classes are learned in turn, each given the scores of the others.
-    targets : sequence of Target
-    jobs : sequence of TrainJob
-        One per target. The start of a sum of parts has a train for every part.
-    n_jobs : int or None
-        As for joblib. Results do not depend on it.
-    report : callable
-        See `Report`.
-    validation : PlacedRows, optional
-        Rows that decide when to stop.
-    parts : sequence of Part, optional
-        Parts, with their ranks, that every train is the sum of.
+    If the plan is joint, classes are learned in turn, each given the scores of the others. With ``parts``, every train
+    is their sum, and a start has a train for every part. The ``validation`` rows decide when to stop. ``n_jobs`` is as
+    for joblib; results do not depend on it.
     """
     if parts is not None:
         return _Backfitting(rows, maps, parts, plan, targets, jobs, n_jobs).learn([job.start for job in jobs], report)
@@ -299,30 +283,30 @@ class _Backfitting:
         learned = dict(zip(targets, self._learn(part, targets, others, starts), strict=True))
         for (t, result), rest in zip(learned.items(), others, strict=True):
             trains[t][number] = result.cores
-            if isinstance(rest, KnownScores) and self._block is not None:
-                self._scores[t] = rest.scores + part_scores(part, self._maps, result.cores, self._block.columns)
+            if not isinstance(rest, OtherParts) and self._block is not None:
+                self._scores[t] = rest + part_scores(part, self._maps, result.cores, self._block.columns)
         return learned
 
     def _penalty(self, trains: Sequence[Sequence[Array]]) -> float:
         """Half of alpha times the squared norms of parts."""
         return 0.5 * self._plan.alpha * sum(TensorTrain(cores).norm() ** 2 for cores in trains)
 
-    def _others(self, trains: Sequence[Sequence[Array]], target: int, number: int) -> KnownScores | OtherParts:
+    def _others(self, trains: Sequence[Sequence[Array]], target: int, number: int) -> Array | OtherParts:
         rest = [k for k in range(len(self._parts)) if k != number]
         if self._block is None:
             return OtherParts([self._parts[k] for k in rest], self._maps, [trains[k] for k in rest])
         columns = self._block.columns
         if target not in self._scores:
             every = OtherParts(self._parts, self._maps, trains)
-            self._scores[target] = every.of(columns, np.arange(columns.shape[1]))
+            self._scores[target] = every.of(columns)
         own = part_scores(self._parts[number], self._maps, trains[number], columns)
-        return KnownScores(self._scores[target] - own)
+        return self._scores[target] - own
 
     def _learn(
         self,
         part: Part,
         targets: Sequence[int],
-        others: Sequence[KnownScores | OtherParts],
+        others: Sequence[Array | OtherParts],
         starts: Sequence[Sequence[Array] | None] | None = None,
     ) -> list[TrainResult]:
         if not targets:

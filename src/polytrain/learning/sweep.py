@@ -102,10 +102,9 @@ def sweep_train(
                 yield CoreUpdate(current.sweep + 1, k, objective_at(core))
                 if position == 0:
                     cores[k], cores[k + 1] = shift_right(core, cores[k + 1], rng)
-                    engine.move_right(cores[k])
                 else:
                     cores[k], cores[k - 1] = shift_left(core, cores[k - 1], rng)
-                    engine.move_left(cores[k])
+                engine.move(cores[k], to_right=position == 0)
             position = last - position
         previous = current
         current = state(previous.sweep + 1, time.perf_counter() - started, previous.objective)

@@ -173,17 +173,6 @@ class GivenProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class KnownScores:
-    """Scores (N,) of the other parts of a sum, if all rows are in one place."""
-
-    scores: Array
-
-    def of(self, columns: Array, numbers: Array) -> Array:
-        """Scores of the rows with these numbers."""
-        return self.scores[numbers]
-
-
-@dataclass(frozen=True, eq=False)
 class OtherParts:
     """The other parts of a sum, evaluated wherever the rows are."""
 
@@ -191,7 +180,7 @@ class OtherParts:
     maps: MapList
     trains: Sequence[Sequence[Array]]
 
-    def of(self, columns: Array, numbers: Array) -> Array:
+    def of(self, columns: Array) -> Array:
         """Scores of rows with these placed columns."""
         pairs = zip(self.parts, self.trains, strict=True)
         scores = (part_scores(part, self.maps, cores, columns) for part, cores in pairs)
@@ -200,11 +189,14 @@ class OtherParts:
 
 @dataclass(frozen=True, eq=False)
 class PartTarget:
-    """The problem of one part of a sum of trains: some columns, and scores that begin at those of the other parts."""
+    """The problem of one part of a sum of trains: some columns, and scores that begin at those of the other parts.
+
+    ``others`` are the other parts, or their scores (N,) if all rows are in one place.
+    """
 
     target: Target
     columns: tuple[int, ...]
-    others: KnownScores | OtherParts
+    others: Array | OtherParts
 
     @property
     def keeps_all(self) -> bool:
@@ -214,7 +206,8 @@ class PartTarget:
     def problem(self, rows: PlacedBlock) -> ProblemRows:
         """Rows of the target's problem, which may be fewer: numbers in the place of keys identify them."""
         problem = self.target.problem(rows._replace(keys=np.arange(len(rows.keys))))
-        offset = self.others.of(problem.columns, problem.keys)
+        others = self.others
+        offset = others.of(problem.columns) if isinstance(others, OtherParts) else others[problem.keys]
         if problem.offset is not None:
             offset = offset + problem.offset
         columns = np.ascontiguousarray(problem.columns[list(self.columns)])

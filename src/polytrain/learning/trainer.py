@@ -57,18 +57,11 @@ class TrainPlan:
 
 @dataclass(frozen=True)
 class TrainJob:
-    """What one train of a fit has of its own.
+    """Settings of one train of a fit.
 
-    Attributes
-    ----------
-    seed : int
-        Seed of everything random. Nothing random depends on the rows.
-    start : sequence of ndarray, optional
-        Cores to start from instead of ``plan.init``; ranks are adapted to the plan's.
-    checkpoint : Path, optional
-        File that keeps the state after every sweep. If it is there, the fit continues from it, with the same result.
-    measure : bool, default=False
-        Whether to return second moments at every core, see `polytrain.learning.moments`.
+    ``start`` has cores to start from instead of ``plan.init``; ranks are adapted to the plan's. The file ``checkpoint``
+    keeps the state after every sweep; if it exists, the fit continues from it, with the same result. ``measure`` asks
+    for second moments at every core.
     """
 
     seed: int

@@ -74,18 +74,15 @@ class Polynomial:
         for key, coefficient in zip(terms, coefficients, strict=True):
             if not np.isfinite(coefficient):
                 raise ValueError(f"the coefficient of {key} must be finite, got {coefficient}.")
-        self._store(exponents, coefficients, _check_degrees(degrees, exponents))
-
-    def _store(self, exponents: Array, coefficients: Array, degrees: Iterable[int]) -> None:
-        """Take over terms that may be in any order and occur several times: arrays (T, d) and (T,)."""
+        self._degrees = _check_degrees(degrees, exponents)
         self._exponents, self._coefficients = collect_terms(exponents, coefficients)
-        self._degrees = tuple(degrees)
 
     @classmethod
     def _from_arrays(cls, exponents: Array, coefficients: Array, degrees: Iterable[int]) -> Polynomial:
-        """Build from the arguments of ``_store``, unchecked."""
+        """Build from unchecked arrays (T, d) and (T,) of terms in any order, which may occur several times."""
         new = cls.__new__(cls)
-        new._store(exponents, coefficients, degrees)
+        new._degrees = tuple(degrees)
+        new._exponents, new._coefficients = collect_terms(exponents, coefficients)
         return new
 
     @classmethod

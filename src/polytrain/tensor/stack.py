@@ -38,16 +38,9 @@ def _transpose(rows: Array) -> Array:
 
 
 class TrainStack:
-    """Trains of equal dimensions, laid out so that all of them are evaluated together.
+    """Trains of equal dimensions, whose ranks may differ, laid out so that all of them are evaluated together.
 
-    Parameters
-    ----------
-    trains : sequence of sequences of ndarray
-        Cores of each train. Ranks may differ.
-    functions : sequence of callables
-        For each feature, the map from its values (N,) to those of its functions (n, N), the first of which is 1.
-    knots : sequence of callables, optional
-        For each feature, the values of its functions at knots; feature values are then positions among the knots.
+    The first of the ``functions`` of each feature is 1. With ``knots``, feature values are positions among the knots.
     """
 
     def __init__(
@@ -62,10 +55,8 @@ class TrainStack:
     def _evaluator(self, dtype: np.dtype[Any]) -> _CompiledTrains | _StackedTrains:
         key = dtype, native.is_here()
         if key not in self._evaluators:
-            if native.is_here():
-                self._evaluators[key] = _CompiledTrains(self._trains, self._functions, self._knots, dtype)
-            else:
-                self._evaluators[key] = _StackedTrains(self._trains, self._functions, dtype)
+            kind = _CompiledTrains if native.is_here() else _StackedTrains
+            self._evaluators[key] = kind(self._trains, self._functions, self._knots, dtype)
         return self._evaluators[key]
 
     def block_rows(self, dtype: np.dtype[Any]) -> int:
@@ -141,7 +132,9 @@ class _CompiledTrains:
 class _StackedTrains:
     """NumPy: core k of all trains is one stack of matrices, with ranks padded by zeros."""
 
-    def __init__(self, trains: Sequence[Sequence[Array]], functions: Sequence[Functions], dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, trains: Sequence[Sequence[Array]], functions: Sequence[Functions], knots: object, dtype: np.dtype[Any]
+    ) -> None:
         self._functions, self._dims = functions, [core.shape[1] for core in trains[0]]
         # Core k of every train as a matrix (right rank, basis * left rank): it multiplies a Khatri-Rao product.
         self._matrices = []

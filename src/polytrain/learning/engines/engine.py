@@ -157,20 +157,12 @@ class Engine(CoreRows):
         self._moments.clear()
         self._stand(self._turned(len(cores) - 1, to_right=False))
         for core in reversed(cores[position + 1 :]):
-            self._move(core, to_right=False)
+            self.move(core, to_right=False)
         self._stand(self._turned(0, to_right=True))
         for core in cores[:position]:
-            self._move(core, to_right=True)
+            self.move(core, to_right=True)
         self._stand(self._turned(position, self._at.to_right))
         self.score(cores[position])
-
-    def move_right(self, core: Array) -> None:
-        """Absorb the (left-orthogonal) core stood at into the left environment and stand at the next one."""
-        self._move(core, to_right=True)
-
-    def move_left(self, core: Array) -> None:
-        """Absorb the (right-orthogonal) core stood at into the right environment and stand at the one before."""
-        self._move(core, to_right=False)
 
     def _turned(self, site: int, to_right: bool) -> Position:
         """Position at a core: at either end of the train the next move can only go back."""
@@ -180,7 +172,8 @@ class Engine(CoreRows):
         self._at = at
         self._tell("stand", *at)
 
-    def _move(self, core: Array, to_right: bool) -> None:
+    def move(self, core: Array, to_right: bool) -> None:
+        """Absorb the core stood at, orthogonal in this direction, into an environment and stand at the next core."""
         site = self._at.site
         if self._at.to_right != to_right:
             self._stand(Position(site, to_right))

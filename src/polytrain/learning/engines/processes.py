@@ -2,9 +2,7 @@
 
 Threads would wait for each other between the many short calls into NumPy. Here every process owns every n-th block of
 rows for the whole fit, and only cores, gradients and the like travel: the features are written once to pages that all
-processes map. This process works on its own share while the others work on theirs. Blocks that keep their state pay:
-the pure tasks of ``tasks.py`` take 1.25 to 1.35 times as long, because they score
-anew what a block remembers.
+processes map. The pure tasks of ``tasks.py`` take 1.25 to 1.35 times as long: they score anew what a block remembers.
 """
 
 from __future__ import annotations

@@ -59,12 +59,9 @@ class _Stored:
 
 
 class SpillRunner:
-    """Tasks in this process with a memory budget. Use it as a context manager: the end removes what waits on disk.
+    """Tasks in this process; the least recently used results beyond ``max_bytes`` of memory go to a temporary file.
 
-    Parameters
-    ----------
-    max_bytes : int
-        Bytes of results that may stay in memory; the least recently used go to a temporary file.
+    Use it as a context manager: the end removes what waits on disk.
     """
 
     def __init__(self, max_bytes: int) -> None:
