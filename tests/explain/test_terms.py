@@ -209,9 +209,9 @@ def test_unscaled_features(make_model):
         ({"train": 1}, "train must be an integer between 0 and 0, got 1"),
         ({"units": "miles"}, "units must be one of .*'miles'"),
         ({"rank_by": "size"}, "rank_by must be one of .*'size'"),
-        ({"feature_names": ["a"]}, "feature_names has 1 names but the model has 2 features"),
-        ({"feature_names": ["a", "a"]}, "feature_names must be different"),
-        ({"feature_names": "ab"}, "feature_names must be strings"),
+        ({"feature_names": ["a"]}, "feature_names must be 2 different strings, one per feature, got \\['a'\\]"),
+        ({"feature_names": ["a", "a"]}, "feature_names must be 2 different strings"),
+        ({"feature_names": "ab"}, "feature_names must be 2 different strings"),
     ],
 )
 def test_bad_arguments(random_model, arguments, message):

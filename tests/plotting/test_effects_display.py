@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from default_models import NAMES, default_case
 from polytrain import TensorTrainRegressor
-from polytrain.explain import effects
+from polytrain.explain import effects, feature_importances
 from polytrain.plotting import EffectsDisplay, ImportancesDisplay, draw_main_effect, draw_pair_effect
 
 
@@ -82,7 +82,7 @@ def test_importances_as_bars():
     model, rows, _ = default_case("frame")
     target = model.predict(rows)
     axes = Figure().subplots(1, 2)
-    display = ImportancesDisplay.from_estimator(model, rows, target, max_columns=3, random_state=0, axes=axes)
+    display = ImportancesDisplay(feature_importances(model, rows, target, random_state=0), max_columns=3).plot(axes)
     draw(display.figure_)
     found = display.importances
     names = [name for name, _ in found.ranked()[:3]]

@@ -137,13 +137,9 @@ def _features(fitted: FittedModel, estimator: Any, prepare: Callable[[Any], Any]
 
 
 def _check_names(given: Sequence[str], n_features: int) -> list[str]:
-    names = list(given)
-    if isinstance(given, str) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"feature_names must be strings, one per feature, got {given!r:.200}.")
-    if len(names) != n_features:
-        raise ValueError(f"feature_names has {len(names)} names but the model has {n_features} features.")
-    if len(set(names)) < len(names):
-        raise ValueError(f"feature_names must be different, got {listed(names)}.")
+    names = [name for name in given if isinstance(name, str)]
+    if isinstance(given, str) or len(given) != n_features or len(set(names)) < n_features:
+        raise ValueError(f"feature_names must be {n_features} different strings, one per feature, got {given!r:.200}.")
     return names
 
 

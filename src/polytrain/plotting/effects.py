@@ -63,23 +63,16 @@ class ImportancesDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        X: ArrayLike | None = None,
-        y: ArrayLike | None = None,
-        *,
-        max_columns: int = 15,
-        random_state: Any = None,
-        axes: Any = None,
+        cls, estimator: BaseEstimator, X: Any = None, y: Any = None, *, random_state: Any = None, axes: Any = None
     ) -> ImportancesDisplay:
         """Compute the importances of a fitted estimator and draw them; see `polytrain.explain.feature_importances`."""
-        count = check_positive_integer(max_columns, "max_columns")
-        return cls(feature_importances(estimator, X, y, random_state=random_state), count).plot(axes)
+        return cls(feature_importances(estimator, X, y, random_state=random_state)).plot(axes)
 
     def plot(self, axes: Any = None) -> ImportancesDisplay:
         """Draw into the given axes, or into a new figure, and return the display."""
         found = self.importances
-        order = np.argsort(-found.importances, kind="stable")[: self.max_columns]
+        count = check_positive_integer(self.max_columns, "max_columns")
+        order = np.argsort(-found.importances, kind="stable")[:count]
         names = shorten([found.feature_names[k] for k in order])
         self.figure_, self.axes_ = begin_plots(axes, 1 if found.permutation is None else 2)
         draw_bars(self.axes_[0], names, found.importances[order])
