@@ -20,7 +20,8 @@ from sklearn.preprocessing import StandardScaler
 
 import polytrain
 from polytrain.cli import main
-from polytrain.tables import TableOptions, load_table_model, open_table_file, read_training_table
+from polytrain.tables import TableOptions, load_table_model, open_table_file
+from polytrain.tables.learning import read_training_table
 
 GIVEN = ["--basis", "spline", "--bandwidth", "1", "--rank", "2", "--alpha", "1e-3", "--max-sweeps", "1"]
 FAST = [*GIVEN, "--quiet"]

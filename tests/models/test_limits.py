@@ -16,8 +16,8 @@ from polytrain.decisions import OneVsOne
 from polytrain.estimators._probabilities import class_weights
 from polytrain.maps import MapList, PolynomialMap, TableMap
 from polytrain.models.fitted_state import overflows
-from polytrain.tables import FileColumn, Layout
-from polytrain.tables.layout import RowReader
+from polytrain.tables.cells import RowReader
+from polytrain.tables.layout import FileColumn, Layout
 from power_models import power_classifier, power_regressor
 
 LINE = np.linspace(-1, 1, 40).reshape(-1, 1)

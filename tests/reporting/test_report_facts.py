@@ -12,7 +12,7 @@ from polytrain.columns import CategoryColumn, Columns, NumberColumn
 from polytrain.explain.view import read_model
 from polytrain.reporting.effects import ColumnEffects, effect_section
 from polytrain.reporting.errors import ScoredRows, bootstrap_rmse, compare
-from polytrain.tables.evaluation import Errors
+from polytrain.tables.evaluation import Answers
 
 
 def test_bootstrap_holds_the_truth_about_as_often_as_it_says():
@@ -33,9 +33,7 @@ def scored(estimator, X, y, categories=()):
     known = copy(estimator)
     known.model_ = replace(estimator.model_, columns=Columns(tuple(columns)), feature_names=None)
     view = read_model(known).on_features()
-    errors = Errors(view.fitted)
-    errors.add(X, y)
-    return ScoredRows(view, errors, X, np.arange(len(X)))
+    return ScoredRows(view, Answers.of(view.fitted, X, y), X, np.arange(len(X)))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 
 from polytrain.explain import explain_local
 from polytrain.tables import TableError, load_table_model
-from polytrain.tables.row_explanations import RowSample, explain_table_rows
+from polytrain.tables.evaluation import RowSample
 from polytrain.tables.table_file import BLOCK_ROWS
 from power_models import power_regressor
 
@@ -25,20 +25,20 @@ def test_rows_of_several_blocks(saved, background):
     model, table_model, path, X = saved
     numbers = [BLOCK_ROWS + 7, 3, BLOCK_ROWS, 3]
     with table_model.open(path) as table:
-        found = explain_table_rows(table_model, table, numbers, background=background)
+        found, places = table_model.explain_rows(table, numbers, background=background)
     expected = explain_local(model, X[numbers], X_background=X if background == "data" else None)
-    np.testing.assert_allclose(found.explanations.values, expected.values, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(found.explanations.base, expected.base, rtol=1e-9, atol=1e-12)
-    assert found.explanations.row_names == tuple(numbers)
-    assert found.places == tuple(f"row {number}" for number in numbers)
-    assert found.explanations.column_names == ("column 0", "column 1", "column 2")
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.base, expected.base, rtol=1e-9, atol=1e-12)
+    assert found.row_names == tuple(numbers)
+    assert places == tuple(f"row {number}" for number in numbers)
+    assert found.column_names == ("column 0", "column 1", "column 2")
 
 
 def test_rows_beyond_the_end(saved):
     _, table_model, path, X = saved
     message = f"has rows 0 to {len(X) - 1} and no row 9999"
     with table_model.open(path) as table, pytest.raises(TableError, match=message):
-        explain_table_rows(table_model, table, [1, 9999])
+        table_model.explain_rows(table, [1, 9999])
 
 
 def test_ranges_that_are_not_known(saved, tmp_path):
@@ -46,9 +46,9 @@ def test_ranges_that_are_not_known(saved, tmp_path):
     power_regressor(scale=None, rank=2, max_sweeps=1, random_state=0).fit(X[:200], X[:200, 0]).save(tmp_path / "raw")
     raw = load_table_model(tmp_path / "raw")
     with raw.open(path) as table, pytest.raises(TableError, match=r"distributed in training.*background='data'"):
-        explain_table_rows(raw, table, [5])
+        raw.explain_rows(table, [5])
     with raw.open(path) as table:
-        found = explain_table_rows(raw, table, [5], background="data").explanations
+        found, _ = raw.explain_rows(table, [5], background="data")
     np.testing.assert_allclose(found.values.sum(axis=1), found.scores - found.base, atol=1e-10)
 
 
@@ -58,7 +58,7 @@ def test_row_sample_is_even(block, n):
     sample = RowSample(50)
     rows = np.arange(n)[:, None]
     for start in range(0, n, block):
-        sample(rows[start : start + block])
+        sample.add(rows[start : start + block])
     found = sample.rows[:, 0]
     assert len(found) <= 50
     assert found[0] == 0

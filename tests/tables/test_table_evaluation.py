@@ -17,16 +17,14 @@ from sklearn.metrics import (
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.cli import main
-from polytrain.tables.evaluation import Errors
+from polytrain.tables.evaluation import Answers
 
 X, Y = load_iris(return_X_y=True)
 
 
 def count(estimator, y):
-    errors = Errors(estimator.model_)
-    for start in range(0, len(X), 37):
-        errors.add(X[start : start + 37], y[start : start + 37])
-    return errors
+    parts = [slice(start, start + 37) for start in range(0, len(X), 37)]
+    return Answers.join([Answers.of(estimator.model_, X[part], y[part]) for part in parts])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -78,9 +76,7 @@ def test_several_outputs(tmp_path, capsysbinary):
     assert lines[0] == "prediction of output 0,prediction of output 1"
     assert len(lines) == 41
     y = np.stack([X[:, 0], X[:, 1]], axis=1)
-    errors = Errors(model.model_)
-    errors.add(X, y)
-    assert errors.summary()["mae"] == pytest.approx(mean_absolute_error(y, model.predict(X)))
+    assert Answers.of(model.model_, X, y).summary()["mae"] == pytest.approx(mean_absolute_error(y, model.predict(X)))
 
 
 def test_squares_that_overflow():

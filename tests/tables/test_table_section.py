@@ -9,7 +9,8 @@ import pytest
 import polytrain
 from polytrain import ModelFileError
 from polytrain.columns.forms import Form
-from polytrain.tables import FileColumn, Layout, TableModel, fit_table, load_table_model
+from polytrain.tables import TableModel, fit_table, load_table_model
+from polytrain.tables.layout import FileColumn, Layout
 
 sys.path.append(str(Path(__file__).parents[1] / "models"))
 from comparison import assert_same, seal
@@ -109,7 +110,7 @@ def set_entry(*path_and_value):
         (set_entry("targets", [1]), "a column should have"),
         (set_entry("targets", 0, "position", -1), "is not plausible"),
         (set_entry("columns", 0, "name", "old"), "columns of the table are not those of the model"),
-        (set_entry("missing", "?"), "missing should be a list of text"),
+        (set_entry("missing", "?"), "missing should be a list of different texts"),
         (set_entry("training", []), "record of the training"),
         (set_entry("training", "rows", [1]), "record of the training"),
     ],

@@ -5,7 +5,6 @@ import pytest
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.tables import TableError, TableOptions, fit_table, load_table_model
-from polytrain.tables.evaluation import count_errors
 from tables.training import GIVEN, fitted, learn, noted, refused
 
 
@@ -114,7 +113,7 @@ def test_rows_without_target_are_counted_in_all_blocks(tmp_path, monkeypatch):
     path.write_text("x,y\n" + "1,a\n" * 9000 + "1,\n" * 20_000)
     told = []
     with model.open(path) as table:
-        count_errors(model, table, say=told.append)
+        model.answers(table, say=told.append)
     assert told == ["note: 20000 rows without target are left out"]
 
 

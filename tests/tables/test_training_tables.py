@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.columns import CategoryColumn
 from polytrain.tables import ReadOptions, TableError, fit_table, load_table_model, open_table_file
-from polytrain.tables.layout import RowReader, find_column
+from polytrain.tables.cells import RowReader
+from polytrain.tables.layout import find_column
 from tables.training import GIVEN, features, fitted, learn, noted, refused
 
 

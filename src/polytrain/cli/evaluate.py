@@ -19,7 +19,6 @@ from polytrain.cli.common import (
     user_errors,
 )
 from polytrain.tables import load_table_model
-from polytrain.tables.evaluation import count_errors
 from polytrain.texts import printable
 
 __all__ = ["add_evaluate", "add_report"]
@@ -48,8 +47,8 @@ def evaluate(arguments: argparse.Namespace) -> int:
     """
     model = load_table_model(arguments.model)
     with open_model_table(model, arguments) as table:
-        errors = count_errors(model, table, target=arguments.target, decimal=arguments.decimal, say=say)
-    figures, metric = errors.summary(), arguments.metric
+        answers = model.answers(table, target=arguments.target, decimal=arguments.decimal, say=say)
+    figures, metric = answers.summary(), arguments.metric
     if metric is not None:
         known = [name for name in figures if name not in ("n", "classes", "confusion")]
         if metric not in known:

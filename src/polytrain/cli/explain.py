@@ -18,11 +18,11 @@ from polytrain.cli.common import (
     show_json,
     user_errors,
 )
-from polytrain.explain import sobol_indices, top_terms
+from polytrain.explain import LocalExplanations, sobol_indices, top_terms
 from polytrain.explain.local import number_format
 from polytrain.explain.terms import strongest_terms
 from polytrain.tables import TableModel, load_table_model
-from polytrain.tables.row_explanations import ExplainedRows, RowSample, explain_table_rows
+from polytrain.tables.evaluation import RowSample
 from polytrain.texts import listed, printable
 
 __all__ = ["add_explain"]
@@ -90,8 +90,8 @@ def explain(arguments: argparse.Namespace) -> int:
         sample = RowSample()
         with open_model_table(model, arguments) as table:
             for block in model.blocks(table, decimal=arguments.decimal, say=say):
-                sample(block.X)
-            if not len(sample):
+                sample.add(block.X)
+            if not len(sample.rows):
                 raise CommandError(f"{table.label} holds no rows. Name a file with rows.")
         X = sample.rows
     with user_errors():
@@ -201,25 +201,25 @@ def _run_rows(model: TableModel, train: int | None, arguments: argparse.Namespac
     """Explain rows; ``train`` is the score that is shown, None for the largest of each row."""
     background = arguments.background or "training"
     with open_model_table(model, arguments) as table, user_errors():
-        found = explain_table_rows(
-            model, table, arguments.rows, background=background, decimal=arguments.decimal, say=say
+        explained, places = model.explain_rows(
+            table, arguments.rows, background=background, decimal=arguments.decimal, say=say
         )
-    largest = found.explanations.scores.argmax(axis=1).tolist()
+    largest = explained.scores.argmax(axis=1).tolist()
     shown = [(row, score if train is None else train) for row, score in enumerate(largest)]
+    contents = [_describe_row(explained, places[row], row, score) for row, score in shown]
     if arguments.json:
-        show_json({"background": background, "rows": [_describe_row(found, row, score) for row, score in shown]})
+        show_json({"background": background, "rows": contents})
         return 0
     show(f"what columns bring, taken as independent and distributed {_DISTRIBUTIONS[background]}")
-    for row, score in shown:
-        _print_row(_describe_row(found, row, score), found.explanations.score_label(score), arguments.terms)
+    for content, (_, score) in zip(contents, shown, strict=True):
+        _print_row(content, explained.score_label(score), arguments.terms)
     return 0
 
 
-def _describe_row(found: ExplainedRows, row: int, score: int) -> dict[str, Any]:
-    explained = found.explanations
+def _describe_row(explained: LocalExplanations, place: str, row: int, score: int) -> dict[str, Any]:
     return {
         "row": explained.row_names[row],
-        "place": found.places[row],
+        "place": place,
         "score_of": explained.score_names[score],
         "scale": explained.scale,
         "score": float(explained.scores[row, score]),

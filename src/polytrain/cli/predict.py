@@ -23,9 +23,10 @@ from polytrain.cli.common import (
     say,
 )
 from polytrain.columns.forms import is_number
-from polytrain.tables import PreparedBlock, TableModel, load_table_model
+from polytrain.tables import TableModel, load_table_model
 from polytrain.tables.cells import FileCells
 from polytrain.tables.layout import find_column
+from polytrain.tables.model import PreparedBlock
 from polytrain.texts import printable
 
 __all__ = ["add_predict"]

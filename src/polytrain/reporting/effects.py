@@ -46,7 +46,7 @@ class ColumnEffects:
     def __init__(self, rows: ScoredRows) -> None:
         X = _sample(rows)
         self.effects = all_effects(rows.view, X, range(len(rows.view.trains)), _MOST_PAIRS, _GRID, _PAIR_GRID)
-        self._is_sample = len(X) < rows.errors.n
+        self._is_sample = len(X) < rows.every.n
         total = np.mean([[effect.total for effect in of_score.main] for of_score in self.effects], axis=0)
         total = total / (total.sum() or 1.0)
         self.importances = {int(k): float(total[k]) for k in np.argsort(-total, kind="stable")}

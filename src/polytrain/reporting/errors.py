@@ -21,7 +21,6 @@ from polytrain.reporting.pictures import draw_curves, number, percent, picture, 
 from polytrain.tables.evaluation import (
     METRICS,
     Answers,
-    Errors,
     class_areas,
     constant_answers,
     linear_answers,
@@ -44,12 +43,12 @@ _LEAST_SHUFFLED, _MOST_SHUFFLED, _SHUFFLING_COST = 2000, 5000, 3e9
 class ScoredRows:
     """Rows with their targets and predictions.
 
-    ``errors`` are those of all rows, ``X`` (N, d) the features of an even sample, and ``places`` (N,) the numbers of
-    its rows, from 0, among all that have a target. ``training`` holds facts about the training.
+    ``every`` are the answers to all rows, ``X`` (N, d) the features of an even sample, and ``places`` (N,) the numbers
+    of its rows, from 0, among all that have a target. ``training`` holds facts about the training.
     """
 
     view: ModelView
-    errors: Errors
+    every: Answers
     X: NDArray
     places: NDArray
     target: str | None = None
@@ -63,17 +62,17 @@ class ScoredRows:
     @property
     def labels(self) -> list[str] | None:
         """Names of the classes; None for regressors."""
-        return self.errors.labels
+        return self.every.labels
 
     @cached_property
     def figures(self) -> dict[str, Any]:
         """Metrics of all rows by name."""
-        return self.errors.summary()
+        return self.every.summary()
 
     @cached_property
     def answers(self) -> Answers:
         """Targets and predictions of the rows of X."""
-        return self.errors.answers.only(self.places)
+        return self.every.only(self.places)
 
     @cached_property
     def margins(self) -> NDArray:
@@ -147,7 +146,7 @@ def bootstrap_rmse(residuals: NDArray) -> tuple[float, float]:
 
 def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> list[Comparison]:
     """Return the errors of the model, of a linear model of the training rows, if given, and of the best constant."""
-    y, labels, every = rows.answers.y, rows.labels, rows.errors.answers
+    y, labels, every = rows.answers.y, rows.labels, rows.every
 
     def measured(name: str, predicted: NDArray, y: NDArray, how: str) -> Comparison:
         if labels is None:
@@ -157,7 +156,7 @@ def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> l
             interval = float(bounds.low), float(bounds.high)
         return Comparison(name, rows.error(predicted, y), *interval, how)
 
-    comparisons = [measured("this model", every.predicted, every.y, f"on {number(rows.errors.n)} rows")]
+    comparisons = [measured("this model", every.predicted, every.y, f"on {number(every.n)} rows")]
     n_classes = None if labels is None else len(labels)
     if train is not None:
         categories = [group.start for k, group in enumerate(rows.view.groups) if rows.view.levels(k) is not None]
@@ -249,7 +248,7 @@ def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
 
 
 def _confusion(rows: ScoredRows) -> dict[str, Any]:
-    every, labels, figures = rows.errors.answers, rows.labels or [], rows.figures
+    every, labels, figures = rows.every, rows.labels or [], rows.figures
     precision, recall, _, counts = precision_recall_fscore_support(
         every.y, every.predicted, labels=np.arange(len(labels)), zero_division=np.nan
     )
@@ -310,16 +309,16 @@ def _worst(rows: ScoredRows, columns: Sequence[int]) -> dict[str, Any]:
 
 def calibration_section(rows: ScoredRows) -> dict[str, Any]:
     """How often the model is right at each probability, or how many true values lie in its intervals."""
-    errors = rows.errors
-    if errors.labels is None:
+    every = rows.every
+    if every.labels is None:
         return _coverage(rows)
-    counts, sums, right = errors.bins[:, errors.bins[0] > 0]
+    counts, sums, right = every.bins[:, every.bins[0] > 0]
     if not len(counts):
         return {"words": "This model has no probabilities: it was fitted with the squared loss on more than 2 classes."}
     kept = counts >= min(_LEAST_ROWS, counts.max())
     stated, observed = sums / counts, right / counts
     source = "The probability is the model's."
-    if not errors.has_probabilities:
+    if every.probabilities is None:
         source = (
             "The squared loss has no probabilities of its own: its score s, an estimate of the mean of a target of -1 "
             "and 1, is read as the probability (1 + |s|) / 2 of the predicted class, at most 1."

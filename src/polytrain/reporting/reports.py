@@ -25,8 +25,7 @@ from polytrain.reporting.errors import ScoredRows, calibration_section, compare,
 from polytrain.reporting.pictures import number, percent
 from polytrain.reporting.training import settings_section, training_section
 from polytrain.tables import ReadOptions, TableError, TableModel
-from polytrain.tables.evaluation import Errors, count_errors
-from polytrain.tables.row_explanations import RowSample
+from polytrain.tables.evaluation import Answers, RowSample
 from polytrain.texts import printable, short_list
 from polytrain.version import __version__
 
@@ -113,14 +112,13 @@ def report(
     view = read_model(estimator, _names_after(before, estimator, fitted))
     started = time.perf_counter()
     rows, targets = _rows(view, before, X, y)
-    errors = Errors(fitted)
-    for start in range(0, len(rows), _MOST_ROWS):
-        errors.add(rows[start : start + _MOST_ROWS], targets[start : start + _MOST_ROWS])
+    parts = [slice(start, start + _MOST_ROWS) for start in range(0, len(rows), _MOST_ROWS)]
+    every = Answers.join([Answers.of(fitted, rows[part], targets[part]) for part in parts])
     seconds = time.perf_counter() - started
     train = None if X_train is None or y_train is None else _rows(view, before, X_train, y_train)
     places = np.arange(len(rows))[:: -(-len(rows) // _MOST_ROWS)]
     name = getattr(y, "name", None)
-    scored = ScoredRows(view.on_features(), errors, rows[places], places, None if name is None else str(name))
+    scored = ScoredRows(view.on_features(), every, rows[places], places, None if name is None else str(name))
     title = type(estimator).__name__ if title is None else str(title)
     return _make_page(scored, title, path, data_name="rows from Python", train=train, seconds=seconds)
 
@@ -210,14 +208,14 @@ def report_table(
     name = "standard input" if str(data) == "-" else Path(data).name
     started = time.perf_counter()
     read = partial(_read, model, reading=reading, say=say, options=options)
-    errors, X, places = read(data)
+    every, X, places = read(data)
     seconds = time.perf_counter() - started
     learned = None
     if train is not None:
         others, X_train, kept = read(train)
-        learned = X_train, others.answers.y[kept]
+        learned = X_train, others.y[kept]
     target = model.layout.targets[0].name if model.layout.targets else None
-    scored = ScoredRows(model.view.on_features(), errors, X, places, target, model.training)
+    scored = ScoredRows(model.view.on_features(), every, X, places, target, model.training)
     title = name if title is None else title
     return _make_page(scored, title, path, data_name=name, train=learned, file_bytes=file_bytes, seconds=seconds)
 
@@ -228,15 +226,15 @@ def _read(
     reading: ReadOptions | None,
     say: Callable[[str], None] | None,
     options: dict[str, Any],
-) -> tuple[Errors, NDArray, NDArray]:
-    """Errors on all rows, and the features (N, d) and numbers (N,) of an even sample of them."""
+) -> tuple[Answers, NDArray, NDArray]:
+    """Answers to all rows, and the features (N, d) and numbers (N,) of an even sample of them."""
     sample = RowSample(_MOST_ROWS)
     with model.open(data, reading) as table:
         if say is not None:
             for note in table.notes:
                 say(f"note: {note}")
-        errors = count_errors(model, table, visit=lambda X, y: sample(X), say=say, **options)
-    return errors, sample.rows, np.arange(errors.n)[:: sample.step]
+        every = model.answers(table, sample, say=say, **options)
+    return every, sample.rows, np.arange(every.n)[:: sample.step]
 
 
 def _check_extra() -> None:
@@ -297,7 +295,7 @@ def _make_page(
         n_columns=len(rows.view.groups),
         most_important=rows.view.column_names[important[0]],
         comparisons=[(model.name, *model.texts(rows.labels is not None)) for model in comparisons],
-        n_sampled=len(rows.X) if len(rows.X) < rows.errors.n else None,
+        n_sampled=len(rows.X) if len(rows.X) < rows.every.n else None,
         errors=error_section(rows, comparisons, important[:_MOST_VALUES]),
         calibration=calibration_section(rows),
         effects=effect_section(rows, effects),

@@ -83,7 +83,7 @@ def settings_section(rows: ScoredRows, data_name: str, file_bytes: int | None, s
     facts = model_facts(rows.view.estimator)
     if (labels := facts.get("classes")) is not None:
         facts["classes"] = f"{len(labels)}: {', '.join(labels[:12])}{', …' if len(labels) > 12 else ''}"
-    data = {"evaluated on": data_name, "rows evaluated": rows.errors.n, "target": rows.target or "not recorded"}
+    data = {"evaluated on": data_name, "rows evaluated": rows.every.n, "target": rows.target or "not recorded"}
     columns = [_column(rows, k) for k in range(len(rows.view.groups))]
     n_categories = sum(kind == "category" for _, kind, _, _ in columns)
     tables = {
@@ -127,5 +127,5 @@ def _cost(rows: ScoredRows, file_bytes: int | None, seconds: float) -> dict[str,
         **({} if file_bytes is None else {"model file": f"{number(file_bytes)} bytes"}),
         "coefficients of the full tensor": f"10^{digits:.0f}" if digits > 9 else number(int(np.prod(dims))),
         "multiplications per row": f"about {number(int(n_products))}",
-        "reading and scoring": f"{number(int(rows.errors.n / seconds))} rows per second" if seconds > 0 else "-",
+        "reading and scoring": f"{number(int(rows.every.n / seconds))} rows per second" if seconds > 0 else "-",
     }

@@ -2,26 +2,19 @@
 
 from polytrain.columns.forms import DEFAULT_MISSING
 from polytrain.tables.fitting import fit_table
-from polytrain.tables.layout import FileColumn, Layout
-from polytrain.tables.learning import TrainingTable, read_training_table
-from polytrain.tables.model import PreparedBlock, TableModel, load_table_model
+from polytrain.tables.model import TableModel, load_table_model
 from polytrain.tables.options import ReadOptions, TableError, TableOptions
 from polytrain.tables.reading import open_table_file
 from polytrain.tables.table_file import TableFile
 
 __all__ = [
     "DEFAULT_MISSING",
-    "FileColumn",
-    "Layout",
-    "PreparedBlock",
     "ReadOptions",
     "TableError",
     "TableFile",
     "TableModel",
     "TableOptions",
-    "TrainingTable",
     "fit_table",
     "load_table_model",
     "open_table_file",
-    "read_training_table",
 ]

@@ -1,22 +1,31 @@
-"""The cells of one column of a table in a file: as text, as codes of distinct texts, and as values of a form."""
+"""The cells of a table in a file: as text, as codes of distinct texts, as values of a form, as rows for a model."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.columns import CategoryColumn, DateColumn
 from polytrain.columns.cells import Cells
 from polytrain.columns.forms import Form, find_form, is_number
 from polytrain.columns.scalars import is_missing, text_of
 from polytrain.columns.table import open_table
-from polytrain.tables.options import TableError
+from polytrain.tables.layout import FileColumn, Layout, fitted_columns
+from polytrain.tables.options import TableError, option
 from polytrain.tables.table_file import TableFile
+from polytrain.texts import listed
 
-__all__ = ["FileCells"]
+__all__ = ["FileCells", "RowReader"]
+
+_Kind = Literal["number", "date"]
+_TRUTH = Form("truth")
+# New categories of a column that a note names.
+_N_EXAMPLES = 3
 
 
 class FileCells:
@@ -65,6 +74,11 @@ class FileCells:
         is_truth = cells.values.dtype.kind == "b" or set(map(type, cells.values.tolist())) == {bool}
         return Form("truth" if is_truth else "number")
 
+    @property
+    def is_typed(self) -> bool:
+        """Whether the cells are numbers or dates by their type."""
+        return self.declared is not None and self.declared.kind != "text"
+
     @cached_property
     def coded(self) -> tuple[NDArray, list[str]]:
         """int64 codes, -1 for missing cells, and the distinct texts."""
@@ -86,7 +100,7 @@ class FileCells:
         """
         if form.kind == "text":
             return self.coded[0], None
-        if self.declared is not None and self.declared.kind != "text":
+        if self.is_typed:
             values, wrong = self._typed_values(form)
         elif form.is_plain and (numbers := self._plain_numbers()) is not None:
             return numbers, None
@@ -115,7 +129,8 @@ class FileCells:
         """Return values of a column that has a type, and which of them do not fit the form."""
         if self._cells.kind == "date":
             values = self._cells.dates().astype("datetime64[us]")
-            return values, ~np.isnat(values) & (form.kind != "date")
+            is_wrong = ~np.isnat(values) & (form.kind != "date")
+            return (values if form.kind == "date" else np.full(len(self), np.nan)), is_wrong
         values = self._cells.numbers()
         for marker in filter(is_number, self._missing):
             values = np.where(values == float(marker), np.nan, values)
@@ -127,3 +142,117 @@ class FileCells:
 
 def _text(value: Any) -> str:
     return "" if is_missing(value) else text_of(value).strip()
+
+
+class RowReader:
+    """Reads blocks of one open table as rows for an estimator.
+
+    ``targets`` are columns that stand among the others in a table for a model of arrays, ``decimal`` replaces that of
+    the training, and ``say`` is called with notes.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        estimator: Any,
+        table: TableFile,
+        targets: Sequence[int] = (),
+        decimal: str | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        if decimal not in (None, ".", ","):
+            raise TableError(f"{option('decimal', decimal)} must be '.' or ','.")
+        self._table, self._missing = table, frozenset(layout.missing)
+        self._columns = list(zip(layout.columns, fitted_columns(estimator), layout.match(table, targets), strict=True))
+        self._decimal, self._say = decimal, say or (lambda text: None)
+        self._forms: dict[str, Form] = {}
+        self._new: dict[str, tuple[int, list[str]]] = {}
+
+    def cells(self, frame: Any, index: int) -> FileCells:
+        """Return the cells of a column of a block."""
+        return FileCells(frame.iloc[:, index], self._table, self._missing)
+
+    def read(self, frame: Any) -> Any:
+        """Return the cells of a block as the estimator takes them, a frame."""
+        from pandas import DataFrame
+
+        columns = {}
+        for column, kind, index in self._columns:
+            cells = self.cells(frame, index)
+            if isinstance(kind, CategoryColumn):
+                columns[column.name] = self._categories(cells, kind, column.name)
+            else:
+                columns[column.name] = self.values(cells, column, "date" if isinstance(kind, DateColumn) else "number")
+        return DataFrame(columns, index=frame.index)
+
+    def values(self, cells: FileCells, column: FileColumn, kind: _Kind = "number", what: str = "") -> NDArray:
+        """Return numbers or dates; an error names the cells, ``what``, that are something else."""
+        form = Form(kind) if cells.is_typed else self._form_of(column, cells, kind)
+        values, wrong = cells.values(form)
+        if wrong is not None and kind == "number" and _TRUTH.parse(cells[wrong]) is not None:
+            values, wrong = cells.values(_TRUTH)  # as in a column of a frame
+        if wrong is None:
+            return values
+        remedy = "" if self._decimal is not None else _decimal_remedy(cells[wrong], form)
+        raise TableError(
+            f"{cells.place(wrong)}: {what or f'column {column.name!r} holds {kind}s'}, but here {cells[wrong]!r:.60}. "
+            f"Fix the cell, or leave it empty if the value is missing{remedy}."
+        )
+
+    def _form_of(self, column: FileColumn, cells: FileCells, kind: _Kind) -> Form:
+        """Return the form of text that holds numbers or dates: as in training, or as its first cells show."""
+        if column.form is not None and column.form.kind == kind:
+            return _with_decimal(column.form, self._decimal)
+        if column.name not in self._forms and cells.coded[1]:
+            form = cells.find_form(self._decimal)
+            if form.kind == kind and not form.is_plain:
+                self._say(f"note: column {column.name!r}: {form.describe()}")
+            self._forms[column.name] = form if form.kind == kind else _with_decimal(Form(kind), self._decimal)
+        return self._forms.get(column.name, Form(kind))
+
+    def _categories(self, cells: FileCells, kind: CategoryColumn, name: str) -> NDArray:
+        """Return the levels of cells; new ones are text."""
+        known = {text_of(level).strip(): level for level in kind.levels}  # cells of tables are stripped too
+        if len(known) < len(kind.levels):
+            raise TableError(
+                f"the model was fitted on categories of column {name!r} that look alike in a table, such as 1 and '1'. "
+                "Use it from Python, with polytrain.load."
+            )
+        known = {_number_text(text): level for text, level in known.items()} | known  # 3.0 is also 3
+        codes, texts = cells.coded
+        levels: list[Any] = [known.get(text, known.get(_number_text(text))) for text in texts]
+        new = [code for code, level in enumerate(levels) if level is None]
+        if new:
+            count, examples = self._new.get(name, (0, []))
+            examples = list(dict.fromkeys([*examples, *(texts[code] for code in new)]))[:_N_EXAMPLES]
+            self._new[name] = count + int(np.isin(codes, new).sum()), examples
+            levels = [text if level is None else level for text, level in zip(texts, levels, strict=True)]
+        return np.fromiter([*levels, None], dtype=object, count=len(levels) + 1)[codes]
+
+    def tell_new(self) -> None:
+        """Say which columns had new categories, once all blocks are read."""
+        for column, (count, examples) in self._new.items():
+            self._say(
+                f"note: column {column!r}: {count} cells hold categories that the training did not have, such as "
+                f"{listed(map(repr, sorted(examples)))}; they count as the mean of all rows"
+            )
+
+
+def _decimal_remedy(text: str, form: Form) -> str:
+    """Name the other decimal mark, if a cell is a number with that."""
+    other, sign = (",", "comma") if form.decimal == "." else (".", "point")
+    fits = form.kind == "number" and _with_decimal(form, other).parse(text) is not None
+    return f"; if a {sign} separates fractions in this file, say {option('decimal', other)}" if fits else ""
+
+
+def _with_decimal(form: Form, decimal: str | None) -> Form:
+    """Return a form of numbers with another decimal mark; the separator of thousands gives way."""
+    if form.kind != "number" or decimal is None:
+        return form
+    other = "," if decimal == "." else "."
+    return replace(form, decimal=decimal, thousands=other if form.thousands in ("", ".", ",") else form.thousands)
+
+
+def _number_text(text: str) -> str:
+    """Return a plain number in its shortest form, as in 3 for 3.0; other text as it is."""
+    return text_of(float(text)) if is_number(text) else text

@@ -13,21 +13,8 @@ from numpy.typing import NDArray
 from sklearn import metrics
 
 from polytrain.learning.losses import get_loss
-from polytrain.models import FittedModel
-from polytrain.tables.options import TableError, option
-from polytrain.tables.table_file import TableFile
 
-__all__ = [
-    "METRICS",
-    "Answers",
-    "Errors",
-    "class_areas",
-    "constant_answers",
-    "count_errors",
-    "linear_answers",
-    "measure",
-    "metric_names",
-]
+__all__ = ["METRICS", "Answers", "RowSample", "class_areas", "constant_answers", "linear_answers", "metric_names"]
 
 # Probabilities are counted in this many bins, of which a plot may join some.
 N_BINS = 20
@@ -39,7 +26,8 @@ class Answers:
 
     ``y`` and ``predicted`` are (N,) or (N, n_targets); for classes, indexes. ``decided`` and ``probabilities``,
     (N, n_classes), are the decision function (of two classes its negative and itself) and what ``predict_proba``
-    returns, or None. ``loss`` is the loss of the model, whose deviance is measured.
+    returns, or None. ``loss`` is the loss of the model, whose deviance is measured, and ``labels`` are the names of the
+    classes, None for regression.
     """
 
     y: NDArray
@@ -47,6 +35,7 @@ class Answers:
     decided: NDArray | None = None
     probabilities: NDArray | None = None
     loss: str = "squared"
+    labels: list[str] | None = None
 
     @staticmethod
     def of(fitted: Any, X: NDArray, y: NDArray) -> Answers:
@@ -59,7 +48,7 @@ class Answers:
         predicted = fitted.decision.choose(decided)
         decided = np.column_stack([-decided, decided]) if decided.ndim == 1 else decided
         probabilities = fitted.decision.probabilities(scores, n_classes) if fitted.has_probabilities else None
-        return Answers(y, predicted, decided, probabilities, fitted.loss)
+        return Answers(y, predicted, decided, probabilities, fitted.loss, [str(label) for label in fitted.classes])
 
     @staticmethod
     def join(parts: list[Answers]) -> Answers:
@@ -78,6 +67,55 @@ class Answers:
     def ranking(self) -> NDArray | None:
         """Scores that rank rows for every class, (N, n_classes): probabilities, or else the decision function."""
         return self.decided if self.probabilities is None else self.probabilities
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.y)
+
+    @cached_property
+    def bins(self) -> NDArray:
+        """Rows, sum of probabilities, and rows that are right, by bins of the predicted class's probability: (3, bins).
+
+        All 0 where there are no probabilities, and no margin of two classes either.
+        """
+        if self.probabilities is not None:
+            sure = self.probabilities[np.arange(self.n), self.predicted]
+        elif self.decided is not None and self.decided.shape[1] == 2:
+            sure = np.minimum((1.0 + np.abs(self.decided[:, 1])) / 2, 1.0)
+        else:
+            return np.zeros((3, N_BINS))
+        place = np.minimum((sure * N_BINS).astype(np.intp), N_BINS - 1)
+        right = (self.predicted == self.y).astype(np.float64)
+        return np.stack([np.bincount(place, weights, minlength=N_BINS) for weights in (None, sure, right)])
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures by name; None for those that these rows do not have."""
+        names = metric_names("regression" if self.labels is None else "classification")
+        figures: dict[str, Any] = {"n": self.n} | {name: METRICS[name][2](self) for name in names}
+        if self.labels is None:
+            return figures | {"largest_error": float(np.abs(self.predicted - self.y).max())}
+        figures |= {"accuracy": 1.0 - figures["error"], "balanced_accuracy": 1.0 - figures["balanced_error"]}
+        if self.probabilities is None:
+            del figures["log_loss"]
+        confusion = metrics.confusion_matrix(self.y, self.predicted, labels=np.arange(len(self.labels)))
+        return figures | {"classes": self.labels, "confusion": confusion.tolist()}
+
+
+class RowSample:
+    """Keeps an even sample of a stream of rows: every ``step``-th row, so that there are at most ``max_rows``."""
+
+    def __init__(self, max_rows: int = 20_000) -> None:
+        self.rows, self.step = np.empty((0, 0)), 1
+        self._max_rows, self._n_seen = max_rows, 0
+
+    def add(self, X: NDArray) -> None:
+        """Add a block of rows."""
+        part = X[-self._n_seen % self.step :: self.step]
+        self.rows = np.concatenate([self.rows, part]) if self._n_seen else part
+        self._n_seen += len(X)
+        while len(self.rows) > self._max_rows:
+            self.rows, self.step = self.rows[::2], 2 * self.step
 
 
 # --- metrics ---
@@ -159,116 +197,6 @@ METRICS: dict[str, tuple[str, str, Callable[[Answers], float | None]]] = {
 def metric_names(task: str) -> list[str]:
     """Return the names of the metrics of a task, the default first."""
     return [name for name, (kind, _, _) in METRICS.items() if kind == task]
-
-
-def measure(name: str, answers: Answers) -> float | None:
-    """Compute a metric; None where the rows, or the model, have none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from polytrain.tables.evaluation import Answers, measure
-    >>> measure("error", Answers(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])))
-    0.25
-    """
-    if name not in METRICS:
-        raise TableError(f"there is no metric {name!r}. Name one of {', '.join(METRICS)}.")
-    return METRICS[name][2](answers)
-
-
-# --- errors of blocks of rows ---
-
-
-class Errors:
-    """Answers of a fitted model to rows that come block by block; add all rows before asking for figures.
-
-    ``labels`` are the names of the classes, None for regression.
-    """
-
-    def __init__(self, fitted: FittedModel) -> None:
-        self.labels = None if fitted.classes is None else [str(label) for label in fitted.classes]
-        self.has_probabilities = fitted.has_probabilities
-        self._fitted = fitted
-        self._parts: list[Answers] = []
-
-    def add(self, X: NDArray, y: NDArray) -> None:
-        """Add features of rows, with their true values or indexes of classes."""
-        self._parts.append(Answers.of(self._fitted, X, y))
-
-    @cached_property
-    def answers(self) -> Answers:
-        """The answers to all rows."""
-        return Answers.join(self._parts)
-
-    @property
-    def n(self) -> int:
-        """Number of rows so far."""
-        return sum(len(part.y) for part in self._parts)
-
-    @cached_property
-    def confusion(self) -> NDArray:
-        """Number of rows by true class (first axis) and predicted class (second axis)."""
-        labels = np.arange(len(self.labels or ()))
-        return metrics.confusion_matrix(self.answers.y, self.answers.predicted, labels=labels)
-
-    @cached_property
-    def bins(self) -> NDArray:
-        """Rows, sum of probabilities, and rows that are right, by bins of the predicted class's probability: (3, bins).
-
-        All 0 where there are no probabilities, and no margin of two classes either.
-        """
-        answers = self.answers
-        if answers.probabilities is not None:
-            sure = answers.probabilities[np.arange(self.n), answers.predicted]
-        elif answers.decided is not None and answers.decided.shape[1] == 2:
-            sure = np.minimum((1.0 + np.abs(answers.decided[:, 1])) / 2, 1.0)
-        else:
-            return np.zeros((3, N_BINS))
-        place = np.minimum((sure * N_BINS).astype(np.intp), N_BINS - 1)
-        right = (answers.predicted == answers.y).astype(np.float64)
-        return np.stack([np.bincount(place, weights, minlength=N_BINS) for weights in (None, sure, right)])
-
-    def summary(self) -> dict[str, Any]:
-        """Return the figures by name; None for those that these rows do not have."""
-        names = metric_names("regression" if self.labels is None else "classification")
-        figures: dict[str, Any] = {"n": self.n} | {name: measure(name, self.answers) for name in names}
-        if self.labels is None:
-            return figures | {"largest_error": float(np.abs(self.answers.predicted - self.answers.y).max())}
-        figures |= {"accuracy": 1.0 - figures["error"], "balanced_accuracy": 1.0 - figures["balanced_error"]}
-        if not self.has_probabilities:
-            del figures["log_loss"]
-        return figures | {"classes": self.labels, "confusion": self.confusion.tolist()}
-
-
-def count_errors(
-    model: Any,
-    table: TableFile,
-    *,
-    visit: Callable[[NDArray, NDArray], None] | None = None,
-    say: Callable[[str], None] | None = None,
-    **options: Any,
-) -> Errors:
-    """Compare the predictions of a `TableModel` with the targets in a table.
-
-    ``visit`` is called with features and targets of every block, ``say`` with notes on rows and labels that are not
-    taken as they are; ``options`` are those of `TableModel.blocks`.
-    """
-    errors, n_rows, n_dotted = Errors(model.fitted), 0, 0
-    talk = say or (lambda text: None)
-    for block in model.blocks(table, with_target=True, say=say, **options):
-        n_rows += len(block.frame)
-        n_dotted += block.n_dotted
-        if len(block.X):
-            errors.add(block.X, block.y)
-            if visit is not None:
-                visit(block.X, block.y)
-    if not errors.n:
-        raise TableError(f"{table.label} holds no row with a target. Name the right column with {option('target')}.")
-    if n_dotted:
-        talk(f"note: {n_dotted} labels end with a dot that the model's labels do not have; they are taken without it")
-    if n_rows > errors.n:
-        talk(f"note: {n_rows - errors.n} rows without target are left out")
-    return errors
 
 
 # --- simple models to compare with ---

@@ -18,7 +18,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names, map_kind
-from polytrain.tables.evaluation import METRICS, Answers, constant_answers, linear_answers, measure, metric_names
+from polytrain.tables.evaluation import METRICS, Answers, constant_answers, linear_answers, metric_names
 from polytrain.tables.layout import Fact
 from polytrain.tables.learning import TrainingTable, read_training_table
 from polytrain.tables.model import TableModel
@@ -256,4 +256,4 @@ def _error(answers: Answers, known: NDArray, metric: str) -> float | None:
     """Error on rows; those of classes that the model does not know are wrong in any case, and have no probability."""
     if metric == "error":
         return float((~known | (answers.predicted != answers.y)).mean())
-    return measure(metric, answers.only(known)) if known.any() else None
+    return METRICS[metric][2](answers.only(known)) if known.any() else None

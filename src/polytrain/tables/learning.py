@@ -25,24 +25,10 @@ _NUMBER = Form("number")
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """A training table, ready for an estimator.
+    """A training table for an estimator: a frame X, and labels or numbers y, (N,) or (N, n_targets).
 
-    Attributes
-    ----------
-    X : pandas.DataFrame
-        Columns to learn from.
-    y : ndarray of shape (N,) or (N, n_targets)
-        Labels, or numbers to predict.
-    layout : Layout
-        Where the columns are in the file.
-    is_classification : bool
-        Whether ``y`` are labels.
-    n_dropped : int
-        Rows that were left out because a target is missing.
-    n_missing : int
-        Missing cells in the columns that are used.
-    notes : tuple of str
-        How columns were understood, and why some were left out; options in them are marked as in `TableError`.
+    ``n_dropped`` rows without target were left out, and ``n_missing`` cells are missing. ``notes`` say how columns were
+    understood, and why some were left out; options in them are marked as in `TableError`.
     """
 
     X: Any
@@ -55,32 +41,7 @@ class TrainingTable:
 
 
 def read_training_table(table: TableFile, options: TableOptions) -> TrainingTable:
-    r"""Read a table and detect what its columns hold.
-
-    Parameters
-    ----------
-    table : TableFile
-        The result of `open_table_file`.
-    options : TableOptions
-        Target and use of the columns.
-
-    Returns
-    -------
-    TrainingTable
-        Cells, target, layout and what was understood.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from polytrain.tables import TableOptions, open_table_file, read_training_table
-    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = path.write_text("31;smith;no\n?;cook;yes\n49,5;cook;no\n")
-    >>> with open_table_file(path) as table:
-    ...     rows = read_training_table(table, TableOptions(target=-1, names=("age", "job", "rich")))
-    >>> rows.X["age"].tolist(), rows.is_classification
-    ([31.0, nan, 49.5], True)
-    """
+    """Read a table and detect what its columns hold."""
     from pandas import Categorical, DataFrame
 
     names = _names(table, options)

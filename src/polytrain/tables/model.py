@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.estimators.saving import load_with_table, save
+from polytrain.explain import LocalExplanations
+from polytrain.explain.local import MISSING, explain_rows
+from polytrain.explain.sites import make_measure
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel
 from polytrain.models.file import ModelFileError
-from polytrain.tables.cells import FileCells
-from polytrain.tables.evaluation import count_errors
-from polytrain.tables.layout import Fact, FileColumn, Layout, RowReader, read_section, write_section
+from polytrain.tables.cells import FileCells, RowReader
+from polytrain.tables.evaluation import Answers, RowSample
+from polytrain.tables.layout import Fact, FileColumn, Layout, read_section, write_section
 from polytrain.tables.options import ReadOptions, TableError, option
 from polytrain.tables.reading import open_table_file
 from polytrain.tables.table_file import TableFile
@@ -158,34 +161,30 @@ class TableModel:
         classes = self.fitted.classes
         if classes is not None and classes.dtype.kind in "UOb":
             codes, texts = columns[0].coded
-            known = {str(name): k for k, name in enumerate(classes)}
+            known: dict[Any, int] = {str(name): k for k, name in enumerate(classes)}
             if known.keys() == {"True", "False"}:  # in whatever case a file has them
                 texts = [text.capitalize() if text.capitalize() in known else text for text in texts]
-            places = np.array([*(known.get(text, known.get(text.removesuffix("."), -2)) for text in texts), -1])
-            dotted = np.array([*(text not in known and places[j] >= 0 for j, text in enumerate(texts)), False])
-            return self._known(places[codes], columns[0]), int(dotted[codes].sum())
-        targets = self.layout.targets or [FileColumn(f"target {k}", k) for k in range(len(columns))]
-        what = "the target should be a number"
-        pairs = zip(columns, targets, strict=True)
-        y = np.stack([reader.values(cells, target, what=what) for cells, target in pairs], axis=1)
-        y = y if len(columns) > 1 else y[:, 0]
-        if classes is None:
-            return y, 0
-        numbers, present = classes.astype(np.float64), ~np.isnan(y)
-        nearest = np.minimum(np.searchsorted(numbers, np.where(present, y, numbers[0])), len(numbers) - 1)
-        codes = np.where(present, np.where(numbers[nearest] == y, nearest, -2), -1)
-        return self._known(codes, columns[0]), 0
-
-    def _known(self, codes: NDArray, cells: FileCells) -> NDArray:
-        """Return indexes of classes; -2 stands for labels that the model does not have, which are refused."""
-        if (codes == -2).any():
-            row = int((codes == -2).argmax())
-            names = listed(self.fitted.classes)  # type: ignore[arg-type]
+            places = [known.get(text, known.get(text.removesuffix("."), -2)) for text in texts]
+            is_dotted = [place >= 0 and text not in known for text, place in zip(texts, places, strict=True)]
+        else:
+            targets = self.layout.targets or [FileColumn(f"target {k}", k) for k in range(len(columns))]
+            what, pairs = "the target should be a number", zip(columns, targets, strict=True)
+            y = np.stack([reader.values(cells, target, what=what) for cells, target in pairs], axis=1)
+            y = y if len(columns) > 1 else y[:, 0]
+            if classes is None:
+                return y, 0
+            known = {float(number): k for k, number in enumerate(classes)}
+            numbers, codes = np.unique(y, return_inverse=True)
+            places = [-1 if np.isnan(number) else known.get(number, -2) for number in numbers.tolist()]
+            is_dotted = [False] * len(places)
+        indexes = np.array([*places, -1])[codes]
+        if (indexes == -2).any():
+            row, cells = int((indexes == -2).argmax()), columns[0]
             raise TableError(
-                f"{cells.place(row)}: {cells[row]!r:.60} is not one of the model's classes {names}. Leave the row out, "
-                f"or name the right column with {option('target')}."
+                f"{cells.place(row)}: {cells[row]!r:.60} is not one of the model's classes {listed(classes)}. "
+                f"Leave the row out, or name the right column with {option('target')}."
             )
-        return codes
+        return indexes, int(np.array([*is_dotted, False])[codes].sum())
 
     def predict(
         self,
@@ -242,7 +241,86 @@ class TableModel:
             ``n``, the number of rows, and errors by their names; see `polytrain.tables.evaluation`.
         """
         with self.open(path, reading) as table:
-            return count_errors(self, table, target=target, decimal=decimal).summary()
+            return self.answers(table, target=target, decimal=decimal).summary()
+
+    def answers(self, table: TableFile, sample: RowSample | None = None, **options: Any) -> Answers:
+        """Return predictions and targets of a table, and add its features to ``sample``; ``options``: see `blocks`."""
+        parts, n_rows, n_dotted = [], 0, 0
+        for block in self.blocks(table, with_target=True, **options):
+            n_rows += len(block.frame)
+            n_dotted += block.n_dotted
+            if block.y is not None and len(block.y):
+                parts.append(Answers.of(self.fitted, block.X, block.y))
+                if sample is not None:
+                    sample.add(block.X)
+        if not parts:
+            raise TableError(
+                f"{table.label} holds no row with a target. Name the right column with {option('target')}."
+            )
+        answers, say = Answers.join(parts), options.get("say") or (lambda text: None)
+        if n_dotted:
+            say(f"note: {n_dotted} labels end with a dot that the model's labels do not have; it was removed")
+        if n_rows > answers.n:
+            say(f"note: {n_rows - answers.n} rows without target are left out")
+        return answers
+
+    def explain_rows(
+        self, table: TableFile, numbers: Sequence[int], *, background: str = "training", **options: Any
+    ) -> tuple[LocalExplanations, tuple[str, ...]]:
+        """Explain some rows of a table, which `open` returned, in terms of its columns.
+
+        Parameters
+        ----------
+        table : TableFile
+            The table.
+        numbers : sequence of int
+            Which of the rows of data, 0 for the first.
+        background : {"training", "data"}
+            How columns are distributed where a row's own value is left out: as in training, those of polynomials evenly
+            over their range, or as in the table.
+        **options
+            See `blocks`.
+
+        Returns
+        -------
+        explanations : polytrain.explain.LocalExplanations
+            Their ``row_names`` are the numbers.
+        places : tuple of str
+            Where the rows are, such as "line 19".
+        """
+        if background == "training" and any(feature_map.measure() is None for feature_map in self.fitted.maps):
+            raise TableError(
+                "this model does not know how its columns were distributed in training. Say "
+                f"{option('background', 'data')}, with a table that is like the training's."
+            )
+        found: dict[int, tuple[NDArray, tuple[str, ...], str]] = {}
+        sample, start, indexes = RowSample(), 0, self.layout.match(table)
+        missing, wanted = {"", *self.layout.missing}, set(numbers)
+        for block in self.blocks(table, **options):
+            for number in wanted.intersection(range(start, start + len(block.X))):
+                row = number - start
+                texts = [FileCells(block.frame.iloc[:, index], table)[row] for index in indexes]
+                cells = tuple(MISSING if text in missing else text for text in texts)
+                found[number] = block.X[row], cells, table.place(block.frame.index[row])
+            start += len(block.X)
+            if background == "data":
+                sample.add(block.X)
+            elif len(found) == len(wanted):
+                break
+        for number in numbers:
+            if number not in found:
+                known = f"rows 0 to {start - 1}" if start else "no rows"
+                raise TableError(f"{table.label} has {known} and no row {number}. Rows of data are counted from 0.")
+        rows, shown, places = zip(*(found[number] for number in numbers), strict=True)
+        explanations = explain_rows(
+            self.view,
+            self.view.rows(np.stack(rows)),
+            make_measure(self.view, sample.rows if background == "data" else None),
+            scores=range(len(self.view.trains)),
+            cells=shown,
+            row_names=tuple(numbers),
+        )
+        return explanations, places
 
 
 def load_table_model(path: str | os.PathLike[str]) -> TableModel:
