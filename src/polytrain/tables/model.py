@@ -259,7 +259,9 @@ class TableModel:
             )
         answers, say = Answers.join(parts), options.get("say") or (lambda text: None)
         if n_dotted:
-            say(f"note: {n_dotted} labels end with a dot that the model's labels do not have; it was removed")
+            say(
+                f"note: {n_dotted} labels end with a dot that the model's labels do not have; they are taken without it"
+            )
         if n_rows > answers.n:
             say(f"note: {n_rows - answers.n} rows without target are left out")
         return answers
