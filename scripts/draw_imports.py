@@ -27,7 +27,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGE = REPOSITORY / "src" / "polytrain"
 PAPER = REPOSITORY / "paper" / "src" / "polytrain_paper"
 #: The only file of polytrain that may look for polytrain_paper.
-DOOR = "cli/other_commands.py"
+DOOR = "cli/main.py"
 PICTURE = REPOSITORY / "docs" / "images" / "imports.svg"
 
 Edge = tuple[str, str]  # (importing part, imported part)

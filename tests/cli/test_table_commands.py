@@ -223,7 +223,7 @@ def test_evaluate(model, people, capsys):
     assert figures["error"] == pytest.approx(np.mean([a != b for a, b in zip(predicted, true, strict=True)]))
     assert figures["log_loss"] > 0
     text = run(capsys, "evaluate", model, people)
-    assert f"error             {100 * figures['error']:.2f} %" in text
+    assert f"\nerror{'':17}{100 * figures['error']:.2f} %\n" in text
     assert "confusion matrix" in text
 
 
@@ -487,7 +487,7 @@ def test_functions_that_suit_the_columns(tmp_path, capsys):
     fitted = run(capsys, "fit", tmp_path / "steps.csv", "--target", "y", *choice, "--out", tmp_path / "m")
     assert "functions" in fitted
     assert "degree" not in fitted
-    assert "functions     17" in run(capsys, "info", tmp_path / "m")
+    assert f"functions{'':13}17" in run(capsys, "info", tmp_path / "m")
     assert json.loads(run(capsys, "evaluate", tmp_path / "m", tmp_path / "steps.csv", "--json"))["r2"] > 0.97
     assert "f2(a)" in run(capsys, "explain", tmp_path / "m", tmp_path / "steps.csv")
     page = tmp_path / "page.html"

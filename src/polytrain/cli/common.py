@@ -1,8 +1,8 @@
 """Output, errors and arguments that the commands share.
 
 Results go to stdout and progress to stderr, through `show` and `say`, which escape what a terminal would obey: names
-and labels come from untrusted files. A command returns its exit code. A user's mistake is a `CommandError`: one line on
-stderr that names it and the remedy, exit code 2, no traceback.
+and labels come from untrusted files. A user's mistake is a `CommandError`: one line on stderr that names it and the
+remedy, exit code 2, no traceback.
 """
 
 from __future__ import annotations
@@ -25,45 +25,10 @@ from polytrain.texts import printable
 if TYPE_CHECKING:
     from polytrain.tables import ReadOptions, TableFile, TableModel
 
-__all__ = [
-    "DATA",
-    "SUMMARIES",
-    "CommandError",
-    "HelpFormatter",
-    "Parser",
-    "add_command",
-    "add_list",
-    "add_reading",
-    "check_output",
-    "flag",
-    "open_model_table",
-    "read_options",
-    "say",
-    "show",
-    "show_json",
-    "shows_beside",
-    "user_errors",
-]
-
-
-#: What each command does.
-SUMMARIES = {
-    "fit": "learn a model from a table",
-    "predict": "predict the rows of a table",
-    "evaluate": "compare predictions with the target in a table",
-    "explain": "show importances, interactions and terms of a model, or why rows have their scores",
-    "report": "write an HTML page about a model",
-    "export": "write a model as ONNX or C",
-    "info": "show what a model file holds",
-    "reproduce": "recompute the paper's tables and convergence figure",
-    "completion": "print a script for shell completion",
-}
-
-
-#: The argument DATA.
-DATA = (
-    "CSV, TSV, JSON (packed by gzip, zstd, ... or not), Parquet, Feather, Excel, .npy or .npz file; - is standard input"
-)
+#: Adds an argument, or a group of arguments, to a parser.
+Argument = Callable[[Any], object]
+#: The commands that are loaded: name -> function that runs it and its arguments.
+COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], None], tuple[Argument, ...]]] = {}
 
 
 class CommandError(Exception):
@@ -102,33 +67,87 @@ class HelpFormatter(argparse.HelpFormatter):
         return textwrap.indent("\n\n".join(paragraphs), indent)
 
 
-def add_command(subparsers: Any, run: Callable[[argparse.Namespace], int], *shared: str) -> argparse.ArgumentParser:
-    """Add the parser of a command, a function of its name whose docstring is the help, with examples at its end.
+# --- arguments ---
 
-    ``shared`` are arguments that several commands have: "MODEL", "DATA", or "[DATA]" if it may be left out, "--target"
-    and "--json".
-    """
+
+def command(*arguments: Argument) -> Callable[[Any], Any]:
+    """Make a command of a function: its name is the command's, its docstring the help, with examples at its end."""
+
+    def register(run: Callable[[argparse.Namespace], None]) -> Callable[[argparse.Namespace], None]:
+        COMMANDS[run.__name__] = run, arguments
+        return run
+
+    return register
+
+
+def add_command(subparsers: Any, name: str, summary: str) -> None:
+    """Add the parser of a loaded command."""
+    run, arguments = COMMANDS[name]
     about, _, examples = (inspect.getdoc(run) or "").partition("\n\n  ")
-    parser = subparsers.add_parser(
-        run.__name__,
-        help=SUMMARIES[run.__name__],
-        description=about,
-        epilog=f"examples:\n  {examples}\n\nexit codes: 0 done, 2 a mistake that you can fix, 130 interrupted.",
-        formatter_class=HelpFormatter,
-    )
+    epilog = f"examples:\n  {examples}\n\nexit codes: 0 done, 2 a mistake that you can fix, 130 interrupted."
+    parser = subparsers.add_parser(name, help=summary, description=about, epilog=epilog, formatter_class=HelpFormatter)
     parser.set_defaults(run=run)
-    if "MODEL" in shared:
-        about = "model file, from fit or from model.save in Python"
-        parser.add_argument("model", type=Path, metavar="MODEL", help=about)
-    if "DATA" in shared or "[DATA]" in shared:
-        parser.add_argument("data", metavar="DATA", help=DATA, nargs=None if "DATA" in shared else "?")
-        add_reading(parser.add_argument_group("reading the table"), ("yes", "no"), "as in training")
-    if "--target" in shared:
-        about = "name or position of the target, 0 for the first column, -1 for the last (default: as in training)"
-        add_list(parser, "--target", "COLUMN", about, default=None)
-    if "--json" in shared:
-        parser.add_argument("--json", action="store_true", help="print JSON")
-    return parser
+    for add in arguments:
+        add(parser)
+
+
+def option(name: str, about: str, **settings: Any) -> Argument:
+    """Return an argument; ``settings`` are those of argparse."""
+    return lambda parser: parser.add_argument(name, help=about, **settings)
+
+
+def switch(name: str, about: str, **settings: Any) -> Argument:
+    """Return an option without a value."""
+    return option(name, about, **{"action": "store_true"} | settings)
+
+
+def several(name: str, metavar: str, about: str, **settings: Any) -> Argument:
+    """Return an option that takes several words, and may be given several times."""
+    return option(name, about, metavar=metavar, **{"nargs": "+", "action": "extend", "default": []} | settings)
+
+
+def group(title: str, *arguments: Argument) -> Argument:
+    """Return arguments that have a heading of their own in the help."""
+
+    def add(parser: Any) -> None:
+        heading = parser.add_argument_group(title)
+        for argument in arguments:
+            argument(heading)
+
+    return add
+
+
+def reading(headers: tuple[str, ...], usual: str, *more: Argument) -> Argument:
+    """Return the options that say how a file is read."""
+    header = f"whether the first row of a text file holds the columns' names (default: {usual})"
+    return group(
+        "reading the table",
+        option("--header", header, choices=headers),
+        option(
+            "--delimiter", "what separates cells of a text file, such as ';' or tab (default: detected)", metavar="CHAR"
+        ),
+        option("--decimal", "what separates fractions of numbers in text (default: detected)", choices=(".", ",")),
+        option("--encoding", "of a text file, such as latin1 (default: detected)", metavar="NAME"),
+        switch("--keep-index", "keep a first column without a name, which is taken for an index"),
+        *more,
+    )
+
+
+def data(**settings: Any) -> Argument:
+    """Return the argument that names a table."""
+    kinds = "CSV, TSV, JSON (packed by gzip, zstd, ... or not), Parquet, Feather, Excel, .npy or .npz file"
+    return option("data", f"{kinds}; - is standard input", metavar="DATA", **settings)
+
+
+MODEL = option("model", "model file, from fit or from model.save in Python", type=Path, metavar="MODEL")
+READING = reading(("yes", "no"), "as in training")
+TARGET = several(
+    "--target",
+    "COLUMN",
+    "name or position of the target, 0 for the first column, -1 for the last (default: as in training)",
+    default=None,
+)
+JSON = switch("--json", "print JSON")
 
 
 def flag(name: str, value: str) -> str:
@@ -136,6 +155,26 @@ def flag(name: str, value: str) -> str:
     name = f"--{name.replace('_', '-')}"
     # A value that begins with a dash would be taken for an option.
     return f"{name}{'=' if value.startswith('-') else ' '}{shlex.quote(value)}" if value else name
+
+
+def read_options(arguments: argparse.Namespace, header: str) -> ReadOptions:
+    """Return how DATA is to be read."""
+    from polytrain.tables import ReadOptions  # imported late, so that help comes at once
+
+    return ReadOptions(
+        header=arguments.header or header,
+        delimiter={"tab": "\t", "\\t": "\t"}.get(arguments.delimiter, arguments.delimiter),
+        encoding=arguments.encoding,
+        keep_index=arguments.keep_index,
+    )
+
+
+def open_table(model: TableModel, arguments: argparse.Namespace) -> TableFile:
+    """Open DATA for a model, and say what was understood."""
+    table = model.open(arguments.data, read_options(arguments, model.header))
+    for note in table.notes:
+        say(f"note: {note}")
+    return table
 
 
 def check_output(path: Path, *inputs: str | os.PathLike[str]) -> None:
@@ -157,16 +196,7 @@ def check_output(path: Path, *inputs: str | os.PathLike[str]) -> None:
             raise CommandError(f"--out {path} would replace a file that is read. Name another.")
 
 
-def shows_beside(out: Path) -> Callable[[str], None]:
-    """Return the function that prints results: `say` if the output itself goes to standard output, else `show`."""
-    return say if open_descriptor(out) == 1 else show
-
-
-def show_json(content: Any, show_line: Callable[[str], None] | None = None) -> None:
-    """Print a result for scripts."""
-    text = json.dumps(content, indent=1, allow_nan=False).replace("\x7f", "\\u007f")  # all else is escaped in JSON
-    for line in text.split("\n"):
-        (show_line or show)(line)
+# --- output ---
 
 
 def show(line: str = "") -> None:
@@ -181,46 +211,32 @@ def say(line: str) -> None:
 
 def _print(line: str, stream: TextIO) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    known = printable(line).encode(encoding, "backslashreplace").decode(encoding)
-    print(known, file=stream, flush=True)
+    print(printable(line).encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
 
 
-# --- arguments that the commands on tables share ---
+def shows_beside(out: Path) -> Callable[[str], None]:
+    """Return the function that prints results: `say` if the output itself goes to standard output, else `show`."""
+    return say if open_descriptor(out) == 1 else show
 
 
-def add_list(parser: Any, name: str, metavar: str, about: str, **more: Any) -> None:
-    """Add an option that takes several words, and may be given several times."""
-    parser.add_argument(name, nargs="+", action="extend", metavar=metavar, help=about, **{"default": []} | more)
+def show_json(content: Any, show_line: Callable[[str], None] = show) -> None:
+    """Print a result for scripts."""
+    text = json.dumps(content, indent=1, allow_nan=False).replace("\x7f", "\\u007f")  # all else is escaped in JSON
+    for line in text.split("\n"):
+        show_line(line)
 
 
-def add_reading(group: Any, headers: tuple[str, ...], usual: str) -> None:
-    """Add the options that say how a file is read."""
-    header = f"whether the first row of a text file holds the columns' names (default: {usual})"
-    group.add_argument("--header", choices=headers, help=header)
-    delimiter = "what separates cells of a text file, such as ';' or tab (default: detected)"
-    group.add_argument("--delimiter", metavar="CHAR", help=delimiter)
-    decimal = "what separates fractions of numbers in text (default: detected)"
-    group.add_argument("--decimal", choices=(".", ","), help=decimal)
-    group.add_argument("--encoding", metavar="NAME", help="of a text file, such as latin1 (default: detected)")
-    index = "keep a first column without a name, which is taken for an index"
-    group.add_argument("--keep-index", action="store_true", help=index)
+def show_facts(facts: dict[str, Any], show_line: Callable[[str], None] = show, indent: str = "") -> None:
+    """Print names and values, one per line."""
+    for name, value in facts.items():
+        show_line(f"{indent}{name:<22}{_text(name, value)}")
 
 
-def read_options(arguments: argparse.Namespace, header: str) -> ReadOptions:
-    """Return how DATA is to be read."""
-    from polytrain.tables import ReadOptions  # imported late, so that help comes at once
-
-    return ReadOptions(
-        header=arguments.header or header,
-        delimiter={"tab": "\t", "\\t": "\t"}.get(arguments.delimiter, arguments.delimiter),
-        encoding=arguments.encoding,
-        keep_index=arguments.keep_index,
-    )
-
-
-def open_model_table(model: TableModel, arguments: argparse.Namespace) -> TableFile:
-    """Open DATA for a model, and say what was understood."""
-    table = model.open(arguments.data, read_options(arguments, model.header))
-    for note in table.notes:
-        say(f"note: {note}")
-    return table
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(value)
+    if not isinstance(value, float):
+        return "-" if value is None else str(value)
+    if name.endswith(("error", "accuracy")) and name != "largest_error":
+        return f"{100 * value:.2f} %"
+    return f"{value:.2f}" if name.endswith("seconds") else f"{value:.5g}"

@@ -8,16 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from polytrain.cli.common import (
-    CommandError,
-    add_command,
-    add_list,
-    open_model_table,
-    say,
-    show,
-    show_json,
-    user_errors,
-)
+from polytrain.cli import common
+from polytrain.cli.common import CommandError, group, option, several
 from polytrain.explain import LocalExplanations, sobol_indices, top_terms
 from polytrain.explain.local import number_format
 from polytrain.explain.terms import strongest_terms
@@ -25,33 +17,45 @@ from polytrain.tables import TableModel, load_table_model
 from polytrain.tables.evaluation import RowSample
 from polytrain.texts import listed, printable
 
-__all__ = ["add_explain"]
-
 _DISTRIBUTIONS = {"training": "as in training", "data": "as in DATA"}
 
 
-def add_explain(subparsers: Any) -> None:
-    """Add the command explain."""
-    parser = add_command(subparsers, explain, "MODEL", "[DATA]", "--json")
-    terms = "how many terms, or columns of a row (default: 10)"
-    parser.add_argument("--terms", type=int, default=10, metavar="K", help=terms)
-    label = (
+@common.command(
+    common.MODEL,
+    common.data(nargs="?"),
+    common.READING,
+    common.JSON,
+    option("--terms", "how many terms, or columns of a row (default: 10)", type=int, default=10, metavar="K"),
+    option(
+        "--class",
         "the class whose polynomial is shown (default: the first, or with --row that of the largest score; with two "
-        "classes there is one polynomial only)"
-    )
-    parser.add_argument("--class", dest="label", metavar="LABEL", help=label)
-    units = (
-        "print coefficients of polynomials too, of columns as they come, centred in their range, or scaled to [-1, 1]"
-    )
-    parser.add_argument("--units", choices=("auto", "original", "centred", "scaled"), help=units)
-    group = parser.add_argument_group("explaining rows")
-    rows = "explain these rows of DATA, the first row of data being 0: what each column brings to the score"
-    add_list(group, "--row", "N", rows, dest="rows", type=int, default=None)
-    background = "how columns are distributed where a row's own value is left out (default: training)"
-    group.add_argument("--background", choices=tuple(_DISTRIBUTIONS), help=background)
-
-
-def explain(arguments: argparse.Namespace) -> int:
+        "classes there is one polynomial only)",
+        dest="label",
+        metavar="LABEL",
+    ),
+    option(
+        "--units",
+        "print coefficients of polynomials too, of columns as they come, centred in their range, or scaled to [-1, 1]",
+        choices=("auto", "original", "centred", "scaled"),
+    ),
+    group(
+        "explaining rows",
+        several(
+            "--row",
+            "N",
+            "explain these rows of DATA, the first row of data being 0: what each column brings to the score",
+            dest="rows",
+            type=int,
+            default=None,
+        ),
+        option(
+            "--background",
+            "how columns are distributed where a row's own value is left out (default: training)",
+            choices=tuple(_DISTRIBUTIONS),
+        ),
+    ),
+)
+def explain(arguments: argparse.Namespace) -> None:
     """Show the importances of the columns, the strongest interactions and the strongest terms of the polynomials.
 
     Importances are shares of the variance that a column takes part in (total Sobol indices). Terms are measured
@@ -82,25 +86,25 @@ def explain(arguments: argparse.Namespace) -> int:
     _check_row_arguments(arguments)
     train = _train_index(model, arguments.label)
     if arguments.rows is not None:
-        return _run_rows(model, None if arguments.label is None else train, arguments)
+        _explain_rows(model, train, arguments)
+        return
     if arguments.units is not None:
         _check_polynomial(model)
     X = None
     if arguments.data is not None:
         sample = RowSample()
-        with open_model_table(model, arguments) as table:
-            for block in model.blocks(table, decimal=arguments.decimal, say=say):
+        with common.open_table(model, arguments) as table:
+            for block in model.blocks(table, decimal=arguments.decimal, say=common.say):
                 sample.add(block.X)
             if not len(sample.rows):
                 raise CommandError(f"{table.label} holds no rows. Name a file with rows.")
         X = sample.rows
-    with user_errors():
-        found = _explain(model, X, train, arguments)
+    with common.user_errors():
+        facts = _facts(model, X, train or 0, arguments)
     if arguments.json:
-        show_json(found)
+        common.show_json(facts)
     else:
-        _print(found)
-    return 0
+        _show_facts(facts)
 
 
 def _check_polynomial(model: TableModel) -> None:
@@ -113,7 +117,7 @@ def _check_polynomial(model: TableModel) -> None:
             )
 
 
-def _explain(model: TableModel, X: Any, train: int, arguments: argparse.Namespace) -> dict[str, Any]:
+def _facts(model: TableModel, X: Any, train: int, arguments: argparse.Namespace) -> dict[str, Any]:
     indices = sobol_indices(model.view, X)
     names, total, second = indices.feature_names, indices.total.mean(axis=0), indices.second.mean(axis=0)
     shares = zip(names, (total / (total.sum() or 1.0)).tolist(), strict=True)
@@ -144,40 +148,39 @@ def _explain(model: TableModel, X: Any, train: int, arguments: argparse.Namespac
     return found
 
 
-def _print(found: dict[str, Any]) -> None:
-    show("importances of the columns, taken as independent")
-    _print_shares(list(found["importances"].items()))
-    show()
-    show("share of the variance made by pairs of columns")
-    shares = [(" * ".join(pair["columns"]), pair["share"]) for pair in found["interactions"]]
-    _print_shares([*shares, ("three and more columns", found["higher_interactions"])])
-    show()
-    show(f"strongest terms for {found['terms_of']}{'' if found['proven'] else ' (not proven)'}: effect, share, term")
-    for term in found["terms"]:
-        show(f"  {term['effect']:+12.5g} {100 * term['share']:6.2f} %  {term['term']}")
-    if "coefficients" in found:
-        proof = "" if found["coefficients_proven"] else " (not proven)"
-        show()
-        show(f"largest coefficients{proof}, {found['units']} features")
-        for name, coefficient in found["coefficients"].items():
-            show(f"  {coefficient:>12.5g}  {name}")
+def _show_facts(facts: dict[str, Any]) -> None:
+    common.show("importances of the columns, taken as independent")
+    _show_shares(list(facts["importances"].items()))
+    common.show()
+    common.show("share of the variance made by pairs of columns")
+    shares = [(" * ".join(pair["columns"]), pair["share"]) for pair in facts["interactions"]]
+    _show_shares([*shares, ("three and more columns", facts["higher_interactions"])])
+    common.show()
+    proof = "" if facts["proven"] else " (not proven)"
+    common.show(f"strongest terms for {facts['terms_of']}{proof}: effect, share, term")
+    for term in facts["terms"]:
+        common.show(f"  {term['effect']:+12.5g} {100 * term['share']:6.2f} %  {term['term']}")
+    if "coefficients" in facts:
+        proof = "" if facts["coefficients_proven"] else " (not proven)"
+        common.show()
+        common.show(f"largest coefficients{proof}, {facts['units']} features")
+        for name, coefficient in facts["coefficients"].items():
+            common.show(f"  {coefficient:>12.5g}  {name}")
 
 
-def _print_shares(shares: list[tuple[str, float]]) -> None:
+def _show_shares(shares: list[tuple[str, float]]) -> None:
     names = [printable(name) for name, _ in shares]
     width = max(map(len, names)) + 2
     for name, (_, share) in zip(names, shares, strict=True):
-        show(f"  {name:<{width}}{100 * share:6.2f} %")
+        common.show(f"  {name:<{width}}{100 * share:6.2f} %")
 
 
-def _train_index(model: TableModel, label: str | None) -> int:
-    """Index of the polynomial that speaks for a class."""
+def _train_index(model: TableModel, label: str | None) -> int | None:
+    """Index of the polynomial that speaks for a class; None if no class was named."""
     names = model.view.train_names
-    if label is None:
-        return 0
-    if label not in names:
+    if label is not None and label not in names:
         raise CommandError(f"--class {label}: there is no such polynomial; there are {listed(names)}.")
-    return names.index(label)
+    return None if label is None else names.index(label)
 
 
 # --- explaining rows ---
@@ -197,26 +200,25 @@ def _check_row_arguments(arguments: argparse.Namespace) -> None:
         raise CommandError(f"--row {min(arguments.rows)}: rows of data are counted from 0. Give 0 or more.")
 
 
-def _run_rows(model: TableModel, train: int | None, arguments: argparse.Namespace) -> int:
+def _explain_rows(model: TableModel, train: int | None, arguments: argparse.Namespace) -> None:
     """Explain rows; ``train`` is the score that is shown, None for the largest of each row."""
     background = arguments.background or "training"
-    with open_model_table(model, arguments) as table, user_errors():
-        explained, places = model.explain_rows(
-            table, arguments.rows, background=background, decimal=arguments.decimal, say=say
-        )
+    options = {"background": background, "decimal": arguments.decimal, "say": common.say}
+    with common.open_table(model, arguments) as table, common.user_errors():
+        explained, places = model.explain_rows(table, arguments.rows, **options)
     largest = explained.scores.argmax(axis=1).tolist()
-    shown = [(row, score if train is None else train) for row, score in enumerate(largest)]
-    contents = [_describe_row(explained, places[row], row, score) for row, score in shown]
+    scores = [score if train is None else train for score in largest]
+    rows = [_row_facts(explained, places[row], row, score) for row, score in enumerate(scores)]
     if arguments.json:
-        show_json({"background": background, "rows": contents})
-        return 0
-    show(f"what columns bring, taken as independent and distributed {_DISTRIBUTIONS[background]}")
-    for content, (_, score) in zip(contents, shown, strict=True):
-        _print_row(content, explained.score_label(score), arguments.terms)
-    return 0
+        common.show_json({"background": background, "rows": rows})
+        return
+    common.show(f"what columns bring, taken as independent and distributed {_DISTRIBUTIONS[background]}")
+    for row, score in zip(rows, scores, strict=True):
+        _show_row(row, explained.score_label(score), arguments.terms)
 
 
-def _describe_row(explained: LocalExplanations, place: str, row: int, score: int) -> dict[str, Any]:
+def _row_facts(explained: LocalExplanations, place: str, row: int, score: int) -> dict[str, Any]:
+    names = ("column", "value", "contribution")
     return {
         "row": explained.row_names[row],
         "place": place,
@@ -224,28 +226,24 @@ def _describe_row(explained: LocalExplanations, place: str, row: int, score: int
         "scale": explained.scale,
         "score": float(explained.scores[row, score]),
         "mean": float(explained.base[score]),
-        "columns": [
-            {"column": name, "value": cell, "contribution": value} for name, cell, value in explained.ranked(row, score)
-        ],
+        "columns": [dict(zip(names, column, strict=True)) for column in explained.ranked(row, score)],
     }
 
 
-def _print_row(content: dict[str, Any], label: str, most: int) -> None:
+def _show_row(row: dict[str, Any], label: str, most: int) -> None:
     """Show a sum: the mean, what columns bring, and the score below."""
-    columns, total = content["columns"], content["score"]
-    written = number_format([total, content["mean"], *(column["contribution"] for column in columns)])
-    added = [(column["contribution"], f"{column['column']} = {column['value']}") for column in columns[:most]]
-    if columns[most:]:
-        rest = math.fsum(column["contribution"] for column in columns[most:])
-        added.append((rest, f"{len(columns[most:])} other columns"))
+    columns = [(f"{column['column']} = {column['value']}", column["contribution"]) for column in row["columns"]]
+    written = number_format([row["score"], row["mean"], *(value for _, value in columns)])
+    if rest := [value for _, value in columns[most:]]:
+        columns = [*columns[:most], (f"{len(rest)} other columns", math.fsum(rest))]
     lines = [
-        (written(content["mean"]), "mean"),
-        *((written(value) if value < 0 else f"+{written(value)}", name) for value, name in added),
-        (written(total), label),
+        ("mean", written(row["mean"])),
+        *((name, written(value) if value < 0 else f"+{written(value)}") for name, value in columns),
+        (label, written(row["score"])),
     ]
-    width = max(len(number) for number, _ in lines)
-    title = f"row {content['row']}"
-    show()
-    show(title if content["place"] == title else f"{title} ({content['place']})")
-    for number, name in lines:
-        show(f"  {number:>{width}}  {name}")
+    width = max(len(number) for _, number in lines)
+    title = f"row {row['row']}"
+    common.show()
+    common.show(title if row["place"] == title else f"{title} ({row['place']})")
+    for name, number in lines:
+        common.show(f"  {number:>{width}}  {name}")

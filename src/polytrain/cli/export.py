@@ -11,30 +11,30 @@ from typing import Any
 import numpy as np
 
 from polytrain.atomic_file import write_atomically
-from polytrain.cli.common import add_command, check_output, say, show, show_json, shows_beside, user_errors
+from polytrain.cli import common
+from polytrain.cli.common import option
 from polytrain.columns import CategoryColumn, DateColumn
 from polytrain.columns.scalars import text_of
 from polytrain.export import to_c, to_onnx
 from polytrain.tables import TableModel, load_table_model
 from polytrain.tables.model import model_facts
 
-__all__ = ["add_export", "add_info", "info"]
+# Longer lists of categories are cut off.
+_MAX_CATEGORIES = 8
 
 
-def add_export(subparsers: Any) -> None:
-    """Add the command export."""
-    parser = add_command(subparsers, export, "MODEL")
-    parser.add_argument("--to", required=True, choices=("onnx", "c"), help="form to write")
-    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="file to write")
-    parser.add_argument(
+@common.command(
+    common.MODEL,
+    option("--to", "form to write", required=True, choices=("onnx", "c")),
+    option("--out", "file to write", required=True, type=Path, metavar="FILE"),
+    option(
         "--dtype",
+        "type of the numbers in and out (default: float32 for ONNX, float64 for C)",
         choices=("float32", "float64"),
-        help="type of the numbers in and out (default: float32 for ONNX, float64 for C)",
-    )
-    parser.add_argument("--name", default="model", help="what the functions of the C file begin with (default: model)")
-
-
-def export(arguments: argparse.Namespace) -> int:
+    ),
+    option("--name", "what the functions of the C file begin with (default: model)", default="model"),
+)
+def export(arguments: argparse.Namespace) -> None:
     """Write the model in a form that runs without polytrain: an ONNX graph, or C99 source without dependencies.
 
     The exported model takes one number per feature: a number as it is, a category by its number, NaN for a missing
@@ -48,17 +48,16 @@ def export(arguments: argparse.Namespace) -> int:
       polytrain export adult.polytrain --to c --name adult --out adult.c
     """
     model = load_table_model(arguments.model)
-    check_output(arguments.out, arguments.model)
-    with user_errors():
+    common.check_output(arguments.out, arguments.model)
+    with common.user_errors():
         if arguments.to == "c":
             source = to_c(replace(model.fitted, columns=None), arguments.name, dtype=arguments.dtype or "float64")
             content = (_comment(model) + source).encode()
         else:
             content = _onnx(model, arguments.dtype or "float32")
     write_atomically(arguments.out, [content])
-    say(f"{arguments.out}: {len(content)} bytes, {model.fitted.n_features} features")
-    shows_beside(arguments.out)(str(arguments.out))
-    return 0
+    common.say(f"{arguments.out}: {len(content)} bytes, {model.fitted.n_features} features")
+    common.shows_beside(arguments.out)(str(arguments.out))
 
 
 def _inputs(model: TableModel) -> list[list[str]]:
@@ -117,15 +116,6 @@ def _onnx(model: TableModel, dtype: str) -> bytes:
     return graph.SerializeToString()
 
 
-def add_info(subparsers: Any) -> None:
-    """Add the command info."""
-    add_command(subparsers, info, "MODEL", "--json")
-
-
-# Longer lists of categories are cut off.
-_MAX_CATEGORIES = 8
-
-
 def _describe_column(column: dict[str, Any]) -> str:
     """Return in words what a column is, and whether the model has learned from missing cells of it."""
     gone = ", or missing" if column["has_missing"] else ""
@@ -136,7 +126,8 @@ def _describe_column(column: dict[str, Any]) -> str:
     return f"{column['kind']}{gone}" + (f": {', '.join(column['parts'])}" if "parts" in column else "")
 
 
-def info(arguments: argparse.Namespace) -> int:
+@common.command(common.MODEL, common.JSON)
+def info(arguments: argparse.Namespace) -> None:
     """Show what a model file holds.
 
     These are estimator and settings, size, classes, columns and how they are prepared, and the record of the training.
@@ -154,7 +145,7 @@ def info(arguments: argparse.Namespace) -> int:
         for column, place in zip(columns, layout.columns, strict=True):
             column["position"] = place.position
             column["form"] = None if place.form is None else place.form.describe()
-        show_json(
+        common.show_json(
             {
                 **facts,
                 "chosen": list(model.estimator.choice_.reasons),
@@ -165,32 +156,23 @@ def info(arguments: argparse.Namespace) -> int:
                 "training": model.training,
             }
         )
-        return 0
-    for name, value in facts.items():
-        show(f"{name:<14}{', '.join(value) if isinstance(value, list) else _plain(value)}")
-    show(f"{'file size':<14}{size} bytes")
-    show(f"{'target':<14}{', '.join(targets) or 'not known'}")
-    show()
-    show(f"columns, found by {'name' if layout.named else 'position'}")
+        return
+    common.show_facts({**facts, "file size": f"{size} bytes", "target": targets or "not known"})
+    common.show()
+    common.show(f"columns, found by {'name' if layout.named else 'position'}")
     for column, place in zip(columns, layout.columns, strict=True):
         form = place.form
         written = "" if form is None or form.is_plain or form.kind == "text" else f" ({form.describe()})"
-        show(f"  {place.position:>4}  {column['name']}: {_describe_column(column)}{written}")
+        common.show(f"  {place.position:>4}  {column['name']}: {_describe_column(column)}{written}")
     if model.estimator.choice_.reasons:
-        show()
-        show("chosen")
+        common.show()
+        common.show("chosen")
         for reason in model.estimator.choice_.reasons:
-            show(f"  {reason}")
+            common.show(f"  {reason}")
     if model.training:
-        show()
-        show("training")
-        for name, fact in model.training.items():
-            show(f"  {name:<22}{_plain(fact)}")
-    return 0
-
-
-def _plain(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+        common.show()
+        common.show("training")
+        common.show_facts(model.training, indent="  ")
 
 
 def _column_facts(model: TableModel) -> list[dict[str, Any]]:

@@ -9,20 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from polytrain.atomic_file import written_in_place
-from polytrain.cli.common import (
-    DATA,
-    CommandError,
-    add_command,
-    add_list,
-    add_reading,
-    check_output,
-    flag,
-    read_options,
-    say,
-    show_json,
-    shows_beside,
-    user_errors,
-)
+from polytrain.cli import common
+from polytrain.cli.common import CommandError, group, option, several, switch
 from polytrain.learning.losses import loss_names
 from polytrain.maps import basis_names
 from polytrain.tables import DEFAULT_MISSING, TableModel, fit_table
@@ -30,81 +18,114 @@ from polytrain.tables.evaluation import METRICS
 from polytrain.tables.fitting import MAX_CHECK_ROWS
 from polytrain.tables.model import model_facts
 
-__all__ = ["add_fit"]
-
 # Arguments that are not parameters of fit_table under the same name.
 _OTHERS = {"data", "target", "header", "delimiter", "encoding", "keep_index", "out", "json", "quiet"}
 _OTHERS |= {"run", "command_line"}
+_AUTO_LOSS = "auto, for classes, learns with the squared loss and makes probabilities of it"
 # Of both tasks; some are known to both.
 _LOSSES = list(dict.fromkeys(["auto", "multinomial", *loss_names("classification"), *loss_names("regression")]))
+# Facts about the model that are shown after the fit.
+_SHOWN = ("loss", "basis", "bandwidth", "degree", "functions", "rank", "alpha", "parameters")
 
 
-def add_fit(subparsers: Any) -> None:
-    """Add the command fit."""
-    parser = add_command(subparsers, fit)
-    parser.add_argument("data", metavar="DATA", help=DATA)
-    add_list(parser, "--target", "COLUMN", "column to predict, by name or position; or several", required=True)
-    parser.add_argument("--out", required=True, type=Path, metavar="MODEL", help="model file to write")
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
-    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
-    _add_reading(parser.add_argument_group("reading the table"))
-    _add_model(parser.add_argument_group("the model"))
-    checking = parser.add_argument_group("measuring the error")
-    folds = f"folds of at most {MAX_CHECK_ROWS:,} rows; 0 for none (default: 3)"
-    checking.add_argument("--folds", type=int, default=3, metavar="K", help=folds)
-    checking.add_argument("--holdout", type=float, default=0.0, metavar="PART", help="part of the rows, such as 0.2")
-    metrics = f"what is measured: {', '.join(METRICS)} (default: error, or rmse)"
-    checking.add_argument("--metric", choices=list(METRICS), metavar="NAME", help=metrics)
-    checking.add_argument("--seed", type=int, default=0, help="seed of folds, splits and starts (default: 0)")
-
-
-def _add_reading(group: Any) -> None:
-    add_reading(group, ("auto", "yes", "no"), "detected")
-    group.add_argument("--names", metavar="A,B,...", help="names of the columns, for a file that has none")
-    kept = "columns to learn from although they look like identifiers, or have too many categories"
-    add_list(group, "--drop", "COLUMN", "columns to leave out")
-    add_list(group, "--keep", "COLUMN", kept)
-    add_list(group, "--categorical", "COLUMN", "columns of numbers that are categories")
-    missing = f"what stands for a missing value, besides the empty cell and {' '.join(DEFAULT_MISSING)}"
-    add_list(group, "--missing", "TEXT", missing)
-    only = "only the empty cell and what --missing names is missing"
-    group.add_argument("--no-usual-missing", dest="usual_missing", action="store_false", help=only)
-    most = "text columns with more categories are left out (default: 100)"
-    group.add_argument("--max-categories", type=int, default=100, metavar="N", help=most)
-    tasks = ("auto", "classification", "regression")
-    group.add_argument("--task", choices=tasks, default="auto", help="what the target is (default: auto)")
-
-
-def _add_model(group: Any) -> None:
-    losses = f"{', '.join(_LOSSES)}; auto, for classes, learns with the squared loss and makes probabilities of it"
-    group.add_argument("--loss", choices=_LOSSES, metavar="NAME", help=f"{losses} (default: auto, or squared)")
-    group.add_argument("--quantile", type=float, metavar="Q", help="level of the loss quantile (default: 0.5)")
-    group.add_argument("--epsilon", type=float, metavar="E", help="where the loss huber turns straight (default: 1.35)")
-    weights = "weigh classes so that all count the same (default: rows count the same)"
-    group.add_argument("--class-weight", choices=("balanced",), help=weights)
-    group.add_argument("--rank", type=_auto_or(int), default="auto", metavar="R", help="default: chosen")
-    group.add_argument("--alpha", type=_auto_or(float), default="auto", help="regularisation (default: chosen)")
-    bases = f"functions of numbers: {', '.join(basis_names())} (default: chosen)"
-    group.add_argument("--basis", choices=["auto", *basis_names()], default="auto", metavar="NAME", help=bases)
-    vary = "how much they may vary, if they are not polynomials (default: chosen)"
-    group.add_argument("--bandwidth", type=_auto_or(float), default="auto", metavar="C", help=vary)
-    group.add_argument("--degree", type=int, default=2, help="largest power, if they are polynomials (default: 2)")
-    sweeps = "most sweeps over the columns"
-    group.add_argument("--max-sweeps", type=_auto_or(int), default="auto", metavar="N", help=sweeps)
-    group.add_argument("--jobs", dest="n_jobs", type=int, metavar="N", help="processes (default: 1)")
-
-
-def _auto_or(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return what reads a number, or "auto"."""
+def _auto_or(kind: Callable[[str], Any]) -> dict[str, Any]:
+    """Return argparse's settings of a number, or "auto"."""
 
     def read(text: str) -> Any:
         return text if text == "auto" else kind(text)
 
     read.__name__ = kind.__name__  # what argparse calls it in its errors
-    return read
+    return {"type": read, "default": "auto"}
 
 
-def fit(arguments: argparse.Namespace) -> int:
+_READING = common.reading(
+    ("auto", "yes", "no"),
+    "detected",
+    option("--names", "names of the columns, for a file that has none", metavar="A,B,..."),
+    several("--drop", "COLUMN", "columns to leave out"),
+    several("--keep", "COLUMN", "columns to learn from although they look like identifiers, or have many categories"),
+    several("--categorical", "COLUMN", "columns of numbers that are categories"),
+    several(
+        "--missing", "TEXT", f"what stands for a missing value, besides the empty cell and {' '.join(DEFAULT_MISSING)}"
+    ),
+    switch(
+        "--no-usual-missing",
+        "only the empty cell and what --missing names is missing",
+        dest="usual_missing",
+        action="store_false",
+    ),
+    option(
+        "--max-categories",
+        "text columns with more categories are left out (default: 100)",
+        type=int,
+        default=100,
+        metavar="N",
+    ),
+    option(
+        "--task",
+        "what the target is (default: auto)",
+        choices=("auto", "classification", "regression"),
+        default="auto",
+    ),
+)
+_MODEL = group(
+    "the model",
+    option(
+        "--loss", f"{', '.join(_LOSSES)}; {_AUTO_LOSS} (default: auto, or squared)", choices=_LOSSES, metavar="NAME"
+    ),
+    option("--quantile", "level of the loss quantile (default: 0.5)", type=float, metavar="Q"),
+    option("--epsilon", "where the loss huber turns straight (default: 1.35)", type=float, metavar="E"),
+    option("--class-weight", "weigh classes so that all count the same (default: rows do)", choices=("balanced",)),
+    option("--rank", "default: chosen", metavar="R", **_auto_or(int)),
+    option("--alpha", "regularisation (default: chosen)", **_auto_or(float)),
+    option(
+        "--basis",
+        f"functions of numbers: {', '.join(basis_names())} (default: chosen)",
+        choices=["auto", *basis_names()],
+        default="auto",
+        metavar="NAME",
+    ),
+    option(
+        "--bandwidth",
+        "how much they may vary, if they are not polynomials (default: chosen)",
+        metavar="C",
+        **_auto_or(float),
+    ),
+    option("--degree", "largest power, if they are polynomials (default: 2)", type=int, default=2),
+    option("--max-sweeps", "most sweeps over the columns", metavar="N", **_auto_or(int)),
+    option("--jobs", "processes (default: 1)", dest="n_jobs", type=int, metavar="N"),
+)
+_CHECKING = group(
+    "measuring the error",
+    option(
+        "--folds",
+        f"folds of at most {MAX_CHECK_ROWS:,} rows; 0 for none (default: 3)",
+        type=int,
+        default=3,
+        metavar="K",
+    ),
+    option("--holdout", "part of the rows, such as 0.2", type=float, default=0.0, metavar="PART"),
+    option(
+        "--metric",
+        f"what is measured: {', '.join(METRICS)} (default: error, or rmse)",
+        choices=list(METRICS),
+        metavar="NAME",
+    ),
+    option("--seed", "seed of folds, splits and starts (default: 0)", type=int, default=0),
+)
+
+
+@common.command(
+    common.data(),
+    several("--target", "COLUMN", "column to predict, by name or position; or several", required=True),
+    option("--out", "model file to write", required=True, type=Path, metavar="MODEL"),
+    switch("--json", "print the results as JSON"),
+    switch("--quiet", "no progress on standard error"),
+    _READING,
+    _MODEL,
+    _CHECKING,
+)
+def fit(arguments: argparse.Namespace) -> None:
     """Learn a model from a table and write it to a file, together with how the table was read.
 
     Columns are given by name, or by position: 0 is the first, -1 the last. Text columns are categories. Numbers may
@@ -126,34 +147,31 @@ def fit(arguments: argparse.Namespace) -> int:
       polytrain fit plant.parquet --target yield purity --out plant.polytrain
       polytrain fit train.npz --target y --loss logistic --rank 8 --alpha 1e-3 --out model.polytrain --json
     """
-    check_output(arguments.out, arguments.data)
+    common.check_output(arguments.out, arguments.data)
     in_place = written_in_place(arguments.out)  # a pipe takes one model only, and does not tell how much went through
 
     def save(model: TableModel) -> None:
         """Write the model, with the facts that are known by now."""
         model.save(arguments.out)
 
-    with user_errors():
+    with common.user_errors():
         model = fit_table(
             arguments.data,
             arguments.target[0] if len(arguments.target) == 1 else arguments.target,
-            reading=read_options(arguments, "auto"),
-            say=None if arguments.quiet else say,
-            spell=flag,
+            reading=common.read_options(arguments, "auto"),
+            say=None if arguments.quiet else common.say,
+            spell=common.flag,
             on_fitted=None if in_place else save,
             **_parameters(arguments),
         )
     save(model)
-    results = {**_choice(model), **model.training, "model": str(arguments.out)}
+    facts, task = model_facts(model.estimator), "classification" if model.is_classifier else "regression"
+    results = {"task": task, **{name: facts[name] for name in _SHOWN if name in facts}, **model.training}
+    results["model"] = str(arguments.out)
     if not in_place:
         results["bytes"] = arguments.out.stat().st_size
-    show_line = shows_beside(arguments.out)
-    if arguments.json:
-        show_json(results, show_line)
-    else:
-        for name, value in results.items():
-            show_line(f"{name:<22}{_shown(name, value)}")
-    return 0
+    print_results = common.show_json if arguments.json else common.show_facts
+    print_results(results, common.shows_beside(arguments.out))
 
 
 def _parameters(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -166,19 +184,3 @@ def _parameters(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.names is not None:
         given["names"] = [name.strip() for name in arguments.names.split(",")]
     return given
-
-
-def _choice(model: TableModel) -> dict[str, Any]:
-    """Return what was chosen."""
-    facts = model_facts(model.estimator)
-    task = "classification" if model.is_classifier else "regression"
-    names = ("loss", "basis", "bandwidth", "degree", "functions", "rank", "alpha", "parameters")
-    return {"task": task, **{name: facts[name] for name in names if name in facts}}
-
-
-def _shown(name: str, value: Any) -> str:
-    if isinstance(value, float):
-        if name.endswith("_error"):
-            return f"{100 * value:.2f} %"
-        return f"{value:.2f}" if name.endswith("seconds") else f"{value:.5g}"
-    return str(value)

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import os
 import shlex
 import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
-from polytrain.cli.common import SUMMARIES, CommandError, HelpFormatter, Parser, flag, say
+from polytrain.cli import common
 from polytrain.version import __version__
 
 __all__ = ["main", "make_parser"]
 
-# Modules with functions ``add_COMMAND(subparsers)``, for commands that are not in a module of the same name. The parser
-# has the default ``run``: parsed arguments -> exit code.
-_MODULES = {"report": "evaluate", "info": "export", "reproduce": "other_commands", "completion": "other_commands"}
+# Commands in the order of the help: the module that has the command, and what it does.
+_COMMANDS = {
+    "fit": ("fit", "learn a model from a table"),
+    "predict": ("predict", "predict the rows of a table"),
+    "evaluate": ("predict", "compare predictions with the target in a table"),
+    "explain": ("explain", "show importances, interactions and terms of a model, or why rows have their scores"),
+    "report": ("predict", "write an HTML page about a model"),
+    "export": ("export", "write a model as ONNX or C"),
+    "info": ("export", "show what a model file holds"),
+    "reproduce": ("main", "recompute the paper's tables and convergence figure"),
+    "completion": ("main", "print a script for shell completion"),
+}
 EPILOG = """\
 examples:
   polytrain fit train.csv --target price --out price.polytrain
@@ -29,22 +42,24 @@ Results go to standard output, everything else to standard error. `polytrain COM
 exit codes: 0 done, 2 a mistake that you can fix (one line says which), 130 interrupted with Ctrl-C."""
 
 
-def make_parser(commands: Collection[str] = tuple(SUMMARIES)) -> Parser:
+def make_parser(commands: Collection[str] = tuple(_COMMANDS)) -> common.Parser:
     """Return the parser with the options of ``commands``; of others, which need not be loaded, it has the summaries."""
-    parser = Parser(
+    parser = common.Parser(
         prog="polytrain",
         description="Polynomial classifiers and regressors kept as tensor trains.",
         epilog=EPILOG,
-        formatter_class=HelpFormatter,
+        formatter_class=common.HelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"polytrain {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, summary in SUMMARIES.items():
-        if name in commands:
-            module = import_module(f"polytrain.cli.{_MODULES.get(name, name)}")
-            getattr(module, f"add_{name}")(subparsers)
-        else:
+    for name, (module, summary) in _COMMANDS.items():
+        if name not in commands:
             subparsers.add_parser(name, help=summary)
+        elif name == "reproduce":
+            _add_reproduce(subparsers, summary)
+        else:
+            import_module(f"polytrain.cli.{module}")
+            common.add_command(subparsers, name, summary)
     return parser
 
 
@@ -72,18 +87,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = make_parser([word for word in argv if not word.startswith("-")][:1]).parse_args(argv)
         arguments.command_line = shlex.join(["polytrain", *argv])
-        return arguments.run(arguments)
+        arguments.run(arguments)
+        return 0
     except BrokenPipeError:
         _forget_stdout()  # its reader has gone
         return 1
-    except (CommandError, ValueError, OSError, MemoryError, ImportError) as error:
+    except (common.CommandError, ValueError, OSError, MemoryError, ImportError) as error:
         if not _is_mistake(error):
             raise
         _forget_stdout()
-        say(f"polytrain: error: {describe_error(error)}")
+        common.say(f"polytrain: error: {describe_error(error)}")
         return 2
     except KeyboardInterrupt as interrupt:
-        say(f"polytrain: {str(interrupt) or 'interrupted.'}")
+        common.say(f"polytrain: {str(interrupt) or 'interrupted.'}")
         return 130
     except SystemExit as stop:  # argparse, after --help or --version
         return int(stop.code or 0)
@@ -108,7 +124,7 @@ def describe_error(error: BaseException) -> str:
     if not isinstance(error, OSError) or error.strerror is None:
         from polytrain.tables.options import TableError, spell_options
 
-        message = spell_options(error.args[0], flag) if isinstance(error, TableError) else str(error)
+        message = spell_options(error.args[0], common.flag) if isinstance(error, TableError) else str(error)
         return " ".join(message.split())
     remedy = _REMEDIES.get(error.errno or 0, "Check the path and the disk")
     return f"{error.filename or 'a file'}: {error.strerror.lower()}. {remedy}."
@@ -132,3 +148,52 @@ def _forget_stdout() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@common.command(common.option("shell", "the shell", choices=("bash", "zsh", "fish", "tcsh", "powershell")))
+def completion(arguments: argparse.Namespace) -> None:
+    """Print a script for the shell, with the options that this version has; make it again after an upgrade.
+
+    The scripts are written by shtab, which the extra "completion" installs.
+
+      polytrain completion bash > ~/.local/share/bash-completion/completions/polytrain
+      polytrain completion zsh > ~/.zfunc/_polytrain        (with fpath+=~/.zfunc before compinit in ~/.zshrc)
+      polytrain completion fish > ~/.config/fish/completions/polytrain.fish
+    """
+    try:
+        import shtab
+    except ImportError:
+        need = "scripts for shells need shtab. Install it: pip install 'polytrain[completion]'."
+        raise common.CommandError(need) from None
+    shell, parser = arguments.shell, make_parser()
+    if shell not in shtab.SUPPORTED_SHELLS:
+        raise common.CommandError(f"this version of shtab does not know {shell}. Upgrade it, or name another shell.")
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    for action in (action for command in commands.choices.values() for action in command._actions):
+        if action.type is Path or action.dest in ("data", "train"):
+            action.complete = shtab.FILE
+    for line in shtab.complete(parser, shell).rstrip("\n").split("\n"):
+        common.show(line.replace("\t", "    "))
+
+
+_PAPER = (
+    "reproduce comes with a second package, which has the digits, their features and the paper's tables: "
+    "pip install polytrain-paper, or pip install ./paper in a clone of polytrain."
+)
+
+
+def _add_reproduce(subparsers: Any, summary: str) -> None:
+    """Add the command, with its options where the package that has it is installed."""
+    if find_spec("polytrain_paper") is None:
+        # No argument begins with NUL, so all of them, --help included, are positional and meet the same answer.
+        parser = subparsers.add_parser("reproduce", help=summary, prefix_chars="\0", add_help=False)
+        parser.add_argument("arguments", nargs="*")
+        parser.set_defaults(run=_refuse)
+        return
+    from polytrain_paper.cli import add_parser
+
+    add_parser(subparsers)
+
+
+def _refuse(arguments: argparse.Namespace) -> None:
+    raise common.CommandError(_PAPER)

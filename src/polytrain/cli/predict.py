@@ -1,4 +1,4 @@
-"""``polytrain predict``: a table in, a CSV file of predictions out, block by block."""
+"""Commands that apply a model to a table: ``polytrain predict``, ``evaluate`` and ``report``."""
 
 from __future__ import annotations
 
@@ -14,14 +14,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from polytrain.atomic_file import replace_file, written_in_place
-from polytrain.cli.common import (
-    CommandError,
-    add_command,
-    add_list,
-    check_output,
-    open_model_table,
-    say,
-)
+from polytrain.cli import common
+from polytrain.cli.common import CommandError, option, several, switch
 from polytrain.columns.forms import is_number
 from polytrain.tables import TableModel, load_table_model
 from polytrain.tables.cells import FileCells
@@ -29,25 +23,120 @@ from polytrain.tables.layout import find_column
 from polytrain.tables.model import PreparedBlock
 from polytrain.texts import printable
 
-__all__ = ["add_predict"]
-
 _SPOOL_BYTES = 1 << 24
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+# Confusion matrices of more classes are not printed.
+_MOST_CLASSES = 30
 
 
-def add_predict(subparsers: Any) -> None:
-    """Add the command predict."""
-    parser = add_command(subparsers, predict, "MODEL", "DATA")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="CSV file to write (default: standard output)")
-    parser.add_argument("--probabilities", action="store_true", help="add one column per class with its probability")
-    ends = "add the ends of intervals that hold this part of the true numbers, such as 0.9"
-    parser.add_argument("--interval", type=float, metavar="PART", help=ends)
-    add_list(parser, "--keep", "COLUMN", "columns of the table to copy, such as an identifier")
-    exact = "no apostrophe before text that a spreadsheet takes for a formula"
-    parser.add_argument("--exact-text", action="store_true", help=exact)
+@common.command(
+    common.MODEL,
+    common.data(),
+    common.READING,
+    common.TARGET,
+    common.JSON,
+    option("--metric", "print this figure alone", metavar="NAME"),
+)
+def evaluate(arguments: argparse.Namespace) -> None:
+    """Compare predictions with the target in a table. Rows whose target is missing are left out.
+
+    For classifiers: n, error, balanced_error (mean over the classes), log_loss where the model has probabilities, auc
+    (of the probabilities; of several classes the mean over each against the rest), accuracy, balanced_accuracy, and the
+    confusion matrix. For regressors: n, rmse, mae, deviance (of the model's loss: Poisson, gamma, pinball, or else the
+    mean squared error), r2 and largest_error. --metric prints one of these alone.
+
+    Labels are compared as they are written. One exception: a label that the model knows only without the dot at its
+    end, as in the test file of the Adult data (">50K."), is taken without it, and a note says so.
+
+      polytrain evaluate adult.polytrain adult-test.csv
+      polytrain evaluate adult.polytrain adult-test.csv --metric auc
+      polytrain evaluate adult.polytrain adult-test.csv --json | jq .error
+    """
+    model = load_table_model(arguments.model)
+    with common.open_table(model, arguments) as table:
+        answers = model.answers(table, target=arguments.target, decimal=arguments.decimal, say=common.say)
+    figures, metric = answers.summary(), arguments.metric
+    if metric is not None:
+        names = [name for name in figures if name not in ("n", "classes", "confusion")]
+        if metric not in names:
+            raise CommandError(
+                f"--metric {metric}: there is no such figure of this model. Name one of {', '.join(names)}."
+            )
+        figures = {metric: figures[metric]}
+    if arguments.json:
+        common.show_json(figures)
+        return
+    labels, confusion = figures.pop("classes", []), figures.pop("confusion", [])
+    common.show_facts(figures)
+    if 0 < len(labels) <= _MOST_CLASSES:
+        labels = [printable(label) for label in labels]
+        width = max(max(map(len, labels)), len(str(figures["n"]))) + 2
+        common.show()
+        common.show("confusion matrix (rows: true class, columns: predicted class)")
+        for label, row in zip(["", *labels], [labels, *confusion], strict=True):
+            common.show(f"{label:<{width}}" + "".join(f"{cell:>{width}}" for cell in row))
 
 
-def predict(arguments: argparse.Namespace) -> int:
+@common.command(
+    common.MODEL,
+    common.data(),
+    common.READING,
+    common.TARGET,
+    option(
+        "--train",
+        "training rows, for a linear model to learn from, which is then compared with on DATA (default: only with that "
+        "in the folds of the fit)",
+        metavar="FILE",
+    ),
+    option("--out", "HTML file to write", required=True, type=Path, metavar="FILE"),
+)
+def report(arguments: argparse.Namespace) -> None:
+    """Write one HTML page about a model and its errors on a table with a target.
+
+    It has the error beside that of simple models, curves, calibration, effects of columns, three rows explained,
+    training and settings. The page needs no network and no script; making it needs the extra "report" (matplotlib and
+    Jinja).
+
+      polytrain report adult.polytrain adult-test.csv --out adult.html
+      polytrain report adult.polytrain adult-test.csv --train adult-train.csv --out adult.html
+    """
+    from polytrain.reporting import report_table
+
+    model = load_table_model(arguments.model)
+    common.check_output(arguments.out, arguments.model, arguments.data, arguments.train or "-")
+    data_name = "standard input" if arguments.data == "-" else Path(arguments.data).name
+    with common.user_errors():
+        page = report_table(
+            model,
+            arguments.data,
+            train=arguments.train,
+            title=f"{arguments.model.name} on {data_name}",
+            reading=common.read_options(arguments, model.header),
+            file_bytes=arguments.model.stat().st_size,
+            target=arguments.target,
+            decimal=arguments.decimal,
+            say=common.say,
+        )
+    page.save(arguments.out)
+    common.shows_beside(arguments.out)(str(arguments.out))
+
+
+@common.command(
+    common.MODEL,
+    common.data(),
+    common.READING,
+    option("--out", "CSV file to write (default: standard output)", type=Path, metavar="FILE"),
+    switch("--probabilities", "add one column per class with its probability"),
+    option(
+        "--interval",
+        "add the ends of intervals that hold this part of the true numbers, such as 0.9",
+        type=float,
+        metavar="PART",
+    ),
+    several("--keep", "COLUMN", "columns of the table to copy, such as an identifier"),
+    switch("--exact-text", "no apostrophe before text that a spreadsheet takes for a formula"),
+)
+def predict(arguments: argparse.Namespace) -> None:
     """Predict every row of a table. The output is CSV with the column "prediction", in the order of the rows.
 
     Rows are read and written block by block, so that a table of any size takes the same memory. Nothing is written if
@@ -63,7 +152,7 @@ def predict(arguments: argparse.Namespace) -> int:
     """
     model = load_table_model(arguments.model)
     if arguments.out is not None:
-        check_output(arguments.out, arguments.data, arguments.model)
+        common.check_output(arguments.out, arguments.data, arguments.model)
     if arguments.probabilities and not (model.is_classifier and model.fitted.has_probabilities):
         raise CommandError(
             "--probabilities: this model has none. Fit a classifier with --loss auto, or leave the option out."
@@ -71,17 +160,16 @@ def predict(arguments: argparse.Namespace) -> int:
     if arguments.interval is not None:
         _check_interval(model, arguments.interval)
     n_rows = 0
-    with open_model_table(model, arguments) as table:
+    with common.open_table(model, arguments) as table:
         kept = [find_column(name, table.names, table.n_columns, table.label) for name in arguments.keep]
         titles = [arguments.keep[k] if table.names is None else table.names[index] for k, index in enumerate(kept)]
         with _output(arguments) as write:
             write([[*titles, *_titles(model, arguments)]])
-            for block in model.blocks(table, decimal=arguments.decimal, say=say):
+            for block in model.blocks(table, decimal=arguments.decimal, say=common.say):
                 copied = [FileCells(block.frame.iloc[:, index], table) for index in kept]
                 write(zip(*copied, *_predict(model, block, arguments), strict=True))
                 n_rows += len(block.X)
-    say(f"predicted {n_rows} rows")
-    return 0
+    common.say(f"predicted {n_rows} rows")
 
 
 def _check_interval(model: TableModel, coverage: float) -> None:

@@ -81,7 +81,7 @@ def add_parser(subparsers: Any) -> None:
     choosing.add_argument("--seed", type=int, default=0, help="seed of starts, folds and subsample (default: 0)")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Run the command."""
     try:
         settings = _settings(arguments)
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     out = arguments.out or Path("reproduction") / _folder_name(arguments)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        return _reproduce(arguments, settings, specs, out)
+        _reproduce(arguments, settings, specs, out)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted; finished rows are kept in {out}. To go on, run again: {arguments.command_line}"
@@ -132,7 +132,7 @@ def _folder_name(arguments: argparse.Namespace) -> str:
     return "-".join(parts)
 
 
-def _reproduce(arguments: argparse.Namespace, settings: Settings, specs: Sequence[RowSpec], out: Path) -> int:
+def _reproduce(arguments: argparse.Namespace, settings: Settings, specs: Sequence[RowSpec], out: Path) -> None:
     store = JobStore(out / "finished")
     if arguments.fresh:
         store.clear()
@@ -157,7 +157,6 @@ def _reproduce(arguments: argparse.Namespace, settings: Settings, specs: Sequenc
     for line in describe_run(settings, rows):
         say(line)
     say(f"done in {time.perf_counter() - started:.0f} s; see {out / 'results.md'}")
-    return 0
 
 
 def _write_rows(out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
