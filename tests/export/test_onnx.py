@@ -121,8 +121,11 @@ def test_default_models(name, dtype):
     assert_array_equal(found["label"], model.predict(rows))
     assert_allclose(found["probabilities"], model.predict_proba(rows), **tolerance)
     described = {entry.key: entry.value for entry in converted.metadata_props}
-    columns = model.model_.columns
-    assert described == ({} if columns is None else {"columns": json.dumps(columns.to_json())})
+    names, columns = model.model_.feature_names, model.model_.columns
+    if names is None and columns is None:
+        assert described == {}
+    else:
+        assert json.loads(described["polytrain.features"]) == list(names or columns.feature_names)
 
 
 def test_default_models_in_a_pipeline(table):

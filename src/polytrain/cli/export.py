@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from polytrain.atomic_file import write_atomically
 from polytrain.cli import common
@@ -49,71 +46,15 @@ def export(arguments: argparse.Namespace) -> None:
     """
     model = load_table_model(arguments.model)
     common.check_output(arguments.out, arguments.model)
+    named = replace(model.fitted, feature_names=model.view.feature_names)
     with common.user_errors():
         if arguments.to == "c":
-            source = to_c(replace(model.fitted, columns=None), arguments.name, dtype=arguments.dtype or "float64")
-            content = (_comment(model) + source).encode()
+            content = to_c(named, arguments.name, dtype=arguments.dtype or "float64").encode()
         else:
-            content = _onnx(model, arguments.dtype or "float32")
+            content = to_onnx(named, dtype=arguments.dtype or "float32").SerializeToString()
     write_atomically(arguments.out, [content])
     common.say(f"{arguments.out}: {len(content)} bytes, {model.fitted.n_features} features")
     common.shows_beside(arguments.out)(str(arguments.out))
-
-
-def _inputs(model: TableModel) -> list[list[str]]:
-    """Say what the model takes for every feature: some lines each."""
-    lines: list[list[str]] = []
-    for k, name in enumerate(model.view.feature_names):
-        category = model.view.category(k)
-        if category is not None:
-            numbers = [f"{j}: {text_of(level)}" for j, level in enumerate(category.levels)]
-            lines.append([f"{name}: number of a category, -1 for any other, NaN if missing", *numbers])
-        else:
-            lines.append([f"{name}: {_number(model, k)}"])
-    return lines
-
-
-def _number(model: TableModel, feature: int) -> str:
-    """Describe the values that a feature takes if it is not a category."""
-    columns = model.fitted.columns
-    if columns is not None:
-        k = int(columns.sources[feature])
-        column, first = columns.columns[k], int(np.argmax(columns.sources == k))
-        if isinstance(column, DateColumn):
-            return _PARTS[column.parts[feature - first]]
-    return "number; NaN if missing" if model.fitted.maps[feature].takes_missing else "number"
-
-
-_PARTS = {
-    "time": "days since the start of 1970, in UTC, with a fraction; NaN if missing",
-    "month": "1 to 12; NaN if missing",
-    "weekday": "0 for Monday to 6; NaN if missing",
-    "hour": "0 to 24, with a fraction; NaN if missing",
-}
-
-
-def _comment(model: TableModel) -> str:
-    lines = ["/* The features that the functions below take; true and false are 1 and 0:"]
-    for k, (first, *others) in enumerate(_inputs(model)):
-        lines += [f"   x[{k}]  {_in_comment(first)}", *(f"         {_in_comment(other)}" for other in others)]
-    return "\n".join([*lines, "*/", ""])
-
-
-def _in_comment(line: str) -> str:
-    """Write a line with names from the table: nothing in them may end the comment or join lines."""
-    plain = "".join(letter if letter.isprintable() else "?" for letter in line)
-    return plain.replace("*/", "* /").replace("/*", "/ *") + " "
-
-
-def _onnx(model: TableModel, dtype: str) -> bytes:
-    graph = to_onnx(replace(model.fitted, columns=None), dtype=dtype)
-    names = list(model.view.feature_names)
-    found = ((name, model.view.category(k)) for k, name in enumerate(names))
-    categories = {name: [text_of(level) for level in category.levels] for name, category in found if category}
-    for name, value in (("features", names), ("categories", categories)):
-        entry = graph.metadata_props.add()
-        entry.key, entry.value = f"polytrain.{name}", json.dumps(value)
-    return graph.SerializeToString()
 
 
 def _describe_column(column: dict[str, Any]) -> str:

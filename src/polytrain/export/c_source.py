@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from polytrain.columns import DateColumn
+from polytrain.columns.scalars import text_of
 from polytrain.decisions import Decision
 from polytrain.models import FittedModel, fitted_model
 from polytrain.version import __version__
@@ -54,8 +56,8 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
           ``void NAME_predict(const double *x, double *outputs)``.
 
         ``x`` holds the features. If the model was fitted from a frame with columns that are not numbers, these are
-        ``model.model_.columns.encode(frame)``: categories by the number of their level, dates by their parts. The end
-        of the file lists them.
+        ``model.model_.columns.encode(frame)``: categories by the number of their level, dates by their parts. A
+        comment at the top of the file lists features that have names.
 
     Examples
     --------
@@ -153,10 +155,20 @@ def _c_string(text: str) -> str:
     return '"' + "".join(chr(byte) if plain.match(bytes([byte])) else f"\\{byte:03o}" for byte in raw) + '"'
 
 
-def _in_comment(value: Any) -> str:
-    """Write a name or a level so that it neither ends a comment nor seems to begin one."""
-    text = _c_string(value) if isinstance(value, str) else repr(value)
-    return text.replace("*/", "*\\057").replace("/*", "/\\052")
+# What the parts of a date, and other features that are not numbers of a table, are.
+_FEATURES = {
+    "category": "number of a category, -1 for any other, NaN if missing",
+    "time": "days since the start of 1970, in UTC, with a fraction; NaN if missing",
+    "month": "1 to 12; NaN if missing",
+    "weekday": "0 for Monday to 6; NaN if missing",
+    "hour": "0 to 24, with a fraction; NaN if missing",
+}
+
+
+def _in_comment(line: str) -> str:
+    """Write a line with names from a table: nothing in them may end the comment or join lines."""
+    plain = "".join(letter if letter.isprintable() else "?" for letter in line)
+    return plain.replace("*/", "* /").replace("/*", "/ *") + " "
 
 
 class _Source:
@@ -178,8 +190,8 @@ class _Source:
         words |= {rf"\b{name.upper()}\b": name + self.suffix for name in ("exp", "log1p")}
         for word, text in words.items():
             code = re.sub(word, text, code)
-        # Names of the user come last, as they are: a class may be called REAL.
-        return code + self._class_names() + self._features()
+        # Names of the user stay as they are: a class may be called REAL.
+        return self._features() + code + self._class_names()
 
     @property
     def _labels(self) -> list[str]:
@@ -192,15 +204,24 @@ class _Source:
         return f"\nconst char *const {self._name}_class_names[{len(self._labels)}] = {{\n    {names}\n}};\n"
 
     def _features(self) -> str:
-        """Say what x holds, where that is not plain."""
-        columns = self._model.columns
-        if columns is None:
+        """Say what x holds, where the features have names."""
+        model, columns, n = self._model, self._model.columns, self._model.n_features
+        names, kinds = model.feature_names, [""] * n
+        levels: list[Any] = [None] * n
+        if columns is not None:
+            names, levels = names or columns.feature_names, columns.levels
+            kinds = [
+                k for column in columns.columns for k in (column.parts if isinstance(column, DateColumn) else [""])
+            ]
+        if names is None:
             return ""
-        lines = ["What x holds. Levels of categories are given by their numbers, others by -1, what is missing by NAN."]
-        for k, (name, levels) in enumerate(zip(columns.feature_names, columns.levels, strict=True)):
-            lines.append(f"   x[{k}]: {_in_comment(name)}")
-            lines += [f"       {number}: {_in_comment(level)}" for number, level in enumerate(levels or ())]
-        return "\n/* " + "\n".join(lines) + " */\n"
+        lines = ["/* The features that the functions below take; true and false are 1 and 0:"]
+        for k, (name, feature_map) in enumerate(zip(names, model.maps, strict=True)):
+            number = "number; NaN if missing" if feature_map.takes_missing else "number"
+            about = _FEATURES.get(kinds[k] if levels[k] is None else "category", number)
+            lines.append(f"   x[{k}]  {_in_comment(f'{name}: {about}')}")
+            lines += [f"         {_in_comment(f'{j}: {text_of(level)}')}" for j, level in enumerate(levels[k] or ())]
+        return "\n".join([*lines, "*/", ""])
 
     def table(self, name: str, values: Any) -> str:
         """Return the definition of a constant array of REAL."""

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from polytrain.columns.scalars import text_of
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
@@ -62,7 +63,8 @@ def to_onnx(model: Any, *, dtype: str = "float32", opset: int = 17) -> Any:
 
         If the model was fitted from a frame with columns that are not numbers, ``X`` is
         ``model.model_.columns.encode(frame)``: categories by the number of their level, dates by their parts. The
-        entry "columns" of the metadata describes them, as ``columns.to_json()`` does.
+        metadata has, as JSON, the names of features as "polytrain.features", and the levels of categories by the name
+        of the feature as "polytrain.categories".
 
     See Also
     --------
@@ -129,8 +131,13 @@ def _convert_model(model: FittedModel, dtype: np.dtype, opset: int) -> Any:
         producer_name="polytrain",
         producer_version=__version__,
     )
-    if model.columns is not None:
-        helper.set_model_props(result, {"columns": json.dumps(model.columns.to_json())})
+    columns = model.columns
+    names = model.feature_names or (None if columns is None else columns.feature_names)
+    if names is not None:
+        levels = zip(names, () if columns is None else columns.levels, strict=False)
+        categories = {name: list(map(text_of, known)) for name, known in levels if known is not None}
+        facts = {"polytrain.features": list(names), "polytrain.categories": categories}
+        helper.set_model_props(result, {name: json.dumps(value) for name, value in facts.items()})
     checker.check_model(result, full_check=True)
     return result
 
