@@ -147,7 +147,7 @@ def test_polytrain_does_without_polytrain_paper(imports):
 
 @pytest.mark.parametrize("text", ["import guest.data", "def f():\n    from guest import data"], ids=["top", "function"])
 def test_guests_are_found(imports, make_package, tmp_path, text):
-    make_package(**CLEAN, cli__in__other_commands=text, other=text)
+    make_package(**CLEAN, cli__in__main=text, other=text)
     (fault,) = imports.find_guests(tmp_path / "src" / "fake", "guest")
     assert fault.startswith(f"guest: other.py:{1 + text.count(chr(10))} imports guest")
 
