@@ -10,6 +10,7 @@ from polytrain.choice.alphas import strongest
 from polytrain.choice.few_rows import choose_exactly
 from polytrain.choice.ladder import choose_by_climbing
 from polytrain.choice.maps import KINDS, MapTrial
+from polytrain.choice.relevance import learn_sizes
 from polytrain.choice.task import Choice, Task
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import joined_ranks, with_rank
@@ -38,6 +39,8 @@ def choose(task: Task) -> Choice:
     is_exact = get_loss(settings.loss).quadratic and task.n_rows <= FEW_ROWS and settings.init in ("auto", "dual")
     with np.errstate(over="ignore", invalid="ignore"):  # kernels are looked at before they are used
         finalists = _compare(task)
+        if task.learns_sizes:
+            finalists = learn_sizes(task, finalists)
         return choose_exactly(task, finalists) if is_exact else choose_by_climbing(task, finalists)
 
 
@@ -60,7 +63,7 @@ def _compare(task: Task) -> list[MapTrial]:
     rare = [index for index, trial in enumerate(best) if trial.kind == _TELLS_RARE and task.maker.has_ties]
     share = len(rows.X) / task.sample.n_rows
     finalists = [best[index] for index in sorted({*order, *rare})]
-    again = task.search(task.choice_rows).try_each([(*trial[:2], trial.alpha * share) for trial in finalists])
+    again = task.search(task.choice_rows).try_each([(*trial[:2], trial.alpha * share, None) for trial in finalists])
     for trial in again:
         task.note_trial("maps", trial)
     least = min(again, key=lambda trial: trial.error).evidence

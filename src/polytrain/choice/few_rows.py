@@ -36,7 +36,7 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     settings, rows = task.settings, task.choice_rows
     search = task.search(rows)
     trial = _look_closer(task, search, finalists[simplest([trial.evidence for trial in finalists])])
-    maps = task.maker(trial.kind, trial.bandwidth)
+    maps = task.maker(trial.kind, trial.bandwidth, trial.sizes)
     values = function_values(maps, rows.X)
     task.explain_maps(trial, trial.alpha)
     additive = additive_kernel(values)
@@ -82,7 +82,7 @@ def _look_closer(task: Task, search: MapSearch, winner: MapTrial) -> MapTrial:
     if task.bandwidth != "auto" or winner.bandwidth is None:
         return winner
     near = winner.bandwidth / sqrt(2), winner.bandwidth * sqrt(2)
-    tries = [(winner.kind, bandwidth, winner.alpha_for(bandwidth)) for bandwidth in near]
+    tries = [(winner.kind, bandwidth, winner.alpha_for(bandwidth), winner.sizes) for bandwidth in near]
     smaller, larger = search.try_each(tries, winner.error)
     for trial in (smaller, larger):
         task.note_trial("bandwidth", trial)

@@ -119,9 +119,9 @@ class _Ladder:
     def __init__(self, task: Task, trial: MapTrial) -> None:
         settings = task.settings
         self._task, self.trial, self._targets, self._parts = task, trial, task.targets, task.parts
-        self.maps = task.maker(trial.kind, trial.bandwidth)
+        self.maps = task.maker(trial.kind, trial.bandwidth, trial.sizes)
         # The alpha of a trial is for the squared loss, on the rows of the sample.
-        self.alpha = trial.alpha * task.share
+        self.alpha = trial.alpha * len(trial.residuals) / task.n_rows
         if settings.alpha == "auto":
             noise = trial.error / float(np.mean(task.sizes)) ** 2
             self.alpha *= get_loss(settings.loss).alpha_share(noise, task.guides[0].steepness)

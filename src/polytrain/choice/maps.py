@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from polytrain.choice.alphas import Evidence, find_alpha, strongest
-from polytrain.learning.dual import upper_kernel
+from polytrain.learning.dual import squared_effects, upper_kernel
 from polytrain.learning.parts import Part, parts_upper_kernel
-from polytrain.maps import ColumnSummary, MapList, MapSettings, fit_map, map_kind
+from polytrain.maps import ColumnSummary, MapList, MapSettings, TableMap, fit_map, map_kind
 
 __all__ = ["ALPHAS", "BANDWIDTHS", "KINDS", "ChoiceRows", "MapMaker", "MapSearch", "MapTrial", "function_values"]
 
@@ -30,6 +31,8 @@ _FIRST_BANDWIDTHS = 0.5, 1.0
 _ALPHA_POWER = math.log2(10.0)
 # Squared error of maps whose kernel is not finite.
 _HOPELESS = 1e100
+# Functions of a column of numbers where all columns are alike; where they are not, most and fewest.
+_USUAL, _FINEST, _LEAST = 16, 40, 2
 # The basis of columns that leave the choice to the fit.
 _AUTO = "auto"
 # A column has ties if it has more different values than these, one of which has more than this fraction of the rows.
@@ -49,6 +52,8 @@ class MapMaker:
     scale : {"minmax"} or None
     get_columns : callable
         Returns the summaries of the columns, with or without their values: see `polytrain.rows.Rows.columns`.
+    sizes : sequence of float, optional
+        Size of every column in units of the bandwidth, where no others are asked for; None for equal ones.
 
     Examples
     --------
@@ -65,8 +70,9 @@ class MapMaker:
         degrees: Sequence[int],
         scale: str | None,
         get_columns: Callable[[bool], Sequence[ColumnSummary]],
+        sizes: Sequence[float] | None = None,
     ) -> None:
-        self._bases, self._degrees, self._scale = bases, degrees, scale
+        self._bases, self._degrees, self._scale, self._sizes = bases, degrees, scale, sizes
         self.is_free, self.n_columns = _AUTO in bases, len(bases)
         self.has_bandwidth = self.is_free or any(map_kind(basis).needs_values for basis in set(bases))
         self._columns = get_columns(self.has_bandwidth)
@@ -84,39 +90,45 @@ class MapMaker:
         maker.n_columns, maker._plain = len(maps), {None: maps}
         return maker
 
-    def __call__(self, kind: str | None, bandwidth: float | None) -> MapList:
+    def __call__(self, kind: str | None, bandwidth: float | None, sizes: Sequence[float] | None = None) -> MapList:
         """Make maps with functions of this kind where columns leave it open."""
-        maps = self.plain(kind)
-        if bandwidth is None:
-            return maps
-        pairs = zip(maps, self.factors(kind, bandwidth), strict=True)
+        pairs = zip(self.plain(kind), self.factors(kind, bandwidth, sizes), strict=True)
         return MapList([feature_map.grown(factors) for feature_map, factors in pairs])
 
     def plain(self, kind: str | None) -> MapList:
         """Maps of this kind for a bandwidth of 1."""
         if kind not in self._plain:
-            made = [fit_map(*pair) for pair in zip(self._settings(kind, None), self._columns, strict=True)]
+            made = [fit_map(*pair) for pair in zip(self._settings(kind), self._columns, strict=True)]
             self._plain[kind] = MapList(made)
         return self._plain[kind]
 
-    def factors(self, kind: str | None, bandwidth: float | None) -> list[NDArray]:
-        """Factors of the functions of every column that give them another bandwidth."""
-        if bandwidth is None:
-            return [np.ones(n) for n in self.plain(kind).dims]
-        settings = zip(self._settings(kind, None), self._settings(kind, bandwidth), strict=True)
+    def factors(self, kind: str | None, bandwidth: float | None, sizes: Sequence[float] | None = None) -> list[NDArray]:
+        """Factors of the functions of every column that give them this bandwidth; 0 for functions that are left out.
+
+        The finest functions are for columns that are known to matter.
+        """
+        maps, sizes = self.plain(kind), self._sizes if sizes is None else sizes
+        if not self._bases:
+            return [np.ones(n) for n in maps.dims]
         known: dict[tuple, NDArray] = {}  # columns of a kind have few different ones
         every = []
-        for feature_map, pair in zip(self.plain(kind), settings, strict=True):
-            look = type(feature_map), feature_map.basis, feature_map.n, feature_map.has_missing
+        for k, (feature_map, settings) in enumerate(zip(maps, self._settings(kind), strict=True)):
+            size = 1.0 if sizes is None else float(sizes[k])
+            look = type(feature_map), feature_map.basis, feature_map.n, feature_map.has_missing, size
             if look not in known:
-                known[look] = feature_map.growth(*pair)
+                after = replace(settings, bandwidth=size if bandwidth is None else bandwidth * size)
+                factors = feature_map.growth(settings, after)
+                n_kept = _USUAL if sizes is None else max(_LEAST, round(_FINEST * min(size, 1.0)))
+                if isinstance(feature_map, TableMap):
+                    factors[1 + n_kept : feature_map.n - feature_map.has_missing] = 0.0
+                known[look] = factors
             every.append(known[look])
         return every
 
-    def _settings(self, kind: str | None, bandwidth: float | None) -> list[MapSettings]:
-        common = self._scale, bandwidth, len(self._bases)
+    def _settings(self, kind: str | None) -> list[MapSettings]:
+        """Settings for a bandwidth of 1."""
         return [
-            MapSettings(str(kind) if basis == _AUTO else basis, degree, *common)
+            MapSettings(str(kind) if basis == _AUTO else basis, degree, self._scale, None, len(self._bases))
             for basis, degree in zip(self._bases, self._degrees, strict=True)
         ]
 
@@ -161,6 +173,8 @@ class MapTrial(NamedTuple):
     evidence : Evidence
     residuals : ndarray of shape (M, q)
         Targets minus scores that were learned from all other rows.
+    sizes : sequence of float, optional
+        Size of every column in units of the bandwidth; None for equal ones.
     """
 
     kind: str | None
@@ -168,6 +182,7 @@ class MapTrial(NamedTuple):
     alpha: float
     evidence: Evidence
     residuals: NDArray
+    sizes: Sequence[float] | None = None
 
     @property
     def error(self) -> float:
@@ -228,16 +243,24 @@ class MapSearch:
         )
 
     def try_each(
-        self, tries: Sequence[tuple[str | None, float | None, float]], rival: float | None = None
+        self,
+        tries: Sequence[tuple[str | None, float | None, float, Sequence[float] | None]],
+        rival: float | None = None,
     ) -> list[MapTrial]:
-        """Try kinds, each with a bandwidth and the alpha from which the best one is expected not to be far.
+        """Try kinds, each with a bandwidth, the alpha from which the best one is expected not to be far, and sizes.
 
         If the error of a rival is given, those that cannot come near it are left as soon as that shows.
         """
         values = {kind: self._values(kind) for kind, *_ in tries}
         return Parallel(n_jobs=min(self._n_threads, len(tries)), require="sharedmem")(
-            delayed(self._try)(values[kind], kind, bandwidth, near, rival) for kind, bandwidth, near in tries
+            delayed(self._try)(values[kind], kind, bandwidth, near, rival, sizes)
+            for kind, bandwidth, near, sizes in tries
         )
+
+    def effects(self, trial: MapTrial) -> NDArray:
+        """Mean squares of the leave-one-out effects of every column, (d,), in the maps of a trial on these rows."""
+        values = function_values(self._maker(trial.kind, trial.bandwidth, trial.sizes), self._rows.X)
+        return squared_effects(values, self._rows.targets, self._rows.weights, trial.alpha)
 
     def _values(self, kind: str | None) -> list[NDArray]:
         return function_values(self._maker.plain(kind), self._rows.X)
@@ -261,16 +284,19 @@ class MapSearch:
         bandwidth: float | None,
         near: float | None = None,
         rival: float | None = None,
+        sizes: Sequence[float] | None = None,
     ) -> MapTrial:
         """Try one bandwidth, given the functions of the kind for a bandwidth of 1."""
         with np.errstate(over="ignore", invalid="ignore"):
-            factors = self._maker.factors(kind, bandwidth)
-            grown = [grow[:, None] * functions for grow, functions in zip(factors, values, strict=True)]
+            factors = self._maker.factors(kind, bandwidth, sizes)
+            grown = [
+                grow[grow != 0, None] * functions[grow != 0] for grow, functions in zip(factors, values, strict=True)
+            ]
             if self._parts is None:
                 kernel = upper_kernel(grown, self._room.kernel)
             else:
                 kernel = parts_upper_kernel(grown, self._parts, self._room.kernel)
-        return self.judge(kind, bandwidth, kernel, near, rival)
+        return self.judge(kind, bandwidth, kernel, near, rival)._replace(sizes=sizes)
 
     def judge(
         self,

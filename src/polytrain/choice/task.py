@@ -33,7 +33,7 @@ class Tried(NamedTuple):
 
     Attributes
     ----------
-    step : {"maps", "bandwidth", "linear", "rank", "alpha"}
+    step : {"maps", "relevance", "bandwidth", "linear", "rank", "alpha"}
         What was to be decided.
     basis : str
         Kind of functions; "given" where the user said it.
@@ -96,6 +96,8 @@ class Choice:
     basis : str or None
         Kind of functions that was chosen for the columns that left it open.
     bandwidth : float or None
+    relevances : tuple of float, or None
+        Size of every column in units of the bandwidth; None for equal ones.
     reasons : tuple of str
         The decisions, in words.
     tried : tuple of Tried
@@ -110,6 +112,7 @@ class Choice:
     starts: Sequence[Sequence[Any]] | None = None
     basis: str | None = None
     bandwidth: float | None = None
+    relevances: tuple[float, ...] | None = None
     reasons: tuple[str, ...] = ()
     tried: tuple[Tried, ...] = ()
     held_out: HeldOut | None = None
@@ -134,6 +137,8 @@ class Chosen:
         The decisions, in words; empty if there was nothing to decide.
     tried : tuple of Tried
         What was tried, in this order.
+    relevances : tuple of float, or None
+        Size of the prior of every feature in units of the bandwidth; None where all are equal.
 
     Examples
     --------
@@ -153,12 +158,20 @@ class Chosen:
     rank: int
     reasons: tuple[str, ...] = ()
     tried: tuple[Tried, ...] = ()
+    relevances: tuple[float, ...] | None = None
 
     @classmethod
     def of(cls, choice: Choice) -> Chosen:
         """Take what matters afterwards."""
-        plan = choice.plan
-        return cls(choice.basis, choice.bandwidth, plan.alpha, max(plan.ranks), choice.reasons, choice.tried)
+        return cls(
+            basis=choice.basis,
+            bandwidth=choice.bandwidth,
+            alpha=choice.plan.alpha,
+            rank=max(choice.plan.ranks),
+            reasons=choice.reasons,
+            tried=choice.tried,
+            relevances=choice.relevances,
+        )
 
     def table(self) -> str:
         """Return what was tried, as text."""
@@ -208,7 +221,8 @@ class Task:
         settings = self.settings
         if settings.maps is not None:
             return MapMaker.given(settings.maps)
-        return MapMaker(settings.bases, settings.degrees, settings.scale, self._columns)
+        sizes = settings.relevance if isinstance(settings.relevance, tuple) else None
+        return MapMaker(settings.bases, settings.degrees, settings.scale, self._columns, sizes)
 
     def _columns(self, with_values: bool) -> list[ColumnSummary]:
         """Summaries of the columns; values have the weights that the guides give their rows."""
@@ -242,6 +256,12 @@ class Task:
         """Whether anything is left to choose, or to learn about left-out rows."""
         free = self.maker.is_free or "auto" in (self.bandwidth, self.settings.alpha)
         return free or self.settings.rank == "auto" or self.calibrate
+
+    @property
+    def learns_sizes(self) -> bool:
+        """Whether the relevance of columns is left open, and can be learned."""
+        settings, maker = self.settings, self.maker
+        return settings.relevance == "auto" == self.bandwidth and self.parts is None and maker.n_columns > 1
 
     @property
     def needs_held_out(self) -> bool:
@@ -283,14 +303,19 @@ class Task:
     @cached_property
     def choice_rows(self) -> ChoiceRows:
         """The sample with the targets of the guides."""
-        rows = self._rows_of(self.guides)
+        return self.first_rows(self.sample.n_rows)
+
+    def first_rows(self, count: int) -> ChoiceRows:
+        """The first rows of the sketch with the targets of the guides."""
+        rows = self._rows_of(self.guides, self.rows.sketch.first(count))
         return rows._replace(targets=rows.targets * self.sizes)
 
-    def _rows_of(self, targets: Sequence[Target]) -> ChoiceRows:
-        """The sample with some targets, all of which weigh rows alike."""
-        sketched = [target.sketched(self.sample.sums, self.sample.weights) for target in targets]
+    def _rows_of(self, targets: Sequence[Target], sketch: RowSketch | None = None) -> ChoiceRows:
+        """The sample, or another sketch, with some targets, all of which weigh rows alike."""
+        sketch = self.sample if sketch is None else sketch
+        sketched = [target.sketched(sketch.sums, sketch.weights) for target in targets]
         weights = sketched[0][1]
-        return ChoiceRows(self.sample.X, np.stack([wanted for wanted, _ in sketched], axis=1), weights / weights.sum())
+        return ChoiceRows(sketch.X, np.stack([wanted for wanted, _ in sketched], axis=1), weights / weights.sum())
 
     def each_target(self) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
         """For every train, which rows of the sample it is about, their targets and their weights."""
@@ -326,6 +351,8 @@ class Task:
     def conclude(self, trial: MapTrial, maps: MapList, plan: TrainPlan, **entries: Any) -> Choice:
         """Return the choice with all notes; ``entries`` are starts, held-out rows and parts."""
         notes: dict[str, Any] = {"reasons": tuple(self.reasons), "tried": tuple(self.tried)}
+        sizes = self.settings.relevance if trial.sizes is None else trial.sizes
+        notes["relevances"] = None if sizes is None or isinstance(sizes, str) else tuple(map(float, sizes))
         return Choice(maps, plan, basis=trial.kind, bandwidth=trial.bandwidth, **notes, **entries)
 
 
@@ -341,8 +368,8 @@ class Settings:
 
     Attributes
     ----------
-    bases, degrees, scale, bandwidth, alpha, rank, init, max_sweeps
-        As the parameters of the estimators; bases and degrees have one entry per column.
+    bases, degrees, scale, bandwidth, relevance, alpha, rank, init, max_sweeps
+        As the parameters of the estimators; bases, degrees and a given relevance have one entry per column.
     maps : MapList, optional
         Given maps, whatever is said about bases.
     groups : tuple of tuples of int, or None
@@ -367,6 +394,7 @@ class Settings:
     joint: bool = False
     maps: MapList | None = None
     groups: tuple[tuple[int, ...], ...] | None = None
+    relevance: Any = None
 
     @property
     def n_sweeps(self) -> int:

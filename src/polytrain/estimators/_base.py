@@ -157,6 +157,13 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         return self.model_.maps
 
     @property
+    def relevances_(self) -> NDArray:
+        """Factor of the bandwidth of every feature: how much it may matter."""
+        check_is_fitted(self, "choice_")
+        factors = self.choice_.relevances
+        return np.ones(len(self.maps_)) if factors is None else np.array(factors)
+
+    @property
     def n_parameters_(self) -> int:
         """Stored coefficients."""
         return self.model_.n_parameters
@@ -343,7 +350,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             open_now = replace(open_now, rank=list(before.ranks[1:-1]) or 1)
         bases = [m.basis if basis == "auto" else basis for m, basis in zip(kept, settings.bases, strict=False)]
         bases += list(settings.bases[len(bases) :])
-        maker = MapMaker(bases, settings.degrees, settings.scale, rows.columns)
+        maker = MapMaker(bases, settings.degrees, settings.scale, rows.columns, self.choice_.relevances)
         maps = maker(None, None if settings.bandwidth == "auto" else settings.bandwidth)
         if _looks(kept) != _looks(maps):
             raise ValueError(
@@ -351,7 +358,8 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
                 f"asks for {len(maps)} with {_named(maps)}. Keep features, degree, basis and scale, or set "
                 "warm_start=False."
             )
-        last = Choice(kept, open_now.plan(kept.dims), basis=self.choice_.basis, bandwidth=self.choice_.bandwidth)
+        known = {name: getattr(self.choice_, name) for name in ("basis", "bandwidth", "relevances")}
+        last = Choice(kept, open_now.plan(kept.dims), **known)
         if not calibrate:
             return last
         afresh = replace(open_now, alpha=settings.alpha, max_sweeps="auto", maps=kept)

@@ -126,6 +126,20 @@ def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
+def _check_relevance(relevance: Any, n_features: int) -> Any:
+    """Return "auto", None, or a factor per feature."""
+    if relevance is None or _is_auto(relevance):
+        return relevance
+    factors = relevance.tolist() if isinstance(relevance, np.ndarray) else relevance
+    if not is_sequence(factors):
+        raise ValueError(f"relevance must be 'auto', None or one number per feature, got {shown(relevance)}.")
+    if len(factors) != n_features:
+        raise ValueError(f"relevance has {len(factors)} entries but X has {n_features} features; give one for each.")
+    for k, factor in enumerate(factors):
+        check_between(f"relevance[{k}]", factor, 0.0, 1e6)
+    return tuple(map(float, factors))
+
+
 def _check_ranks(rank: Any, n_features: int) -> Any:
     """Return "auto", or one rank, or those of all bonds."""
     if _is_auto(rank):
@@ -166,6 +180,7 @@ def make_settings(
     if not is_known:
         raise ValueError(f"init must be one of {list(_INITS)}, a TensorTrain or a list of them, got {shown(init)}.")
     sweeps, bandwidth = parameters["max_sweeps"], parameters["bandwidth"]
+    relevance = _check_relevance(parameters["relevance"], n_features)
     patience = check_count("n_iter_no_change", parameters["n_iter_no_change"], 1)
     return Settings(
         bases=bases,
@@ -182,6 +197,7 @@ def make_settings(
         sampling=parameters["sampling"],
         patience=patience if stops_early else 0,
         joint=joint,
+        relevance=relevance,
     )
 
 

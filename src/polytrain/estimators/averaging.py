@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from polytrain.choice import Chosen
 from polytrain.estimators._parameters import check_count, check_nonnegative
 from polytrain.estimators._streaming import Stream
 from polytrain.learning.losses import get_loss
@@ -229,7 +228,7 @@ def _estimator(models: Sequence[Any], fitted: FittedModel, merge: Merge) -> Any:
     estimator.stream_ = Stream(weight, weight)
     estimator.plan_ = replace(first.plan_, ranks=merge.ranks)
     chosen = first.choice_
-    estimator.choice_ = Chosen(chosen.basis, chosen.bandwidth, chosen.alpha, max(merge.ranks), (str(merge),))
+    estimator.choice_ = replace(chosen, rank=max(merge.ranks), reasons=(str(merge),), tried=())
     estimator.history_, estimator.n_iter_, estimator.stop_reason_ = [], 0, first.stop_reason_
     estimator.n_features_in_ = fitted.n_columns
     if hasattr(first, "feature_names_in_"):

@@ -72,6 +72,10 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     bandwidth : float, "auto" or None, default="auto"
         How much the functions of all columns may vary together, unless they are polynomials of ``degree``: small values
         let few columns act at once, large ones many. None is 1.
+    relevance : "auto", None, or array-like of shape (n_features,), default="auto"
+        How much each column may matter, for bases that have a bandwidth: a factor of the bandwidth per column. "auto"
+        learns the factors from rows that are left out, and keeps them equal where those rows gain nothing. None keeps
+        them equal.
     degree : int or sequence of int, default=2
         Largest power of each feature, for "power", "chebyshev" and "legendre"; a sequence gives one per feature.
     scale : {"minmax"} or None, default="minmax"
@@ -133,6 +137,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         The learned coefficients, one train per target, in terms of the functions of the maps, without ``intercept_``.
     intercept_ : float or ndarray of shape (n_outputs,)
         Weighted mean of the target, of each of several.
+    relevances_ : ndarray of shape (n_features,)
+        Factor of the bandwidth of every column, see ``relevance``: 0.05 for columns that were not needed, all 1 where
+        they are equal.
     choice_ : Chosen
         What was chosen and why, with the table of what was tried.
     history_ : list of dict
@@ -183,6 +190,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         rank: str | int | Sequence[int] = "auto",
         alpha: str | float = "auto",
         bandwidth: str | float | None = "auto",
+        relevance: Any = "auto",
         degree: int | Sequence[int] = 2,
         scale: str | None = "minmax",
         categorical_features: Any = "from_dtype",
@@ -211,6 +219,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         self.rank = rank
         self.alpha = alpha
         self.bandwidth = bandwidth
+        self.relevance = relevance
         self.degree = degree
         self.scale = scale
         self.categorical_features = categorical_features

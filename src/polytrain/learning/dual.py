@@ -36,6 +36,8 @@ _NOISE = 1e-13
 _BLOCK_NUMBERS, _LEAST_ROWS = 1 << 15, 16
 # A ridge of this many roundings of every row and column exceeds the rounding errors.
 _CLEAR = 16.0
+# Kernels of a column, constant included, below which it cannot be divided out of a product.
+_VANISHING = 1e-9
 # Triangles of at most this many rows are left to LAPACK.
 _SMALL = 64
 
@@ -224,6 +226,31 @@ class LeftOut:
         diagonal = np.einsum("ij,ij->i", factor.T, factor.T)
         residuals: Array = (factor.T @ (factor @ self._targets)) / diagonal[:, None]
         return residuals
+
+
+def squared_effects(values: Sequence[Array], targets: Array, weights: Array, alpha: float) -> Array:
+    """Mean squares of the effects of every column, (d,), summed over the targets (N, q), each row left out in turn.
+
+    The effect of column k is the part of the score that is lost where the functions of the column become (1, 0, ...):
+    that of the kernel K g_k / (1 + g_k) with g_k the column's kernel without the constant. The solution without row i
+    has the coefficients c - e_i H_i, where e_i is the leave-one-out residual: see the conventions above.
+    """
+    kernel, root = product_kernel(values), np.sqrt(weights)
+    scaled = root[:, None] * kernel * root
+    scaled.flat[:: len(scaled) + 1] += max(alpha / 2.0, _CLEAR * len(scaled) * _EPS * float(np.trace(scaled)))
+    inverse = root[:, None] * cho_solve(cho_factor(scaled, lower=True, check_finite=False), np.diag(root))
+    coefficients, diagonal = inverse @ targets, np.diagonal(inverse)[:, None]
+    residuals = np.divide(coefficients, diagonal, out=np.zeros(targets.shape), where=diagonal > 0)
+    squares = np.zeros(len(values))
+    for start, stop in kernel_blocks(len(kernel)):
+        block, rows = kernel[start:stop], slice(start, stop)
+        for k, columns in enumerate(values):
+            own = columns[:, rows].T @ columns
+            # Where the factor of the column vanishes, so does the product.
+            part = np.divide(block * (own - 1.0), own, out=np.zeros(own.shape), where=np.abs(own) > _VANISHING)
+            effects = part @ coefficients - residuals[rows] * np.einsum("ij,ij->i", part, inverse[rows])[:, None]
+            squares[k] += weights[rows] @ np.square(effects).sum(axis=1)
+    return squares
 
 
 def _invert(lower: Array) -> Array:

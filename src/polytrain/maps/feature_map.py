@@ -175,7 +175,7 @@ class FeatureMap(ABC):
         return np.ones(self.n)
 
     def grown(self, factors: FloatArray) -> Self:
-        """Return the map whose functions are multiplied by these factors, the first of them 1."""
+        """Return the map whose functions are multiplied by these factors, the first of them 1; 0 drops a function."""
         if (factors == 1.0).all():
             return self
         raise TypeError(f"maps of the kind {self.kind!r} have no bandwidth.")

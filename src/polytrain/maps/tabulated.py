@@ -97,7 +97,9 @@ class TabulatedMap(FeatureMap):
         return np.append(1.0, np.full(self.n - 1, after.size / before.size))
 
     def grown(self, factors: FloatArray) -> Self:
-        return replace(self, table=factors[:, None] * self.table, missing=factors * self.missing)
+        kept = factors != 0
+        table, missing = factors[kept, None] * self.table[kept], factors[kept] * self.missing[kept]
+        return replace(self, table=table, missing=missing)
 
     def knots(self, dtype: np.dtype[Any]) -> FloatArray:
         """The table, values that are not known, missing values, and these once more: nothing follows them."""

@@ -1,0 +1,105 @@
+"""Learn which columns matter: every column gets a size of its own in the prior.
+
+With equal sizes, a model pays for every irrelevant column. The effect of a column on left-out rows says how much it
+matters; with sizes in proportion to the effects, the next model relies on the columns that matter, and its effects are
+sharper again. A few rounds, each kept only if left-out rows gain by it, are enough: few rows first, then more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polytrain.choice.alphas import simplest
+from polytrain.choice.maps import KINDS, MapTrial
+from polytrain.choice.task import Task
+from polytrain.learning.start import FEW_ROWS
+
+__all__ = ["column_sizes", "learn_sizes"]
+
+# Rows of each round. Rounds with many rows are few, since a trial takes time that grows with their cube.
+_ROUNDS = (500, 500, 1000, 2000)
+# From this many rows on, one exponent and few bandwidths are tried.
+_MANY_ROWS = 2000
+# Exponents of the sizes, the more careful one first, and factors of the bandwidth, which grows as columns become small.
+_POWERS, _GROWTH, _LITTLE_GROWTH = (0.5, 1.0), (1.0, sqrt(2.0), 2.0), (1.0, sqrt(2.0))
+# Sizes in units of their mean: no column is given up for good, and none may outweigh all others.
+_SMALLEST, _LARGEST = 0.05, 4.0
+# Kinds of functions that go on with the sizes, unless they are worse by this many standard errors.
+_FINALISTS, _CLEARLY = 3, 2.0
+
+
+def column_sizes(squares: NDArray, power: float) -> NDArray:
+    """Sizes of all columns in proportion to a power of the root of their mean squared effects.
+
+    Examples
+    --------
+    >>> column_sizes(np.array([4.0, 4.0, 0.0]), 1.0).tolist()
+    [1.5, 1.5, 0.05]
+    """
+    effects = np.sqrt(squares)
+    return np.clip(effects / effects.mean(), _SMALLEST, _LARGEST) ** power
+
+
+def learn_sizes(task: Task, finalists: Sequence[MapTrial]) -> Sequence[MapTrial]:
+    """Return trials with learned sizes of the columns, the simplest first; the finalists if left-out rows gain nothing.
+
+    Where trains will judge by held-out rows, the best of the finalists stays among them.
+    """
+    best = trial = min(finalists, key=lambda finalist: finalist.error)
+    kept: float = _POWERS[0]
+    powers: Sequence[float] = _POWERS
+    for count in _ROUNDS:
+        rows = task.first_rows(min(count, task.n_rows))
+        n_rows, n_before = len(rows.X), len(trial.residuals)
+        if count >= _MANY_ROWS:
+            if trial.sizes is None or n_rows <= n_before:
+                break
+            powers = (kept,)
+        search = task.search(rows)
+        if n_rows != n_before:
+            (trial,) = search.try_each([(*trial[:2], trial.alpha * n_before / n_rows, trial.sizes)])
+        squares = search.effects(trial)
+        if not (np.isfinite(squares).all() and squares.any()):
+            break
+        growth = _LITTLE_GROWTH if count >= _MANY_ROWS else _GROWTH
+        bandwidths = [trial.bandwidth * factor for factor in growth]
+        tries = [
+            (trial.kind, bandwidth, trial.alpha_for(bandwidth), column_sizes(squares, power))
+            for power in powers
+            for bandwidth in bandwidths
+        ]
+        sized = search.try_each(tries)
+        for tried in sized:
+            task.note_trial("relevance", tried)
+        starts = range(0, len(sized), len(growth))
+        each = [min(sized[start : start + len(growth)], key=lambda tried: tried.error) for start in starts]
+        # The more careful exponent wins unless the other is clearly better.
+        index = simplest([tried.evidence for tried in each])
+        if simplest([trial.evidence, each[index].evidence]) == 1:
+            trial, kept = each[index], powers[index]
+    if trial.sizes is None:
+        return finalists
+    return _compare_kinds(task, best, trial)
+
+
+def _compare_kinds(task: Task, best: MapTrial, sized: MapTrial) -> list[MapTrial]:
+    """Try all kinds of functions with the sizes that were learned."""
+    rows, kinds = task.choice_rows, [sized.kind]
+    if task.maker.is_free:
+        kinds = [kind for kind in KINDS if kind != "spline-distinct" or task.maker.has_repeats]
+    alpha = sized.alpha * len(sized.residuals) / len(rows.X)
+    trials = task.search(rows).try_each([(kind, sized.bandwidth, alpha, sized.sizes) for kind in kinds])
+    for trial in trials:
+        task.note_trial("maps", trial)
+    least = sorted(trials, key=lambda trial: trial.error)[:_FINALISTS]
+    gaps = [trial.evidence.worse_than(least[0].evidence) for trial in trials]
+    kept = [
+        trial
+        for trial, (mean, error) in zip(trials, gaps, strict=True)
+        if mean <= _CLEARLY * error and any(trial is other for other in least)
+    ]
+    return kept if task.n_rows <= FEW_ROWS else [best, *kept]
