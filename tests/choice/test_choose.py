@@ -246,7 +246,7 @@ def test_the_choice_can_be_read(task):
     frame = chosen.to_frame()
     assert list(frame.columns) == list(Tried._fields)
     assert len(frame) == len(chosen.tried) == len(chosen.table().splitlines()) - 1
-    assert set(frame["step"]) <= {"maps", "bandwidth", "linear", "rank", "alpha"}
+    assert set(frame["step"]) <= {"maps", "relevance", "bandwidth", "linear", "rank", "alpha"}
     assert (frame["error"] > 0).all()
     assert (frame["alpha"] > 0).all()
     assert any(chosen.basis in reason for reason in chosen.reasons)
@@ -260,7 +260,7 @@ def test_the_choice_survives_model_files(n_rows, task, tmp_path):
     model.save(tmp_path / "model")
     again = polytrain.load(tmp_path / "model")
     chosen, expected = again.choice_, model.choice_
-    for name in ("basis", "bandwidth", "alpha", "rank", "reasons"):
+    for name in ("basis", "bandwidth", "alpha", "rank", "reasons", "relevances"):
         assert getattr(chosen, name) == getattr(expected, name)
     assert chosen.table() == expected.table()
     np.testing.assert_array_equal(chosen.to_frame(), expected.to_frame())

@@ -28,7 +28,7 @@ def test_left_out_errors_are_those_of_refits_with_the_constrained_kernel(groups)
     rows = ChoiceRows(X, y[:, None], weights)
     parts = make_parts(groups, 4)
     search = MapSearch(maker, [1e-3], rows, parts)
-    for trial in search.try_each([("smooth", 1.0, 1e-3), ("spline", 0.5, 1e-3)]):
+    for trial in search.try_each([("smooth", 1.0, 1e-3, None), ("spline", 0.5, 1e-3, None)]):
         kernel = parts_kernel(function_values(maker(trial.kind, trial.bandwidth), X), parts)
         np.testing.assert_allclose(trial.residuals, refitted(kernel, rows.targets, weights, 1e-3), rtol=1e-6, atol=1e-9)
 

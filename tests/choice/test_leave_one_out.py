@@ -72,7 +72,7 @@ def table(n_rows=60, seed=0):
 def test_trials_of_maps_say_the_best_alpha_and_its_error(kind):
     maker, rows = table()
     alphas = [1.0, 1e-2, 1e-4]
-    (trial,) = MapSearch(maker, alphas, rows).try_each([(kind, 0.7, 1e-2)])
+    (trial,) = MapSearch(maker, alphas, rows).try_each([(kind, 0.7, 1e-2, None)])
     maps = maker(kind, 0.7)
     kernel = product_kernel([m.values(column) for m, column in zip(maps, maps.place(rows.X), strict=True)])
     left = [refitted(kernel, rows.targets, rows.weights, alpha) for alpha in alphas]

@@ -13,8 +13,8 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from polytrain.choice.alphas import simplest
-from polytrain.choice.maps import KINDS, MapTrial
+from polytrain.choice.alphas import Evidence, simplest
+from polytrain.choice.maps import KINDS, ChoiceRows, MapTrial
 from polytrain.choice.task import Task
 from polytrain.learning.start import FEW_ROWS
 
@@ -44,10 +44,11 @@ def column_sizes(squares: NDArray, power: float) -> NDArray:
     return np.clip(effects / effects.mean(), _SMALLEST, _LARGEST) ** power
 
 
-def learn_sizes(task: Task, finalists: Sequence[MapTrial]) -> Sequence[MapTrial]:
+def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
     """Return trials with learned sizes of the columns, the simplest first; the finalists if left-out rows gain nothing.
 
-    Where trains will judge by held-out rows, the best of the finalists stays among them.
+    Where trains will judge by held-out rows, the best of the finalists stays among them; with few rows, half of them
+    must have the last word.
     """
     best = trial = min(finalists, key=lambda finalist: finalist.error)
     kept: float = _POWERS[0]
@@ -66,9 +67,9 @@ def learn_sizes(task: Task, finalists: Sequence[MapTrial]) -> Sequence[MapTrial]
         if not (np.isfinite(squares).all() and squares.any()):
             break
         growth = _LITTLE_GROWTH if count >= _MANY_ROWS else _GROWTH
-        bandwidths = [trial.bandwidth * factor for factor in growth]
+        bandwidths = [(trial.bandwidth or 1.0) * factor for factor in growth]
         tries = [
-            (trial.kind, bandwidth, trial.alpha_for(bandwidth), column_sizes(squares, power))
+            (trial.kind, bandwidth, trial.alpha_for(bandwidth), column_sizes(squares, power).tolist())
             for power in powers
             for bandwidth in bandwidths
         ]
@@ -81,9 +82,32 @@ def learn_sizes(task: Task, finalists: Sequence[MapTrial]) -> Sequence[MapTrial]
         index = simplest([tried.evidence for tried in each])
         if simplest([trial.evidence, each[index].evidence]) == 1:
             trial, kept = each[index], powers[index]
-    if trial.sizes is None:
+    if trial.sizes is None or (task.n_rows <= FEW_ROWS and not _holds(task, best, trial, kept)):
         return finalists
     return _compare_kinds(task, best, trial)
+
+
+def _holds(task: Task, best: MapTrial, sized: MapTrial, power: float) -> bool:
+    """Whether sizes that one half of the rows asks for are clearly better on the other half than equal ones.
+
+    The sizes of all rows have seen the rows that they are judged by; with few rows, that makes a difference.
+    """
+    rows, squares, weights = task.choice_rows, [], []
+    halves = [ChoiceRows(*(array[start::2] for array in rows)) for start in (0, 1)]
+    searches = [task.search(half._replace(weights=half.weights / half.weights.sum())) for half in halves]
+    equal, unequal = ((trial, 2.0 * trial.alpha * len(trial.residuals) / len(rows.X)) for trial in (best, sized))
+    for learned, judged in (searches, searches[::-1]):
+        (first,) = learned.try_each([(*best[:2], equal[1], None)])
+        effects = learned.effects(first)
+        if not (np.isfinite(effects).all() and effects.any()):
+            return False
+        sizes = column_sizes(effects, power).tolist()
+        pair = judged.try_each([(*best[:2], equal[1], None), (*sized[:2], unequal[1], sizes)])
+        squares.append([trial.evidence.squares for trial in pair])
+        weights.append(pair[0].evidence.weights)
+    totals = np.concatenate(weights) / 2.0
+    before, after = (Evidence(np.concatenate(each), totals) for each in zip(*squares, strict=True))
+    return simplest([before, after]) == 1
 
 
 def _compare_kinds(task: Task, best: MapTrial, sized: MapTrial) -> list[MapTrial]:
