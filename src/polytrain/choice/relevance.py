@@ -22,10 +22,10 @@ __all__ = ["column_sizes", "learn_sizes"]
 
 # Rows of each round. Rounds with many rows are few, since a trial takes time that grows with their cube.
 _ROUNDS = (500, 500, 1000, 2000)
-# From this many rows on, one exponent and few bandwidths are tried.
-_MANY_ROWS = 2000
-# Exponents of the sizes, the more careful one first, and factors of the bandwidth, which grows as columns become small.
-_POWERS, _GROWTH, _LITTLE_GROWTH = (0.5, 1.0), (1.0, sqrt(2.0), 2.0), (1.0, sqrt(2.0))
+# From this many rows on, one exponent is tried. Kernels of rows squared times functions beyond this take seconds.
+_MANY_ROWS, _MOST_WORK = 2000, 8e9
+# Exponents of the sizes, the more careful one first, and factors of the bandwidth.
+_POWERS, _GROWTH = (0.5, 1.0), (1.0, sqrt(2.0), 2.0)
 # Sizes in units of their mean: no column is given up for good, and none may outweigh all others.
 _SMALLEST, _LARGEST = 0.05, 4.0
 # Kinds of functions that go on with the sizes, unless they are worse by this many standard errors.
@@ -50,14 +50,15 @@ def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
     Where trains will judge by held-out rows, the best of the finalists stays among them; with few rows, half of them
     must have the last word.
     """
-    best = trial = min(finalists, key=lambda finalist: finalist.error)
+    best = trial = min(finalists, key=_error)
     kept: float = _POWERS[0]
     powers: Sequence[float] = _POWERS
     for count in _ROUNDS:
         rows = task.first_rows(min(count, task.n_rows))
         n_rows, n_before = len(rows.X), len(trial.residuals)
         if count >= _MANY_ROWS:
-            if trial.sizes is None or n_rows <= n_before:
+            work = n_rows**2 * sum(task.maker(*trial[:2], trial.sizes).dims)
+            if trial.sizes is None or n_rows <= n_before or work > _MOST_WORK:
                 break
             powers = (kept,)
         search = task.search(rows)
@@ -66,18 +67,19 @@ def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
         squares = search.effects(trial)
         if not (np.isfinite(squares).all() and squares.any()):
             break
-        growth = _LITTLE_GROWTH if count >= _MANY_ROWS else _GROWTH
-        bandwidths = [(trial.bandwidth or 1.0) * factor for factor in growth]
-        tries = [
-            (trial.kind, bandwidth, trial.alpha_for(bandwidth), column_sizes(squares, power).tolist())
-            for power in powers
-            for bandwidth in bandwidths
-        ]
-        sized = search.try_each(tries)
-        for tried in sized:
-            task.note_trial("relevance", tried)
-        starts = range(0, len(sized), len(growth))
-        each = [min(sized[start : start + len(growth)], key=lambda tried: tried.error) for start in starts]
+        each: list[MapTrial] = []
+        for factor in _GROWTH:  # as columns become small, the bandwidth grows, as long as the error falls
+            bandwidth = factor * (trial.bandwidth or 1.0)
+            tries = [
+                (trial.kind, bandwidth, trial.alpha_for(bandwidth), column_sizes(squares, power).tolist())
+                for power in powers
+            ]
+            sized = search.try_each(tries)
+            for tried in sized:
+                task.note_trial("relevance", tried)
+            before, each = each or sized, [min(pair, key=_error) for pair in zip(each or sized, sized, strict=True)]
+            if factor > 1.0 and min(map(_error, each)) == min(map(_error, before)):
+                break
         # The more careful exponent wins unless the other is clearly better.
         index = simplest([tried.evidence for tried in each])
         if simplest([trial.evidence, each[index].evidence]) == 1:
@@ -85,6 +87,10 @@ def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
     if trial.sizes is None or (task.n_rows <= FEW_ROWS and not _holds(task, best, trial, kept)):
         return finalists
     return _compare_kinds(task, best, trial)
+
+
+def _error(trial: MapTrial) -> float:
+    return trial.error
 
 
 def _holds(task: Task, best: MapTrial, sized: MapTrial, power: float) -> bool:
@@ -119,7 +125,7 @@ def _compare_kinds(task: Task, best: MapTrial, sized: MapTrial) -> list[MapTrial
     trials = task.search(rows).try_each([(kind, sized.bandwidth, alpha, sized.sizes) for kind in kinds])
     for trial in trials:
         task.note_trial("maps", trial)
-    least = sorted(trials, key=lambda trial: trial.error)[:_FINALISTS]
+    least = sorted(trials, key=_error)[:_FINALISTS]
     gaps = [trial.evidence.worse_than(least[0].evidence) for trial in trials]
     kept = [
         trial

@@ -24,6 +24,8 @@ from polytrain.tensor import clip_ranks
 
 __all__ = ["Choice", "Chosen", "HeldOut", "Settings", "Task", "Tried"]
 
+# Columns of less relevance than this are reported as hardly needed.
+_LITTLE = 0.2
 # With more than `FEW_ROWS` different rows, the kernel problem is solved for a sample of them.
 _SAMPLE_ROWS = 1000
 
@@ -339,6 +341,9 @@ class Task:
         size = 1.0 if trial.bandwidth is None else trial.bandwidth
         if self.maker.is_free:
             self.reasons.append(f"functions {trial.kind!r} with bandwidth {size:.3g} and alpha {alpha:.2g}")
+        if trial.sizes is not None:
+            few = int(np.sum(np.array(trial.sizes) < _LITTLE))
+            self.reasons.append(f"columns differ in relevance: {few} of {len(trial.sizes)} were hardly needed")
         edges = {
             "bandwidth": (size, *BANDWIDTHS, self.bandwidth),
             "alpha": (trial.alpha, ALPHAS[-1], ALPHAS[0], self.settings.alpha),

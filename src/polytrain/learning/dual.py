@@ -243,12 +243,18 @@ def squared_effects(values: Sequence[Array], targets: Array, weights: Array, alp
     residuals = np.divide(coefficients, diagonal, out=np.zeros(targets.shape), where=diagonal > 0)
     squares = np.zeros(len(values))
     for start, stop in kernel_blocks(len(kernel)):
-        block, rows = kernel[start:stop], slice(start, stop)
+        rows = slice(start, stop)
+        block = kernel[rows]
+
+        def scores(part: Array, rows: slice = rows) -> Array:
+            leverages: Array = np.einsum("ij,ij->i", part, inverse[rows])[:, None]
+            return part @ coefficients - residuals[rows] * leverages
+
+        whole = scores(block)
         for k, columns in enumerate(values):
             own = columns[:, rows].T @ columns
-            # Where the factor of the column vanishes, so does the product.
-            part = np.divide(block * (own - 1.0), own, out=np.zeros(own.shape), where=np.abs(own) > _VANISHING)
-            effects = part @ coefficients - residuals[rows] * np.einsum("ij,ij->i", part, inverse[rows])[:, None]
+            own[np.abs(own) < _VANISHING] = np.inf  # where the factor of the column vanishes, so does the product
+            effects = whole - scores(np.divide(block, own, out=own))
             squares[k] += weights[rows] @ np.square(effects).sum(axis=1)
     return squares
 

@@ -1,0 +1,130 @@
+"""Sizes of columns: against refits, and what they are good for."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import make_friedman1
+from sklearn.metrics import r2_score
+
+import polytrain
+from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.choice.relevance import column_sizes
+from polytrain.learning.dual import product_kernel, squared_effects
+
+
+def slow_effects(values, targets, weights, alpha):
+    """Solve the kernel problem without each row, and take from its score what is left without the column."""
+    squares = np.zeros(len(values))
+    n_rows = len(targets)
+    kernel = product_kernel(values)
+    for row in range(n_rows):
+        others = np.arange(n_rows) != row
+        matrix = kernel[np.ix_(others, others)] + np.diag(0.5 * alpha / weights[others])
+        coefficients = np.linalg.solve(matrix, targets[others])
+        for k in range(len(values)):
+            without = product_kernel([np.vstack([v[:1], 0 * v[1:]]) if m == k else v for m, v in enumerate(values)])
+            effect = (kernel - without)[row, others] @ coefficients
+            squares[k] += weights[row] * np.square(effect).sum()
+    return squares
+
+
+@given(st.integers(2, 12), st.integers(1, 4), st.integers(1, 3), st.integers(0, 2**31), st.sampled_from([1e-3, 0.1]))
+def test_effects_are_those_of_refits(n_rows, n_columns, n_targets, seed, alpha):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 4, n_columns)
+    values = [np.vstack([np.ones(n_rows), 0.7 * rng.normal(size=(n, n_rows))]) for n in sizes]
+    targets, weights = rng.normal(size=(n_rows, n_targets)), rng.uniform(0.2, 1, n_rows)
+    weights /= weights.sum()
+    expected = slow_effects(values, targets, weights, alpha)
+    np.testing.assert_allclose(squared_effects(values, targets, weights, alpha), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_sizes_are_bounded_and_of_mean_one_without_bounds():
+    squares = np.array([1.0, 4.0, 9.0])
+    np.testing.assert_allclose(column_sizes(squares, 1.0), [0.5, 1.0, 1.5])
+    np.testing.assert_allclose(column_sizes(squares, 0.5), np.sqrt([0.5, 1.0, 1.5]))
+    sizes = column_sizes(np.array([1.0, *[1e-20] * 99]), 1.0)
+    assert (sizes.min(), sizes.max()) == (0.05, 4.0)
+
+
+@pytest.fixture(scope="module")
+def friedman():
+    X, y = make_friedman1(1200, 40, noise=1.0, random_state=0)
+    return X[:400], y[:400], X[400:], y[400:]
+
+
+@pytest.fixture(scope="module")
+def learned(friedman):
+    return TensorTrainRegressor(random_state=0).fit(*friedman[:2])
+
+
+def test_columns_that_matter_are_found(friedman, learned):
+    X, y, Z, fresh = friedman
+    assert learned.relevances_.shape == (40,)
+    assert learned.relevances_[:5].min() > 2 * learned.relevances_[5:].max()
+    equal = clone(learned).set_params(relevance=None).fit(X, y)
+    assert (equal.relevances_ == 1).all()
+    assert r2_score(fresh, learned.predict(Z)) > r2_score(fresh, equal.predict(Z)) + 0.05
+
+
+def test_irrelevant_columns_have_few_functions(learned):
+    dims = np.array(learned.maps_.dims)
+    assert dims[:5].min() >= dims[5:].max()
+
+
+def test_given_sizes_are_kept(friedman, learned):
+    X, y, Z, _ = friedman
+    for relevance in (learned.relevances_, learned.relevances_.tolist()):
+        model = clone(learned).set_params(relevance=relevance).fit(X, y)
+        np.testing.assert_array_equal(model.relevances_, learned.relevances_)
+    settled = {"basis": learned.choice_.basis, "bandwidth": learned.choice_.bandwidth}
+    again = TensorTrainRegressor(relevance=learned.relevances_, random_state=0, **settled).fit(X, y)
+    np.testing.assert_allclose(again.predict(Z), learned.predict(Z), rtol=1e-2)
+
+
+def test_sizes_do_not_depend_on_the_order_of_rows_or_repetition(friedman, learned):
+    X, y, Z, _ = friedman
+    order = np.random.default_rng(0).permutation(len(X))
+    for rows in (order, np.repeat(np.arange(len(X)), 2)):
+        model = clone(learned).fit(X[rows], y[rows])
+        np.testing.assert_allclose(model.relevances_, learned.relevances_, rtol=1e-8)
+        np.testing.assert_allclose(model.predict(Z), learned.predict(Z), rtol=1e-6)
+
+
+def test_sizes_follow_their_columns(friedman, learned):
+    X, y, _, _ = friedman
+    model = clone(learned).fit(X[:, ::-1], y)
+    assert set(np.argsort(model.relevances_)[-5:]) == {35, 36, 37, 38, 39}
+
+
+def test_sizes_survive_files_and_warm_starts(friedman, learned, tmp_path):
+    X, y, Z, _ = friedman
+    learned.save(tmp_path / "model")
+    again = polytrain.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.relevances_, learned.relevances_)
+    np.testing.assert_array_equal(again.predict(Z), learned.predict(Z))
+    warm = clone(learned).set_params(warm_start=True).fit(X, y).fit(X, y)
+    np.testing.assert_array_equal(warm.relevances_, learned.relevances_)
+
+
+def test_pure_noise_leaves_all_columns_alike():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 8)), rng.normal(size=150)
+    assert (TensorTrainRegressor(random_state=0).fit(X, y).relevances_ == 1).all()
+    assert (TensorTrainClassifier(random_state=0).fit(X, y > 0).relevances_ == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("relevance", "message"),
+    [
+        ("all", "relevance must be 'auto', None or one number per feature, got 'all'"),
+        ([1.0], r"relevance has 1 entries but X has 2 features"),
+        ([1.0, 0.0], r"relevance\[1\] must be a number between 0 and 1e\+06, got 0.0"),
+    ],
+)
+def test_bad_sizes_are_refused(relevance, message):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(ValueError, match=message):
+        TensorTrainRegressor(relevance=relevance).fit(X, X[:, 0])
