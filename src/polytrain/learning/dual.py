@@ -247,8 +247,8 @@ def squared_effects(values: Sequence[Array], targets: Array, weights: Array, alp
         block = kernel[rows]
 
         def scores(part: Array, rows: slice = rows) -> Array:
-            leverages: Array = np.einsum("ij,ij->i", part, inverse[rows])[:, None]
-            return part @ coefficients - residuals[rows] * leverages
+            own_rows: Array = part @ coefficients
+            return own_rows - residuals[rows] * np.einsum("ij,ij->i", part, inverse[rows])[:, None]
 
         whole = scores(block)
         for k, columns in enumerate(values):
