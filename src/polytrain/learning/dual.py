@@ -245,18 +245,21 @@ def squared_effects(values: Sequence[Array], targets: Array, weights: Array, alp
     for start, stop in kernel_blocks(len(kernel)):
         rows = slice(start, stop)
         block = kernel[rows]
-
-        def scores(part: Array, rows: slice = rows) -> Array:
-            own_rows: Array = part @ coefficients
-            return own_rows - residuals[rows] * np.einsum("ij,ij->i", part, inverse[rows])[:, None]
-
-        whole = scores(block)
+        whole = _left_out_scores(block, coefficients, residuals[rows], inverse[rows])
         for k, columns in enumerate(values):
             own = columns[:, rows].T @ columns
             own[np.abs(own) < _VANISHING] = np.inf  # where the factor of the column vanishes, so does the product
-            effects = whole - scores(np.divide(block, own, out=own))
+            others = np.divide(block, own, out=own)
+            effects = whole - _left_out_scores(others, coefficients, residuals[rows], inverse[rows])
             squares[k] += weights[rows] @ np.square(effects).sum(axis=1)
     return squares
+
+
+def _left_out_scores(kernel: Array, coefficients: Array, residuals: Array, inverse: Array) -> Array:
+    """Scores (M, q) of some rows, each without its own influence, by a kernel (M, N) between these and all rows."""
+    scores: Array = kernel @ coefficients
+    scores -= residuals * np.einsum("ij,ij->i", kernel, inverse)[:, None]
+    return scores
 
 
 def _invert(lower: Array) -> Array:
