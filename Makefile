@@ -26,7 +26,7 @@ demo: $(VENV)/.has-demo  ## a table of mixed columns and handwritten digits, bes
 reproduce: $(VENV)/.has-plot  ## run the paper's experiment on bundled digits, with plots (about two minutes)
 	@$(BIN)/polytrain reproduce digits
 
-test: $(VENV)/.has-test  ## run the quick tests, on all cores (about two and a half minutes on two)
+test: $(VENV)/.has-test  ## run the quick tests, on all cores (about five minutes on two)
 	@$(PYTEST) -m "not slow and not cluster"
 
 test-slow: $(VENV)/.has-test  ## run the other tests only (some minutes)
