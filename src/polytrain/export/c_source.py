@@ -259,7 +259,7 @@ class _Source:
                 "int NAME_predict(const REAL *x); /* index into NAME_class_names */",
             ]
             if model.has_probabilities:
-                lines.append("void NAME_probabilities(const REAL *x, REAL *probabilities); /* NAME_N_CLASSES numbers */")
+                lines += ["void NAME_probabilities(const REAL *x, REAL *probabilities); /* NAME_N_CLASSES numbers */"]
         elif model.one_output:
             lines.append("REAL NAME_predict(const REAL *x);")
         else:
