@@ -18,6 +18,7 @@ from polytrain.rows.checking import check_bytes
 from polytrain.tensor import TensorTrain
 
 __all__ = [
+    "INITS",
     "check_between",
     "check_choice",
     "check_count",
@@ -29,7 +30,7 @@ __all__ = [
     "shown",
 ]
 
-_INITS = ("auto", "linear", "random", "dual")
+INITS = ("auto", "linear", "random", "dual")
 # Polynomials of a higher degree are rounding errors, and their values would fill the memory.
 _MOST_DEGREE = 1000
 
@@ -176,9 +177,9 @@ def make_settings(
     check_choice("sampling", parameters["sampling"], ["auto", None])
     init, alpha = parameters["init"], parameters["alpha"]
     has_trains = is_sequence(init) and all(isinstance(train, TensorTrain) or is_sequence(train) for train in init)
-    is_known = init in _INITS if isinstance(init, str) else isinstance(init, TensorTrain) or (has_trains and len(init))
+    is_known = init in INITS if isinstance(init, str) else isinstance(init, TensorTrain) or (has_trains and len(init))
     if not is_known:
-        raise ValueError(f"init must be one of {list(_INITS)}, a TensorTrain or a list of them, got {shown(init)}.")
+        raise ValueError(f"init must be one of {list(INITS)}, a TensorTrain or a list of them, got {shown(init)}.")
     sweeps, bandwidth = parameters["max_sweeps"], parameters["bandwidth"]
     relevance = _check_relevance(parameters["relevance"], n_features)
     patience = check_count("n_iter_no_change", parameters["n_iter_no_change"], 1)

@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 
 from polytrain.choice import Chosen, Tried
 from polytrain.columns.scalars import check_hashes
+from polytrain.estimators._parameters import INITS
 from polytrain.estimators._streaming import Stream
 from polytrain.estimators.classifier import TensorTrainClassifier
 from polytrain.estimators.regressor import TensorTrainRegressor
+from polytrain.learning.core_solvers import SOLVERS
 from polytrain.learning.trainer import TrainPlan
 from polytrain.models.file import Document, ModelFileError, read_model_file, write_model_file
 from polytrain.models.fitted_state import describe_fitted, read_fitted
@@ -147,6 +149,10 @@ def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
     plan = model.plan_ = _structured("the plan", entries, TrainPlan)
     if len(plan.ranks) != fitted.n_features + 1 or min(plan.ranks) < 1 or math.isnan(plan.alpha + plan.tol):
         raise ValueError("the plan is not plausible.")
+    allowed = {"solver": SOLVERS, "init": (*INITS, "given"), "sampling": ("auto", None)}
+    for key, known in allowed.items():
+        if getattr(plan, key) not in known:
+            raise ValueError(f"{key} of the plan is {getattr(plan, key)!r:.60}, which is none of {list(known)}.")
     model.choice_ = _structured("the choice", document.take("choice", dict), Chosen)
     model.history_ = _read_history(document, fitted.n_features + 1, fitted.n_trains)
     model.n_iter_ = max(Counter(record["train"] for record in model.history_).values(), default=0)

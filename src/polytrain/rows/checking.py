@@ -79,7 +79,14 @@ def check_block(raw: Any, loss: str | None, columns: Columns | None = None) -> A
     if loss is None and y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if columns is not None:
-        X = columns.encode(X)
+        X, given = columns.encode(X), X
+        for feature in np.flatnonzero(columns.is_category & (X < 0).any(axis=0)).tolist():
+            column = int(columns.sources[feature])
+            value = np.asarray(given, dtype=object)[(X[:, feature] < 0).argmax(), column]
+            raise ValueError(
+                f"column {columns.columns[column].name!r} holds {value!r}, which was not there when its levels were "
+                "read first. Rows must be the same each time they are read."
+            )
     if not len(X):
         return np.asarray(X, dtype=np.float32), y if loss is None else y.astype(np.float64), np.zeros(0)
     X, y, weights = check_arrays(X, y, None, loss)
