@@ -323,3 +323,18 @@ def test_forgetting_bounds_what_was_seen():
     assert stream.seen == pytest.approx(90.0, rel=1e-6)
     assert stream.weights.sum() == pytest.approx(90.0, rel=1e-6)
     assert stream.n_blocks == 200
+
+
+@pytest.mark.parametrize("kind", [TensorTrainClassifier, TensorTrainRegressor])
+def test_a_source_is_no_block(kind):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+
+    class Source:
+        def __iter__(self):
+            yield X, (X[:, 0] > 0).astype(int)
+
+    model = kind(random_state=0)
+    classes = {"classes": [0, 1]} if kind is TensorTrainClassifier else {}
+    with pytest.raises(ValueError, match="partial_fit takes one block of rows, got X of type Source"):
+        model.partial_fit(Source(), None, **classes)
+    assert not hasattr(model, "model_")

@@ -44,6 +44,7 @@ from polytrain.rows import Rows, is_dask, is_dask_frame, lazy_blocks, open_fit
 from polytrain.rows.checking import check_more
 from polytrain.rows.opening import given_validation, hold_out
 from polytrain.rows.rows import positive_rows
+from polytrain.sources import is_source
 from polytrain.tensor import TensorTrain
 
 __all__ = ["Conditional", "TrainModel", "learns_in_blocks"]
@@ -272,6 +273,14 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         if groups is not None:
             check_no_conflict(self.get_params(deep=False), self._is_warm, stops_early)
         return groups
+
+    def _check_one_block(self, X: Any) -> None:
+        """Refuse a source of many blocks where one block is wanted, before anything is learned."""
+        if is_source(X):
+            raise ValueError(
+                f"partial_fit takes one block of rows, got X of type {type(X).__name__}, which yields many. Pass its "
+                "blocks one by one, or call fit."
+            )
 
     def _learn_block(
         self, X: Any, y: Any, sample_weight: Any, loss: str | None, targets: Sequence[Target], is_first: bool

@@ -338,6 +338,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             The fitted estimator.
         """
         loss = self._learning_loss()
+        self._check_one_block(X)
         first = not hasattr(self, "model_")
         if first:
             self._fit_first(X, y, classes, sample_weight, loss, maps)

@@ -331,6 +331,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         """
         loss = self._learning_loss()
         y, weights = self._with_offset(loss, X, y, sample_weight, offset)
+        self._check_one_block(X)
         first = not hasattr(self, "model_")
         if first:
             with self._open(X, y, weights, loss) as opened:
