@@ -19,7 +19,8 @@ from benchmarks.plots import have_matplotlib, plot_growth
 from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
 from polytrain.learning.problem import ProblemRows
-from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+from polytrain.learning.settings import Settings, Start
+from polytrain.learning.trainer import learn_train
 from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import clip_ranks
 
@@ -50,17 +51,16 @@ def fit(rows: tuple[NDArray, NDArray], r: int, n: int, solver: str, knots: bool)
     if knots:
         maps = MapList([table_map(n)] * len(columns))
         columns = maps.place((columns.T + 1) / 2)
-    plan = TrainPlan(
+    plan = Settings(
         loss="squared",
-        dims=maps.dims,
-        ranks=clip_ranks(maps.dims, r),
+        rank=clip_ranks(maps.dims, r),
         alpha=1e-3,
         init="linear",
         solver=solver,
         max_sweeps=2,
         tol=0.0,
     )
-    learn_train(plan, maps, ProblemRows.make(columns, target, np.ones(len(target))), TrainJob(0))
+    learn_train(plan, maps, ProblemRows.make(columns, target, np.ones(len(target))), Start(0))
 
 
 def slope(xs: Sequence[float], times: Sequence[float]) -> float:

@@ -49,7 +49,8 @@ def child(route: str, dtype: str, N: int, d: int, r: int) -> None:
     """Fit, and print both peaks as JSON."""
     from polytrain import TensorTrainRegressor
     from polytrain.learning.problem import ProblemRows
-    from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+    from polytrain.learning.settings import Settings, Start
+    from polytrain.learning.trainer import learn_train
     from polytrain.maps import MapList, PolynomialMap
     from polytrain.tensor import clip_ranks
 
@@ -59,10 +60,9 @@ def child(route: str, dtype: str, N: int, d: int, r: int) -> None:
     if route == "learn_train":
         columns = fill((d, N), dtype)
         maps = MapList([PolynomialMap("power", 2)] * d)
-        plan = TrainPlan(
+        plan = Settings(
             loss="squared",
-            dims=maps.dims,
-            ranks=clip_ranks(maps.dims, r),
+            rank=clip_ranks(maps.dims, r),
             alpha=1e-3,
             init="linear",
             solver="auto",
@@ -70,7 +70,7 @@ def child(route: str, dtype: str, N: int, d: int, r: int) -> None:
             tol=0.0,
         )
         problem = ProblemRows.make(columns, np.sign(columns[0].astype(float)), np.ones(N))
-        learn_train(plan, maps, problem, TrainJob(0))
+        learn_train(plan, maps, problem, Start(0))
     else:
         rows = fill((N, d), dtype)
         TensorTrainRegressor(rank=r, **settings).fit(rows, np.sign(rows[:, 0]))

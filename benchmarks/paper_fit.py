@@ -24,8 +24,9 @@ from polytrain.learning.core_solvers import SOLVERS
 from polytrain.learning.engines import LocalEngine
 from polytrain.learning.losses import get_loss
 from polytrain.learning.problem import ProblemRows
+from polytrain.learning.settings import Settings, Start
 from polytrain.learning.start import linear_start, random_start
-from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+from polytrain.learning.trainer import learn_train
 from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import clip_ranks
 
@@ -34,17 +35,17 @@ N_FEATURES, N_BASIS, RANK, N_SWEEPS = 20, 2, 8, 4
 METHODS = {"squared": ("TTLS", 10.0), "logistic": ("TTLR", 20.0)}
 
 
-def make_start(plan: TrainPlan, maps: MapList, columns: NDArray, target: NDArray, seed: int) -> list[NDArray]:
+def make_start(plan: Settings, maps: MapList, columns: NDArray, target: NDArray, seed: int) -> list[NDArray]:
     """The cores that polytrain begins with: right-orthogonal, random as in the paper or the linear model."""
     rng = np.random.default_rng(seed)
     if plan.init == "random":
-        return random_start(plan.dims, plan.ranks, rng)
+        return random_start(maps.dims, plan.ranks, rng)
     loss = get_loss(plan.loss)
     engine = LocalEngine(ProblemRows.make(columns, target, np.ones(len(target))), loss, maps)
     return linear_start(engine, maps, plan.ranks, plan.alpha, loss.quadratic, rng)
 
 
-def compare(plan: TrainPlan, maps: MapList, columns: NDArray, target: NDArray, seed: int, repeats: int) -> dict:
+def compare(plan: Settings, maps: MapList, columns: NDArray, target: NDArray, seed: int, repeats: int) -> dict:
     """Both fits of one class: seconds and final objectives."""
     rows, weights = np.ascontiguousarray(columns.T), np.ones(len(target))
     start = make_start(plan, maps, columns, target, seed)
@@ -55,7 +56,7 @@ def compare(plan: TrainPlan, maps: MapList, columns: NDArray, target: NDArray, s
 
     def by_polytrain() -> None:
         problem = ProblemRows.make(columns, target, weights)
-        learned["polytrain"] = list(learn_train(plan, maps, problem, TrainJob(seed)).cores)
+        learned["polytrain"] = list(learn_train(plan, maps, problem, Start(seed)).cores)
 
     times = best_of({"paper": by_paper, "polytrain": by_polytrain}, repeats, warm=False)
     objectives = {name: paper.objective(cores, rows, target, plan.loss, plan.alpha) for name, cores in learned.items()}
@@ -68,7 +69,7 @@ def compare(plan: TrainPlan, maps: MapList, columns: NDArray, target: NDArray, s
     }
 
 
-def whole_fits(plan: TrainPlan, X: NDArray, y: NDArray, repeats: int) -> dict[str, tuple]:
+def whole_fits(plan: Settings, X: NDArray, y: NDArray, repeats: int) -> dict[str, tuple]:
     """Seconds and mean objective of estimator fits of all classes."""
     models: dict[str, TensorTrainClassifier] = {}
 
@@ -122,10 +123,9 @@ def main(argv: list[str] | None = None) -> None:
     columns = scaled_columns(X)
     maps = MapList([PolynomialMap("power", N_BASIS)] * N_FEATURES)
     for loss, (name, target_ratio) in METHODS.items():
-        plan = TrainPlan(
+        plan = Settings(
             loss=loss,
-            dims=maps.dims,
-            ranks=clip_ranks(maps.dims, RANK),
+            rank=clip_ranks(maps.dims, RANK),
             alpha=arguments.alpha,
             init=arguments.start,
             solver=arguments.solver,

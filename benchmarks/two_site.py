@@ -37,7 +37,8 @@ from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.learning.dual import product_kernel, solve_dual
 from polytrain.learning.gauge import fit_ranks, shift_left, shift_right
 from polytrain.learning.problem import ProblemRows
-from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+from polytrain.learning.settings import Settings, Start
+from polytrain.learning.trainer import learn_train
 from polytrain.maps import MapList
 from polytrain.tensor import TensorTrain, clip_ranks
 
@@ -298,9 +299,9 @@ class Case:
     def values(self, columns: NDArray) -> list[NDArray]:
         return [feature_map.values(column) for feature_map, column in zip(self.maps, columns, strict=True)]
 
-    def plan(self, rank: int, n_sweeps: int) -> TrainPlan:
+    def plan(self, rank: int, n_sweeps: int) -> Settings:
         ranks = clip_ranks(self.maps.dims, rank)
-        return TrainPlan("squared", self.maps.dims, ranks, self.alpha, "linear", "auto", n_sweeps, 0.0)
+        return Settings("squared", ranks, self.alpha, "linear", "auto", n_sweeps, 0.0)
 
     def row(self, method: str, step: str, cores: Sequence[NDArray], seconds: float) -> dict:
         """One line of the table; the objective is found from the cores alone."""
@@ -336,7 +337,7 @@ def climb(case: Case, start: Sequence[NDArray], ranks: Sequence[int], prototype:
             wider = fit_ranks(cores, plan.ranks, np.random.default_rng(rank))
             cores = one_site_sweeps(values, case.target, case.alpha, wider, RUNG_SWEEPS)
         else:
-            cores = learn_train(plan, case.maps, rows, TrainJob(0, cores)).cores
+            cores = learn_train(plan, case.maps, rows, Start(0, cores)).cores
         seconds += time.process_time() - began
         yield case.row("ladder, prototype" if prototype else "ladder", f"rank {rank}", cores, seconds)
 
@@ -344,7 +345,7 @@ def climb(case: Case, start: Sequence[NDArray], ranks: Sequence[int], prototype:
 def compare(case: Case, quick: bool, tolerance: float) -> list[dict]:
     """The linear model, the ladder's rungs, and every sweep of the two-site runs."""
     rows = ProblemRows.make(case.columns, case.target, np.ones(len(case.target)))
-    start = learn_train(case.plan(2, 0), case.maps, rows, TrainJob(0)).cores
+    start = learn_train(case.plan(2, 0), case.maps, rows, Start(0)).cores
     lines = [case.row("linear", "", start, 0.0)]
     for prototype in (False, True):
         lines += climb(case, start, RANKS[:3] if quick else RANKS, prototype)

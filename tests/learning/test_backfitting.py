@@ -8,8 +8,8 @@ from polytrain.learning.dual import solve_dual
 from polytrain.learning.parts import joined_ranks, make_parts, parts_kernel, with_rank
 from polytrain.learning.placed import Budget, PlacedRows
 from polytrain.learning.schedule import train
+from polytrain.learning.settings import Settings, Start
 from polytrain.learning.targets import OtherParts, PartTarget, PlacedBlock
-from polytrain.learning.trainer import TrainJob, TrainPlan
 from polytrain.maps import MapList, PolynomialMap
 from polytrain.models import FittedModel
 from polytrain.rows import ClassTarget, NumberTarget, Rows
@@ -38,14 +38,14 @@ def backfit(loss="squared", rank=3, max_sweeps=4, tol=0.0, alpha=1e-2, rows=None
     X, numbers, weights = some_rows() if rows is None else rows
     maps = MapList([PolynomialMap("legendre", 3)] * 5)
     parts = with_rank(make_parts(GROUPS, 5), maps.dims, rank)
-    plan = TrainPlan(loss, maps.dims, joined_ranks(parts, maps.dims), alpha, "linear", "auto", max_sweeps, tol)
+    plan = Settings(loss, joined_ranks(parts, maps.dims), alpha, "linear", "auto", max_sweeps, tol)
     classify = loss == "logistic"
     target = ClassTarget(np.array([-1.0, 1.0]), np.ones(2)) if classify else NumberTarget(0)
     arrays = X.astype(dtype), (numbers > 0).astype(int) if classify else numbers, weights
     placed = Rows.of_arrays(arrays, classify).place(maps)
     if elsewhere:
         placed = PlacedRows(runner=Elsewhere(), partitions=[placed.block], budget=Budget(0, len(X), 8))
-    (found,) = train(placed, maps, plan, [target], [TrainJob(0)], parts=parts)
+    (found,) = train(placed, maps, plan, [target], [Start(0)], parts=parts)
     return maps, parts, found, FittedModel(loss, maps, [found.cores])
 
 
@@ -117,9 +117,9 @@ def test_an_additive_part_alone_is_solved_at_once():
     X, y, weights = some_rows()
     maps = MapList([PolynomialMap("legendre", 3)] * 5)
     parts = make_parts([{k} for k in range(5)], 5)
-    plan = TrainPlan("squared", maps.dims, joined_ranks(parts, maps.dims), 0.1, "linear", "auto", 4, 0.0)
+    plan = Settings("squared", joined_ranks(parts, maps.dims), 0.1, "linear", "auto", 4, 0.0)
     placed = Rows.of_arrays((X, y, weights), False).place(maps)
-    (found,) = train(placed, maps, plan, [NumberTarget(0)], [TrainJob(0)], parts=parts)
+    (found,) = train(placed, maps, plan, [NumberTarget(0)], [Start(0)], parts=parts)
     model = FittedModel("squared", maps, [found.cores])
     kernel, shares = parts_kernel(function_values(maps, X), parts), weights / weights.sum()
     np.testing.assert_allclose(model.scores(X)[0], kernel @ solve_dual(kernel, y, shares, 0.1), atol=1e-10)
@@ -148,7 +148,7 @@ def test_a_report_may_end_the_rounds():
     X, y, weights = some_rows()
     maps = MapList([PolynomialMap("legendre", 3)] * 5)
     parts = with_rank(make_parts(GROUPS, 5), maps.dims, 2)
-    plan = TrainPlan("squared", maps.dims, joined_ranks(parts, maps.dims), 1e-2, "linear", "auto", 9, 0.0)
+    plan = Settings("squared", joined_ranks(parts, maps.dims), 1e-2, "linear", "auto", 9, 0.0)
     placed = Rows.of_arrays((X, y, weights), False).place(maps)
     seen = []
 
@@ -156,7 +156,7 @@ def test_a_report_may_end_the_rounds():
         seen.append(cores)
         return len(seen) == 2
 
-    (found,) = train(placed, maps, plan, [NumberTarget(0)], [TrainJob(0)], report=report, parts=parts)
+    (found,) = train(placed, maps, plan, [NumberTarget(0)], [Start(0)], report=report, parts=parts)
     assert (found.stop_reason, len(found.history)) == ("stopped", 2)
     for one, other in zip(seen[-1], found.cores, strict=True):
         np.testing.assert_array_equal(one, other)

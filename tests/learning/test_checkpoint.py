@@ -13,7 +13,8 @@ import pytest
 from reference import make_problem
 
 from polytrain import TensorTrainRegressor
-from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+from polytrain.learning.settings import Settings, Start
+from polytrain.learning.trainer import learn_train
 from polytrain.tensor import clip_ranks
 from power_models import CLASSIFIER_POWERS, power_classifier
 from processes import running
@@ -25,7 +26,7 @@ class Stopped(Exception):
 
 def _plan(loss, dims, **changes):
     settings = {"init": "linear", "solver": "auto", "max_sweeps": 6, "tol": 0.0, "sampling": "auto", **changes}
-    return TrainPlan(loss, dims, clip_ranks(dims, 3), 1e-3, **settings)
+    return Settings(loss, clip_ranks(dims, 3), 1e-3, **settings)
 
 
 def _learn(plan, problem, path, stop_after=None, start=None):
@@ -33,7 +34,7 @@ def _learn(plan, problem, path, stop_after=None, start=None):
         if record["sweep"] == stop_after:
             raise Stopped
 
-    return learn_train(plan, problem.maps, problem.rows, TrainJob(7, start, path), report=report)
+    return learn_train(plan, problem.maps, problem.rows, Start(7, start, path), report=report)
 
 
 @pytest.mark.parametrize(("loss", "n_rows"), [("squared", 200), ("logistic", 200), ("logistic", 20_000)])

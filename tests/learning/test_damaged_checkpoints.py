@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from reference import make_problem
 
-from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+from polytrain.learning.settings import Settings, Start
+from polytrain.learning.trainer import learn_train
 from polytrain.tensor import clip_ranks
 from polytrain.tensor_file import pack_tensors, read_tensor_file
 
 PROBLEM = make_problem(0, (2, 3, 2), 3, 60)
-PLAN = TrainPlan("squared", PROBLEM.dims, clip_ranks(PROBLEM.dims, 3), 1e-3, "linear", "auto", 4, 0.0, None)
+PLAN = Settings("squared", clip_ranks(PROBLEM.dims, 3), 1e-3, "linear", "auto", 4, 0.0, None)
 UNUSABLE = r"is not a usable checkpoint: .*[^.]\. Delete it to start anew\.$"
 
 
@@ -27,7 +28,7 @@ def learn(path, stop_after=None):
         if record["sweep"] == stop_after:
             raise Stopped
 
-    return learn_train(PLAN, PROBLEM.maps, PROBLEM.rows, TrainJob(7, None, path), report=report)
+    return learn_train(PLAN, PROBLEM.maps, PROBLEM.rows, Start(7, None, path), report=report)
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,9 @@ from polytrain import TensorTrain
 from polytrain.learning.dual import _right_kernels, product_kernel, round_rank_ones, solve_dual
 from polytrain.learning.engines.tasks import TaskEngine
 from polytrain.learning.losses import get_loss
+from polytrain.learning.settings import Settings, Start
 from polytrain.learning.start import dual_start
-from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+from polytrain.learning.trainer import learn_train
 from polytrain.tensor import clip_ranks
 from power_models import power_classifier, power_regressor
 
@@ -92,8 +93,8 @@ def test_start_is_the_best_of_all_trains_where_the_ranks_allow_it(where):
         engine = TaskEngine(AtOnce(), partitions, get_loss("squared"), problem.maps)
     cores = dual_start(engine, problem.maps, ranks, 1e-3, 0, np.random.default_rng(0))
     assert all(is_right_orthogonal(core, 1e-9) for core in cores[1:])
-    plan = TrainPlan("squared", problem.dims, ranks, 1e-3, "linear", "exact", 60, 0.0)
-    swept = learn_train(plan, problem.maps, problem.rows, TrainJob(0))
+    plan = Settings("squared", ranks, 1e-3, "linear", "exact", 60, 0.0)
+    swept = learn_train(plan, problem.maps, problem.rows, Start(0))
     best = objective(cores, problem, 1e-3)
     assert best <= swept.history[-1]["objective"] * (1 + 1e-9)
     assert best == pytest.approx(swept.history[-1]["objective"], rel=1e-3)
@@ -112,9 +113,9 @@ def test_an_offset_is_taken_off_the_target():
 
 def test_sweeps_go_on_from_the_start():
     problem = make_problem(6, (3,) * 5, 3, 300)
-    plan = TrainPlan("squared", problem.dims, clip_ranks(problem.dims, 3), 1e-3, "dual", "auto", 4, 0.0)
-    start = learn_train(replace(plan, max_sweeps=0), problem.maps, problem.rows, TrainJob(0))
-    result = learn_train(plan, problem.maps, problem.rows, TrainJob(0))
+    plan = Settings("squared", clip_ranks(problem.dims, 3), 1e-3, "dual", "auto", 4, 0.0)
+    start = learn_train(replace(plan, max_sweeps=0), problem.maps, problem.rows, Start(0))
+    result = learn_train(plan, problem.maps, problem.rows, Start(0))
     before = objective(start.cores, problem, 1e-3)
     assert result.history[0]["objective"] <= before * (1 + 1e-12)
     assert result.history[0]["decrease"] == pytest.approx(before - result.history[0]["objective"], rel=1e-6)

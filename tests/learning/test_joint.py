@@ -9,8 +9,8 @@ from polytrain.learning.losses import LogisticLoss
 from polytrain.learning.placed import PlacedRows
 from polytrain.learning.sampling import row_keys
 from polytrain.learning.schedule import log_losses, train
+from polytrain.learning.settings import Settings, Start
 from polytrain.learning.targets import ClassTarget, JointTarget, PlacedBlock
-from polytrain.learning.trainer import TrainJob, TrainPlan
 from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import TensorTrain, clip_ranks
 
@@ -71,7 +71,7 @@ def test_the_whole_objective_never_rises(n_classes, init):
     rng = np.random.default_rng(n_classes)
     maps = MapList([PolynomialMap("power", 3)] * 4)
     block = _block(rng, 120, 4, n_classes)
-    plan = TrainPlan("logistic", maps.dims, clip_ranks(maps.dims, 3), 1e-3, init, "auto", 8, 0.0, None, joint=True)
+    plan = Settings("logistic", clip_ranks(maps.dims, 3), 1e-3, init, "auto", 8, 0.0, None, joint=True)
     own = [ClassTarget(code, np.ones(n_classes)) for code in 2 * np.eye(n_classes) - 1]
     weights = block.weights / block.weights.sum()
     objectives = []
@@ -86,7 +86,7 @@ def test_the_whole_objective_never_rises(n_classes, init):
         if len(present) == n_classes:
             objectives.append(objective([present[k] for k in range(n_classes)]))
 
-    jobs = [TrainJob(seed) for seed in range(n_classes)]
+    jobs = [Start(seed) for seed in range(n_classes)]
     results = train(PlacedRows(block), maps, plan, own, jobs, n_jobs=1, report=watch)
     assert np.diff(objectives).max() < 1e-9
     assert len(objectives) > 10
@@ -98,9 +98,9 @@ def test_linear_models_are_solved_together():
     rng = np.random.default_rng(0)
     maps = MapList([PolynomialMap("power", 2)] * 3)
     block = _block(rng, 200, 3, 3)
-    plan = TrainPlan("logistic", maps.dims, clip_ranks(maps.dims, 2), 1e-2, "linear", "auto", 0, 0.0, None, joint=True)
+    plan = Settings("logistic", clip_ranks(maps.dims, 2), 1e-2, "linear", "auto", 0, 0.0, None, joint=True)
     own = [ClassTarget(code, np.ones(3)) for code in 2 * np.eye(3) - 1]
-    results = train(PlacedRows(block), maps, plan, own, [TrainJob(0)] * 3)
+    results = train(PlacedRows(block), maps, plan, own, [Start(0)] * 3)
     weights = block.weights / block.weights.sum()
     values = np.stack([np.ones(200), *block.columns])
     coefficients = np.stack([[TensorTrain(result.cores)[where] for where in

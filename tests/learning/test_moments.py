@@ -8,7 +8,8 @@ from test_task_engine import AtOnce
 from polytrain.learning.engines.tasks import TaskEngine
 from polytrain.learning.losses import get_loss
 from polytrain.learning.moments import measure_moments
-from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+from polytrain.learning.settings import Settings, Start
+from polytrain.learning.trainer import learn_train
 from polytrain.tensor import clip_ranks
 from polytrain.uncertainty import leverages
 
@@ -131,8 +132,8 @@ def test_a_train_without_any_direction_has_none():
 
 def test_a_job_asks_for_moments():
     problem = make_problem(0, (2, 3), n_rows=30, loss="squared")
-    plan = TrainPlan("squared", (2, 3), (1, 2, 1), 1e-3, "linear", "auto", 2, 0.0)
-    plain, asked = (learn_train(plan, problem.maps, problem.rows, TrainJob(0, measure=m)) for m in (False, True))
+    plan = Settings("squared", (1, 2, 1), 1e-3, "linear", "auto", 2, 0.0)
+    plain, asked = (learn_train(plan, problem.maps, problem.rows, Start(0), measure=m) for m in (False, True))
     assert plain.moments == ()
     assert len(asked.moments) == 2
     for one, other in zip(plain.cores, asked.cores, strict=True):

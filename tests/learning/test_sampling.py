@@ -13,7 +13,8 @@ from reference import make_problem
 from polytrain.learning.engines import LocalEngine
 from polytrain.learning.problem import ProblemRows
 from polytrain.learning.sampling import DistinctRows, choose_rows, label_chances, row_keys, row_positions, sweep_samples
-from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+from polytrain.learning.settings import Settings, Start
+from polytrain.learning.trainer import learn_train
 from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import clip_ranks
 
@@ -81,9 +82,9 @@ def test_a_rare_label_keeps_enough_rows_and_sums_stay_unbiased():
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_sampled_fit_ends_near_the_objective_of_the_full_one(loss):
     problem = make_problem(3, (3,) * 6, 4, 40_000, loss, weighted=False)
-    plan = TrainPlan(loss, (3,) * 6, clip_ranks((3,) * 6, 4), 1e-4, "linear", "auto", 4, 0.0, "auto")
-    sampled = learn_train(plan, problem.maps, problem.rows, TrainJob(0))
-    full = learn_train(replace(plan, sampling=None), problem.maps, problem.rows, TrainJob(0))
+    plan = Settings(loss, clip_ranks((3,) * 6, 4), 1e-4, "linear", "auto", 4, 0.0, "auto")
+    sampled = learn_train(plan, problem.maps, problem.rows, Start(0))
+    full = learn_train(replace(plan, sampling=None), problem.maps, problem.rows, Start(0))
     rows = [record["n_rows"] for record in sampled.history]
     assert rows[0] < rows[2] < rows[3] == 40_000
     assert [record["n_rows"] for record in full.history] == [40_000] * 4
@@ -93,16 +94,16 @@ def test_sampled_fit_ends_near_the_objective_of_the_full_one(loss):
 
 def test_sampled_fit_does_not_depend_on_order_repetition_or_processes():
     problem = make_problem(4, (3,) * 5, 3, 20_000, "logistic", weighted=False)
-    plan = TrainPlan("logistic", (3,) * 5, clip_ranks((3,) * 5, 3), 1e-3, "linear", "auto", 4, 0.0, "auto")
-    plain = learn_train(plan, problem.maps, problem.rows, TrainJob(0))
-    shared = learn_train(plan, problem.maps, problem.rows, TrainJob(0), n_processes=2)
+    plan = Settings("logistic", clip_ranks((3,) * 5, 3), 1e-3, "linear", "auto", 4, 0.0, "auto")
+    plain = learn_train(plan, problem.maps, problem.rows, Start(0))
+    shared = learn_train(plan, problem.maps, problem.rows, Start(0), n_processes=2)
     for one, other in zip(plain.cores, shared.cores, strict=True):
         np.testing.assert_array_equal(one, other)
     order = np.random.default_rng(0).permutation(20_000)
     moved = ProblemRows.make(problem.columns[:, order], problem.target[order], problem.weights[order])
     twice = ProblemRows.make(np.tile(problem.columns, 2), np.tile(problem.target, 2), np.tile(problem.weights, 2))
     for rows in (moved, twice):
-        other = learn_train(plan, problem.maps, rows, TrainJob(0))
+        other = learn_train(plan, problem.maps, rows, Start(0))
         assert other.history[-1]["objective"] == pytest.approx(plain.history[-1]["objective"], rel=1e-9)
 
 
@@ -117,14 +118,14 @@ def separable(n_rows=6000):
 @pytest.mark.parametrize("n_processes", [1, 2])
 def test_what_a_sample_taught_is_forgotten_where_it_does_not_hold(n_processes):
     rows = separable(20_000)
-    plan = TrainPlan("logistic", (2,) * 8, clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
+    plan = Settings("logistic", clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
     reported = []
     sampled = learn_train(
-        plan, *rows, TrainJob(0), report=lambda record, cores: reported.append(record), n_processes=n_processes
+        plan, *rows, Start(0), report=lambda record, cores: reported.append(record), n_processes=n_processes
     )
     assert reported[0]["n_rows"] < 20_000  # it was tried
     assert [record["n_rows"] for record in sampled.history] == [20_000] * 4
-    full = learn_train(replace(plan, sampling=None), *rows, TrainJob(0))
+    full = learn_train(replace(plan, sampling=None), *rows, Start(0))
     for one, other in zip(sampled.cores, full.cores, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -141,7 +142,7 @@ def test_a_sample_that_misled_is_let_go_of(monkeypatch):
         return engine
 
     monkeypatch.setattr(LocalEngine, "sample", sample)
-    plan = TrainPlan("logistic", (2,) * 8, clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
+    plan = Settings("logistic", clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
     alive = []
 
     def report(record, cores):
@@ -149,7 +150,7 @@ def test_a_sample_that_misled_is_let_go_of(monkeypatch):
             gc.collect()
             alive.append(sum(engine() is not None for engine in samples))
 
-    learn_train(plan, *rows, TrainJob(0), report=report)
+    learn_train(plan, *rows, Start(0), report=report)
     assert samples
     assert alive == [0] * 4
 
@@ -159,9 +160,9 @@ def test_a_fit_that_began_anew_can_be_resumed(tmp_path):
         pass
 
     rows = separable()
-    plan = TrainPlan("logistic", (2,) * 8, clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
+    plan = Settings("logistic", clip_ranks((2,) * 8, 4), 1e-7, "linear", "auto", 4, 0.0, "auto")
     records = []
-    expected = learn_train(plan, *rows, TrainJob(0), report=lambda record, cores: records.append(record))
+    expected = learn_train(plan, *rows, Start(0), report=lambda record, cores: records.append(record))
     assert len(records) > len(expected.history) == 4
     for stop in range(len(records)):
         seen = []
@@ -173,8 +174,8 @@ def test_a_fit_that_began_anew_can_be_resumed(tmp_path):
 
         path = tmp_path / f"{stop}.safetensors"
         with pytest.raises(Stopped):
-            learn_train(plan, *rows, TrainJob(0, checkpoint=path), report=report)
-        resumed = learn_train(plan, *rows, TrainJob(0, checkpoint=path))
+            learn_train(plan, *rows, Start(0, checkpoint=path), report=report)
+        resumed = learn_train(plan, *rows, Start(0, checkpoint=path))
         for one, other in zip(resumed.cores, expected.cores, strict=True):
             np.testing.assert_array_equal(one, other)
         assert [record["n_rows"] for record in resumed.history] == [6000] * 4
@@ -182,8 +183,8 @@ def test_a_fit_that_began_anew_can_be_resumed(tmp_path):
 
 def test_given_cores_see_all_rows():
     problem = make_problem(5, (2,) * 4, 2, 20_000, "squared")
-    plan = TrainPlan("squared", (2,) * 4, clip_ranks((2,) * 4, 2), 1e-3, "linear", "auto", 2, 0.0, "auto")
-    first = learn_train(plan, problem.maps, problem.rows, TrainJob(0))
+    plan = Settings("squared", clip_ranks((2,) * 4, 2), 1e-3, "linear", "auto", 2, 0.0, "auto")
+    first = learn_train(plan, problem.maps, problem.rows, Start(0))
     assert first.history[0]["n_rows"] < 20_000
-    again = learn_train(plan, problem.maps, problem.rows, TrainJob(0, first.cores))
+    again = learn_train(plan, problem.maps, problem.rows, Start(0, first.cores))
     assert [record["n_rows"] for record in again.history] == [20_000] * 2

@@ -8,7 +8,8 @@ from reference import make_problem
 
 from polytrain.learning.engines.tasks import TaskEngine
 from polytrain.learning.losses import get_loss
-from polytrain.learning.trainer import TrainJob, TrainPlan, learn_train
+from polytrain.learning.settings import Settings, Start
+from polytrain.learning.trainer import learn_train
 from polytrain.tensor import clip_ranks
 
 
@@ -44,9 +45,9 @@ def test_same_train_however_the_rows_are_cut(loss, solver, bounds, with_offset):
     problem = make_problem(1, (3,) * 4, 3, 400, loss)
     if with_offset:
         problem = dataclasses.replace(problem, offset=np.random.default_rng(0).standard_normal(400))
-    plan = TrainPlan(loss, problem.dims, clip_ranks(problem.dims, 3), 1e-3, "linear", solver, 3, 0.0)
-    expected = learn_train(plan, problem.maps, problem.rows, TrainJob(0))
-    learned = learn_train(plan, problem.maps, _task_engine(problem, bounds), TrainJob(0))
+    plan = Settings(loss, clip_ranks(problem.dims, 3), 1e-3, "linear", solver, 3, 0.0)
+    expected = learn_train(plan, problem.maps, problem.rows, Start(0))
+    learned = learn_train(plan, problem.maps, _task_engine(problem, bounds), Start(0))
     tol = 1e-8 if solver != "lbfgs" else 1e-5
     expected_scores = _scores(expected.cores, problem.columns)
     np.testing.assert_allclose(_scores(learned.cores, problem.columns), expected_scores, atol=tol)
@@ -58,7 +59,7 @@ def test_same_train_however_the_rows_are_cut(loss, solver, bounds, with_offset):
 def test_line_searches_do_not_chase_rounding_in_float32(where):
     problem = make_problem(4, (3,) * 6, 4, 3000, "logistic")
     problem = dataclasses.replace(problem, columns=problem.columns.astype(np.float32))
-    plan = TrainPlan("logistic", problem.dims, clip_ranks(problem.dims, 4), 1e-3, "linear", "auto", 12, 0.0)
+    plan = Settings("logistic", clip_ranks(problem.dims, 4), 1e-3, "linear", "auto", 12, 0.0)
     engine = _task_engine(problem, (1000,)) if where == "tasks" else problem.engine()
     lengths = []
     probe = engine.try_step
@@ -68,7 +69,7 @@ def test_line_searches_do_not_chase_rounding_in_float32(where):
         return probe(length, core)
 
     engine.try_step = watched
-    learn_train(plan, problem.maps, engine, TrainJob(0))
+    learn_train(plan, problem.maps, engine, Start(0))
     assert len(lengths) < 3 * 12 * 5  # a sweep has five updates
     assert min(lengths) > 1e-3
 
@@ -93,9 +94,9 @@ def test_what_was_probed_is_forgotten_when_scores_change():
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_same_train_with_sampled_sweeps(loss):
     problem = make_problem(2, (2,) * 5, 3, 20_000, loss)
-    plan = TrainPlan(loss, problem.dims, clip_ranks(problem.dims, 3), 1e-3, "linear", "auto", 4, 0.0, "auto")
-    expected = learn_train(plan, problem.maps, problem.rows, TrainJob(3))
-    learned = learn_train(plan, problem.maps, _task_engine(problem, (7, 9000, 15_000)), TrainJob(3))
+    plan = Settings(loss, clip_ranks(problem.dims, 3), 1e-3, "linear", "auto", 4, 0.0, "auto")
+    expected = learn_train(plan, problem.maps, problem.rows, Start(3))
+    learned = learn_train(plan, problem.maps, _task_engine(problem, (7, 9000, 15_000)), Start(3))
     assert [record["n_rows"] for record in learned.history] == [record["n_rows"] for record in expected.history]
     assert learned.history[0]["n_rows"] < 20_000
     np.testing.assert_allclose(

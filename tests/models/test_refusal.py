@@ -337,10 +337,10 @@ def test_parameters_of_a_later_version_keep_their_defaults(tmp_path, raw, take_a
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"ranks": [1, 2, 2, 1]}, "plan is not plausible"),
-        ({"ranks": [1, 2, 0, 2, 1]}, "plan is not plausible"),
-        ({"ranks": [1, 2, 2.5, 2, 1]}, "ranks of the plan is 2.5"),
-        ({"ranks": 2}, "ranks of the plan is 2"),
+        ({"rank": [1, 2, 2, 1]}, "plan is not plausible"),
+        ({"rank": [1, 2, 0, 2, 1]}, "plan is not plausible"),
+        ({"rank": [1, 2, 2.5, 2, 1]}, "rank of the plan is 2.5"),
+        ({"rank": 2}, "rank of the plan is 2"),
         ({"alpha": -1}, "alpha of the plan is -1"),
         ({"alpha": None}, "plan is not plausible"),
         ({"init": 3}, "init of the plan is 3"),

@@ -33,8 +33,8 @@ def choose(task: Task) -> Choice:
         ranks = {}
         if parts is not None:
             parts = with_rank(parts, maps.dims, task.settings.rank)
-            ranks["ranks"] = joined_ranks(parts, maps.dims)
-        return Choice(maps, task.settings.plan(maps.dims, **ranks), bandwidth=task.bandwidth, parts=parts)
+            ranks["rank"] = joined_ranks(parts, maps.dims)
+        return Choice(maps, task.settings.settled(maps.dims, **ranks), bandwidth=task.bandwidth, parts=parts)
     settings = task.settings
     is_exact = get_loss(settings.loss).quadratic and task.n_rows <= FEW_ROWS and settings.init in ("auto", "dual")
     with np.errstate(over="ignore", invalid="ignore"):  # kernels are looked at before they are used

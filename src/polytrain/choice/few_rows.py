@@ -49,7 +49,7 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
             if not task.is_additive
             else f"without interactions, the linear model in these functions is the model, error {linear.error:.4g}"
         )
-        plan = settings.linear_plan(maps.dims, linear.alpha)
+        plan = settings.linear(maps.dims, linear.alpha)
         everything = additive_part(range(len(values)))
         starts = [_round_part(everything, values, solution)[0] for solution in _solve(task, additive, linear.alpha)]
         return task.conclude(trial, maps, plan, starts=starts, held_out=_held_out(task, additive, linear))
@@ -62,7 +62,7 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
         sweeps = _SWEEPS if lost > _LITTLE else 0
     if sweeps and settings.alpha == "auto":
         alpha = max(alpha, _LEAST_SWEPT)
-    plan = settings.plan(maps.dims, ranks=ranks, alpha=alpha, init="dual", max_sweeps=sweeps)
+    plan = settings.settled(maps.dims, rank=ranks, alpha=alpha, init="dual", max_sweeps=sweeps)
     task.reasons.append(
         f"the exact solution on all {len(rows.X)} different rows, leave-one-out error {trial.error:.4g}, is "
         f"rounded to ranks up to {max(ranks)}"

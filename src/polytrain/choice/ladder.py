@@ -25,8 +25,8 @@ from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, additive_part, join_parts, joined_ranks, share_additive, with_rank
 from polytrain.learning.placed import PlacedRows
 from polytrain.learning.schedule import log_losses, train
+from polytrain.learning.settings import Settings, Start
 from polytrain.learning.start import FEW_ROWS, random_start
-from polytrain.learning.trainer import TrainJob, TrainPlan
 from polytrain.models import FittedModel
 from polytrain.rows import Rows
 from polytrain.rows.rows import Scored
@@ -126,7 +126,7 @@ class _Ladder:
             noise = trial.error / float(np.mean(task.sizes)) ** 2
             self.alpha *= get_loss(settings.loss).alpha_share(noise, task.guides[0].steepness)
         self._n_sweeps = _RUNG_SWEEPS if settings.max_sweeps == "auto" else settings.max_sweeps
-        self._plan = settings.plan(self.maps.dims, alpha=self.alpha, init="linear", max_sweeps=self._n_sweeps)
+        self._plan = settings.settled(self.maps.dims, alpha=self.alpha, init="linear", max_sweeps=self._n_sweeps)
         is_scaled = task.guides is task.targets or not task.rows.classify
         self._sizes = task.sizes if is_scaled else np.ones(len(task.targets))
         self._n_parts = max(_N_PARTS, ceil(task.n_rows / _PART_ROWS))
@@ -192,28 +192,28 @@ class _Ladder:
         dims, parts = self.maps.dims, self._parts
         starts: Sequence[Any] = [None] * len(self.folds) if below is None else below.trains
         if below is None:
-            plan = replace(self._plan, ranks=clip_ranks(dims, 2), max_sweeps=0)
+            plan = replace(self._plan, rank=clip_ranks(dims, 2), max_sweeps=0)
             parts = None if parts is None else (additive_part(range(len(dims))),)
         elif parts is None:
-            plan = replace(self._plan, ranks=clip_ranks(dims, rank), init="given")
+            plan = replace(self._plan, rank=clip_ranks(dims, rank), init="given")
         elif all(part.additive for part in parts):  # it has no rank
             rung = below if below.alpha == alpha else self.learn(LINEAR, alpha, step="")
             return self._noted(step, rung._replace(rank=rank))
         else:
             parts = with_rank(parts, dims, rank)
-            plan = replace(self._plan, ranks=joined_ranks(parts, dims))
+            plan = replace(self._plan, rank=joined_ranks(parts, dims))
             if below.rank == LINEAR:
                 starts = [[share_additive(cores[0], parts) for cores in fold] for fold in starts]
         # Noise does not shrink with fewer rows: alpha is larger as they are fewer.
         plan = replace(plan, alpha=alpha / self._share)
         trains, scored, seeds = [], [], self._task.seeds
         for fold, start in zip(self.folds, starts, strict=True):
-            learned: list[Any] = [_zero(plan, seed, parts) for seed in seeds]  # of trains without rows
+            learned: list[Any] = [_zero(dims, plan, seed, parts) for seed in seeds]  # of trains without rows
             chosen = np.flatnonzero(fold.has_rows).tolist()
             if chosen:
-                jobs = [TrainJob(seeds[k], None if start is None else start[k]) for k in chosen]
+                begins = [Start(seeds[k], None if start is None else start[k]) for k in chosen]
                 targets = [self._targets[k] for k in chosen]
-                results = train(fold.learned, self.maps, plan, targets, jobs, n_jobs=self._task.n_jobs, parts=parts)
+                results = train(fold.learned, self.maps, plan, targets, begins, n_jobs=self._task.n_jobs, parts=parts)
                 for k, result in zip(chosen, results, strict=True):
                     learned[k] = result.following
             trains.append(learned)
@@ -249,14 +249,14 @@ class _Ladder:
         return Evidence(np.bincount(place, losses) / weights, weights / weights.sum())
 
 
-def _zero(plan: TrainPlan, seed: int, parts: Sequence[Part] | None) -> Any:
+def _zero(dims: Sequence[int], plan: Settings, seed: int, parts: Sequence[Part] | None) -> Any:
     """A train that is 0 everywhere, from which sweeps can go on, or such trains for all parts."""
     if parts is not None:
         return [
-            [np.zeros((a, plan.dims[k], b)) for k, a, b in zip(part.columns, part.ranks, part.ranks[1:], strict=False)]
+            [np.zeros((a, dims[k], b)) for k, a, b in zip(part.columns, part.ranks, part.ranks[1:], strict=False)]
             for part in parts
         ]
-    first, *others = random_start(plan.dims, plan.ranks, np.random.default_rng(seed))
+    first, *others = random_start(dims, plan.ranks, np.random.default_rng(seed))
     return [np.zeros_like(first), *others]
 
 
@@ -350,19 +350,19 @@ def _conclude(task: Task, ladder: _Ladder, rung: _Rung) -> Choice:
             else f"no rank was better than the linear model {how}, so it is the model"
         )
         parts = None if task.parts is None else (additive_part(range(len(maps))),)
-        plan = settings.linear_plan(maps.dims, rung.alpha)
+        plan = settings.linear(maps.dims, rung.alpha)
         return task.conclude(ladder.trial, maps, plan, held_out=held_out, parts=parts)
     task.reasons.append(f"rank {rung.rank} and alpha {rung.alpha:.2g} were the best {how}")
     parts = None if task.parts is None else with_rank(task.parts, maps.dims, rung.rank)
     ranks = clip_ranks(maps.dims, rung.rank) if parts is None else joined_ranks(parts, maps.dims)
-    changes: dict[str, Any] = {"ranks": ranks, "alpha": rung.alpha}
+    changes: dict[str, Any] = {"rank": ranks, "alpha": rung.alpha}
     starts = None
     if settings.init == "auto":
         starts, changes["init"] = rung.trains[0], "given"
         if settings.max_sweeps == "auto":
             usual = _LAST_SWEEPS if parts is None else _LAST_ROUNDS
             changes["max_sweeps"] = settings.n_sweeps if settings.patience else usual
-    plan = settings.plan(maps.dims, **changes)
+    plan = settings.settled(maps.dims, **changes)
     return task.conclude(ladder.trial, maps, plan, starts=starts, held_out=held_out, parts=parts)
 
 

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from polytrain.choice.maps import ALPHAS, BANDWIDTHS, ChoiceRows, MapMaker, MapSearch, MapTrial
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, make_parts
+from polytrain.learning.settings import Settings
 from polytrain.learning.start import FEW_ROWS
 from polytrain.learning.targets import Target
-from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows import Rows
 from polytrain.rows.summary import RowSketch
-from polytrain.tensor import clip_ranks
 
 __all__ = ["Choice", "Chosen", "HeldOut", "Settings", "Task", "Tried"]
 
@@ -92,7 +91,8 @@ class Choice:
     Attributes
     ----------
     maps : MapList
-    plan : TrainPlan
+    plan : Settings
+        None of them open.
     starts : list of lists of cores, or None
         Where the sweeps begin, if not where the plan says.
     basis : str or None
@@ -110,7 +110,7 @@ class Choice:
     """
 
     maps: MapList
-    plan: TrainPlan
+    plan: Settings
     starts: Sequence[Sequence[Any]] | None = None
     basis: str | None = None
     bandwidth: float | None = None
@@ -353,69 +353,9 @@ class Task:
                 side = "smallest" if value <= least else "largest"
                 self.reasons.append(f"this {name} is the {side} that is tried, so a better one may lie beyond")
 
-    def conclude(self, trial: MapTrial, maps: MapList, plan: TrainPlan, **entries: Any) -> Choice:
+    def conclude(self, trial: MapTrial, maps: MapList, plan: Settings, **entries: Any) -> Choice:
         """Return the choice with all notes; ``entries`` are starts, held-out rows and parts."""
         notes: dict[str, Any] = {"reasons": tuple(self.reasons), "tried": tuple(self.tried)}
         sizes = self.settings.relevance if trial.sizes is None else trial.sizes
         notes["relevances"] = None if sizes is None or isinstance(sizes, str) else tuple(map(float, sizes))
         return Choice(maps, plan, basis=trial.kind, bandwidth=trial.bandwidth, **notes, **entries)
-
-
-# Where there is nothing to decide them by.
-_PLAIN_RANK, _PLAIN_SWEEPS = 8, 4
-# Where validation rows say when to stop.
-_SWEEPS_TO_STOP = 20
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The user's settings, checked; "auto" leaves one open.
-
-    Attributes
-    ----------
-    bases, degrees, scale, bandwidth, relevance, alpha, rank, init, max_sweeps
-        As the parameters of the estimators; bases, degrees and a given relevance have one entry per column.
-    maps : MapList, optional
-        Given maps, whatever is said about bases.
-    groups : tuple of tuples of int, or None
-        Which columns may act together; None for all.
-    loss, solver, tol, sampling, patience, joint
-        As in `polytrain.learning.trainer.TrainPlan`.
-    """
-
-    bases: Sequence[str]
-    degrees: Sequence[int]
-    scale: str | None
-    bandwidth: Any
-    alpha: Any
-    rank: Any
-    init: str
-    max_sweeps: Any
-    loss: str
-    solver: str
-    tol: float
-    sampling: str | None
-    patience: int = 0
-    joint: bool = False
-    maps: MapList | None = None
-    groups: tuple[tuple[int, ...], ...] | None = None
-    relevance: Any = None
-
-    @property
-    def n_sweeps(self) -> int:
-        """How many sweeps a fit usually takes; many, where validation rows say when to stop."""
-        return _SWEEPS_TO_STOP if self.patience else _PLAIN_SWEEPS
-
-    def plan(self, dims: tuple[int, ...], **changes: Any) -> TrainPlan:
-        """Return a plan with these settings; what is still open has a usual value."""
-        given = ("loss", "alpha", "solver", "tol", "sampling", "patience", "joint")
-        usual: dict[str, Any] = {
-            "ranks": clip_ranks(dims, _PLAIN_RANK if self.rank == "auto" else self.rank),
-            "init": "linear" if self.init == "auto" else self.init,
-            "max_sweeps": self.n_sweeps if self.max_sweeps == "auto" else self.max_sweeps,
-        }
-        return TrainPlan(**{"dims": dims, **{name: getattr(self, name) for name in given}, **usual, **changes})
-
-    def linear_plan(self, dims: tuple[int, ...], alpha: float) -> TrainPlan:
-        """Return the plan of a linear model."""
-        return self.plan(dims, ranks=clip_ranks(dims, 2), alpha=alpha, init="linear", max_sweeps=0)

@@ -33,9 +33,10 @@ from polytrain.estimators._streaming import Stream, go_on
 from polytrain.estimators._uncertainty import fit_uncertainty
 from polytrain.explain import feature_importances
 from polytrain.learning.losses import get_loss
+from polytrain.learning.settings import Start
 from polytrain.learning.sweep import STOP_REASONS
 from polytrain.learning.targets import Target
-from polytrain.learning.trainer import TrainJob, TrainResult
+from polytrain.learning.trainer import TrainResult
 from polytrain.maps import CategoryMap, MapList, basis_names, map_kind
 from polytrain.maps.category import MOST_LEVELS
 from polytrain.models import FittedModel
@@ -219,10 +220,9 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
                 return callbacks.sweep_done(train, _rescaled(record, float(sizes[train]), degree), cores)
 
             measure = self._measures(choice)
-            starts = zip(seeds, self._starts(choice, goal), self._checkpoints(len(seeds)), strict=True)
-            jobs = [TrainJob(*start, measure=measure) for start in starts]
-            options: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": int(self.verbose), "watch": watch}
-            results, plan = fit_trains(rows, validation, choice, goal, jobs, **options)
+            starts = [*map(Start, seeds, self._starts(choice, goal), self._checkpoints(len(seeds)))]
+            options = {"n_jobs": self.n_jobs, "verbose": int(self.verbose), "watch": watch, "measure": measure}
+            results, plan = fit_trains(rows, validation, choice, goal, starts, **options)
         model = replace(make(*(result.cores for result in results)), loss=plan.loss)
         if measure:
             before, moments = self.model_ if self._is_warm else None, [result.moments for result in results]
@@ -368,7 +368,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
                 "warm_start=False."
             )
         known = {name: getattr(self.choice_, name) for name in ("basis", "bandwidth", "relevances")}
-        last = Choice(kept, open_now.plan(kept.dims), **known)
+        last = Choice(kept, open_now.settled(kept.dims), **known)
         if not calibrate:
             return last
         afresh = replace(open_now, alpha=settings.alpha, max_sweeps="auto", maps=kept)
@@ -402,7 +402,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         if choice.starts is not None:
             return choice.starts
         if choice.plan.init == "given":
-            return _divided(given_starts(self.init, n_trains, choice.plan.dims), goal.sizes)
+            return _divided(given_starts(self.init, n_trains, choice.maps.dims), goal.sizes)
         return [None] * n_trains
 
     def _checkpoints(self, n_trains: int) -> list[Path | None]:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from polytrain.choice import Choice
 from polytrain.learning.losses import Loss, get_loss
 from polytrain.learning.schedule import Report, train
+from polytrain.learning.settings import Settings, Start
 from polytrain.learning.targets import Target
-from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult
+from polytrain.learning.trainer import TrainResult
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.progress import SweepProgress
@@ -60,28 +61,31 @@ def fit_trains(
     validation: Rows | None,
     choice: Choice,
     goal: Goal,
-    jobs: Sequence[TrainJob],
+    starts: Sequence[Start],
     *,
     n_jobs: int | None,
     verbose: int,
     watch: Report,
-) -> tuple[list[TrainResult], TrainPlan]:
+    measure: bool,
+) -> tuple[list[TrainResult], Settings]:
     """Train as was chosen, and again where a loss depends on the residuals; return the results and the last plan."""
     plan, maps, targets = choice.plan, choice.maps, goal.targets
     placed = rows.place(maps)
     watched = None if validation is None else validation.place(maps)
+    options: dict[str, Any] = {"n_jobs": n_jobs, "measure": measure, "validation": watched, "parts": choice.parts}
     results: list[TrainResult] = []
     for stage in range(_MOST_REFINEMENTS + 1):
-        current, following = plan, jobs
+        current, following = plan, starts
         if stage > 0:
             loss = _refined(get_loss(plan.loss), rows, maps, targets, results)
             if loss.spec == plan.loss or any(result.stop_reason == "stopped" for result in results):
                 break
             plan = replace(plan, loss=loss.spec)
             current = replace(plan, max_sweeps=min(plan.max_sweeps, _REFINING_SWEEPS))
-            following = [_following(job, current, result, stage) for job, result in zip(jobs, results, strict=True)]
-        with SweepProgress(len(jobs), current.max_sweeps, verbose, watch) as progress:
-            options: dict[str, Any] = {"n_jobs": n_jobs, "validation": watched, "parts": choice.parts}
+            is_linear = current.max_sweeps == 0 and current.init == "linear"  # it is solved anew
+            pairs = zip(starts, results, strict=True)
+            following = [start.following(None if is_linear else result.following, stage) for start, result in pairs]
+        with SweepProgress(len(starts), current.max_sweeps, verbose, watch) as progress:
             later = train(placed, maps, current, targets, following, report=progress.sweep_done, **options)
         results = [_joined(*pair) for pair in zip(results, later, strict=True)] if results else later
     return results, plan
@@ -101,12 +105,6 @@ def _refined(loss: Loss, rows: Rows, maps: MapList, targets: Sequence[Target], r
     sharpest = min(found, key=lambda one: astuple(one)[-1])  # type: ignore[call-overload]
     before, after = (astuple(one)[-1] for one in (loss, sharpest))  # type: ignore[call-overload]
     return loss if max(before / after, after / before) < _SAME else sharpest
-
-
-def _following(job: TrainJob, plan: TrainPlan, result: TrainResult, stage: int) -> TrainJob:
-    """Go on from a result; a linear model is solved anew."""
-    is_linear = plan.max_sweeps == 0 and plan.init == "linear"
-    return TrainJob(job.seed, None if is_linear else result.following, job.numbered_checkpoint(stage))
 
 
 def _joined(first: TrainResult, second: TrainResult) -> TrainResult:

@@ -27,8 +27,9 @@ from polytrain.learning.placed import PlacedRows
 from polytrain.learning.problem import ProblemRows
 from polytrain.learning.sampling import row_keys
 from polytrain.learning.schedule import train
+from polytrain.learning.settings import Settings, Start
 from polytrain.learning.targets import ClassTarget, GivenProblem, JointTarget, PlacedBlock, Target
-from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult
+from polytrain.learning.trainer import TrainResult
 from polytrain.models import FittedModel
 from polytrain.rows.rows import Arrays
 
@@ -121,7 +122,7 @@ def _resampled(weights: NDArray, count: int, rng: np.random.Generator) -> tuple[
 
 def go_on(
     model: FittedModel,
-    plan: TrainPlan,
+    plan: Settings,
     targets: Sequence[Target],
     rows: Arrays,
     stream: Stream,
@@ -149,8 +150,7 @@ def go_on(
             score = before[index] - logsumexp(np.delete(before, index, axis=0), axis=0)
         problem = _joined(target.problem(new), _of_past(loss, target, own.wanted(past.y)[1] > 0, past, score))
         if len(problem.weights):
-            job = TrainJob(seed, trains[index])
-            (result,) = train(PlacedRows(new), maps, own_plan, [GivenProblem(problem)], [job])
+            (result,) = train(PlacedRows(new), maps, own_plan, [GivenProblem(problem)], [Start(seed, trains[index])])
         else:  # a pair of classes that no row is of
             result = TrainResult(tuple(trains[index]), [], "max_sweeps")
         trains[index] = result.cores

@@ -226,7 +226,7 @@ def _estimator(models: Sequence[Any], fitted: FittedModel, merge: Merge) -> Any:
     estimator.model_, estimator.merge_ = fitted, merge
     weight = float(sum(model.stream_.seen for model in models))
     estimator.stream_ = Stream(weight, weight)
-    estimator.plan_ = replace(first.plan_, ranks=merge.ranks)
+    estimator.plan_ = replace(first.plan_, rank=merge.ranks)
     chosen = first.choice_
     estimator.choice_ = replace(chosen, rank=max(merge.ranks), reasons=(str(merge),), tried=())
     estimator.history_, estimator.n_iter_, estimator.stop_reason_ = [], 0, first.stop_reason_

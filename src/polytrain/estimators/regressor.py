@@ -158,7 +158,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         The map of every feature: its functions, and its range in the training rows.
     model_ : FittedModel
         All that predictions, explanations, exports and model files read; it does not change.
-    plan_ : TrainPlan
+    plan_ : Settings
         What was learned: checked sizes, ranks and settings.
     n_features_in_ : int
         Number of columns.

@@ -25,7 +25,7 @@ from polytrain.estimators._streaming import Stream
 from polytrain.estimators.classifier import TensorTrainClassifier
 from polytrain.estimators.regressor import TensorTrainRegressor
 from polytrain.learning.core_solvers import SOLVERS
-from polytrain.learning.trainer import TrainPlan
+from polytrain.learning.settings import Settings
 from polytrain.models.file import Document, ModelFileError, read_model_file, write_model_file
 from polytrain.models.fitted_state import describe_fitted, read_fitted
 from polytrain.version import __version__
@@ -39,6 +39,18 @@ _ESTIMATORS: dict[str, Any] = {
 _LONGEST_LIST = 1000
 # Parameters that are lists of lists are nested twice.
 _MAX_DEPTH = 3
+# What a file holds of the plan: its loss is that of the fitted model.
+_PLAN = {
+    "rank": tuple[int, ...],
+    "alpha": float,
+    "init": str,
+    "solver": str,
+    "max_sweeps": int,
+    "tol": float,
+    "sampling": str | None,
+    "patience": int,
+    "joint": bool,
+}
 # Columns of the history.
 _COUNTS = {"train", "sweep", "n_rows", "ranks"}
 _LOSSES = {"loss", "objective", "decrease", "validation_loss"}
@@ -60,8 +72,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, table: dict[str, Any] 
         if _is_stored(name, value)
     }
     fitted, arrays = describe_fitted(estimator.model_)
-    plan, choice = asdict(estimator.plan_), asdict(estimator.choice_)
-    del plan["loss"], plan["dims"]  # those of the fitted model
+    choice = asdict(estimator.choice_)
     # JSON has no NaN.
     tried = [[None if isinstance(v, float) and math.isnan(v) else v for v in line] for line in choice["tried"]]
     document = {
@@ -70,7 +81,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, table: dict[str, Any] 
         "parameters": parameters,
         **fitted,
         "has_column_names": hasattr(estimator, "feature_names_in_"),
-        "plan": plan,
+        "plan": {name: getattr(estimator.plan_, name) for name in _PLAN},
         "choice": {**choice, "tried": tried},
         "seen": [float(weight) for weight in (estimator.stream_.seen, estimator.stream_.first)],
         "stop_reason": estimator.stop_reason_,
@@ -145,8 +156,7 @@ def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
         if names is None:
             raise ValueError("the names of the columns are missing.")
         model.feature_names_in_ = np.array(names, dtype=object)
-    entries = {**document.take("plan", dict), "loss": fitted.loss, "dims": list(fitted.maps.dims)}
-    plan = model.plan_ = _structured("the plan", entries, TrainPlan)
+    plan = model.plan_ = Settings(fitted.loss, **_entries("the plan", document.take("plan", dict), _PLAN))
     if len(plan.ranks) != fitted.n_features + 1 or min(plan.ranks) < 1 or math.isnan(plan.alpha + plan.tol):
         raise ValueError("the plan is not plausible.")
     allowed = {"solver": SOLVERS, "init": (*INITS, "given"), "sampling": ("auto", None)}
@@ -180,11 +190,16 @@ def _structured(what: str, value: Any, kind: Any) -> Any:
         return value
     if kind is Tried and isinstance(value, list) and len(value) == len(Tried._fields):
         value = dict(zip(Tried._fields, value, strict=True))
-    if kind in (TrainPlan, Chosen, Tried) and isinstance(value, dict):
-        kinds = get_type_hints(kind)
-        if value.keys() == kinds.keys():
-            return kind(**{name: _structured(f"{name} of {what}", value[name], kinds[name]) for name in kinds})
+    if kind in (Chosen, Tried):
+        return kind(**_entries(what, value, get_type_hints(kind)))
     raise ValueError(f"{what} is {value!r:.60}, which is not plausible.")
+
+
+def _entries(what: str, value: Any, kinds: dict[str, Any]) -> dict[str, Any]:
+    """Check a JSON object with these names and types of values."""
+    if not isinstance(value, dict) or value.keys() != kinds.keys():
+        raise ValueError(f"{what} is {value!r:.60}, which is not plausible.")
+    return {name: _structured(f"{name} of {what}", value[name], kinds[name]) for name in kinds}
 
 
 # --- parameters -------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ import numpy as np
 
 from polytrain.arrays import Array
 from polytrain.atomic_file import write_atomically
+from polytrain.learning.settings import Settings, Start
 from polytrain.learning.sweep import STOP_REASONS
 from polytrain.maps import MapList
 from polytrain.tensor_file import pack_tensors, parse_json, read_tensor_file
@@ -47,13 +48,13 @@ class Progress:
     random_state: dict[str, Any]
 
 
-def fingerprint(plan: Any, maps: MapList, job: Any, rows: str) -> str:
+def fingerprint(plan: Settings, maps: MapList, start: Start, rows: str) -> str:
     """Name a fit: two fits with the same name end with the same cores."""
     packed = [(kind.kind, columns, kind.pack(maps.members(columns))) for kind, columns in maps.groups]
     names = [[kind, columns, entries] for kind, columns, (entries, _) in packed]
-    digest = hashlib.sha256(json.dumps([asdict(plan), names, int(job.seed), rows]).encode())
+    digest = hashlib.sha256(json.dumps([asdict(plan), names, int(start.seed), rows]).encode())
     arrays = [array for _, _, (_, tensors) in packed for array in tensors.values()]
-    for array in (*arrays, *(job.start or ())):
+    for array in (*arrays, *(start.cores or ())):
         digest.update(f"{array.dtype.str} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 

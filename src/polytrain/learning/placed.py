@@ -12,8 +12,8 @@ import numpy as np
 from polytrain.learning.engines import Engine, LocalEngine
 from polytrain.learning.engines.tasks import Runner, TaskEngine
 from polytrain.learning.losses import get_loss
+from polytrain.learning.settings import Settings
 from polytrain.learning.targets import JointTarget, PartTarget, PlacedBlock, Target
-from polytrain.learning.trainer import TrainPlan
 from polytrain.maps import MapList
 
 __all__ = ["Budget", "PlacedRows"]
@@ -29,11 +29,11 @@ class Budget(NamedTuple):
     n_rows: int
     itemsize: int
 
-    def n_processes(self, plan: TrainPlan) -> int:
+    def n_processes(self, plan: Settings) -> int:
         """How many processes can learn a train each; 0 if the rows are better left where they are."""
         # The placed columns are there twice while they are joined. A process has the environments, a quarter of them
         # more while they are replaced, and targets, weights, scores, slopes and curvatures.
-        rows = self.n_rows * (2 * len(plan.dims) * self.itemsize + _ROW_BYTES)
+        rows = self.n_rows * (2 * (len(plan.ranks) - 1) * self.itemsize + _ROW_BYTES)
         environments = self.n_rows * (5 * sum(plan.ranks) * self.itemsize // 4 + _ROW_BYTES)
         return max(0, (self.max_bytes - rows) // max(1, environments))
 
@@ -58,11 +58,11 @@ class PlacedRows:
         columns, *others = zip(*self._runner.collect(self._partitions), strict=True)
         return PlacedBlock(np.concatenate(columns, axis=1), *(np.concatenate(arrays) for arrays in others))
 
-    def n_processes(self, plan: TrainPlan) -> int:
+    def n_processes(self, plan: Settings) -> int:
         """How many processes can learn a train of this plan from one block; 0 if the rows stay in partitions."""
         return sys.maxsize if self._budget is None else self._budget.n_processes(plan)
 
-    def engine(self, plan: TrainPlan, maps: MapList, target: Target | JointTarget | PartTarget) -> Engine:
+    def engine(self, plan: Settings, maps: MapList, target: Target | JointTarget | PartTarget) -> Engine:
         """Return an engine on the problem of one train, where the rows are."""
         if self._runner is None:
             return LocalEngine(target.problem(self.block).normalised(), get_loss(plan.loss), maps)

@@ -18,6 +18,7 @@ from polytrain.learning.helpers import are_ready, may_borrow_helpers, spread
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, additive_part, join_parts, part_scores, share_additive
 from polytrain.learning.placed import PlacedRows
+from polytrain.learning.settings import Settings, Start
 from polytrain.learning.targets import (
     ClassTarget,
     JointTarget,
@@ -26,7 +27,7 @@ from polytrain.learning.targets import (
     PlacedBlock,
     Target,
 )
-from polytrain.learning.trainer import TrainJob, TrainPlan, TrainResult, learn_train, shared_linear_gram
+from polytrain.learning.trainer import TrainResult, learn_train, shared_linear_gram
 from polytrain.maps import AdditiveMaps, MapList
 from polytrain.tensor import TensorTrain
 
@@ -51,38 +52,40 @@ def silent(index: int, record: dict[str, Any], cores: Sequence[Array]) -> None:
 def train(
     rows: PlacedRows,
     maps: MapList,
-    plan: TrainPlan,
+    plan: Settings,
     targets: Sequence[Any],
-    jobs: Sequence[TrainJob],
+    starts: Sequence[Start],
     *,
     n_jobs: int | None = None,
     report: Report = silent,
     validation: PlacedRows | None = None,
     parts: Sequence[Part] | None = None,
+    measure: bool = False,
 ) -> list[TrainResult]:
-    """Train one tensor train per target, with one map per column and one job per target.
+    """Train one tensor train per target, with one map per column and one start per target.
 
     If the plan is joint, classes are learned in turn, each given the scores of the others. With ``parts``, every train
-    is their sum, and a start has a train for every part. The ``validation`` rows decide when to stop. ``n_jobs`` is as
-    for joblib; results do not depend on it.
+    is their sum, and a start has a train for every part. The ``validation`` rows decide when to stop. ``measure`` asks
+    for second moments at every core, which sums and joint trains do not have. ``n_jobs`` is as for joblib; results do
+    not depend on it.
     """
     if parts is not None:
-        return _Backfitting(rows, maps, parts, plan, targets, jobs, n_jobs).learn([job.start for job in jobs], report)
+        return _Backfitting(rows, maps, parts, plan, targets, starts, n_jobs).learn(report)
     if plan.joint and len(targets) > 1:
         each = partial(train, rows, maps, n_jobs=n_jobs, validation=validation)
-        return _train_jointly(each, maps, replace(plan, joint=False), targets, jobs, report)
-    n_trains, most, gram = len(jobs), rows.n_processes(plan), None
-    if _shares_gram(plan, targets, jobs):
+        return _train_jointly(each, maps, replace(plan, joint=False), targets, starts, report)
+    n_trains, most, gram = len(starts), rows.n_processes(plan), None
+    if _shares_gram(plan, targets, starts):
         # Where the rows are learned from: sums over partitions have other last digits than sums over a block.
         source = PlacedRows(rows.block) if most else rows
         with source.engine(plan, maps, targets[0]) as engine:
             gram = shared_linear_gram(engine, maps)
-    calls, results = list(zip(targets, jobs, strict=True)), list[TrainResult]()
+    calls, results = list(zip(targets, starts, strict=True)), list[TrainResult]()
     n_processes = min(effective_n_jobs(n_jobs), most) if most else 1
     # With many more cores than trains, the rows of each train are shared by all of them in turn.
     n_sharing = n_processes if n_processes >= 2 * n_trains and may_borrow_helpers() else 1
-    if most and n_sharing == 1 and _pays(plan, len(rows.block.y), min(n_processes, n_trains), n_trains):
-        shared = plan, maps, rows.block, None if validation is None else validation.block, gram
+    if most and n_sharing == 1 and _pays(plan, maps.dims, len(rows.block.y), min(n_processes, n_trains), n_trains):
+        shared = plan, maps, rows.block, None if validation is None else validation.block, gram, measure
         for index, result in enumerate(spread(_learn_elsewhere, shared, calls, n_processes)):
             for record in result.history:
                 report(index, record, result.cores)
@@ -94,38 +97,50 @@ def train(
             return None
         return target.problem(source.block).normalised() if most else source.engine(plan, maps, target)
 
-    for index, (target, job) in enumerate(calls):
-        options = {"n_processes": n_sharing, "linear_gram": gram, "validation": problem(validation, target)}
-        results.append(learn_train(plan, maps, problem(rows, target), job, report=partial(report, index), **options))
+    for index, (target, start) in enumerate(calls):
+        results.append(
+            learn_train(
+                plan,
+                maps,
+                problem(rows, target),
+                start,
+                measure=measure,
+                report=partial(report, index),
+                n_processes=n_sharing,
+                linear_gram=gram,
+                validation=problem(validation, target),
+            )
+        )
     return results
 
 
 def _learn_elsewhere(
-    plan: TrainPlan,
+    plan: Settings,
     maps: MapList,
     block: PlacedBlock,
     validation: PlacedBlock | None,
     linear_gram: Array | None,
+    measure: bool,
     target: Target,
-    job: TrainJob,
+    start: Start,
 ) -> TrainResult:
     """Learn one train in a process of its own."""
     watched = None if validation is None else target.problem(validation).normalised()
     problem = target.problem(block).normalised()
-    return learn_train(plan, maps, problem, job, linear_gram=linear_gram, validation=watched)
+    return learn_train(plan, maps, problem, start, linear_gram=linear_gram, validation=watched, measure=measure)
 
 
-def _shares_gram(plan: TrainPlan, targets: Sequence[Target], jobs: Sequence[TrainJob]) -> bool:
+def _shares_gram(plan: Settings, targets: Sequence[Target], starts: Sequence[Start]) -> bool:
     """Whether several linear starts share their Gram matrix: it is then computed once."""
-    linear = plan.init == "linear" and get_loss(plan.loss).quadratic and any(job.start is None for job in jobs)
+    linear = plan.init == "linear" and get_loss(plan.loss).quadratic and any(start.cores is None for start in starts)
     return linear and len(targets) > 1 and all(target.keeps_all for target in targets)
 
 
-def _pays(plan: TrainPlan, n_rows: int, n_processes: int, n_trains: int) -> bool:
+def _pays(plan: Settings, dims: Sequence[int], n_rows: int, n_processes: int, n_trains: int) -> bool:
     """Whether to spread trains over processes: starting one takes longer than a small train."""
     if n_processes == 1:
         return False
-    work = len(plan.dims) * plan.max_sweeps * (_UPDATE_WORK + n_rows * plan.n_unknowns * max(plan.ranks))
+    work = len(dims) * plan.max_sweeps * (_UPDATE_WORK + n_rows * plan.n_unknowns(dims) * max(plan.ranks))
     return work >= _SMALL_WORK or (work * n_trains >= _TINY_WORK and are_ready(n_processes))
 
 
@@ -135,9 +150,9 @@ def _pays(plan: TrainPlan, n_rows: int, n_processes: int, n_trains: int) -> bool
 def _train_jointly(
     each: Callable[..., list[TrainResult]],
     maps: MapList,
-    plan: TrainPlan,
+    plan: Settings,
     targets: Sequence[ClassTarget],
-    jobs: Sequence[TrainJob],
+    starts: Sequence[Start],
     report: Report,
 ) -> list[TrainResult]:
     """Train all classes so that the probabilities of their softmax fit the labels.
@@ -146,13 +161,13 @@ def _train_jointly(
     plus alpha / 2 times the squared norms of all trains, with the other trains fixed.
     """
     is_linear = plan.max_sweeps == 0 and plan.init == "linear"
-    trains: list[Sequence[Array]] = [job.start for job in jobs if job.start is not None]
-    histories: list[list[dict[str, Any]]] = [[] for _ in jobs]
+    trains: list[Sequence[Array]] = [start.cores for start in starts if start.cores is not None]
+    histories: list[list[dict[str, Any]]] = [[] for _ in starts]
     reason = "max_sweeps"
-    if len(trains) < len(jobs):
-        first, plain = replace(plan, max_sweeps=0, patience=0), [TrainJob(job.seed) for job in jobs]
+    if len(trains) < len(starts):
+        first, plain = replace(plan, max_sweeps=0, patience=0), [Start(start.seed) for start in starts]
         if is_linear:  # from nothing, so that no class begins with what is common to all
-            trains = [[np.zeros((1, n, 1)) for n in plan.dims]] * len(jobs)
+            trains = [[np.zeros((1, n, 1)) for n in maps.dims]] * len(starts)
         elif plan.init == "linear":
             trains = [result.cores for result in _train_jointly(each, maps, first, targets, plain, silent)]
         else:
@@ -161,9 +176,9 @@ def _train_jointly(
     visit = replace(plan, max_sweeps=0 if is_linear else _SWEEPS_OF_VISIT, sampling=None)
     for number in range(n_rounds):
         decreases = []
-        for index, (own, job) in enumerate(zip(targets, jobs, strict=True)):
-            target = JointTarget(own, index, maps, list(trains), np.zeros(len(jobs)))
-            following = TrainJob(job.seed, None if is_linear else trains[index], job.numbered_checkpoint(number))
+        for index, (own, start) in enumerate(zip(targets, starts, strict=True)):
+            target = JointTarget(own, index, maps, list(trains), np.zeros(len(starts)))
+            following = start.following(None if is_linear else trains[index], number)
             before = len(histories[index])
             (result,) = each(visit, [target], [following], report=partial(_renumbered, report, index, before))
             trains[index] = result.cores
@@ -203,20 +218,20 @@ class _Backfitting:
         rows: PlacedRows,
         maps: MapList,
         parts: Sequence[Part],
-        plan: TrainPlan,
+        plan: Settings,
         targets: Sequence[Target],
-        jobs: Sequence[TrainJob],
+        starts: Sequence[Start],
         n_jobs: int | None,
     ) -> None:
         self._rows, self._maps, self._parts, self._plan = rows, maps, parts, plan
         self._targets, self._n_jobs = targets, n_jobs
-        self._seeds = [job.seed for job in jobs]
+        self._starts = starts
         self._block = rows.block if rows.n_processes(plan) else None
         self._scores: dict[int, Array] = {}  # of all parts together, by target, where rows are in one place
 
-    def learn(self, starts: Sequence[Sequence[Sequence[Array]] | None], report: Report) -> list[TrainResult]:
+    def learn(self, report: Report) -> list[TrainResult]:
         """Learn until the objective hardly changes. A start has a train per part; None is the additive model."""
-        plan, trains = self._plan, self._start(starts)
+        plan, trains = self._plan, self._first_trains()
         histories: list[list[dict[str, Any]]] = [[] for _ in trains]
         reasons, objectives = ["max_sweeps"] * len(trains), dict[int, float]()
         # An additive model is solved by the start.
@@ -247,7 +262,7 @@ class _Backfitting:
         ]
 
     def _joined(self, trains: Sequence[Sequence[Array]]) -> tuple[Array, ...]:
-        return tuple(map(np.ascontiguousarray, join_parts(self._parts, self._plan.dims, trains)))
+        return tuple(map(np.ascontiguousarray, join_parts(self._parts, self._maps.dims, trains)))
 
     def _round(self, trains: Trains, going: Sequence[int], objectives: dict[int, float]) -> dict[int, dict[str, Any]]:
         """Learn all parts once; return the last record of every target. In the first round, note where it begins."""
@@ -262,18 +277,18 @@ class _Backfitting:
                         objectives[t] = first["objective"] + first["decrease"] + beside[t]
         return last
 
-    def _start(self, given: Sequence[Sequence[Sequence[Array]] | None]) -> Trains:
+    def _first_trains(self) -> Trains:
         """Trains with the ranks of the parts: given ones, or else the additive model's."""
-        missing = [t for t, trains in enumerate(given) if trains is None]
+        missing = [t for t, start in enumerate(self._starts) if start.cores is None]
         everything = additive_part(range(len(self._maps)))
         nothing = OtherParts((), self._maps, ())
         additive = dict(zip(missing, self._learn(everything, missing, [nothing] * len(missing)), strict=True))
-        starts: Trains = []
-        for t, trains in enumerate(given):
-            shares = share_additive(additive[t].cores, self._parts) if trains is None else trains
-            pairs, rng = zip(self._parts, shares, strict=True), np.random.default_rng(self._seeds[t])
-            starts.append([own if part.additive else fit_ranks(own, part.ranks, rng) for part, own in pairs])
-        return starts
+        first: Trains = []
+        for t, start in enumerate(self._starts):
+            shares = share_additive(additive[t].cores, self._parts) if start.cores is None else start.cores
+            pairs, rng = zip(self._parts, shares, strict=True), np.random.default_rng(start.seed)
+            first.append([own if part.additive else fit_ranks(own, part.ranks, rng) for part, own in pairs])
+        return first
 
     def _improve(self, trains: Trains, number: int, targets: Sequence[int]) -> dict[int, TrainResult]:
         """Learn one part of some targets, and replace it in their trains."""
@@ -289,7 +304,8 @@ class _Backfitting:
 
     def _penalty(self, trains: Sequence[Sequence[Array]]) -> float:
         """Half of alpha times the squared norms of parts."""
-        return 0.5 * self._plan.alpha * sum(TensorTrain(cores).norm() ** 2 for cores in trains)
+        alpha: float = self._plan.alpha
+        return 0.5 * alpha * sum(TensorTrain(cores).norm() ** 2 for cores in trains)
 
     def _others(self, trains: Sequence[Sequence[Array]], target: int, number: int) -> Array | OtherParts:
         rest = [k for k in range(len(self._parts)) if k != number]
@@ -315,7 +331,7 @@ class _Backfitting:
         settings = {"init": "given", "max_sweeps": _SWEEPS_OF_VISIT}
         if part.additive:  # it is solved at once
             maps, settings = AdditiveMaps(maps), {"init": "linear", "max_sweeps": 0}
-        plan = replace(self._plan, dims=maps.dims, ranks=part.ranks, tol=0.0, sampling=None, patience=0, **settings)  # type: ignore[arg-type]
-        jobs = [TrainJob(self._seeds[t], None if starts is None else starts[i]) for i, t in enumerate(targets)]
+        plan = replace(self._plan, rank=part.ranks, tol=0.0, sampling=None, patience=0, **settings)  # type: ignore[arg-type]
+        begins = [Start(self._starts[t].seed, None if starts is None else starts[i]) for i, t in enumerate(targets)]
         wanted = [PartTarget(self._targets[t], part.columns, rest) for t, rest in zip(targets, others, strict=True)]
-        return train(self._rows, maps, plan, wanted, jobs, n_jobs=self._n_jobs)
+        return train(self._rows, maps, plan, wanted, begins, n_jobs=self._n_jobs)

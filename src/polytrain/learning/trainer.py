@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from polytrain.learning.losses import get_loss
 from polytrain.learning.moments import CoreMoments, measure_moments
 from polytrain.learning.problem import Need, ProblemRows
 from polytrain.learning.sampling import still_holds, sweep_samples
+from polytrain.learning.settings import Settings, Start
 from polytrain.learning.start import dual_start, linear_start, random_start
 from polytrain.learning.sweep import CoreUpdate, SweepState, sweep_train
 from polytrain.learning.threads import one_blas_thread
@@ -30,54 +30,8 @@ Report = Callable[[dict[str, Any], Sequence[Array]], Any]
 
 
 @dataclass(frozen=True)
-class TrainPlan:
-    """Settings of a fit with nothing left open: the same for all of its trains.
-
-    With validation rows, sweeps stop after ``patience`` of them that did not lower the loss of these rows. If it is
-    ``joint``, the probabilities of classes are a softmax of the scores of their trains.
-    """
-
-    loss: str
-    dims: tuple[int, ...]
-    ranks: tuple[int, ...]
-    alpha: float
-    init: str
-    solver: str
-    max_sweeps: int
-    tol: float
-    sampling: str | None = None
-    patience: int = 0
-    joint: bool = False
-
-    @property
-    def n_unknowns(self) -> int:
-        """Numbers in the largest core."""
-        return max(a * n * b for a, n, b in zip(self.ranks, self.dims, self.ranks[1:], strict=False))
-
-
-@dataclass(frozen=True)
-class TrainJob:
-    """Settings of one train of a fit.
-
-    ``start`` has cores to start from instead of ``plan.init``; ranks are adapted to the plan's. The file ``checkpoint``
-    keeps the state after every sweep; if it exists, the fit continues from it, with the same result. ``measure`` asks
-    for second moments at every core.
-    """
-
-    seed: int
-    start: Sequence[Any] | None = None
-    checkpoint: Path | None = None
-    measure: bool = False
-
-    def numbered_checkpoint(self, number: int) -> Path | None:
-        """File for one of several stages of this job."""
-        path = self.checkpoint
-        return None if path is None else path.with_suffix(f".{number}{path.suffix}")
-
-
-@dataclass(frozen=True)
 class TrainResult:
-    """A learned train with one record per sweep, and second moments at every core if the job asked for them."""
+    """A learned train with one record per sweep, and second moments at every core if they were asked for."""
 
     cores: tuple[Array, ...]
     history: list[dict[str, Any]]
@@ -87,7 +41,7 @@ class TrainResult:
 
     @property
     def following(self) -> Any:
-        """Start of a job that continues from here."""
+        """Cores of a start that continues from here."""
         return self.parts or self.cores
 
     def later_history(self, n_before: int) -> list[dict[str, Any]]:
@@ -96,11 +50,12 @@ class TrainResult:
 
 
 def learn_train(
-    plan: TrainPlan,
+    plan: Settings,
     maps: MapList,
     rows: ProblemRows | Engine,
-    job: TrainJob,
+    start: Start,
     *,
+    measure: bool = False,
     report: Report | None = None,
     n_processes: int = 1,
     linear_gram: Array | None = None,
@@ -110,7 +65,7 @@ def learn_train(
 
     The result does not depend on ``n_processes``, the number of processes that share rows in memory. ``linear_gram`` is
     the Gram matrix of the linear model on these rows, if it is known. The loss of the ``validation`` rows decides when
-    to stop, and which of the trains on the way is returned.
+    to stop, and which of the trains on the way is returned. ``measure`` asks for second moments at every core.
     """
     loss = get_loss(plan.loss)
     if isinstance(validation, ProblemRows):
@@ -118,16 +73,16 @@ def learn_train(
     opened = nullcontext(rows) if isinstance(rows, Engine) else open_engine(rows, loss, maps, n_processes)
     # The sweep refuses an objective that is not finite.
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"), opened as engine:
-        learner = _Learner(engine, plan, maps, job, report, linear_gram, validation)
-        if job.checkpoint is not None:
-            name = fingerprint(plan, maps, job, engine.fingerprint())
-            learner.resume(Checkpoint(job.checkpoint, name, plan.dims, plan.ranks))
+        learner = _Learner(engine, plan, maps, start, report, linear_gram, validation)
+        if start.checkpoint is not None:
+            name = fingerprint(plan, maps, start, engine.fingerprint())
+            learner.resume(Checkpoint(start.checkpoint, name, maps.dims, plan.ranks))
         outcome = learner.run()
         if outcome is None:  # by now the memory of the sample is released
             learner.restart_with_all_rows()
             outcome = learner.run()
         cores, reason = outcome  # type: ignore[misc]  # without samples there is one
-        moments = measure_moments(engine, cores, job.seed) if job.measure else ()
+        moments = measure_moments(engine, cores, start.seed) if measure else ()
     # In C order: file formats may silently store anything else wrongly.
     return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), learner.history, str(reason), moments)
 
@@ -146,18 +101,18 @@ class _Learner:
     def __init__(
         self,
         engine: Engine,
-        plan: TrainPlan,
+        plan: Settings,
         maps: MapList,
-        job: TrainJob,
+        start: Start,
         report: Report | None,
         linear_gram: Array | None,
         validation: Engine | None,
     ) -> None:
-        self._engine, self._plan, self._maps, self._job = engine, plan, maps, job
+        self._engine, self._plan, self._maps, self._given = engine, plan, maps, start
         self._report, self._linear_gram, self._validation = report, linear_gram, validation
         self._quadratic = get_loss(plan.loss).quadratic
         # Given cores are better than what a sample of the rows would make of them.
-        self._begin(sampled=plan.sampling == "auto" and job.start is None)
+        self._begin(sampled=plan.sampling == "auto" and start.cores is None)
         self._checkpoint: Checkpoint | None = None
         self._before: Progress | None = None
 
@@ -166,11 +121,11 @@ class _Learner:
         plan, self._sampled = self._plan, sampled
         self._best: tuple[float, tuple[Array, ...]] = math.inf, ()  # loss of the validation rows, and its cores
         self._since_best = 0
-        self._rng = np.random.default_rng(self._job.seed)
+        self._rng = np.random.default_rng(self._given.seed)
         self.history: list[dict[str, Any]] = []
         self._stages = [(1.0, plan.max_sweeps)]
         if sampled:
-            self._stages = sweep_samples(self._engine.n_distinct, plan.n_unknowns, plan.max_sweeps)
+            self._stages = sweep_samples(self._engine.n_distinct, plan.n_unknowns(self._maps.dims), plan.max_sweeps)
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Keep the state in this file from now on, and continue from its present state."""
@@ -190,12 +145,12 @@ class _Learner:
 
     def _first_cores(self) -> list[Array]:
         plan, rng = self._plan, self._rng
-        if self._job.start is not None:
-            return fit_ranks(self._job.start, plan.ranks, rng)
+        if self._given.cores is not None:
+            return fit_ranks(self._given.cores, plan.ranks, rng)
         if plan.init == "random":
-            return random_start(plan.dims, plan.ranks, rng)
+            return random_start(self._maps.dims, plan.ranks, rng)
         if plan.init == "dual":
-            return dual_start(self._engine, self._maps, plan.ranks, plan.alpha, self._job.seed, rng)
+            return dual_start(self._engine, self._maps, plan.ranks, plan.alpha, self._given.seed, rng)
         return linear_start(self._engine, self._maps, plan.ranks, plan.alpha, self._quadratic, rng, self._linear_gram)
 
     def restart_with_all_rows(self) -> None:
@@ -220,7 +175,7 @@ class _Learner:
                     continue
                 done = before.n_sweeps
             whole = nullcontext(self._engine)
-            with whole if fraction == 1.0 else self._engine.sample(fraction, self._job.seed) as rows:
+            with whole if fraction == 1.0 else self._engine.sample(fraction, self._given.seed) as rows:
                 state = self._sweep(rows, cores, stage, n_sweeps, position, done)
             if state is None:
                 return None
@@ -247,7 +202,7 @@ class _Learner:
         )
         state: SweepState = next(states)  # type: ignore[assignment]  # a stream begins with the start
         # Random cores are not a model; any other start may be better than the result of the sweeps.
-        if self._validation is not None and whole and done == 0 and (plan.init != "random" or self._job.start):
+        if self._validation is not None and whole and done == 0 and (plan.init != "random" or self._given.cores):
             self._validate(state)
         if stage > 0 and done == 0 and not still_holds(self.history[-1]["objective"], state.objective):
             return None

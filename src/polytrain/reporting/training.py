@@ -120,7 +120,7 @@ def _fact(name: str, value: Any) -> tuple[str, str]:
 
 def _cost(rows: ScoredRows, file_bytes: int | None, seconds: float) -> dict[str, str]:
     """Memory, arithmetic and time."""
-    trains, dims = rows.view.trains, rows.view.estimator.plan_.dims
+    trains, dims = rows.view.trains, rows.view.estimator.maps_.dims
     n_products = sum(core.size + core.shape[0] * core.shape[2] for train in trains for core in train.cores)
     digits = sum(np.log10(n) for n in dims)
     return {
