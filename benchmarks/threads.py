@@ -24,7 +24,6 @@ from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.learning import schedule, trainer
 from polytrain.learning.blocks import Scratch, TrainBlock
 from polytrain.learning.engines.local import LocalEngine, row_ranges
-from polytrain.learning.problem import add_up
 
 WORKERS = 2
 
@@ -49,18 +48,12 @@ class ThreadEngine(LocalEngine):
         with np.errstate(over="ignore", invalid="ignore"):
             return [getattr(block, name)(*arguments) for block in self._blocks[first::WORKERS]]
 
-    def _ask(self, question: Any, *arguments: Any, **nothing: Any) -> list:
-        tasks = [self._pool.submit(self._share, question.__name__, arguments, k) for k in range(1, WORKERS)]
-        shares = [self._share(question.__name__, arguments, 0), *(task.result() for task in tasks)]
+    def _ask(self, question: str, *arguments: Any) -> list:
+        tasks = [self._pool.submit(self._share, question, arguments, k) for k in range(1, WORKERS)]
+        shares = [self._share(question, arguments, 0), *(task.result() for task in tasks)]
         return [shares[k % WORKERS][k // WORKERS] for k in range(len(self._blocks))]
 
     _tell = _ask
-
-    def _score(self, core: Any) -> None:
-        self._ask(TrainBlock.score, core)
-
-    def _answer(self, need: Any) -> Any:
-        return add_up(self._ask(TrainBlock.facts, need)) if len(self._blocks) > 1 else super()._answer(need)
 
     def sample(self, fraction: float, seed: int) -> ThreadEngine:
         return ThreadEngine(self._rows.take(*self._chosen(fraction, seed)), self._loss, self._maps)

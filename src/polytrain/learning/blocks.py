@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -184,11 +185,20 @@ class TrainBlock(RowBlock):
         self._border = np.ones((1, self.n_rows), dtype=self._dtype)
         self._bonds: list[Array] = [self._border] * (len(maps) + 1)
         self._kept: Contraction | None = None
+        self._linear: Any = None
         self._site, self._to_right = 0, True
 
-    def linear(self) -> LinearBlock:
-        """The same rows for the linear model."""
-        return LinearBlock(self._rows, self._loss, self._maps)
+    def open_linear(self) -> None:
+        """Begin with questions about the linear model."""
+        self._linear = LinearBlock(self._rows, self._loss, self._maps)
+
+    def close_linear(self) -> None:
+        """End with questions about the linear model."""
+        self._linear = None
+
+    def linear(self, question: str, *arguments: Any) -> Any:
+        """Answer a question about the linear model, a method of `LinearBlock`."""
+        return getattr(self._linear, question)(*arguments)
 
     def stand(self, site: int, to_right: bool) -> None:
         """Stand at a core; the next move goes in this direction."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Self
 
 from polytrain.arrays import Array
@@ -39,9 +38,9 @@ class CoreRows(ABC):
     def _ask(self, question: str, *arguments: Any) -> Iterable[Any]:
         """Answers of all blocks, in their order; a question is a method of `polytrain.learning.blocks.TrainBlock`."""
 
+    @abstractmethod
     def _tell(self, question: str, *arguments: Any) -> None:
         """Ask without waiting for an answer."""
-        self._ask(question, *arguments)
 
     def _unknown(self, need: Need) -> Need:
         """Return what must be asked, without what is known."""
@@ -93,22 +92,6 @@ class CoreRows(ABC):
         self._tell("accept")
 
 
-class LinearRows(CoreRows):
-    """The core problem of the linear model: a core of shape (1, 1 + all linear functions, 1), the bias first.
-
-    ``gram`` is the Gram matrix, if it is known: with a quadratic loss all problems on the same weighted rows share it.
-    """
-
-    def __init__(self, gram: Array | None = None) -> None:
-        self._gram = gram
-
-    def _unknown(self, need: Need) -> Need:
-        return need if self._gram is None else need._replace(gram=False)
-
-    def _completed(self, need: Need, facts: Facts) -> Facts:
-        return facts._replace(gram=self._gram.copy()) if need.gram and self._gram is not None else facts
-
-
 class Position(NamedTuple):
     """The core that is being solved, and whether the next move goes right."""
 
@@ -145,9 +128,9 @@ class Engine(CoreRows):
     def gather(self, fraction: float, seed: int) -> ProblemRows:
         """Bring a random sample of the rows, or all of them if ``fraction`` is 1, to the memory of this process."""
 
-    @abstractmethod
-    def linear(self, gram: Array | None = None) -> AbstractContextManager[LinearRows]:
+    def linear(self, gram: Array | None = None) -> LinearRows:
         """Open the core problem of the linear model; ``gram`` is its Gram matrix, if that is known."""
+        return LinearRows(self, gram)
 
     # --- along the train ----------------------------------------------------------------------------------------------
 
@@ -241,3 +224,29 @@ class Engine(CoreRows):
         """Add ``length`` times the C vec(step) of the last product to the ray: no second pass over the rows."""
         self._tell("walk", length)
         self._tried = None
+
+
+class LinearRows(CoreRows):
+    """The core problem of the linear model: a core of shape (1, 1 + all linear functions, 1), the bias first.
+
+    ``gram`` is the Gram matrix, if it is known: with a quadratic loss all problems on the same weighted rows share it.
+    """
+
+    def __init__(self, engine: Engine, gram: Array | None = None) -> None:
+        self._engine, self._gram, self.n_rows = engine, gram, engine.n_rows
+        engine._tell("open_linear")
+
+    def __exit__(self, *error: object) -> None:
+        self._engine._tell("close_linear")
+
+    def _ask(self, question: str, *arguments: Any) -> Iterable[Any]:
+        return self._engine._ask("linear", question, *arguments)
+
+    def _tell(self, question: str, *arguments: Any) -> None:
+        self._engine._tell("linear", question, *arguments)
+
+    def _unknown(self, need: Need) -> Need:
+        return need if self._gram is None else need._replace(gram=False)
+
+    def _completed(self, need: Need, facts: Facts) -> Facts:
+        return facts._replace(gram=self._gram.copy()) if need.gram and self._gram is not None else facts

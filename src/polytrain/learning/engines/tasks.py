@@ -196,9 +196,9 @@ class _TaskRows(CoreRows):
 
 
 class _TaskLinearRows(_TaskRows, LinearRows):
-    def __init__(self, runner: Runner, partitions: list[Handle], n_rows: int, at: _AtLinear, gram: Any) -> None:
-        super().__init__(gram)
-        self._runner, self._partitions, self.n_rows, self._at_linear = runner, partitions, n_rows, at
+    def __init__(self, engine: TaskEngine, gram: Array | None, at: _AtLinear) -> None:
+        super().__init__(engine, gram)
+        self._runner, self._partitions, self._at_linear = engine._runner, engine._partitions, at
 
     def _where(self) -> _AtLinear:
         return self._at_linear
@@ -250,5 +250,4 @@ class TaskEngine(_TaskRows, Engine):
         return " ".join(self._run(hash_rows, self._partitions))
 
     def linear(self, gram: Array | None = None) -> LinearRows:
-        at = _AtLinear(self._loss, self._maps)
-        return _TaskLinearRows(self._runner, self._partitions, self.n_rows, at, gram)
+        return _TaskLinearRows(self, gram, _AtLinear(self._loss, self._maps))
