@@ -45,14 +45,13 @@ def test_the_loss_of_one_class_given_the_others_is_that_of_the_softmax(n_rows, n
     rng = np.random.default_rng(n_rows)
     maps = MapList([PolynomialMap("power", 3)] * n_columns)
     block, trains = _block(rng, n_rows, n_columns, n_classes), _trains(rng, maps.dims, n_classes)
-    shift = rng.normal(size=n_classes)
-    scores = _scores(maps, trains, block.columns) + shift[:, None]
+    scores = _scores(maps, trains, block.columns)
     own = [ClassTarget(code, np.ones(n_classes)) for code in 2 * np.eye(n_classes) - 1]
     whole = -log_softmax(scores, axis=0)[block.y, np.arange(n_rows)]
     np.testing.assert_allclose(log_losses(scores.T, block.y), whole, rtol=1e-12)
     for index in range(n_classes):
-        rows = JointTarget(own[index], index, maps, trains, shift).problem(block)
-        score = scores[index] - shift[index] + rows.offset
+        rows = JointTarget(own[index], index, maps, trains).problem(block)
+        score = scores[index] + rows.offset
         loss, slope, curvature = LogisticLoss().evaluate(rows.target, score)
         # The rest does not depend on the own score.
         others = np.delete(scores, index, axis=0)

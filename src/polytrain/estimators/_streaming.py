@@ -146,7 +146,7 @@ def go_on(
         target: Target | JointTarget = own
         score = before[index] + own.offset
         if isinstance(own, ClassTarget) and is_joint:
-            target = JointTarget(own, index, maps, list(trains), np.zeros(len(trains)))
+            target = JointTarget(own, index, maps, list(trains))
             score = before[index] - logsumexp(np.delete(before, index, axis=0), axis=0)
         problem = _joined(target.problem(new), _of_past(loss, target, own.wanted(past.y)[1] > 0, past, score))
         if len(problem.weights):

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polytrain.learning.engines import Engine, LocalEngine
 from polytrain.learning.engines.tasks import Runner, TaskEngine
 from polytrain.learning.losses import get_loss
+from polytrain.learning.problem import ProblemRows
 from polytrain.learning.settings import Settings
 from polytrain.learning.targets import JointTarget, PartTarget, PlacedBlock, Target
 from polytrain.maps import MapList
@@ -62,9 +62,15 @@ class PlacedRows:
         """How many processes can learn a train of this plan from one block; 0 if the rows stay in partitions."""
         return sys.maxsize if self._budget is None else self._budget.n_processes(plan)
 
-    def engine(self, plan: Settings, maps: MapList, target: Target | JointTarget | PartTarget) -> Engine:
-        """Return an engine on the problem of one train, where the rows are."""
+    def here(self) -> PlacedRows:
+        """Return the same rows as one block in the memory of this process."""
+        return PlacedRows(self.block)
+
+    def problem(
+        self, plan: Settings, maps: MapList, target: Target | JointTarget | PartTarget
+    ) -> ProblemRows | TaskEngine:
+        """Return the problem of one train: its rows if they are in this process, else an engine where they are."""
         if self._runner is None:
-            return LocalEngine(target.problem(self.block).normalised(), get_loss(plan.loss), maps)
+            return target.problem(self.block).normalised()
         problem = self._runner.map(target.problem, self._partitions)
         return TaskEngine(self._runner, problem, get_loss(plan.loss), maps)

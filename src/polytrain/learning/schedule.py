@@ -13,6 +13,7 @@ from joblib import effective_n_jobs
 from scipy.special import logsumexp
 
 from polytrain.arrays import Array
+from polytrain.learning.engines import open_engine
 from polytrain.learning.gauge import fit_ranks
 from polytrain.learning.helpers import are_ready, may_borrow_helpers, spread
 from polytrain.learning.losses import get_loss
@@ -24,7 +25,6 @@ from polytrain.learning.targets import (
     JointTarget,
     OtherParts,
     PartTarget,
-    PlacedBlock,
     Target,
 )
 from polytrain.learning.trainer import TrainResult, learn_train, shared_linear_gram
@@ -75,59 +75,43 @@ def train(
         each = partial(train, rows, maps, n_jobs=n_jobs, validation=validation)
         return _train_jointly(each, maps, replace(plan, joint=False), targets, starts, report)
     n_trains, most, gram = len(starts), rows.n_processes(plan), None
+    if most:
+        rows, validation = rows.here(), None if validation is None else validation.here()
     if _shares_gram(plan, targets, starts):
-        # Where the rows are learned from: sums over partitions have other last digits than sums over a block.
-        source = PlacedRows(rows.block) if most else rows
-        with source.engine(plan, maps, targets[0]) as engine:
+        with open_engine(rows.problem(plan, maps, targets[0]), get_loss(plan.loss), maps) as engine:
             gram = shared_linear_gram(engine, maps)
     calls, results = list(zip(targets, starts, strict=True)), list[TrainResult]()
+    shared = plan, maps, rows, validation, gram, measure
     n_processes = min(effective_n_jobs(n_jobs), most) if most else 1
     # With many more cores than trains, the rows of each train are shared by all of them in turn.
     n_sharing = n_processes if n_processes >= 2 * n_trains and may_borrow_helpers() else 1
     if most and n_sharing == 1 and _pays(plan, maps.dims, len(rows.block.y), min(n_processes, n_trains), n_trains):
-        shared = plan, maps, rows.block, None if validation is None else validation.block, gram, measure
-        for index, result in enumerate(spread(_learn_elsewhere, shared, calls, n_processes)):
+        for index, result in enumerate(spread(_learn, shared, calls, n_processes)):
             for record in result.history:
                 report(index, record, result.cores)
             results.append(result)
         return results
-
-    def problem(source: PlacedRows | None, target: Any) -> Any:
-        if source is None:
-            return None
-        return target.problem(source.block).normalised() if most else source.engine(plan, maps, target)
-
-    for index, (target, start) in enumerate(calls):
-        results.append(
-            learn_train(
-                plan,
-                maps,
-                problem(rows, target),
-                start,
-                measure=measure,
-                report=partial(report, index),
-                n_processes=n_sharing,
-                linear_gram=gram,
-                validation=problem(validation, target),
-            )
-        )
+    for index, call in enumerate(calls):
+        results.append(_learn(*shared, *call, partial(report, index), n_sharing))
     return results
 
 
-def _learn_elsewhere(
+def _learn(
     plan: Settings,
     maps: MapList,
-    block: PlacedBlock,
-    validation: PlacedBlock | None,
-    linear_gram: Array | None,
+    rows: PlacedRows,
+    validation: PlacedRows | None,
+    gram: Array | None,
     measure: bool,
-    target: Target,
+    target: Any,
     start: Start,
+    report: Any = None,
+    n_processes: int = 1,
 ) -> TrainResult:
-    """Learn one train in a process of its own."""
-    watched = None if validation is None else target.problem(validation).normalised()
-    problem = target.problem(block).normalised()
-    return learn_train(plan, maps, problem, start, linear_gram=linear_gram, validation=watched, measure=measure)
+    """Learn one train, here or in a helper."""
+    watched = None if validation is None else validation.problem(plan, maps, target)
+    problem, options = rows.problem(plan, maps, target), {"measure": measure, "n_processes": n_processes}
+    return learn_train(plan, maps, problem, start, report=report, linear_gram=gram, validation=watched, **options)  # type: ignore[arg-type]
 
 
 def _shares_gram(plan: Settings, targets: Sequence[Target], starts: Sequence[Start]) -> bool:
@@ -177,7 +161,7 @@ def _train_jointly(
     for number in range(n_rounds):
         decreases = []
         for index, (own, start) in enumerate(zip(targets, starts, strict=True)):
-            target = JointTarget(own, index, maps, list(trains), np.zeros(len(starts)))
+            target = JointTarget(own, index, maps, list(trains))
             following = start.following(None if is_linear else trains[index], number)
             before = len(histories[index])
             (result,) = each(visit, [target], [following], report=partial(_renumbered, report, index, before))

@@ -136,14 +136,13 @@ class JointTarget:
     """Tell one class from all others, given the trains of all classes; ``index`` is that of its own.
 
     With the others fixed, minus the log-probability of the right class is, to a constant, a logistic loss of the own
-    score minus the logarithm of the sum of the exponentials of the others. ``shift`` (m,) is added to the values.
+    score minus the logarithm of the sum of the exponentials of the others.
     """
 
     own: ClassTarget
     index: int
     maps: MapList
     trains: Sequence[Sequence[Array]]
-    shift: Array
 
     @property
     def keeps_all(self) -> bool:
@@ -155,8 +154,8 @@ class JointTarget:
         others = [k for k in range(len(self.trains)) if k != self.index]
         functions, knots = ([getattr(one, name) for one in self.maps] for name in ("values", "knots"))
         stack = TrainStack([self.trains[k] for k in others], functions, knots)
-        scores = stack.evaluate(rows.columns.T, np.transpose).astype(np.float64) + self.shift[others, None]
-        return self.own.problem(rows)._replace(offset=float(self.shift[self.index]) - logsumexp(scores, axis=0))
+        scores = stack.evaluate(rows.columns.T, np.transpose).astype(np.float64)
+        return self.own.problem(rows)._replace(offset=-logsumexp(scores, axis=0))
 
 
 @dataclass(frozen=True, eq=False)

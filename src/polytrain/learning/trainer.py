@@ -70,16 +70,19 @@ def learn_train(
     loss = get_loss(plan.loss)
     if isinstance(validation, ProblemRows):
         validation = LocalEngine(validation, loss, maps)
-    opened = nullcontext(rows) if isinstance(rows, Engine) else open_engine(rows, loss, maps, n_processes)
     # The sweep refuses an objective that is not finite.
-    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"), opened as engine:
+    with (
+        one_blas_thread(),
+        np.errstate(over="ignore", invalid="ignore"),
+        open_engine(rows, loss, maps, n_processes) as engine,
+    ):
         learner = _Learner(engine, plan, maps, start, report, linear_gram, validation)
         if start.checkpoint is not None:
             name = fingerprint(plan, maps, start, engine.fingerprint())
             learner.resume(Checkpoint(start.checkpoint, name, maps.dims, plan.ranks))
         outcome = learner.run()
         if outcome is None:  # by now the memory of the sample is released
-            learner.restart_with_all_rows()
+            learner.begin(sampled=False)
             outcome = learner.run()
         cores, reason = outcome  # type: ignore[misc]  # without samples there is one
         moments = measure_moments(engine, cores, start.seed) if measure else ()
@@ -95,30 +98,28 @@ def shared_linear_gram(engine: Engine, maps: MapList) -> Array:
         return gram
 
 
+@dataclass
 class _Learner:
     """One train in progress: which rows the sweeps see, and what is reported and kept after each of them."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        plan: Settings,
-        maps: MapList,
-        start: Start,
-        report: Report | None,
-        linear_gram: Array | None,
-        validation: Engine | None,
-    ) -> None:
-        self._engine, self._plan, self._maps, self._given = engine, plan, maps, start
-        self._report, self._linear_gram, self._validation = report, linear_gram, validation
-        self._quadratic = get_loss(plan.loss).quadratic
-        # Given cores are better than what a sample of the rows would make of them.
-        self._begin(sampled=plan.sampling == "auto" and start.cores is None)
-        self._checkpoint: Checkpoint | None = None
-        self._before: Progress | None = None
+    _engine: Engine
+    _plan: Settings
+    _maps: MapList
+    _given: Start
+    _report: Report | None
+    _linear_gram: Array | None
+    _validation: Engine | None
+    _checkpoint: Checkpoint | None = None
 
-    def _begin(self, sampled: bool) -> None:
+    def __post_init__(self) -> None:
+        self._quadratic = get_loss(self._plan.loss).quadratic
+        # Given cores are better than what a sample of the rows would make of them.
+        self.begin(sampled=self._plan.sampling == "auto" and self._given.cores is None)
+
+    def begin(self, sampled: bool) -> None:
         """Forget all sweeps, and show samples of the rows to the next ones or not."""
         plan, self._sampled = self._plan, sampled
+        self._before: Progress | None = None
         self._best: tuple[float, tuple[Array, ...]] = math.inf, ()  # loss of the validation rows, and its cores
         self._since_best = 0
         self._rng = np.random.default_rng(self._given.seed)
@@ -129,19 +130,18 @@ class _Learner:
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Keep the state in this file from now on, and continue from its present state."""
-        self._checkpoint, self._before = checkpoint, checkpoint.load()
-        if self._before is not None:
-            may_sample = self._sampled
-            self._begin(self._before.sampled)
-            stages = self._stages[: self._before.stage + 1]
-            planned = len(stages) > self._before.stage and self._before.n_sweeps <= stages[-1][1]
-            if not planned or (self._sampled and not may_sample):
-                raise checkpoint.unusable("it has made sweeps that the plan of this fit does not have")
-            self.history = self._before.history
-            self._rng.bit_generator.state = self._before.random_state
-            if self._report is not None:
-                for record in self.history:
-                    self._report(record, self._before.cores)
+        self._checkpoint, may_sample, before = checkpoint, self._sampled, checkpoint.load()
+        if before is None:
+            return
+        self.begin(before.sampled)
+        planned = before.stage < len(self._stages) and before.n_sweeps <= self._stages[before.stage][1]
+        if not planned or (self._sampled and not may_sample):
+            raise checkpoint.unusable("it has made sweeps that the plan of this fit does not have")
+        self._before, self.history = before, before.history
+        self._rng.bit_generator.state = before.random_state
+        if self._report is not None:
+            for record in self.history:
+                self._report(record, before.cores)
 
     def _first_cores(self) -> list[Array]:
         plan, rng = self._plan, self._rng
@@ -152,11 +152,6 @@ class _Learner:
         if plan.init == "dual":
             return dual_start(self._engine, self._maps, plan.ranks, plan.alpha, self._given.seed, rng)
         return linear_start(self._engine, self._maps, plan.ranks, plan.alpha, self._quadratic, rng, self._linear_gram)
-
-    def restart_with_all_rows(self) -> None:
-        """Forget all sweeps, and use all rows from the first sweep on."""
-        self._begin(sampled=False)
-        self._before = None
 
     def run(self) -> tuple[Sequence[Array], str | None] | None:
         """Sweep in all stages, over more and more rows, and return the cores with the reason to stop.

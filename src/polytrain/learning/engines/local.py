@@ -134,11 +134,14 @@ class LocalEngine(Engine):
 
 
 @contextmanager
-def open_engine(rows: ProblemRows, loss: Loss, maps: MapList, n_processes: int = 1) -> Iterator[LocalEngine]:
+def open_engine(rows: ProblemRows | Engine, loss: Loss, maps: MapList, n_processes: int = 1) -> Iterator[Engine]:
     """Enter a context with an engine on rows that at most ``n_processes`` processes share, this one included.
 
-    Answers are the same to the last bit for any number of processes.
+    An engine is passed through. Answers are the same to the last bit for any number of processes.
     """
+    if isinstance(rows, Engine):
+        yield rows
+        return
     with borrow_helpers(min(n_processes, len(row_ranges(rows.n_rows))) - 1) as helpers:
         if helpers:
             with Shared((rows, loss, maps)) as common:
