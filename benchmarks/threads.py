@@ -56,7 +56,7 @@ class ThreadEngine(LocalEngine):
     _tell = _ask
 
     def sample(self, fraction: float, seed: int) -> ThreadEngine:
-        return ThreadEngine(self._rows.take(*self._chosen(fraction, seed)), self._loss, self._maps)
+        return ThreadEngine(self.gather(fraction, seed), self._loss, self._maps)
 
 
 def _spread(function: Callable, shared: tuple, calls: Any, n_jobs: Any) -> Iterator[Any]:

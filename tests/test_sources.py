@@ -129,7 +129,7 @@ def test_rows_that_fit_in_memory_are_learned_from_as_an_array(rows, loss):
 
 def test_no_more_processes_learn_than_there_is_memory_for(rows, monkeypatch):
     used = []
-    monkeypatch.setattr(schedule, "_pays", lambda plan, n_rows, n_processes, n_trains: used.append(n_processes))
+    monkeypatch.setattr(schedule, "_pays", lambda plan, dims, n_rows, n_processes, n_trains: used.append(n_processes))
     X, y, _ = rows
     # 3000 rows take 432 kB, and 612 kB more for every train of rank 3 that is learned at the same time.
     for max_memory in (1_100_000, 1_700_000, 2_300_000, 9_000_000):

@@ -79,7 +79,8 @@ def _check_site(engine, problem, cores, k, tol):
             problem.weights @ loss_values(problem.loss, problem.target, moved),
         )
     close(engine.mean_loss(), problem.weights @ loss_values(problem.loss, problem.target, scores))
-    engine.advance(0.5, core + 0.5 * step)
+    engine.try_step(0.5, core + 0.5 * step)
+    engine.accept()
     scores = scores + 0.5 * explicit @ step.ravel()
     close(engine.mean_loss(), problem.weights @ loss_values(problem.loss, problem.target, scores))
     weighted_slopes = problem.weights * loss_slopes(problem.loss, problem.target, scores)
@@ -90,7 +91,7 @@ def _check_site(engine, problem, cores, k, tol):
     close(facts.gram, explicit.T @ (curvatures[:, None] * explicit))
     scores = scores - 0.75 * explicit @ step.ravel()
     engine.try_step(-0.75, core - 0.25 * step)
-    engine.advance(-0.75, core - 0.25 * step)  # where it probed last
+    engine.accept()
     close(engine.mean_loss(), problem.weights @ loss_values(problem.loss, problem.target, scores))
     curvatures = problem.weights * loss_curvatures(problem.loss, problem.target, scores)
 
@@ -264,5 +265,5 @@ def test_linear_rows_match_the_explicit_linear_model(n_rows, loss, dtype):
     moved = scores + 0.5 * explicit @ step.ravel()
     expected_loss = problem.weights @ loss_values(loss, problem.target, moved)
     assert rows.try_step(0.5, core + 0.5 * step) == pytest.approx(expected_loss, rel=1e-12)
-    rows.advance(0.5, core + 0.5 * step)
+    rows.accept()
     assert rows.mean_loss() == pytest.approx(expected_loss, rel=1e-12)

@@ -74,23 +74,6 @@ def test_line_searches_do_not_chase_rounding_in_float32(where):
     assert min(lengths) > 1e-3
 
 
-def test_what_was_probed_is_forgotten_when_scores_change():
-    problem = make_problem(5, (2, 3, 2), 2, 300, "logistic")
-    rng = np.random.default_rng(0)
-    for engine in (problem.engine(), _task_engine(problem, (100,))):
-        engine.place(problem.cores)
-        here, probed, end = (rng.standard_normal(problem.cores[0].shape) for _ in range(3))
-        moved = end + (probed - here)
-        engine.score(moved)
-        expected = engine.mean_loss()
-        engine.score(here)
-        engine.set_direction(2.0 * (probed - here))
-        engine.try_step(0.5, probed)
-        engine.score(end)  # from here on the ray leads elsewhere
-        engine.advance(0.5, moved)
-        assert engine.mean_loss() == pytest.approx(expected, rel=1e-12)
-
-
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_same_train_with_sampled_sweeps(loss):
     problem = make_problem(2, (2,) * 5, 3, 20_000, loss)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,9 +176,6 @@ def _of_past(loss: Loss, target: Target | JointTarget, used: NDArray, past: Plac
 
 
 def _joined(*pieces: ProblemRows) -> ProblemRows:
-    joined: list[Any] = [
-        None if entries[0] is None else np.concatenate(entries, axis=-1) for entries in zip(*pieces, strict=True)
-    ]
-    rows = ProblemRows(*joined)
+    rows = ProblemRows.join(pieces)
     used = rows.weights > 0
     return rows if used.all() else rows.take(np.flatnonzero(used), rows.weights[used])

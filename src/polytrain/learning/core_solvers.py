@@ -193,7 +193,7 @@ def _quadratic_update(rows: Any, core: Array, alpha: float, method: Any, refine:
         after = _objective(rows.try_step(1.0, moved), moved, alpha)
         if not after <= _objective(facts.loss, core, alpha) * (1.0 + _ROUNDING):  # so ill-conditioned that it is wrong
             break
-        rows.advance(1.0, moved)
+        rows.accept()
         core = moved
         if not again:
             break
@@ -232,7 +232,7 @@ def _newton_update(
         if length == 0.0:
             break
         core = core + length * step
-        rows.advance(length, core)
+        rows.accept()
         if -0.5 * slope <= tol * objective and length == 1.0:
             break
     return core

@@ -134,29 +134,23 @@ def receive_shared(connection: Connection) -> Any:
     return pickle.loads(content, buffers=[pages[start:stop] for start, stop in spans])
 
 
-class _ElsewhereError(Exception):
-    """Traceback of an error in a helper: the cause of the error here."""
-
-    def __str__(self) -> str:
-        return f"\n{self.args[0]}"
-
-
 class Answer:
-    """Result of a call: a value, or an error that `get` raises."""
+    """Result of a call: a value, or an error that `get` raises, with a note about where it happened."""
 
     def __init__(self, value: Any = None, error: Exception | None = None) -> None:
-        self._value, self._error, self._place = value, error, ""
+        self._value, self._error = value, error
         if error is not None:
-            self._place = "".join(traceback.format_exception(error))
+            place = "".join(traceback.format_exception(error))
             try:
                 pickle.loads(pickle.dumps(error))
             except Exception:  # an error that cannot be pickled, for whatever reason
                 self._error = RuntimeError(f"{type(error).__name__}: {error}")
+            self._error.add_note(f"In a helper:\n{place}")  # type: ignore[union-attr]
 
     def get(self) -> Any:
         """Return the value, or raise the error."""
         if self._error is not None:
-            raise self._error from _ElsewhereError(self._place)
+            raise self._error
         return self._value
 
 

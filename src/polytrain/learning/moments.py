@@ -39,46 +39,37 @@ class CoreMoments(NamedTuple):
     right_sizes: Array
 
 
-class _Gauges(NamedTuple):
-    """A train without unused directions, in all of its orthogonal gauges.
-
-    Every core is not orthogonal in ``centres``, left-orthogonal in ``lefts`` and right-orthogonal in ``rights``. For
-    every bond, the turns bring the train's own left, or right, environment to the orthogonal one.
-    """
-
-    centres: list[Array]
-    lefts: list[Array]
-    rights: list[Array]
-    left_turns: list[Array]
-    right_turns: list[Array]
-
-
 def measure_moments(engine: Engine, cores: Sequence[Array], seed: int) -> tuple[CoreMoments, ...]:
     """Second moments at every core of a train; none for a train that is 0 everywhere, or not finite."""
     gauges = _find_gauges(cores)
     if gauges is None:
         return ()
+    start, lefts, left_turns, right_turns = gauges
     share = 1.0
     if engine.n_distinct > _ENOUGH_ROWS:
         share = max(_ENOUGH_ROWS / engine.n_distinct, _LEAST_SHARE)
     found = []
     with nullcontext(engine) if share == 1.0 else engine.sample(share, seed) as rows:
-        rows.place([gauges.centres[0], *gauges.rights[1:]])
+        rows.place(start)
         for k in range(len(cores)):
             facts: Any = rows.facts(FACTORS)
             (left_sizes, left), (sizes, middle), (right_sizes, right) = (
                 np.linalg.eigh(moment) for moment in (facts.left, facts.middle, facts.right)
             )
-            turns = left.T @ gauges.left_turns[k], middle.T, right.T @ gauges.right_turns[k + 1]
+            turns = left.T @ left_turns[k], middle.T, right.T @ right_turns[k + 1]
             diagonals = (np.maximum(values, 0.0) for values in (left_sizes, sizes, right_sizes))
             found.append(CoreMoments(*(np.ascontiguousarray(array) for array in (*turns, *diagonals))))
             if k < len(cores) - 1:
-                rows.move(gauges.lefts[k], to_right=True)
+                rows.move(lefts[k], to_right=True)
     return tuple(found) if all(np.isfinite(array).all() for core in found for array in core) else ()
 
 
-def _find_gauges(cores: Sequence[Array]) -> _Gauges | None:
-    """Orthogonalise from both sides; the singular values between both say which directions are used."""
+def _find_gauges(cores: Sequence[Array]) -> tuple[list[Array], ...] | None:
+    """Orthogonalise from both sides; the singular values between both say which directions are used.
+
+    Returns the train without unused directions, right-orthogonal from the second core on; its left-orthogonal cores;
+    and matrices that bring the train's own left, and right, environment at every bond to the orthogonal one.
+    """
     n_cores = len(cores)
     # With l and r a train's own environments and p and q the orthogonal ones, l = before' p and r = behind q.
     before, lefts = [np.ones((1, 1))], []
@@ -113,13 +104,10 @@ def _find_gauges(cores: Sequence[Array]) -> _Gauges | None:
         left_turns.append((behind[k] @ outer.T / sizes).T)
         right_turns.append(inner.T @ before[k] / sizes[:, None])
     froms, tos = [*froms, one], [*tos, one]
-    found = _Gauges([], [], [], [*left_turns, one], [*right_turns, one])
-    for k, core in enumerate(cores):
-        centre = np.tensordot(np.tensordot(before[k], core, axes=1), behind[k + 1], axes=1)
-        found.centres.append(_turned(centre, froms[k], tos[k + 1]))
-        found.lefts.append(_turned(lefts[k], froms[k], froms[k + 1]) if k < n_cores - 1 else lefts[k])
-        found.rights.append(_turned(rights[k], tos[k], tos[k + 1]) if k else rights[k])
-    return found
+    first = np.tensordot(cores[0], behind[1], axes=1)
+    start = [_turned(core, tos[k], tos[k + 1]) for k, core in enumerate([first, *rights[1:]])]
+    lefts = [_turned(core, froms[k], froms[k + 1]) for k, core in enumerate(lefts[:-1])]
+    return start, lefts, [*left_turns, one], [*right_turns, one]
 
 
 def _turned(core: Array, left: Array, right: Array) -> Array:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from polytrain.arrays import Array
-from polytrain.learning.sampling import row_keys
+from polytrain.learning.sampling import DistinctRows, choose_rows, row_keys
 
 
 class ProblemRows(NamedTuple):
@@ -39,14 +39,29 @@ class ProblemRows(NamedTuple):
         offset = None if offset is None else np.asarray(offset, dtype=np.float64)
         return cls(columns, target, weights, row_keys(columns), offset).normalised()
 
-    def normalised(self) -> Self:
-        """Return the same rows with weights that sum to 1."""
-        return self._replace(weights=self.weights / self.weights.sum())
+    def normalised(self, mass: float | None = None) -> Self:
+        """Return the same rows with weights divided by their sum, or by the sum of those of more rows."""
+        return self._replace(weights=self.weights / (self.weights.sum() if mass is None else mass))
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.target)
+
+    @classmethod
+    def join(cls, pieces: Iterable[ProblemRows]) -> Self:
+        """Concatenate rows; either all have an offset, or none has."""
+        pairs = zip(*pieces, strict=True)
+        joined: list[Any] = [None if arrays[0] is None else np.concatenate(arrays, axis=-1) for arrays in pairs]
+        return cls(*joined)
+
+    def distinct(self) -> DistinctRows:
+        """Keys of different rows."""
+        return DistinctRows.of(self.keys, self.target)
+
+    def sample(self, fraction: float, seed: int, distinct: DistinctRows) -> Self:
+        """Copies of those rows that belong to a sample of all rows, of which ``distinct`` knows."""
+        return self.take(*choose_rows(fraction, seed, distinct, self.keys, self.target, self.weights))
 
     def merged(self) -> Self:
         """Return equal rows as one row, with their total weight and their mean target minus the offset."""

@@ -1,7 +1,7 @@
 """The questions that the sweep and the core solvers may ask about the rows, and what is known without asking.
 
 Engines differ in where the rows live and how a question reaches them. The rest is here: at which core the train stands,
-which loss is known, which step was tried last, and which moments are still valid.
+which loss is known, and which moments are still valid.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class CoreRows(ABC):
     """The rows as one core problem sees them: scores are ``offset + C vec(core)``."""
 
     n_rows: int
-    # The loss at the present scores, if it is known; the length that was tried last, and the loss there.
+    # The loss at the present scores, if it is known, and at those that were tried last.
     _loss_here: float | None = None
-    _tried: tuple[float, float] | None = None
+    _loss_tried: float
 
     def __enter__(self) -> Self:
         return self
@@ -58,7 +58,7 @@ class CoreRows(ABC):
     def score(self, core: Array) -> None:
         """Make these the present scores: offset + C vec(core)."""
         self._tell("score", core)
-        self._loss_here = self._tried = None
+        self._loss_here = None
 
     def facts(self, need: Need) -> Facts:
         """Answer everything that a solver needs at the present scores in one round."""
@@ -75,20 +75,15 @@ class CoreRows(ABC):
     def set_direction(self, step: Array) -> None:
         """Lay the ray, a direction in which the scores may move, along this step: C vec(step)."""
         self._tell("set_direction", step)
-        self._tried = None
 
     def try_step(self, length: float, core: Array) -> float:
         """Mean loss at ``length`` along the ray, where the scores are those of this core."""
-        loss = self._probe(length, core)
-        self._tried = length, loss
-        return loss
+        self._loss_tried = self._probe(length, core)
+        return self._loss_tried
 
-    def advance(self, length: float, core: Array) -> None:
-        """Move the present scores by ``length`` along the ray, to those of this core."""
-        # A line search ends with the last step that it tried: then nothing need be computed again.
-        if self._tried is None or self._tried[0] != length:
-            self.try_step(length, core)
-        self._loss_here, self._tried = self._tried[1], None  # type: ignore[index]
+    def accept(self) -> None:
+        """Take the scores that were tried last as the present ones."""
+        self._loss_here = self._loss_tried
         self._tell("accept")
 
 
@@ -218,12 +213,10 @@ class Engine(CoreRows):
     def clear_ray(self) -> None:
         """Lay the ray at zero."""
         self._tell("clear_ray")
-        self._tried = None
 
     def walk(self, length: float) -> None:
         """Add ``length`` times the C vec(step) of the last product to the ray: no second pass over the rows."""
         self._tell("walk", length)
-        self._tried = None
 
 
 class LinearRows(CoreRows):

@@ -25,7 +25,7 @@ from polytrain.learning.helpers import Answer, Helper, Shared, borrow_helpers, r
 from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import ProblemRows
-from polytrain.learning.sampling import DistinctRows, choose_rows
+from polytrain.learning.sampling import DistinctRows
 from polytrain.maps import MapList
 
 # Rows per block: few enough for a block's arrays to stay in cache, enough to make the overhead of a call small beside
@@ -68,7 +68,7 @@ def make_blocks(rows: ProblemRows, loss: Loss, maps: MapList, first: int = 0, st
 class LocalEngine(Engine):
     """A train on rows whose weights sum to 1; each of the ``helpers`` has every n-th block of them.
 
-    An engine on a sample says which rows of the helpers were ``chosen``, with which weights.
+    ``sample`` says which sample of the rows of the helpers these are, see `ProblemRows.sample`.
     """
 
     def __init__(
@@ -77,14 +77,14 @@ class LocalEngine(Engine):
         loss: Loss,
         maps: MapList,
         helpers: Sequence[Helper] = (),
-        chosen: tuple[Array, Array] | None = None,
+        sample: tuple[float, int, DistinctRows] | None = None,
     ) -> None:
         super().__init__(loss, maps)
         self._rows, self.n_rows = rows, rows.n_rows
-        self._distinct = DistinctRows.of(rows.keys, rows.target)
+        self._distinct = rows.distinct()
         self.n_distinct = self._distinct.n_rows
         self._helpers, self._number = helpers, next(_numbers)
-        self._order(False, "open", chosen)
+        self._order(False, "open", sample)
         self._blocks = make_blocks(rows, loss, maps, 0, len(helpers) + 1)
 
     def __exit__(self, *error: object) -> None:
@@ -112,7 +112,6 @@ class LocalEngine(Engine):
             getattr(block, question)(*arguments)
 
     def descend(self, nearly: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
-        self._tried = None
         alone = len(self._blocks) == 1 and not self._helpers
         return self._blocks[0].descend(nearly, gradient, *limits) if alone else None
 
@@ -120,17 +119,11 @@ class LocalEngine(Engine):
         return hash_rows(self._rows)
 
     def gather(self, fraction: float, seed: int) -> ProblemRows:
-        return self._rows if fraction >= 1.0 else self._rows.take(*self._chosen(fraction, seed))
+        return self._rows if fraction >= 1.0 else self._rows.sample(fraction, seed, self._distinct).normalised()
 
     def sample(self, fraction: float, seed: int) -> LocalEngine:
-        chosen = self._chosen(fraction, seed)
-        return LocalEngine(self._rows.take(*chosen), self._loss, self._maps, self._helpers, chosen)
-
-    def _chosen(self, fraction: float, seed: int) -> tuple[Array, Array]:
-        """Indices and weights of the rows of a sample."""
-        rows = self._rows
-        chosen, weights = choose_rows(fraction, seed, self._distinct, rows.keys, rows.target, rows.weights)
-        return chosen, weights / weights.sum()
+        sample, rows = (fraction, seed, self._distinct), self.gather(fraction, seed)
+        return LocalEngine(rows, self._loss, self._maps, self._helpers, sample)
 
 
 @contextmanager
@@ -175,7 +168,8 @@ def _serve(connection: Connection, first: int, step: int) -> None:
 
     def answer(number: int, question: str, arguments: tuple[Any, ...]) -> list[Any]:
         if question == "open":
-            chosen = rows if arguments[0] is None else rows.take(*arguments[0])
+            (sample,) = arguments
+            chosen = rows if sample is None else rows.sample(*sample).normalised()
             opened[number] = make_blocks(chosen, loss, maps, first, step)
         elif question == "close":
             del opened[number]

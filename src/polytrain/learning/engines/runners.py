@@ -7,7 +7,7 @@ import mmap
 import pickle
 import tempfile
 import weakref
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -162,8 +162,7 @@ class Arena:
         with _remedy("make a temporary file"):
             self._file = tempfile.TemporaryFile(buffering=0, prefix="polytrain-")  # noqa: SIM115
         self._end = 0
-        self._free: list[tuple[int, int]] = []
-        self._released: deque[tuple[int, int]] = deque()  # by finalizers, which may run at any moment
+        self._free: defaultdict[int, list[int]] = defaultdict(list)  # places by their size
 
     def write(self, buffers: Buffers) -> _Stretch:
         """Write some buffers, at least one."""
@@ -172,9 +171,13 @@ class Arena:
             size += -size % _ALIGNMENT
             spans.append(slice(size, size + len(buffer)))
             size += len(buffer)
-        start, stop = self._take(size)
+        # A power of two: later results often fit where earlier ones were. What is not written takes no room on a disk.
+        size = 1 << (max(size, mmap.ALLOCATIONGRANULARITY) - 1).bit_length()
+        free = self._free[size]
+        start = free.pop() if free else self._end
+        self._end = max(self._end, start + size)
         stretch = _Stretch(self._file.fileno(), start, spans)
-        weakref.finalize(stretch, self._released.append, (start, stop)).atexit = False
+        weakref.finalize(stretch, free.append, start).atexit = False
         with _remedy("write waiting rows"):
             for buffer, span in zip(buffers, spans, strict=True):
                 self._file.seek(start + span.start)
@@ -183,32 +186,6 @@ class Arena:
                     content = content[self._file.write(content) :]
             self._file.truncate(self._end)  # empty buffers have a place, too
         return stretch
-
-    def _take(self, size: int) -> tuple[int, int]:
-        """Find a free part, a whole number of pages long: the first that is large enough, or one at the end."""
-        size = max(1, size)
-        size += -size % mmap.ALLOCATIONGRANULARITY
-        self._collect()
-        for index, (start, stop) in enumerate(self._free):
-            if stop - start >= size:
-                self._free[index] = start + size, stop
-                return start, start + size
-        self._end += size
-        return self._end - size, self._end
-
-    def _collect(self) -> None:
-        """Join released parts with free ones."""
-        if not self._released:
-            return
-        while self._released:
-            self._free.append(self._released.popleft())
-        joined: list[tuple[int, int]] = []
-        for start, stop in sorted(part for part in self._free if part[0] < part[1]):
-            if joined and joined[-1][1] == start:
-                joined[-1] = joined[-1][0], stop
-            else:
-                joined.append((start, stop))
-        self._free = joined
 
     def close(self) -> None:
         """Close the file; buffers that are in use stay."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,7 +23,7 @@ from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Posi
 from polytrain.learning.engines.local import hash_rows, row_ranges
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import LocalFactors, ProblemRows, add_up
-from polytrain.learning.sampling import DistinctRows, choose_rows
+from polytrain.learning.sampling import DistinctRows
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import FeatureMap, MapList
 
@@ -125,24 +126,8 @@ def _answer(rows: ProblemRows, left: Any, right: Any, here: LossAt, at: Any, que
     return LocalFactors.join(answers) if question == "local_factors" else add_up(answers)
 
 
-def _value(here: LossAt) -> float:
-    return here.value
-
-
-def _distinct(rows: ProblemRows) -> DistinctRows:
-    return DistinctRows.of(rows.keys, rows.target)
-
-
-def _choose(rows: ProblemRows, fraction: float, seed: int, distinct: DistinctRows) -> ProblemRows:
-    return rows.take(*choose_rows(fraction, seed, distinct, rows.keys, rows.target, rows.weights))
-
-
 def _mass(rows: ProblemRows) -> tuple[int, float]:
     return rows.n_rows, float(rows.weights.sum())
-
-
-def _divide(rows: ProblemRows, mass: float) -> ProblemRows:
-    return rows._replace(weights=rows.weights / mass)
 
 
 # --- engines ----------------------------------------------------------------------------------------------------------
@@ -192,7 +177,7 @@ class _TaskRows(CoreRows):
 
     def _probe(self, length: float, core: Array) -> float:
         self._trial = self._scored(core)
-        return float(add_up(self._run(_value, self._trial)))
+        return float(add_up(self._run(attrgetter("value"), self._trial)))
 
 
 class _TaskLinearRows(_TaskRows, LinearRows):
@@ -213,8 +198,8 @@ class TaskEngine(_TaskRows, Engine):
         masses = list(self._run(_mass, partitions))
         self.n_rows = sum(count for count, _ in masses)
         filled = [partition for partition, (count, _) in zip(partitions, masses, strict=True) if count]
-        self._partitions = runner.map(_Task(_divide, sum(mass for _, mass in masses)), filled)
-        self._distinct = DistinctRows.merge(self._run(_distinct, self._partitions))
+        self._partitions = runner.map(_Task(ProblemRows.normalised, sum(mass for _, mass in masses)), filled)
+        self._distinct = DistinctRows.merge(self._run(ProblemRows.distinct, self._partitions))
         self.n_distinct = self._distinct.n_rows
         self._bonds: list[Sequence[Handle]] = [self._nothing()] * (len(maps) + 1)
 
@@ -235,16 +220,12 @@ class TaskEngine(_TaskRows, Engine):
         self._bonds[site + 1 if to_right else site] = extended
 
     def sample(self, fraction: float, seed: int) -> TaskEngine:
-        chosen = self._runner.map(_Task(_choose, fraction, seed, self._distinct), self._partitions)
+        chosen = self._runner.map(_Task(ProblemRows.sample, fraction, seed, self._distinct), self._partitions)
         return TaskEngine(self._runner, chosen, self._loss, self._maps)
 
     def gather(self, fraction: float, seed: int) -> ProblemRows:
         chosen = self._partitions if fraction >= 1.0 else self.sample(fraction, seed)._partitions
-        partitions = [rows for rows in self._runner.collect(chosen) if rows.n_rows]
-        joined: list[Any] = [
-            None if arrays[0] is None else np.concatenate(arrays, axis=-1) for arrays in zip(*partitions, strict=True)
-        ]
-        return ProblemRows(*joined).normalised()
+        return ProblemRows.join(rows for rows in self._runner.collect(chosen) if rows.n_rows).normalised()
 
     def fingerprint(self) -> str:
         return " ".join(self._run(hash_rows, self._partitions))
