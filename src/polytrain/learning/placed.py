@@ -29,14 +29,6 @@ class Budget(NamedTuple):
     n_rows: int
     itemsize: int
 
-    def n_processes(self, plan: Settings) -> int:
-        """How many processes can learn a train each; 0 if the rows are better left where they are."""
-        # The placed columns are there twice while they are joined. A process has the environments, a quarter of them
-        # more while they are replaced, and targets, weights, scores, slopes and curvatures.
-        rows = self.n_rows * (2 * (len(plan.ranks) - 1) * self.itemsize + _ROW_BYTES)
-        environments = self.n_rows * (5 * sum(plan.ranks) * self.itemsize // 4 + _ROW_BYTES)
-        return max(0, (self.max_bytes - rows) // max(1, environments))
-
 
 class PlacedRows:
     """Placed rows: a block, or the partitions of a runner, which are brought here if that fits a budget."""
@@ -60,7 +52,14 @@ class PlacedRows:
 
     def n_processes(self, plan: Settings) -> int:
         """How many processes can learn a train of this plan from one block; 0 if the rows stay in partitions."""
-        return sys.maxsize if self._budget is None else self._budget.n_processes(plan)
+        if self._budget is None:
+            return sys.maxsize
+        max_bytes, n_rows, itemsize = self._budget
+        # The placed columns are there twice while they are joined. A process has the environments, a quarter of them
+        # more while they are replaced, and targets, weights, scores, slopes and curvatures.
+        rows = n_rows * (2 * (len(plan.ranks) - 1) * itemsize + _ROW_BYTES)
+        environments = n_rows * (5 * sum(plan.ranks) * itemsize // 4 + _ROW_BYTES)
+        return max(0, (max_bytes - rows) // max(1, environments))
 
     def here(self) -> PlacedRows:
         """Return the same rows as one block in the memory of this process."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -81,37 +81,41 @@ def train(
         with open_engine(rows.problem(plan, maps, targets[0]), get_loss(plan.loss), maps) as engine:
             gram = shared_linear_gram(engine, maps)
     calls, results = list(zip(targets, starts, strict=True)), list[TrainResult]()
-    shared = plan, maps, rows, validation, gram, measure
+    options: dict[str, Any] = {"linear_gram": gram, "measure": measure}
+    shared = plan, maps, rows, validation, options
     n_processes = min(effective_n_jobs(n_jobs), most) if most else 1
     # With many more cores than trains, the rows of each train are shared by all of them in turn.
     n_sharing = n_processes if n_processes >= 2 * n_trains and may_borrow_helpers() else 1
     if most and n_sharing == 1 and _pays(plan, maps.dims, len(rows.block.y), min(n_processes, n_trains), n_trains):
-        for index, result in enumerate(spread(_learn, shared, calls, n_processes)):
+        for index, result in enumerate(spread(_learn_elsewhere, shared, calls, n_processes)):
             for record in result.history:
                 report(index, record, result.cores)
             results.append(result)
         return results
-    for index, call in enumerate(calls):
-        results.append(_learn(*shared, *call, partial(report, index), n_sharing))
+    for index, (target, start) in enumerate(calls):
+        problem, watched = _problems(plan, maps, rows, validation, target)
+        options |= {"report": partial(report, index), "n_processes": n_sharing, "validation": watched}
+        results.append(learn_train(plan, maps, problem, start, **options))
     return results
 
 
-def _learn(
+def _problems(plan: Settings, maps: MapList, rows: PlacedRows, validation: PlacedRows | None, target: Any) -> list[Any]:
+    """Return the rows of one train to learn from, and those that say when to stop."""
+    return [None if placed is None else placed.problem(plan, maps, target) for placed in (rows, validation)]
+
+
+def _learn_elsewhere(
     plan: Settings,
     maps: MapList,
     rows: PlacedRows,
     validation: PlacedRows | None,
-    gram: Array | None,
-    measure: bool,
+    options: dict[str, Any],
     target: Any,
     start: Start,
-    report: Any = None,
-    n_processes: int = 1,
 ) -> TrainResult:
-    """Learn one train, here or in a helper."""
-    watched = None if validation is None else validation.problem(plan, maps, target)
-    problem, options = rows.problem(plan, maps, target), {"measure": measure, "n_processes": n_processes}
-    return learn_train(plan, maps, problem, start, report=report, linear_gram=gram, validation=watched, **options)  # type: ignore[arg-type]
+    """Learn one train in a process of its own."""
+    problem, watched = _problems(plan, maps, rows, validation, target)
+    return learn_train(plan, maps, problem, start, validation=watched, **options)
 
 
 def _shares_gram(plan: Settings, targets: Sequence[Target], starts: Sequence[Start]) -> bool:
@@ -163,10 +167,14 @@ def _train_jointly(
         for index, (own, start) in enumerate(zip(targets, starts, strict=True)):
             target = JointTarget(own, index, maps, list(trains))
             following = start.following(None if is_linear else trains[index], number)
-            before = len(histories[index])
-            (result,) = each(visit, [target], [following], report=partial(_renumbered, report, index, before))
+            history = histories[index]
+
+            def numbered(_: int, record: dict[str, Any], cores: Any, index: int = index, n: int = len(history)) -> Any:
+                return report(index, {**record, "sweep": record["sweep"] + n}, cores)
+
+            (result,) = each(visit, [target], [following], report=numbered)
             trains[index] = result.cores
-            histories[index] += result.later_history(before)
+            history += result.later_history(len(history))
             decreases.append(sum(record["decrease"] for record in result.history))
             objective = result.history[-1]["objective"] if result.history else 0.0
             if result.stop_reason == "stopped":  # the report ends the whole fit
@@ -184,33 +192,26 @@ def log_losses(scores: Array, y: Array) -> Array:
     return logsumexp(scores, axis=1) - scores[np.arange(len(y)), y]
 
 
-def _renumbered(report: Report, index: int, before: int, _: int, record: dict[str, Any], cores: Any) -> Any:
-    return report(index, {**record, "sweep": record["sweep"] + before}, cores)
-
-
 # --- sums of trains over groups of columns ----------------------------------------------------------------------------
 
 
+@dataclass
 class _Backfitting:
     """Learns the parts of all targets in rounds, each part with the scores of the others as its offset.
 
     A sweep of the plan is a round over all parts, each swept there and back. No step raises the whole objective.
     """
 
-    def __init__(
-        self,
-        rows: PlacedRows,
-        maps: MapList,
-        parts: Sequence[Part],
-        plan: Settings,
-        targets: Sequence[Target],
-        starts: Sequence[Start],
-        n_jobs: int | None,
-    ) -> None:
-        self._rows, self._maps, self._parts, self._plan = rows, maps, parts, plan
-        self._targets, self._n_jobs = targets, n_jobs
-        self._starts = starts
-        self._block = rows.block if rows.n_processes(plan) else None
+    _rows: PlacedRows
+    _maps: MapList
+    _parts: Sequence[Part]
+    _plan: Settings
+    _targets: Sequence[Target]
+    _starts: Sequence[Start]
+    _n_jobs: int | None
+
+    def __post_init__(self) -> None:
+        self._block = self._rows.block if self._rows.n_processes(self._plan) else None
         self._scores: dict[int, Array] = {}  # of all parts together, by target, where rows are in one place
 
     def learn(self, report: Report) -> list[TrainResult]:

@@ -10,6 +10,7 @@ partition can be computed again.
 from __future__ import annotations
 
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -25,7 +26,7 @@ from polytrain.learning.losses import Loss
 from polytrain.learning.problem import LocalFactors, ProblemRows, add_up
 from polytrain.learning.sampling import DistinctRows
 from polytrain.learning.threads import one_blas_thread
-from polytrain.maps import FeatureMap, MapList
+from polytrain.maps import MapList
 
 #: Names a task's result, wherever it is.
 Handle = Any
@@ -41,52 +42,37 @@ class Runner(Protocol):
         """Return the results, in order."""
 
 
+# Memory of the tasks of each thread, enough for one block of rows; it is kept from one task to the next.
 _memory = threading.local()
 
 
-def _scratch() -> Scratch:
-    """Memory of this thread's tasks, enough for one block of rows; it is kept from one task to the next."""
-    scratch: Scratch = _memory.__dict__.setdefault("scratch", Scratch())
-    return scratch
-
-
 @dataclass(frozen=True)
-class _AtCore:
-    """What a task must know to stand at one core."""
+class _Where:
+    """What a task must know to stand at one core, with the map of its column; or at the linear model, with all maps."""
 
     loss: Loss
-    feature_map: FeatureMap
-    at: Position
+    maps: MapList
+    at: Position | None
 
     def blocks(
         self, rows: ProblemRows, left: Array | None, right: Array | None, here: LossAt | None = None
-    ) -> Iterator[tuple[slice, TrainBlock]]:
+    ) -> Iterator[tuple[slice, RowBlock]]:
         """Blocks that stay in cache, each standing at the core, as if that were the only one."""
-        scratch, maps = _scratch(), MapList([self.feature_map])
+        if self.at is None:
+            whole = LinearBlock(rows, self.loss, self.maps)
+            if here is not None:
+                whole.here = here
+            yield slice(None), whole
+            return
         own = rows._replace(columns=rows.columns[self.at.site : self.at.site + 1])
+        scratch: Scratch = _memory.__dict__.setdefault("scratch", Scratch())
         for some in row_ranges(rows.n_rows):
-            block = TrainBlock(own.block(some), self.loss, maps, scratch)
+            block = TrainBlock(own.block(some), self.loss, self.maps, scratch)
             block.stand(0, self.at.to_right)
             block.surround(*(None if side is None else side[:, some] for side in (left, right)))
             if here is not None:
                 block.here = here.of(some)
             yield some, block
-
-
-@dataclass(frozen=True)
-class _AtLinear:
-    """What a task must know to work on the linear model."""
-
-    loss: Loss
-    maps: MapList
-
-    def blocks(
-        self, rows: ProblemRows, left: None = None, right: None = None, here: LossAt | None = None
-    ) -> Iterator[tuple[slice, RowBlock]]:
-        block = LinearBlock(rows, self.loss, self.maps)
-        if here is not None:
-            block.here = here
-        yield slice(None), block
 
 
 # --- tasks ------------------------------------------------------------------------------------------------------------
@@ -103,16 +89,16 @@ class _Task:
             return self._function(*own, *self._shared)
 
 
-def _extend(rows: ProblemRows, left: Array | None, right: Array | None, at: _AtCore, core: Array) -> Array:
-    out = np.empty((core.shape[2] if at.at.to_right else core.shape[0], rows.n_rows), dtype=rows.columns.dtype)
-    for some, block in at.blocks(rows, left, right):
+def _extend(rows: ProblemRows, left: Any, right: Any, where: Any, core: Array) -> Array:
+    out = np.empty((core.shape[2] if where.at.to_right else core.shape[0], rows.n_rows), dtype=rows.columns.dtype)
+    for some, block in where.blocks(rows, left, right):
         block.extended(core, out[:, some])
     return out
 
 
-def _score(rows: ProblemRows, left: Any, right: Any, at: Any, core: Array) -> LossAt:
+def _score(rows: ProblemRows, left: Any, right: Any, where: _Where, core: Array) -> LossAt:
     scored = []
-    for _, block in at.blocks(rows, left, right):
+    for _, block in where.blocks(rows, left, right):
         block.score(core)
         scored.append(block.here)
     scores, slope, curvature = (
@@ -121,8 +107,8 @@ def _score(rows: ProblemRows, left: Any, right: Any, at: Any, core: Array) -> Lo
     return LossAt(scores, sum(here.value for here in scored), slope, curvature)
 
 
-def _answer(rows: ProblemRows, left: Any, right: Any, here: LossAt, at: Any, question: str, *arguments: Any) -> Any:
-    answers = (getattr(block, question)(*arguments) for _, block in at.blocks(rows, left, right, here))
+def _answer(rows: ProblemRows, left: Any, right: Any, here: LossAt, where: Any, question: str, *arguments: Any) -> Any:
+    answers = (getattr(block, question)(*arguments) for _, block in where.blocks(rows, left, right, here))
     return LocalFactors.join(answers) if question == "local_factors" else add_up(answers)
 
 
@@ -146,7 +132,8 @@ class _TaskRows(CoreRows):
     _here: list[Handle]
     _trial: list[Handle]
 
-    def _where(self) -> Any:
+    @abstractmethod
+    def _where(self) -> _Where:
         """Return what a task must know about where the rows stand."""
 
     def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
@@ -181,12 +168,12 @@ class _TaskRows(CoreRows):
 
 
 class _TaskLinearRows(_TaskRows, LinearRows):
-    def __init__(self, engine: TaskEngine, gram: Array | None, at: _AtLinear) -> None:
+    def __init__(self, engine: TaskEngine, gram: Array | None, where: _Where) -> None:
         super().__init__(engine, gram)
-        self._runner, self._partitions, self._at_linear = engine._runner, engine._partitions, at
+        self._runner, self._partitions, self._linear = engine._runner, engine._partitions, where
 
-    def _where(self) -> _AtLinear:
-        return self._at_linear
+    def _where(self) -> _Where:
+        return self._linear
 
 
 class TaskEngine(_TaskRows, Engine):
@@ -203,8 +190,8 @@ class TaskEngine(_TaskRows, Engine):
         self.n_distinct = self._distinct.n_rows
         self._bonds: list[Sequence[Handle]] = [self._nothing()] * (len(maps) + 1)
 
-    def _where(self) -> _AtCore:
-        return _AtCore(self._loss, self._maps[self._at.site], self._at)
+    def _where(self) -> _Where:
+        return _Where(self._loss, MapList([self._maps[self._at.site]]), self._at)
 
     def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
         return self._bonds[self._at.site], self._bonds[self._at.site + 1]
@@ -231,4 +218,4 @@ class TaskEngine(_TaskRows, Engine):
         return " ".join(self._run(hash_rows, self._partitions))
 
     def linear(self, gram: Array | None = None) -> LinearRows:
-        return _TaskLinearRows(self, gram, _AtLinear(self._loss, self._maps))
+        return _TaskLinearRows(self, gram, _Where(self._loss, self._maps, None))
