@@ -10,7 +10,7 @@ from polytrain_paper.experiments.code_digest import ROOTS, code_digest, source_f
 
 COMPUTE = [
     "polytrain/learning/sweep.py",
-    "polytrain/learning/engines/tasks.py",  # imported only where it is used
+    "polytrain/learning/engines/tasks.py",
     "polytrain/tensor/thin_products.py",
     "polytrain/estimators/__init__.py",
     "polytrain/maps/polynomial.py",
