@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from polytrain.choice.alphas import Evidence, simplest, strongest
 from polytrain.choice.calibration import fit_softmax
 from polytrain.choice.few_rows import LINEAR, choose_exactly
-from polytrain.choice.maps import MapTrial
+from polytrain.choice.maps import MapTrial, function_values
 from polytrain.choice.task import Choice, HeldOut, Task
 from polytrain.learning.core_solvers import update_work
+from polytrain.learning.dual import product_kernel, round_together, solve_dual
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, additive_part, join_parts, joined_ranks, share_additive, with_rank
 from polytrain.learning.placed import PlacedRows
@@ -43,6 +44,8 @@ _RUNG_SWEEPS, _LAST_SWEEPS, _LAST_ROUNDS = 2, 2, 4
 _N_PARTS, _PART_ROWS, _MOST_PARTS = 5, 15_000, 4
 # Floating point operations that one rung may take: two seconds or so.
 _MOST_WORK = 3e11
+# Rows of the exact solution with which sweeps may start, and operations for rounding it.
+_LEAST_EXACT_ROWS, _MOST_EXACT_ROWS, _ROUNDING_WORK = 500, 2500, 6e10
 # Newton steps of an update where the loss is not quadratic.
 _NEWTON_STEPS = 8
 # Updates of cores that take half a second or so, however small they are.
@@ -72,6 +75,8 @@ def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     task.explain_maps(ladder.trial, ladder.alpha)
     if settings.rank == "auto":
         _climb_on(ladder)
+    if _may_start_exactly(task, ladder):
+        ladder = _start_exactly(task, finalists, ladder)
     rungs = ladder.rungs
     # The linear model has a rank and a start of its own: it is out where the user gives others.
     if settings.rank != "auto" or settings.init in ("given", "random"):
@@ -222,6 +227,29 @@ class _Ladder:
         held_out = Scored.merge(scored)
         return self._noted(step, _Rung(rank, alpha, self._evidence(held_out), held_out, trains))
 
+    def learn_from_exact(self, below: _Rung) -> _Rung | None:
+        """Learn trains from the rounded exact solution for some of the rows; None where rounding would take long."""
+        task, dims = self._task, self.maps.dims
+        rank = self.ranks()[-1]
+        sketch = task.rows.sketch
+        learned = np.flatnonzero(sketch.hashes % np.uint64(self._n_parts))[: self._exact_rows(rank)]
+        if len(learned) < _LEAST_EXACT_ROWS:
+            return None
+        rows = task.first_rows(int(learned[-1]) + 1)
+        values = [functions[:, learned] for functions in function_values(self.maps, rows.X)]
+        weights = rows.weights[learned] / rows.weights[learned].sum()
+        kernel = product_kernel(values)
+        if not np.isfinite(kernel).all():
+            return None
+        coefficients = solve_dual(kernel, rows.targets[learned], weights, self.alpha * task.n_rows / len(learned))
+        starts = round_together(values, (coefficients / task.sizes).T, clip_ranks(dims, rank))
+        return self.learn(rank, self.alpha, below._replace(rank=rank, trains=[starts]), "exact")
+
+    def _exact_rows(self, rank: int) -> int:
+        """Rows for which the exact solution is quickly rounded."""
+        work = 2.0 * rank * sum(self.maps.dims) * len(self._targets)
+        return int(min(_MOST_EXACT_ROWS, sqrt(_ROUNDING_WORK / work)))
+
     def _noted(self, step: str, rung: _Rung) -> _Rung:
         if step:
             rank = int(np.max(rung.rank))
@@ -278,6 +306,29 @@ def _climb_on(ladder: _Ladder) -> None:
                 break
     if is_worse:  # where the linear model is out, it may be the best, or the only one
         ladder.rungs.append(first)
+
+
+def _may_start_exactly(task: Task, ladder: _Ladder) -> bool:
+    """Whether the exact solution for some rows may be where the sweeps begin."""
+    settings = task.settings
+    is_open = settings.init == settings.rank == settings.max_sweeps == "auto" and not settings.patience
+    known = task.guides is task.targets and task.parts is None and get_loss(settings.loss).quadratic
+    return bool(is_open and known and task.n_rows > FEW_ROWS and not ladder.is_slow)
+
+
+def _start_exactly(task: Task, finalists: Sequence[MapTrial], ladder: _Ladder) -> _Ladder:
+    """Try starts from the exact solution in the maps of the ladder, and in those that leaving rows out likes best.
+
+    With few rows, sweeps from the linear model end in worse minima than from there.
+    """
+    best = min(finalists, key=lambda trial: trial.error)
+    ladders = [ladder] if ladder.trial is best else [ladder, _Ladder(task, best)]
+    for tried in ladders:
+        rung = tried.learn_from_exact(ladder.rungs[0])
+        if rung is not None and rung.evidence.error < min(rung.evidence.error for rung in ladder.rungs):
+            tried.rungs = [ladder.rungs[0], rung]
+            ladder = tried
+    return ladder
 
 
 def _walk_alpha(ladder: _Ladder, rung: _Rung) -> _Rung:
