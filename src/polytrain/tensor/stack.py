@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from polytrain import native
 from polytrain.arrays import Array
-from polytrain.tensor.thin_products import piece_rows
+from polytrain.tensor.thin_products import khatri_rao
 
 __all__ = ["TrainStack"]
 
@@ -20,14 +20,8 @@ Functions = Callable[[Array], Array]
 #: A dtype -> the functions of one feature at its knots, (knots + 1, n), or None if it has no knots.
 Knots = Callable[[np.dtype[Any]], Array | None]
 
-# Rows per block: enough to make the overhead of a call small, few enough for the block's arrays to stay in cache.
-_BLOCK_ROWS, _LEAST_BLOCK_ROWS = 1000, 250
-# Bytes of the intermediate arrays of one block; more trains than fit are evaluated in groups.
-_GROUP_BYTES = 4 << 20
 # Scores of all trains on one block.
 _BLOCK_SCORES = 1 << 24
-# Compiled kernels sort the rows of a block by knots, so a block must have many more rows than there are knots.
-_COMPILED_ROWS = 4000
 # Bytes of all tables at knots, so that a small model stays small.
 _TABLE_BYTES = 64 << 20
 
@@ -50,12 +44,12 @@ class TrainStack:
         knots: Sequence[Knots] | None = None,
     ) -> None:
         self._trains, self._functions, self._knots = trains, functions, knots
-        self._evaluators: dict[tuple[np.dtype[Any], bool], _CompiledTrains | _StackedTrains] = {}
+        self._evaluators: dict[tuple[np.dtype[Any], bool], _CompiledTrains | _PlainTrains] = {}
 
-    def _evaluator(self, dtype: np.dtype[Any]) -> _CompiledTrains | _StackedTrains:
+    def _evaluator(self, dtype: np.dtype[Any]) -> _CompiledTrains | _PlainTrains:
         key = dtype, native.is_here()
         if key not in self._evaluators:
-            kind = _CompiledTrains if native.is_here() else _StackedTrains
+            kind = _CompiledTrains if native.is_here() else _PlainTrains
             self._evaluators[key] = kind(self._trains, self._functions, self._knots, dtype)
         return self._evaluators[key]
 
@@ -95,7 +89,8 @@ class TrainStack:
 class _CompiledTrains:
     """Compiled kernels. Columns with knots are not expanded into functions as long as their tables are small."""
 
-    block_rows = _COMPILED_ROWS
+    # Kernels sort the rows of a block by knots, so a block must have many more rows than there are knots.
+    block_rows = 4000
 
     def __init__(
         self,
@@ -129,48 +124,26 @@ class _CompiledTrains:
         )
 
 
-class _StackedTrains:
-    """NumPy: core k of all trains is one stack of matrices, with ranks padded by zeros."""
+class _PlainTrains:
+    """NumPy, one train after another."""
+
+    # Few enough for the arrays of a block to stay in cache.
+    block_rows = 1000
 
     def __init__(
         self, trains: Sequence[Sequence[Array]], functions: Sequence[Functions], knots: object, dtype: np.dtype[Any]
     ) -> None:
-        self._functions, self._dims = functions, [core.shape[1] for core in trains[0]]
-        # Core k of every train as a matrix (right rank, basis * left rank): it multiplies a Khatri-Rao product.
-        self._matrices = []
-        for cores in zip(*trains, strict=True):
-            left_rank, right_rank = (max(core.shape[axis] for core in cores) for axis in (0, 2))
-            stacked = np.zeros((len(trains), right_rank, cores[0].shape[1], left_rank), dtype=dtype)
-            for padded, core in zip(stacked, cores, strict=True):
-                padded[: core.shape[2], :, : core.shape[0]] = core.transpose(2, 1, 0)
-            self._matrices.append(stacked.reshape(len(trains), right_rank, -1))
-        largest = max(matrices[0].size for matrices in self._matrices)
-        self.block_rows = min(_BLOCK_ROWS, max(_LEAST_BLOCK_ROWS, piece_rows(largest)))
+        self._functions = functions
+        # Every core as a matrix (right rank, basis * left rank): it multiplies a Khatri-Rao product.
+        self._trains = [
+            [core.transpose(2, 1, 0).reshape(core.shape[2], -1).astype(dtype) for core in train] for train in trains
+        ]
 
     def evaluate(self, columns: Array, out: Array) -> None:
-        """Write the values of all trains, group after group. Shapes: columns (d, rows), out (trains, rows)."""
-        n_products = max(matrices.shape[2] for matrices in self._matrices)
-        n_group = min(len(out), max(1, _GROUP_BYTES // max(1, n_products * columns.nbytes // len(columns))))
-        # Two Khatri-Rao products, flat: one is read while the other is written.
-        buffers = np.empty((2, n_group * n_products * columns.shape[1]), dtype=columns.dtype)
-        for start in range(0, len(out), n_group):
-            trains = slice(start, start + n_group)
-            out[trains] = self._evaluate_group(columns, trains, buffers)
-
-    def _evaluate_group(self, columns: Array, trains: slice, buffers: Array) -> Array:
-        """Evaluate some of the trains. Shapes: columns (d, rows) -> (trains, rows)."""
-        m, n_rows = len(self._matrices[0][trains]), columns.shape[1]
-        spread = buffers[0, : m * self._dims[0] * n_rows].reshape(m, self._dims[0], 1, n_rows)
-        spread[:, 0] = 1
-        following = (*self._dims[1:], 1)
-        for k, (column, stacked, n_next) in enumerate(zip(columns, self._matrices, following, strict=True)):
-            values = self._functions[k](column)
-            for i in range(1, self._dims[k]):
-                np.multiply(spread[:, 0], values[i], out=spread[:, i])
-            flat = spread.reshape(m, -1, n_rows)
-            matrices = stacked[trains]
-            rank = matrices.shape[1]
-            # The product is written to where the next Khatri-Rao product begins.
-            spread = buffers[(k + 1) % 2, : m * n_next * rank * n_rows].reshape(m, n_next, rank, n_rows)
-            np.matmul(matrices, flat, out=spread[:, 0])
-        return spread[:, 0, 0]
+        """Write the values of all trains. Shapes: columns (d, rows), out (trains, rows)."""
+        values = [function(column) for function, column in zip(self._functions, columns, strict=True)]
+        for train, scores in zip(self._trains, out, strict=True):
+            left = np.ones_like(columns[:1])
+            for matrix, of_column in zip(train, values, strict=True):
+                left = matrix @ khatri_rao(left, of_column)
+            scores[:] = left[0]
