@@ -76,7 +76,7 @@ class CosineMap(FeatureMap):
         low, width = (np.array([[getattr(m, name)] for m in members]) for name in ("low", "width"))
         u = graph.add("Div", graph.add("Sub", columns, graph.constant(low)), graph.constant(width))
         u = graph.add("Min", graph.add("Max", u, graph.constant(0.0)), graph.constant(1.0))
-        return [_graph_cosine(graph, u, k) for k in range(1, max(m.n for m in members))]
+        return graph.stack([_graph_cosine(graph, u, k) for k in range(1, max(m.n for m in members))])
 
     @classmethod
     def c_code(cls, members, writer):

@@ -17,10 +17,11 @@ from polytrain.columns.scalars import text_of
 from polytrain.decisions import Decision
 from polytrain.models import FittedModel, fitted_model
 from polytrain.version import __version__
+from polytrain.writing import CWriter
 
 __all__ = ["to_c"]
 
-_TYPES: dict[str, tuple[str, str, Any]] = {"float64": ("double", "", np.float64), "float32": ("float", "f", np.float32)}
+_DTYPES = ("float64", "float32")
 _KEYWORDS = (
     "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|main|"
     "register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while"
@@ -72,8 +73,8 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
     fitted = fitted_model(model, "to_c")
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) or re.fullmatch(_KEYWORDS, name):
         raise ValueError(f"name must be a C identifier, got {name!r}.")
-    if dtype not in _TYPES:
-        raise ValueError(f"dtype must be one of {list(_TYPES)}, got {dtype!r}.")
+    if dtype not in _DTYPES:
+        raise ValueError(f"dtype must be one of {list(_DTYPES)}, got {dtype!r}.")
     return _Source(fitted, name, dtype).text()
 
 
@@ -171,12 +172,12 @@ def _in_comment(line: str) -> str:
     return plain.replace("*/", "* /").replace("/*", "/ *") + " "
 
 
-class _Source:
-    """The `CWriter` of one model, which puts the file together."""
+class _Source(CWriter):
+    """The writer of one model, which puts the file together."""
 
     def __init__(self, model: FittedModel, name: str, dtype: str) -> None:
+        super().__init__(dtype)
         self._model, self._name = model, name
-        self._real, self.suffix, self._dtype = _TYPES[dtype]
 
     def text(self) -> str:
         """Return the whole file."""
@@ -186,7 +187,7 @@ class _Source:
         else:
             pieces += self._classification(self._model.decision, len(self._labels))
         code = "\n".join(pieces)
-        words = {"NAME": self._name, r"\bREAL\b": self._real}
+        words = {"NAME": self._name, r"\bREAL\b": self.real}
         words |= {rf"\b{name.upper()}\b": name + self.suffix for name in ("exp", "log1p")}
         for word, text in words.items():
             code = re.sub(word, text, code)
@@ -222,23 +223,6 @@ class _Source:
             lines.append(f"   x[{k}]  {_in_comment(f'{name}: {about}')}")
             lines += [f"         {_in_comment(f'{j}: {text_of(level)}')}" for j, level in enumerate(levels[k] or ())]
         return "\n".join([*lines, "*/", ""])
-
-    def table(self, name: str, values: Any) -> str:
-        """Return the definition of a constant array of REAL."""
-        with np.errstate(over="ignore"):
-            array = np.ravel(values).astype(self._dtype)
-        if not np.isfinite(array).all():
-            raise ValueError(f"some numbers of the model do not fit {self._real}; use dtype='float64'.")
-        # All digits: Python's shortest form for double, nine digits for float.
-        return self._array("REAL", name, [f"{x:.8e}f" if self.suffix else repr(x) for x in array.tolist()])
-
-    def integers(self, name: str, values: Any) -> str:
-        """Return the definition of a constant array of int."""
-        return self._array("int", name, list(map(str, np.ravel(values).tolist())))
-
-    def _array(self, kind: str, name: str, items: list[str]) -> str:
-        lines = ",\n    ".join(", ".join(items[k : k + 5]) for k in range(0, len(items), 5))
-        return f"static const {kind} {name}[{len(items)}] = {{\n    {lines}\n}};"
 
     def _declarations(self) -> str:
         model = self._model

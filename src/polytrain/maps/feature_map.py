@@ -274,10 +274,10 @@ class FeatureMap(ABC):
         return bases
 
     @classmethod
-    def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
-        """Write the maps into an ONNX graph. Raw columns (len(maps), N) -> functions 1 to n - 1, each (len(maps), N).
+    def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> str:
+        """Write the maps into an ONNX graph. Shapes: raw columns (len(maps), N) -> all but the constant (..., n - 1).
 
-        Maps with fewer functions than others may leave anything finite in those that they lack.
+        n is the largest of these maps. Those with fewer functions may leave anything finite in those that they lack.
         """
         raise TypeError(f"maps of the kind {cls.kind!r} have no ONNX export.")
 

@@ -161,7 +161,7 @@ class PolynomialMap(FeatureMap):
         return [cls(basis, size, low, high) for basis, size, (low, high) in columns]
 
     @classmethod
-    def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
+    def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> str:
         x = columns
         if any(feature_map.range for feature_map in maps):
             largest = np.finfo(np.float64).max
@@ -181,7 +181,7 @@ class PolynomialMap(FeatureMap):
             if (a == 0).any() and not all(feature_map.range for feature_map in maps):
                 following = graph.add("Where", graph.constant(a != 0), following, graph.constant(0.0))
             values.append(following)
-        return values
+        return graph.stack(values)
 
     @classmethod
     def c_code(cls, maps: Sequence[Self], writer: CWriter) -> str:
