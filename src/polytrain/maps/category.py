@@ -66,9 +66,8 @@ class CategoryMap(TabulatedMap):
         parts = np.round(parts, 12)
         functions = eigenfunctions(np.eye(len(parts)), parts, variance_kept=1.0, most=len(parts))
         table = np.vstack([np.ones(len(parts)), settings.size * _evenness(parts) * functions])
-        if part:
-            return cls(levels, weights, table[:, 1:].copy(), table[:, 0].copy(), part, settings.basis)
-        return cls(levels, weights, table, mean_values(len(table)), part, settings.basis)
+        missing = table[:, 0].copy() if part else mean_values(len(table))
+        return cls(levels, weights, table[:, bool(part) :].copy(), missing, part, settings.basis)
 
     def place(self, column: FloatArray) -> FloatArray:
         """Index of the level; one more than there are for any other number, and two more for NaN."""

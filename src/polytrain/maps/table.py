@@ -23,8 +23,6 @@ _MOST_KNOTS = 128
 _HUGE, _TINY = 1e307, 1e-305
 # Polynomials of high degree must not become larger than those of low degree.
 _MOST_DAMPING = 1.0
-# Numbers interpolated at once: few enough for what is added to stay in cache, and in memory that is at hand.
-_BLOCK_NUMBERS = 1 << 16
 # Smallest number of rows for which compiled kernels, which sort them by knots, are faster.
 _MANY_ROWS = 256
 _SEARCH = """        int high = last;
@@ -115,15 +113,12 @@ class TableMap(TabulatedMap):
             return native.interpolate(np.ascontiguousarray(x), self._padded[x.dtype.char], out)
         lines = self._knots[x.dtype.char].T
         before = x.astype(np.intp)
-        part = x - before.astype(x.dtype)
-        out = np.empty((self.n, len(x)), dtype=x.dtype) if out is None else out
-        some = max(1, _BLOCK_NUMBERS // max(len(x), 1))
-        for i in range(0, self.n, some):
-            here = np.take(lines[i : i + some], before, axis=1, out=out[i : i + some], mode="clip")
-            step = np.take(lines[i : i + some], before + 1, axis=1, mode="clip")
-            step -= here
-            here += step * part
-        return out
+        here = np.take(lines, before, axis=1, out=out, mode="clip")
+        step = np.take(lines, before + 1, axis=1, mode="clip")
+        step -= here
+        step *= x - before.astype(x.dtype)
+        here += step
+        return here
 
     @cached_property
     def _padded(self) -> dict[str, FloatArray]:

@@ -79,11 +79,9 @@ class TabulatedMap(FeatureMap):
     def __hash__(self) -> int:
         return hash((self.points.tobytes(), self.table.tobytes(), self.missing.tobytes()))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # without cached properties
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]  # pickles forget that arrays are read-only
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Pickles forget that arrays are read-only, and need no cached properties.
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     @property
     def has_missing(self) -> bool:
