@@ -112,14 +112,14 @@ _SEVERAL_NUMBERS = """void NAME_predict(const REAL *x, REAL *outputs)
     evaluate_trains(x, outputs);
 }
 """
-_CLASS = """void NAME_scores(const REAL *x, REAL *scores)
+_CLASS = """void NAME_scores(const REAL *x, REAL *scores) /* NAME_N_SCORES numbers */
 {
     REAL values[N_TRAINS];
     evaluate_trains(x, values);
     decide(values, scores);
 }
 
-int NAME_predict(const REAL *x)
+int NAME_predict(const REAL *x) /* index into NAME_class_names */
 {
     REAL scores[NAME_N_SCORES];
     NAME_scores(x, scores);
@@ -132,7 +132,7 @@ static REAL log_sigmoid(REAL z)
     return z < 0 ? z - LOG1P(EXP(z)) : -LOG1P(EXP(-z));
 }
 """
-_PROBABILITIES = """void NAME_probabilities(const REAL *x, REAL *probabilities)
+_PROBABILITIES = """void NAME_probabilities(const REAL *x, REAL *probabilities) /* NAME_N_CLASSES numbers */
 {
     REAL values[N_TRAINS];
     evaluate_trains(x, values);
@@ -181,12 +181,13 @@ class _Source(CWriter):
 
     def text(self) -> str:
         """Return the whole file."""
-        pieces = [self._declarations(), self._tables(), self._maps(), _TRAINS.replace("SCORE", self._score())]
+        pieces = [self._tables(), self._maps(), _TRAINS.replace("SCORE", self._score())]
         if self._model.decision is None:
             pieces.append(_ONE_NUMBER if self._model.one_output else _SEVERAL_NUMBERS)
         else:
             pieces += self._classification(self._model.decision, len(self._labels))
         code = "\n".join(pieces)
+        code = self._declarations(code) + code
         words = {"NAME": self._name, r"\bREAL\b": self.real}
         words |= {rf"\b{name.upper()}\b": name + self.suffix for name in ("exp", "log1p")}
         for word, text in words.items():
@@ -224,8 +225,9 @@ class _Source(CWriter):
             lines += [f"         {_in_comment(f'{j}: {text_of(level)}')}" for j, level in enumerate(levels[k] or ())]
         return "\n".join([*lines, "*/", ""])
 
-    def _declarations(self) -> str:
-        model = self._model
+    def _declarations(self, code: str) -> str:
+        """The head of the file, with a declaration of each function of the code that is not static."""
+        model, n_classes = self._model, len(self._labels)
         lines = [
             f"/* {model.estimator_name} of {model.n_features} features, {model.n_parameters} coefficients.",
             f"   Written by polytrain {__version__}. C99. */",
@@ -235,21 +237,13 @@ class _Source(CWriter):
             f"enum {{ NAME_N_FEATURES = {model.n_features} }};",
         ]
         if model.decision is not None:
-            n_classes = len(self._labels)
-            lines += [
-                f"enum {{ NAME_N_CLASSES = {n_classes}, NAME_N_SCORES = {model.decision.n_decided(n_classes)} }};",
-                "extern const char *const NAME_class_names[NAME_N_CLASSES];",
-                "void NAME_scores(const REAL *x, REAL *scores); /* NAME_N_SCORES numbers */",
-                "int NAME_predict(const REAL *x); /* index into NAME_class_names */",
-            ]
-            if model.has_probabilities:
-                lines += ["void NAME_probabilities(const REAL *x, REAL *probabilities); /* NAME_N_CLASSES numbers */"]
-        elif model.one_output:
-            lines.append("REAL NAME_predict(const REAL *x);")
-        else:
+            n_scores = model.decision.n_decided(n_classes)
+            lines.append(f"enum {{ NAME_N_CLASSES = {n_classes}, NAME_N_SCORES = {n_scores} }};")
+            lines.append("extern const char *const NAME_class_names[NAME_N_CLASSES];")
+        elif not model.one_output:
             lines.append(f"enum {{ NAME_N_OUTPUTS = {model.n_trains} }};")
-            lines.append("void NAME_predict(const REAL *x, REAL *outputs);")
-        return "\n".join([*lines, ""])
+        lines += [f"{head};{note}" for head, note in re.findall(r"^(\w+ NAME_\w+\(.*?\))(.*)$", code, re.MULTILINE)]
+        return "\n".join([*lines, "", ""])
 
     def _tables(self) -> str:
         model, trains, dims = self._model, self._model.cores, self._model.maps.dims
