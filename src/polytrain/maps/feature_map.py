@@ -256,22 +256,16 @@ class FeatureMap(ABC):
 
     @classmethod
     @abstractmethod
-    def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], Arrays]:
-        """Return the content of a model file for these maps: JSON, and arrays."""
+    def pack(cls, maps: Sequence[Self]) -> Arrays:
+        """Return what a model file holds of these maps besides their bases."""
 
     @classmethod
     @abstractmethod
-    def unpack(cls, entries: dict[str, Any], arrays: Arrays, count: int) -> list[Self]:
-        """Make ``count`` maps from the result of `pack`. Trust nothing: a ``ValueError`` says what is wrong."""
+    def unpack(cls, bases: Sequence[str], arrays: Arrays) -> list[Self]:
+        """Make maps with these bases, and remove the arrays of `pack` from others.
 
-    @classmethod
-    def check_bases(cls, entries: dict[str, Any], count: int) -> list[str]:
-        """Return the only entry "bases" of a model file: the basis of each of ``count`` maps."""
-        is_list = entries.keys() == {"bases"} and isinstance(entries["bases"], list)
-        bases: list[str] = entries["bases"] if is_list else []
-        if len(bases) != count or not all(basis in cls.bases for basis in bases):
-            raise ValueError(f"the {cls.kind} maps should name {count} bases among {list(cls.bases)}.")
-        return bases
+        Trust nothing but the bases: a ``ValueError`` says what is wrong.
+        """
 
     @classmethod
     def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -141,19 +141,13 @@ class PolynomialMap(FeatureMap):
         return self.values(np.zeros(1) if self.factor == 0 else np.array([-1.0, 1.0]))
 
     @classmethod
-    def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], Arrays]:
-        arrays = {
-            "n": np.array([feature_map.n for feature_map in maps], dtype=np.int64),
-            "range": np.array([[feature_map.low, feature_map.high] for feature_map in maps]),
-        }
-        return {"bases": [feature_map.basis for feature_map in maps]}, arrays
+    def pack(cls, maps: Sequence[Self]) -> Arrays:
+        return {"n": np.array([m.n for m in maps]), "range": np.array([[m.low, m.high] for m in maps])}
 
     @classmethod
-    def unpack(cls, entries: dict[str, Any], arrays: Arrays, count: int) -> list[Self]:
-        bases, n = cls.check_bases(entries, count), take_array(arrays, "n", np.int64, (count,))
-        ranges = take_array(arrays, "range", np.float64, (count, 2))
-        if arrays:
-            raise ValueError(f"the polynomial maps have unknown arrays: {list(arrays)}.")
+    def unpack(cls, bases: Sequence[str], arrays: Arrays) -> list[Self]:
+        n = take_array(arrays, "n", np.int64, (len(bases),))
+        ranges = take_array(arrays, "range", np.float64, (len(bases), 2))
         known = np.isfinite(ranges).all(axis=1) | (ranges == [-math.inf, math.inf]).all(axis=1)
         if not (known & (ranges[:, 0] <= ranges[:, 1])).all():
             raise ValueError("the ranges of the features are not finite or upside down.")

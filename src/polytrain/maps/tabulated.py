@@ -198,9 +198,9 @@ static void KIND_values(REAL value, int k, REAL *phi)
         return code.replace("KIND", cls.kind)
 
     @classmethod
-    def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], Arrays]:
+    def pack(cls, maps: Sequence[Self]) -> Arrays:
         """The tables of all columns one after another."""
-        arrays = {
+        return {
             "size": np.array([m.table.shape for m in maps], dtype=np.int64),
             "points": np.concatenate([m.points for m in maps]),
             "weights": np.concatenate([m.weights for m in maps]),
@@ -208,12 +208,10 @@ static void KIND_values(REAL value, int k, REAL *phi)
             "missing": np.concatenate([m.missing for m in maps]),
             "missing_weight": np.array([m.missing_weight for m in maps]),
         }
-        return {"bases": [m.basis for m in maps]}, arrays
 
     @classmethod
-    def unpack(cls, entries: dict[str, Any], arrays: Arrays, count: int) -> list[Self]:
-        bases = cls.check_bases(entries, count)
-        size = take_array(arrays, "size", np.int64, (count, 2))
+    def unpack(cls, bases: Sequence[str], arrays: Arrays) -> list[Self]:
+        size = take_array(arrays, "size", np.int64, (len(bases), 2))
         if (size < [[2, 1]]).any() or (size > _MOST_POINTS).any():
             raise ValueError("the sizes of the maps are not plausible.")
         n_functions, n_points = size.T
@@ -221,9 +219,7 @@ static void KIND_values(REAL value, int k, REAL *phi)
             raise ValueError("the maps have more functions than points could tell apart.")
         lengths = {"points": n_points, "weights": n_points, "table": n_functions * n_points, "missing": n_functions}
         flat = {name: take_array(arrays, name, np.float64, (int(n.sum()),)) for name, n in lengths.items()}
-        gap_weights = take_array(arrays, "missing_weight", np.float64, (count,))
-        if arrays:
-            raise ValueError(f"the {cls.kind} maps have unknown arrays: {list(arrays)}.")
+        gap_weights = take_array(arrays, "missing_weight", np.float64, (len(bases),))
         if not all(np.isfinite(array).all() for array in flat.values()):
             raise ValueError("the maps contain NaN or infinity.")
         if max(np.abs(flat["table"]).max(), np.abs(flat["missing"]).max()) > _LARGEST:
