@@ -208,19 +208,15 @@ class _Source(CWriter):
     def _features(self) -> str:
         """Say what x holds, where the features have names."""
         model, columns, n = self._model, self._model.columns, self._model.n_features
-        names, kinds = model.feature_names, [""] * n
-        levels: list[Any] = [None] * n
-        if columns is not None:
-            names, levels = names or columns.feature_names, columns.levels
-            kinds = [
-                k for column in columns.columns for k in (column.parts if isinstance(column, DateColumn) else [""])
-            ]
-        if names is None:
+        if model.feature_names is None:
             return ""
+        levels: list[Any] = [None] * n if columns is None else columns.levels
+        every = () if columns is None else columns.columns
+        kinds = [kind for column in every for kind in (column.parts if isinstance(column, DateColumn) else [""])]
         lines = ["/* The features that the functions below take; true and false are 1 and 0:"]
-        for k, (name, feature_map) in enumerate(zip(names, model.maps, strict=True)):
+        for k, (name, feature_map) in enumerate(zip(model.feature_names, model.maps, strict=True)):
             number = "number; NaN if missing" if feature_map.takes_missing else "number"
-            about = _FEATURES.get(kinds[k] if levels[k] is None else "category", number)
+            about = _FEATURES.get("category" if levels[k] is not None else kinds[k] if kinds else "", number)
             lines.append(f"   x[{k}]  {_in_comment(f'{name}: {about}')}")
             lines += [f"         {_in_comment(f'{j}: {text_of(level)}')}" for j, level in enumerate(levels[k] or ())]
         return "\n".join([*lines, "*/", ""])

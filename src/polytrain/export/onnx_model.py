@@ -132,12 +132,10 @@ def _convert_model(model: FittedModel, dtype: np.dtype, opset: int) -> Any:
         producer_name="polytrain",
         producer_version=__version__,
     )
-    columns = model.columns
-    names = model.feature_names or (None if columns is None else columns.feature_names)
-    if names is not None:
-        levels = zip(names, () if columns is None else columns.levels, strict=False)
+    if model.feature_names is not None:
+        levels = zip(model.feature_names, [] if model.columns is None else model.columns.levels, strict=False)
         categories = {name: list(map(text_of, known)) for name, known in levels if known is not None}
-        facts = {"polytrain.features": list(names), "polytrain.categories": categories}
+        facts = {"polytrain.features": list(model.feature_names), "polytrain.categories": categories}
         helper.set_model_props(result, {name: json.dumps(value) for name, value in facts.items()})
     checker.check_model(result, full_check=True)
     return result

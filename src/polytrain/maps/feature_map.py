@@ -134,8 +134,9 @@ class AffinePowers:
 def _pair_table(n: int) -> FloatArray:
     """Table of the rule that keeps every product of two functions as it is."""
     table = np.zeros((n, n, n * (n + 1) // 2))
-    for e, (i, j) in enumerate(zip(*np.triu_indices(n), strict=True)):
-        table[i, j, e] = table[j, i, e] = 1.0
+    first, second = np.triu_indices(n)
+    pair = np.arange(len(first))
+    table[first, second, pair] = table[second, first, pair] = 1.0
     table.setflags(write=False)
     return table
 
