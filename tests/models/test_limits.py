@@ -148,7 +148,7 @@ def test_too_many_functions_of_a_polynomial(line, refused, n):
 
 def test_more_functions_than_points(line, refused):
     n = 65_536
-    line.document["maps"] = [{"kind": "category", "count": 1, "entries": {"bases": ["category"]}}]
+    line.document["maps"] = [{"kind": "category", "bases": ["category"]}]
     for name in ("n", "range"):
         del line.arrays[f"map.0.{name}"]
     line.arrays |= {"cores": np.ones(n), "map.0.size": np.array([[n, 1]]), "map.0.table": np.ones(n)}

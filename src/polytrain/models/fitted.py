@@ -286,7 +286,7 @@ class FittedModel:
 
         The scores of many trains, and what decisions make of them, take much more memory than the answer.
         """
-        block = self._stack.block_rows(X.dtype)  # pieces of whole blocks: what is computed does not depend on the cuts
+        block = self._stack.block_rows()  # pieces of whole blocks: what is computed does not depend on the cuts
         size = block * max(n_threads, _MOST_SCORES // (block * max(self.n_trains, self._n_classes)), 1)
         with one_blas_thread():
             first = function(self.scores(X[:size], n_threads))

@@ -80,9 +80,9 @@ def _describe_maps(maps: MapList) -> tuple[list[dict[str, Any]], dict[str, Array
             raise ModelFileError(
                 f"maps of the kind {kind.kind!r} are not in the table of kinds, so a file cannot hold them."
             )
-        entries, arrays = kind.pack(maps.members(columns))
-        groups.append({"kind": kind.kind, "count": len(columns), **({"entries": entries} if entries else {})})
-        tensors |= {f"map.{index}.{name}": array for name, array in arrays.items()}
+        members = maps.members(columns)
+        groups.append({"kind": kind.kind, "bases": [feature_map.basis for feature_map in members]})
+        tensors |= {f"map.{index}.{name}": array for name, array in kind.pack(members).items()}
         if len(maps.groups) > 1:
             tensors[f"columns.{index}"] = np.array(columns, dtype=np.int64)
     return groups, tensors
@@ -167,22 +167,25 @@ def _read_maps(document: Document, n_features: int) -> MapList:
     maps: dict[int, FeatureMap] = {}
     seen: set[str] = set()
     for index, group in enumerate(groups):
-        if not isinstance(group, dict) or not {"kind", "count"} <= group.keys() <= {"kind", "count", "entries"}:
-            raise ValueError(f"the maps should be described by kind, count and entries, not by {group!r:.60}.")
-        kind, count, entries = group["kind"], group["count"], group.get("entries", {})
-        if not isinstance(kind, str) or kind not in KINDS or not isinstance(entries, dict):
+        if not isinstance(group, dict) or group.keys() != {"kind", "bases"}:
+            raise ValueError(f"the maps should be described by kind and bases, not by {group!r:.60}.")
+        kind, bases = group["kind"], group["bases"]
+        if not isinstance(kind, str) or kind not in KINDS:
             raise ValueError(f"there are no maps of the kind {kind!r:.60}; there are {list(KINDS)}.")
         if kind in seen:
             raise ValueError(f"the maps of the kind {kind!r} are in two groups; one is for all of them.")
         seen.add(kind)
-        if type(count) is not int or not 1 <= count <= n_features:
-            raise ValueError(f"there cannot be {count!r:.60} maps of the kind {kind!r}.")
+        if not isinstance(bases, list) or not bases or not all(basis in KINDS[kind].bases for basis in bases):
+            raise ValueError(f"the bases of the {kind} maps should be among {list(KINDS[kind].bases)}.")
         columns = np.arange(n_features)
         if len(groups) > 1:
-            columns = document.tensor(f"columns.{index}", (np.int64,), (count,))
-        if count != len(columns) or (columns < 0).any() or (columns >= n_features).any():
+            columns = document.tensor(f"columns.{index}", (np.int64,), (len(bases),))
+        if len(bases) != len(columns) or (columns < 0).any() or (columns >= n_features).any():
             raise ValueError("the columns of the maps are not plausible.")
-        members = KINDS[kind].unpack(entries, document.tensors(f"map.{index}."), count)
+        arrays = document.tensors(f"map.{index}.")
+        members = KINDS[kind].unpack(bases, arrays)
+        if arrays:
+            raise ValueError(f"the {kind} maps have unknown arrays: {list(arrays)}.")
         maps.update(zip(columns.tolist(), members, strict=True))
     if not n_features or len(maps) < n_features:
         raise ValueError("some columns have no map.")
