@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["listed", "printable", "short_list"]
+__all__ = ["listed", "printable", "short_list", "shortened"]
 
 _MOST_LISTED, _MOST_LETTERS = 8, 60
 
@@ -44,9 +44,13 @@ def listed(items: Iterable[object]) -> str:
     '0, 1, 2, 3, 4, 5, 6, 7, ... (1000 in all)'
     """
     texts = [printable(item) for item in items]
-    short = [text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..." for text in texts[:_MOST_LISTED]]
     more = [f"... ({len(texts)} in all)"] if len(texts) > _MOST_LISTED else []
-    return ", ".join([*short, *more])
+    return ", ".join([*map(shortened, texts[:_MOST_LISTED]), *more])
+
+
+def shortened(text: str) -> str:
+    """Cut a text to 60 characters."""
+    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
 
 
 def short_list(values: Any) -> str:

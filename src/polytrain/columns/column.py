@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import repeat
@@ -22,7 +22,8 @@ __all__ = ["CategoryColumn", "Column", "DateColumn", "NumberColumn", "TextColumn
 
 #: Parts of a date that become features if they vary; "time" always does.
 _CALENDAR = ("month", "weekday", "hour")
-_INFINITIES = {"inf": math.inf, "-inf": -math.inf}
+# JSON does not have infinity.
+_INFINITIES: dict[Level, dict[str, str]] = {number: {"number": str(number)} for number in (math.inf, -math.inf)}
 # Largest number of texts of a column that are examined one by one for a warning.
 _MOST_EXAMINED = 100
 _REMEDIES = {
@@ -49,9 +50,9 @@ class Column(ABC):
         return (self.name,)
 
     @classmethod
-    @abstractmethod
     def merge(cls, parts: Sequence[Self]) -> Self:
         """Combine columns that were fitted to parts of the rows."""
+        return parts[0]
 
     def to_json(self) -> dict[str, Any]:
         """Return values that JSON can hold."""
@@ -84,12 +85,8 @@ class NumberColumn(Column):
         return [cells.numbers()]
 
     @classmethod
-    def merge(cls, parts: Sequence[Self]) -> Self:
-        return cls(parts[0].name, all(part.empty for part in parts))
-
-    @classmethod
     def from_json(cls, entries: dict[str, Any]) -> Self:
-        return cls(entries["name"], _check_flag(entries, "empty"))
+        return cls(entries["name"], _checked(entries, "empty", _is_flag, "true or false"))
 
 
 @dataclass(frozen=True)
@@ -138,26 +135,21 @@ class CategoryColumn(Column):
         return cls(parts[0].name, sort_levels(levels), as_text)
 
     def to_json(self) -> dict[str, Any]:
-        # JSON does not have infinity.
-        levels = [{"number": str(v)} if isinstance(v, float) and math.isinf(v) else v for v in self.levels]
-        return {**super().to_json(), "levels": levels}
+        return {**super().to_json(), "levels": [_INFINITIES.get(level, level) for level in self.levels]}
 
     @classmethod
     def from_json(cls, entries: dict[str, Any]) -> Self:
+        as_text = _checked(entries, "as_text", _is_flag, "true or false")
+        stored = _checked(
+            entries, "levels", lambda levels: isinstance(levels, list) and levels, "a list that is not empty"
+        )
+        infinities = {repr(entry): number for number, entry in _INFINITIES.items()}
+        levels: list[Any] = [infinities.get(repr(entry)) if isinstance(entry, dict) else entry for entry in stored]
         where = f"column {show(entries['name'])}"
-        stored, as_text = entries["levels"], _check_flag(entries, "as_text")
-        if not isinstance(stored, list) or not stored:
-            raise ValueError(f"the levels of {where} must be a list that is not empty, got {show(stored)}.")
-        levels: list[Level] = []
-        for entry in stored:
-            level = entry
-            if isinstance(entry, dict) and entry.keys() == {"number"} and isinstance(entry["number"], str):
-                level = _INFINITIES.get(entry["number"])
-            if type(level) not in (str, int, float, bool) or level != level:  # NaN
-                raise ValueError(f"a level of {where} must be text or a number, got {show(entry)}.")
-            if as_text and not isinstance(level, str):
-                raise ValueError(f"the levels of {where} must be text, because as_text is true, got {show(entry)}.")
-            levels.append(level)
+        for entry, level in zip(stored, levels, strict=True):
+            if type(level) not in ((str,) if as_text else (str, int, float, bool)) or level != level:  # NaN
+                what = "text, because as_text is true" if as_text else "text or a number"
+                raise ValueError(f"a level of {where} must be {what}, got {show(entry)}.")
         check_hashes(levels, f"the list of levels of {where}")
         if sort_levels(levels) != tuple(levels):
             raise ValueError(f"the levels of {where} must differ, and be numbers in order, then text in order.")
@@ -250,20 +242,9 @@ class DateColumn(Column):
 
     @classmethod
     def from_json(cls, entries: dict[str, Any]) -> Self:
-        name, ranges, pattern = entries["name"], entries["ranges"], entries["pattern"]
-        if pattern not in DATE_PATTERNS:
-            raise ValueError(f"the pattern of column {show(name)} must be one of {DATE_PATTERNS}, got {show(pattern)}.")
-        if not isinstance(ranges, list) or len(ranges) != len(_CALENDAR) or not all(map(_is_range, ranges)):
-            raise ValueError(
-                f"the ranges of column {show(name)} must be a smallest and a largest {', '.join(_CALENDAR)}, got "
-                f"{show(ranges)}."
-            )
-        return cls(name, tuple((float(low), float(high)) for low, high in ranges), pattern)
-
-
-def _is_range(entry: Any) -> bool:
-    is_pair = isinstance(entry, list) and len(entry) == 2 and all(type(end) in (int, float) for end in entry)
-    return is_pair and 0 <= entry[0] <= entry[1] <= 24
+        ranges = _checked(entries, "ranges", _are_ranges, f"a smallest and a largest {', '.join(_CALENDAR)}")
+        pattern = _checked(entries, "pattern", DATE_PATTERNS.__contains__, f"one of {DATE_PATTERNS}")
+        return cls(entries["name"], tuple((float(low), float(high)) for low, high in ranges), pattern)
 
 
 def _date_parts(dates: NDArray, parts: Sequence[str]) -> list[NDArray]:
@@ -328,8 +309,20 @@ def column_from_json(entries: Any) -> Column:
     return classes[kind].from_json(entries)
 
 
-def _check_flag(entries: dict[str, Any], name: str) -> bool:
-    flag = entries[name]
-    if not isinstance(flag, bool):
-        raise ValueError(f"{name} of column {show(entries['name'])} must be true or false, got {show(flag)}.")
-    return flag
+def _checked(entries: dict[str, Any], key: str, is_right: Callable[[Any], Any], what: str) -> Any:
+    """Return an entry, or say what it must be."""
+    if not is_right(entries[key]):
+        raise ValueError(f"the {key} of column {show(entries['name'])} must be {what}, got {show(entries[key])}.")
+    return entries[key]
+
+
+def _is_flag(entry: Any) -> bool:
+    return isinstance(entry, bool)
+
+
+def _are_ranges(entry: Any) -> bool:
+    def is_range(ends: Any) -> bool:
+        is_pair = isinstance(ends, list) and len(ends) == 2 and all(type(end) in (int, float) for end in ends)
+        return is_pair and 0 <= ends[0] <= ends[1] <= 24
+
+    return isinstance(entry, list) and len(entry) == len(_CALENDAR) and all(map(is_range, entry))

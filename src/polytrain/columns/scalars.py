@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from polytrain.texts import shortened
+
 __all__ = [
     *("Level", "check_hashes", "date_of", "is_missing", "level_of", "number_of", "show", "sort_levels", "sort_of"),
     *("text_of",),
@@ -32,7 +34,6 @@ _SORTS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("time", (datetime.time,)),
     ("complex", (complex, np.complexfloating)),
 )
-_LONGEST_SHOWN = 60
 _MOST_EQUAL_HASHES = 100
 
 
@@ -147,5 +148,4 @@ def check_hashes(values: Iterable[Hashable], what: str) -> None:
 
 def show(value: Any) -> str:
     """Return the repr of a value for an error message, cut to 60 characters."""
-    text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+    return shortened(repr(value))
