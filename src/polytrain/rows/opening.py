@@ -22,7 +22,7 @@ from polytrain.learning.threads import one_blas_thread
 from polytrain.rows.checking import check_arrays, check_block, check_bytes, check_more
 from polytrain.rows.dask_blocks import FEW_BYTES, aligned_blocks, block_bytes, is_dask, join_blocks
 from polytrain.rows.rows import Rows
-from polytrain.sources import MappedRows, SourcePartitions, is_source
+from polytrain.sources import SourcePartitions, is_source
 
 __all__ = ["given_validation", "hold_out", "open_fit"]
 
@@ -67,7 +67,7 @@ def _open(estimator: Any, X: Any, y: Any, sample_weight: Any, loss: str | None) 
     if isinstance(X, np.memmap) and X.ndim == 2 and y is not None and X.nbytes > max_bytes:
         arrays = [X, y] if sample_weight is None else [X, y, sample_weight]
         check_consistent_length(*arrays)
-        source: Any = MappedRows(*arrays)
+        source: Any = [arrays]
     elif is_source(X):
         if y is not None or sample_weight is not None:
             raise ValueError("X yields blocks of rows with their targets; leave y and sample_weight out.")
