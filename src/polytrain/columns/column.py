@@ -255,15 +255,13 @@ def _date_parts(dates: NDArray, parts: Sequence[str]) -> list[NDArray]:
     elif unit in ("ns", "ps", "fs", "as"):  # float64 cannot tell these apart, and the first of such days overflow
         dates = dates.astype("datetime64[us]")
     days = dates.astype("datetime64[D]")
-    months = dates.astype("datetime64[M]").astype(np.int64) % 12 + 1
-    weekdays = (days.astype(np.int64) + 3) % 7  # 1970 began with a Thursday
     values = {
         "time": (dates - np.datetime64(0, "D")) / np.timedelta64(1, "D"),
-        "month": np.where(np.isnat(dates), np.nan, months),
-        "weekday": np.where(np.isnat(dates), np.nan, weekdays),
+        "month": dates.astype("datetime64[M]").astype(np.int64) % 12 + 1,
+        "weekday": (days.astype(np.int64) + 3) % 7,  # 1970 began with a Thursday
         "hour": (dates - days) / np.timedelta64(1, "h"),
     }
-    return [values[part] for part in parts]
+    return [np.where(np.isnat(dates), np.nan, values[part]) for part in parts]
 
 
 def _rounded(levels: Sequence[Level]) -> list[Level]:

@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 
-from polytrain.checks import COMPUTE_DTYPES, check_weights
+from polytrain.checks import COMPUTE_DTYPES, check_numbers, check_weights
 from polytrain.columns import Columns
 from polytrain.columns.scalars import show
 from polytrain.learning.losses import Loss, get_loss
@@ -126,15 +126,7 @@ def check_offset(offset: Any, loss: Loss, n_rows: int | None = None) -> NDArray:
         )
     if is_dask(offset):
         return offset
-    try:
-        numbers = np.asarray(offset, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"offset must be numbers, one per row: {error}.") from error
-    if numbers.ndim == 0 and n_rows is not None:
-        numbers = np.full(n_rows, float(numbers))
-    if numbers.ndim != 1 or (n_rows is not None and len(numbers) != n_rows):
-        wanted = "one number per row" if n_rows is None else f"one number for each of the {n_rows} rows"
-        raise ValueError(f"offset.shape == {numbers.shape}, expected {wanted}.")
+    numbers = check_numbers("offset", offset, n_rows)
     outside = numbers[~(np.abs(numbers) <= _LARGEST_OFFSET)]
     if len(outside):
         raise ValueError(
