@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["listed", "printable", "short_list", "shortened"]
+__all__ = ["listed", "printable", "short_list", "shown"]
 
 _MOST_LISTED, _MOST_LETTERS = 8, 60
 
@@ -15,12 +15,6 @@ def printable(text: object) -> str:
     r"""Write out characters that a terminal or a page obeys or hides: an escape as ``\x1b``, a line break as ``\n``.
 
     Every name, label and cell goes through here on its way to a terminal or a page.
-
-    Examples
-    --------
-    >>> from polytrain.texts import printable
-    >>> print(printable("two\nlines"))
-    two\nlines
     """
     line = str(text)
     if line.isprintable():
@@ -45,21 +39,18 @@ def listed(items: Iterable[object]) -> str:
     """
     texts = [printable(item) for item in items]
     more = [f"... ({len(texts)} in all)"] if len(texts) > _MOST_LISTED else []
-    return ", ".join([*map(shortened, texts[:_MOST_LISTED]), *more])
+    return ", ".join([*map(_shortened, texts[:_MOST_LISTED]), *more])
 
 
-def shortened(text: str) -> str:
-    """Cut a text to 60 characters."""
+def _shortened(text: str) -> str:
     return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
 
 
-def short_list(values: Any) -> str:
-    """Write a list or an array of labels for a message, as `listed` does.
+def shown(value: object) -> str:
+    """Return the repr of a value for a message: on one line, and cut to 60 characters."""
+    return _shortened(" ".join(repr(value).split()))
 
-    Examples
-    --------
-    >>> from polytrain.texts import short_list
-    >>> short_list(["a", 1])
-    "['a', 1]"
-    """
+
+def short_list(values: Any) -> str:
+    """Write a list or an array of labels for a message, as `listed` does."""
     return f"[{listed(map(repr, getattr(values, 'tolist', lambda: values)()))}]"

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns.forms import DEFAULT_MISSING, Form
-from polytrain.columns.scalars import Level, date_of, is_missing, level_of, number_of, show, sort_of, text_of
+from polytrain.columns.scalars import Level, date_of, is_missing, level_of, number_of, sort_of, text_of
+from polytrain.texts import shown
 
 __all__ = ["Cells", "used_codes"]
 
@@ -31,12 +32,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The name of a column, for errors, and its cells; ``is_category`` says that its type declares categories.
-
-    >>> cells = Cells.of_array("size", np.array([1, None, 2.5], dtype=object))
-    >>> cells.kind, cells.numbers()
-    ('number', array([1. , nan, 2.5]))
-    """
+    """The name of a column, for errors, and its cells; ``is_category`` says that its type declares categories."""
 
     name: str
     values: NDArray
@@ -64,7 +60,7 @@ class Cells:
         if any(sort_of(kind) == "complex" for kind in types):
             value = next(item for item in items if sort_of(type(item)) == "complex")
             raise ValueError(
-                f"Complex data not supported: column {name!r} holds {show(value)}. Give its parts as two columns of "
+                f"Complex data not supported: column {name!r} holds {shown(value)}. Give its parts as two columns of "
                 "real numbers."
             )
         # True and 1, or 1 and Decimal(1), are the same key of a dict; together with their types they are not.
@@ -75,7 +71,7 @@ class Cells:
         except TypeError:
             item = next(item for item in items if not _is_hashable(item))
             raise ValueError(
-                f"column {name!r} holds {show(item)}, of type {type(item).__name__}. A cell must hold a single value: "
+                f"column {name!r} holds {shown(item)}, of type {type(item).__name__}. A cell must hold a single value: "
                 "a number, text or a date. Put its parts into columns of their own, or leave the column out."
             ) from None
         present = [key for key in index if not is_missing(key[1] if several else key)]
@@ -172,22 +168,16 @@ class Cells:
         if self.values.dtype.kind != "O":
             value = level_of(value)
         raise ValueError(
-            f"column {self.name!r} held {held} in training, but now holds {show(value)}. {_REMEDIES[held]}, or fit "
+            f"column {self.name!r} held {held} in training, but now holds {shown(value)}. {_REMEDIES[held]}, or fit "
             "again with rows like these."
         )
 
 
 def used_codes(codes: NDArray) -> tuple[NDArray, NDArray]:
-    """Return the codes that occur, ascending, and the index of each row's code among them; -1 stays.
-
-    >>> used_codes(np.array([7, -1, 3, 7]))
-    (array([3, 7]), array([ 1, -1,  0,  1]))
-    """
-    count = np.bincount(codes[codes >= 0])
-    used = np.flatnonzero(count)
-    places = np.full(len(count) + 1, -1, dtype=np.intp)
-    places[used] = np.arange(len(used))
-    return used, places[codes]
+    """Return the codes that occur, ascending, and the index of each row's code among them; -1 stays."""
+    used, places = np.unique(codes, return_inverse=True)
+    n_missing = np.count_nonzero(used < 0)
+    return used[n_missing:], places - n_missing
 
 
 def _as_float(number: int | float | bool) -> float:

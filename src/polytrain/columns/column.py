@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from polytrain.columns.cells import Cells
 from polytrain.columns.forms import DATE_PATTERNS, DEFAULT_MISSING, find_form
-from polytrain.columns.scalars import Level, check_hashes, show, sort_levels, text_of
+from polytrain.columns.scalars import Level, check_hashes, sort_levels, text_of
+from polytrain.texts import shown
 
 __all__ = ["CategoryColumn", "Column", "DateColumn", "NumberColumn", "TextColumn", "column_from_json", "fit_column"]
 
@@ -72,9 +73,6 @@ class NumberColumn(Column):
     """A column of numbers: also True and False, durations (in days) and times of day (in hours).
 
     It is ``empty`` if every value was missing in training, so that the column might have been of any kind.
-
-    >>> NumberColumn("size").feature_names
-    ('size',)
     """
 
     kind: ClassVar[str] = "number"
@@ -145,11 +143,11 @@ class CategoryColumn(Column):
         )
         infinities = {repr(entry): number for number, entry in _INFINITIES.items()}
         levels: list[Any] = [infinities.get(repr(entry)) if isinstance(entry, dict) else entry for entry in stored]
-        where = f"column {show(entries['name'])}"
+        where = f"column {shown(entries['name'])}"
         for entry, level in zip(stored, levels, strict=True):
             if type(level) not in ((str,) if as_text else (str, int, float, bool)) or level != level:  # NaN
                 what = "text, because as_text is true" if as_text else "text or a number"
-                raise ValueError(f"a level of {where} must be {what}, got {show(entry)}.")
+                raise ValueError(f"a level of {where} must be {what}, got {shown(entry)}.")
         check_hashes(levels, f"the list of levels of {where}")
         if sort_levels(levels) != tuple(levels):
             raise ValueError(f"the levels of {where} must differ, and be numbers in order, then text in order.")
@@ -275,13 +273,7 @@ def _rounded(levels: Sequence[Level]) -> list[Level]:
 
 
 def fit_column(cells: Cells, is_category: bool | None = None) -> Column:
-    """Return a column of the kind that suits the cells; their type says whether they are categories, if nobody does.
-
-    >>> fit_column(Cells.of_objects("size", [3, None]))
-    NumberColumn(name='size', empty=False)
-    >>> fit_column(Cells.of_objects("size", [3, None]), is_category=True)
-    CategoryColumn(name='size', levels=(3,), as_text=False)
-    """
+    """Return a column of the kind that suits the cells; their type says whether they are categories, if nobody does."""
     if cells.kind == "empty":
         return NumberColumn(cells.name, empty=True)
     if cells.kind == "mixed" or (cells.is_category if is_category is None else is_category):
@@ -294,23 +286,23 @@ def fit_column(cells: Cells, is_category: bool | None = None) -> Column:
 def column_from_json(entries: Any) -> Column:
     """Check and undo the ``to_json`` of a column of any kind."""
     if not isinstance(entries, dict):
-        raise ValueError(f"a column must be a dict, got {show(entries)}.")
+        raise ValueError(f"a column must be a dict, got {shown(entries)}.")
     classes: dict[Any, type[Column]] = {cls.kind: cls for cls in (NumberColumn, CategoryColumn, DateColumn)}
     kind, name = entries.get("kind"), entries.get("name")
     if not isinstance(kind, str) or kind not in classes:
-        raise ValueError(f"the kind of a column must be one of {list(classes)}, got {show(kind)}.")
+        raise ValueError(f"the kind of a column must be one of {list(classes)}, got {shown(kind)}.")
     if not isinstance(name, str):
-        raise ValueError(f"the name of a column must be text, got {show(name)}.")
+        raise ValueError(f"the name of a column must be text, got {shown(name)}.")
     expected = {"kind", *(field.name for field in fields(classes[kind]))}
     if entries.keys() != expected:
-        raise ValueError(f"column {show(name)} must have the entries {sorted(expected)}, got {show(list(entries))}.")
+        raise ValueError(f"column {shown(name)} must have the entries {sorted(expected)}, got {shown(list(entries))}.")
     return classes[kind].from_json(entries)
 
 
 def _checked(entries: dict[str, Any], key: str, is_right: Callable[[Any], Any], what: str) -> Any:
     """Return an entry, or say what it must be."""
     if not is_right(entries[key]):
-        raise ValueError(f"the {key} of column {show(entries['name'])} must be {what}, got {show(entries[key])}.")
+        raise ValueError(f"the {key} of column {shown(entries['name'])} must be {what}, got {shown(entries[key])}.")
     return entries[key]
 
 

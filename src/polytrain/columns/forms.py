@@ -71,17 +71,12 @@ _MONTH_NAMES = (
     *("january", "february", "march", "april", "may", "june", "july"),
     *("august", "september", "october", "november", "december"),
 )
-_MONTHS = {
-    text: number
-    for number, name in enumerate(_MONTH_NAMES, start=1)
-    for text in (name[:3], f"{name[:3]}.", name, *(["sept", "sept."] if number == 9 else []))
-}
 _DIRECTIVES = {
     "%Y": "(?P<year>[1-9][0-9]{3})",
     "%y": "(?P<year>[0-9]{2})",
     "%m": "(?P<month>0?[1-9]|1[0-2])",
     "%d": "(?P<day>0?[1-9]|[12][0-9]|3[01])",
-    "%b": r"(?P<month>[A-Za-z]{3,9}\.?)",
+    "%b": r"(?P<month>[A-Za-z]{3,4}\.?|[A-Za-z]{5,9})",
 }
 _TWO_DIGITS = {"%m": "(?P<month>0[1-9]|1[0-2])", "%d": "(?P<day>0[1-9]|[12][0-9]|3[01])"}
 _CLOCK = (
@@ -194,7 +189,8 @@ class Form:
             if not 1 <= hour <= 12:
                 return None
             hour = hour % 12 + (12 if match["half"] in "pP" else 0)
-        month_number = int(month) if month.isdigit() else _MONTHS.get(month.lower(), 0)
+        begun = (number for number, name in enumerate(_MONTH_NAMES, 1) if name.startswith(month.lower().rstrip(".")))
+        month_number = int(month) if month.isdigit() else next(begun, 0)
         minute, second = (int(match[unit] or 0) for unit in ("minute", "second"))
         microsecond = int((match["fraction"] or "0").ljust(6, "0")[:6])
         try:

@@ -30,14 +30,7 @@ class Table:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a DataFrame of pandas or of polars.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> is_frame(pd.DataFrame({"a": [1]})), is_frame(np.zeros((2, 2)))
-    (True, False)
-    """
+    """Whether X is a DataFrame of pandas or of polars."""
     return _library(X) is not None
 
 
@@ -62,11 +55,6 @@ def open_table(X: Any) -> Table:
     """Open a frame, an array or a list of rows.
 
     A table that is open already is returned as it is.
-
-    >>> import pandas as pd
-    >>> table = open_table(pd.DataFrame({"a": [1, 2], "b": ["u", "v"]}))
-    >>> table.names, table.read(1).kind
-    (('a', 'b'), 'text')
     """
     if isinstance(X, Table):
         return X

@@ -18,11 +18,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from polytrain.checks import COMPUTE_DTYPES, check_numbers, check_weights
 from polytrain.columns import Columns
-from polytrain.columns.scalars import show
 from polytrain.learning.losses import Loss, get_loss
 from polytrain.rows.dask_blocks import is_dask
 from polytrain.rows.rows import Arrays
-from polytrain.texts import short_list
+from polytrain.texts import short_list, shown
 
 __all__ = ["check_arrays", "check_block", "check_bytes", "check_more", "check_offset", "to_rates"]
 
@@ -110,7 +109,7 @@ def check_bytes(name: str, value: Any) -> int:
             return max(1, int(size))
     elif not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0:
         return int(value)
-    raise ValueError(f"{name} must be a positive number of bytes or a text such as '2 GB', got {show(value)}.")
+    raise ValueError(f"{name} must be a positive number of bytes or a text such as '2 GB', got {shown(value)}.")
 
 
 # exp(700) is nearly the largest number there is.

@@ -70,6 +70,10 @@ def _in_part(hashes: NDArray, y: NDArray, start: int, stop: int, n_parts: int) -
     return (number >= start) & (number < stop)
 
 
+def _part_numbers(X: NDArray, y: NDArray, weights: NDArray, n_parts: int) -> NDArray:
+    return np.unique(row_hashes(X) % np.uint64(n_parts))
+
+
 def _in_fraction(hashes: NDArray, y: NDArray, fraction: float) -> NDArray:
     return target_hashes(hashes, y) / 2.0**64 < fraction
 
@@ -180,6 +184,10 @@ class Rows:
         """
         in_part = partial(_in_part, start=start, stop=stop, n_parts=n_parts)
         return self._with_summary(self.summary, partial(_chosen, check=self._check, is_inside=in_part, wanted=inside))
+
+    def part_numbers(self, n_parts: int) -> list[int]:
+        """Return the numbers of the parts that have any rows, ascending."""
+        return np.unique(np.concatenate(self._collect(_part_numbers, n_parts))).tolist()
 
     def set_apart(self, fraction: float) -> tuple[Rows, Rows]:
         """Return all rows but about this fraction of them, and that fraction, with summaries of their own.
