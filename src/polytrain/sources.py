@@ -154,25 +154,22 @@ class SourcePartitions:
         self._n_rows = max(1024, min(1 << 25, max_bytes // 8) // row_bytes)
 
     def __iter__(self) -> Iterator[tuple[NDArray, ...]]:
-        marks: list[tuple[int, ...]] = []  # number of rows and checksums of each partition
+        marks: list[tuple[int, ...]] = []  # number of rows and checksums of each partition; 0 rows at the end
         for block in recut(_checked_blocks(self._source), self._n_rows):
             marks.append((len(block[0]), *map(_checksum, block)))
             self._compare(marks)
             yield block
-        if self._first is None:
-            if not marks:
-                raise ValueError("X yielded no rows; at least one is needed.")
-            self._first = marks
-        elif len(marks) < len(self._first):
-            self._compare([*marks, (0,)])
+        marks.append((0,))
+        if len(marks) == 1 and self._first is None:
+            raise ValueError("X yielded no rows; at least one is needed.")
+        self._compare(marks)
+        self._first = marks
 
     def _compare(self, marks: list[tuple[int, ...]]) -> None:
         """Compare the last of these partitions with that of the first pass. All but the last one have the same size."""
-        if self._first is None:
+        if self._first is None or marks[-1] == self._first[len(marks) - 1]:
             return
-        mark, first = marks[-1], self._first[len(marks) - 1] if len(marks) <= len(self._first) else (0,)
-        if mark == first:
-            return
+        mark, first = marks[-1], self._first[len(marks) - 1]
         if mark[0] != first[0]:
             n_first = sum(n_rows for n_rows, *_ in self._first)
             what = f"{n_first} rows when it was first read, and {'more' if mark[0] > first[0] else 'fewer'}"

@@ -19,10 +19,9 @@ def printable(text: object) -> str:
     line = str(text)
     if line.isprintable():
         return line
-    shown = (letter.isprintable() or unicodedata.category(letter) == "Zs" for letter in line)
     return "".join(
-        letter if is_shown else letter.encode("unicode_escape").decode("ascii")
-        for letter, is_shown in zip(line, shown, strict=True)
+        letter if letter.isprintable() or unicodedata.category(letter) == "Zs" else ascii(letter)[1:-1]
+        for letter in line
     )
 
 

@@ -15,6 +15,8 @@ from functools import cached_property
 from itertools import takewhile
 from typing import Any, Literal, get_args
 
+from polytrain.texts import shown
+
 __all__ = ["DATE_PATTERNS", "DEFAULT_MISSING", "Form", "find_form", "is_number"]
 
 #: Text that stands for a missing value unless others are named. The empty cell always does.
@@ -238,18 +240,14 @@ class Form:
         return {key: value for key, value in asdict(self).items() if key == "kind" or value != defaults[key]}
 
     @classmethod
-    def from_json(cls, content: object) -> Form:
+    def from_json(cls, content: Any) -> Form:
         """Undo `to_json`; anything else is a ValueError."""
-        if not isinstance(content, dict):
-            raise ValueError(f"a column's form must be an object, got {type(content).__name__}.")
-        if "kind" not in content or not content.keys() <= _ALLOWED.keys():
-            raise ValueError(f"a column's form has the entries {', '.join(map(repr, content)):.200}.")
-        for name, value in content.items():
-            if type(value) is not type(_ALLOWED[name][0]) or value not in _ALLOWED[name]:
-                raise ValueError(f"a column's form has the {name} {value!r:.60}.")
-        form = cls(**content)
-        if form.thousands == form.decimal:
-            raise ValueError(f"a column's form has {form.decimal!r} before decimals and between thousands.")
+        is_right = isinstance(content, dict) and "kind" in content and content.keys() <= _ALLOWED.keys()
+        for name, value in content.items() if is_right else ():
+            is_right &= type(value) is type(_ALLOWED[name][0]) and value in _ALLOWED[name]
+        form = cls(**content) if is_right else None
+        if form is None or form.thousands == form.decimal:
+            raise ValueError(f"a column's form in the file is {shown(content)}, which is not plausible.")
         return form
 
 
