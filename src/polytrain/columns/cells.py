@@ -48,9 +48,8 @@ class Cells:
             array = array / np.timedelta64(1, "D")
         elif array.dtype == np.longdouble:
             array = array.astype(np.float64)
-        return cls(
-            name, array, np.where(missing, -1, np.arange(len(array))) if missing is not None and missing.any() else None
-        )
+        codes = np.where(missing, -1, np.arange(len(array))) if missing is not None and missing.any() else None
+        return cls(name, array, codes)
 
     @classmethod
     def of_objects(cls, name: str, objects: Iterable[Any]) -> Self:
@@ -153,20 +152,14 @@ class Cells:
     def _require(self, allowed: set[str], held: str) -> None:
         """Refuse values of other sorts than those allowed."""
         if not self._sorts <= allowed:
-            is_object = self.values.dtype.kind == "O"
-            wrong = (
-                [sort_of(type(value)) not in allowed for value in self.values]
-                if is_object
-                else self.values == self.values
-            )
+            wrong = [sort_of(type(value)) not in allowed and not is_missing(value) for value in self.values]
             self._refuse(np.array(wrong), held)
 
     def _refuse(self, wrong: NDArray, held: str) -> None:
         """Raise an error that shows the first row whose value is wrong."""
         codes = np.arange(len(wrong)) if self.codes is None else self.codes
         value = self.values[codes[np.append(wrong, False)[codes].argmax()]]
-        if self.values.dtype.kind != "O":
-            value = level_of(value)
+        value = level_of(value) if isinstance(value, np.generic) else value
         raise ValueError(
             f"column {self.name!r} held {held} in training, but now holds {shown(value)}. {_REMEDIES[held]}, or fit "
             "again with rows like these."

@@ -138,9 +138,7 @@ class CategoryColumn(Column):
     @classmethod
     def from_json(cls, entries: dict[str, Any]) -> Self:
         as_text = _checked(entries, "as_text", _is_flag, "true or false")
-        stored = _checked(
-            entries, "levels", lambda levels: isinstance(levels, list) and levels, "a list that is not empty"
-        )
+        stored = _checked(entries, "levels", _is_filled_list, "a list that is not empty")
         infinities = {repr(entry): number for number, entry in _INFINITIES.items()}
         levels: list[Any] = [infinities.get(repr(entry)) if isinstance(entry, dict) else entry for entry in stored]
         where = f"column {shown(entries['name'])}"
@@ -308,6 +306,10 @@ def _checked(entries: dict[str, Any], key: str, is_right: Callable[[Any], Any], 
 
 def _is_flag(entry: Any) -> bool:
     return isinstance(entry, bool)
+
+
+def _is_filled_list(entry: Any) -> bool:
+    return isinstance(entry, list) and bool(entry)
 
 
 def _are_ranges(entry: Any) -> bool:
