@@ -235,9 +235,8 @@ class Form:
         return "dates" if is_clear else f"dates, {orders[0]}", date(2024, 12, 31).strftime(self.pattern), orders[1]
 
     def to_json(self) -> dict[str, Any]:
-        """Return a dict of the kind and of what differs from the defaults, for `from_json`."""
-        defaults = asdict(Form(self.kind))
-        return {key: value for key, value in asdict(self).items() if key == "kind" or value != defaults[key]}
+        """Return a dict for `from_json`."""
+        return asdict(self)
 
     @classmethod
     def from_json(cls, content: Any) -> Form:
