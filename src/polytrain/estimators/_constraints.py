@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import combinations
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from polytrain.estimators._parameters import shown
+from polytrain.columns.column_list import column_number
+from polytrain.texts import shown
 
 __all__ = ["allowed_groups", "check_no_conflict"]
 
@@ -78,31 +78,10 @@ def _group(number: int, group: Any, n_columns: int, names: Sequence[str] | None)
     where = f"interaction_cst[{number}]"
     if not _is_collection(group):
         raise ValueError(f"{where} is {shown(group)}, which is not a group of columns. {_REMEDY}")
-    columns = [_column(where, entry, n_columns, names) for entry in group]
+    columns = [column_number(where, entry, names, n_columns) for entry in group]
     if not columns:
         raise ValueError(f"{where} is empty. Name at least one column, or leave the group out.")
     return set(columns)
-
-
-def _column(where: str, entry: Any, n_columns: int, names: Sequence[str] | None) -> int:
-    if isinstance(entry, str):
-        if names is None:
-            raise ValueError(
-                f"{where} has the column name {entry!r}, but the columns of X have no names of text. Give column "
-                "numbers, or a frame with names."
-            )
-        if entry not in names:
-            known = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-            raise ValueError(f"{where} has the column name {entry!r}, which X does not have. Its columns are {known}.")
-        return list(names).index(entry)
-    if isinstance(entry, bool | np.bool_) or not isinstance(entry, Integral):
-        raise ValueError(f"{where} has the entry {shown(entry)}, which is not a column. Give column numbers or names.")
-    if not 0 <= int(entry) < n_columns:
-        raise ValueError(
-            f"{where} has the column number {entry}, but X has {n_columns} columns. Give numbers from 0 to "
-            f"{n_columns - 1}."
-        )
-    return int(entry)
 
 
 def _is_collection(value: Any) -> bool:

@@ -16,6 +16,7 @@ from polytrain.learning.losses import get_loss
 from polytrain.maps import basis_names
 from polytrain.rows.checking import check_bytes
 from polytrain.tensor import TensorTrain
+from polytrain.texts import shown
 
 __all__ = [
     "INITS",
@@ -27,18 +28,11 @@ __all__ = [
     "given_starts",
     "is_sequence",
     "make_settings",
-    "shown",
 ]
 
 INITS = ("auto", "linear", "random", "dual")
 # Polynomials of a higher degree are rounding errors, and their values would fill the memory.
 _MOST_DEGREE = 1000
-
-
-def shown(value: Any) -> str:
-    """A value as it stands in a message: on one line, and not at full length."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _number(value: Any) -> float:
