@@ -68,7 +68,7 @@ def test_truth_as_target(tmp_path, kind):
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame.to_parquet(tmp_path / "a.parquet", index=False)
     model = fit_table(tmp_path / f"a.{kind}", "y", folds=0)
-    assert model.estimator.classes_.tolist() == ["False", "True"]
+    assert list(map(str, model.estimator.classes_)) == ["False", "True"]
     TensorTrainClassifier(**GIVEN).fit(frame[["x"]], frame["y"]).save(tmp_path / "m")
     for other in ("csv", "parquet"):
         assert model.evaluate(tmp_path / f"a.{other}")["error"] < 0.2

@@ -128,7 +128,6 @@ def reading(headers: tuple[str, ...], usual: str, *more: Argument) -> Argument:
         ),
         option("--decimal", "what separates fractions of numbers in text (default: detected)", choices=(".", ",")),
         option("--encoding", "of a text file, such as latin1 (default: detected)", metavar="NAME"),
-        switch("--keep-index", "keep a first column without a name, which is taken for an index"),
         *more,
     )
 
@@ -165,7 +164,6 @@ def read_options(arguments: argparse.Namespace, header: str) -> ReadOptions:
         header=arguments.header or header,
         delimiter={"tab": "\t", "\\t": "\t"}.get(arguments.delimiter, arguments.delimiter),
         encoding=arguments.encoding,
-        keep_index=arguments.keep_index,
     )
 
 

@@ -19,7 +19,7 @@ from polytrain.tables.fitting import MAX_CHECK_ROWS
 from polytrain.tables.model import model_facts
 
 # Arguments that are not parameters of fit_table under the same name.
-_OTHERS = {"data", "target", "header", "delimiter", "encoding", "keep_index", "out", "json", "quiet"}
+_OTHERS = {"data", "target", "header", "delimiter", "encoding", "out", "json", "quiet"}
 _OTHERS |= {"run", "command_line"}
 _AUTO_LOSS = "auto, for classes, learns with the squared loss and makes probabilities of it"
 # Of both tasks; some are known to both.

@@ -161,8 +161,10 @@ def predict(arguments: argparse.Namespace) -> None:
         _check_interval(model, arguments.interval)
     n_rows = 0
     with common.open_table(model, arguments) as table:
-        kept = [find_column(name, table.names, table.n_columns, table.label) for name in arguments.keep]
-        titles = [arguments.keep[k] if table.names is None else table.names[index] for k, index in enumerate(kept)]
+        kept = [find_column(name, table) for name in arguments.keep]
+        titles = [
+            table.names[index] if table.named else given for given, index in zip(arguments.keep, kept, strict=True)
+        ]
         with _output(arguments) as write:
             write([[*titles, *_titles(model, arguments)]])
             for block in model.blocks(table, decimal=arguments.decimal, say=common.say):
@@ -184,7 +186,7 @@ def _check_interval(model: TableModel, coverage: float) -> None:
 def _titles(model: TableModel, arguments: argparse.Namespace) -> list[str]:
     labels = model.estimator.classes_ if arguments.probabilities else ()
     fitted, targets = model.fitted, model.layout.targets
-    outputs = [target.name for target in targets] if len(targets) == fitted.n_trains else fitted.train_names
+    outputs = targets if len(targets) == fitted.n_trains else fitted.train_names
     names = ["prediction"] if fitted.one_output else [f"prediction of {name}" for name in outputs]
     ends = [] if arguments.interval is None else ["low", "high"]
     return [*names, *ends, *(f"probability {label}" for label in labels)]

@@ -105,7 +105,7 @@ def fit_table(
         for note in table.notes:
             talk(f"note: {note}")
         rows = read_training_table(table, options)
-        talk(_describe(rows, table.label, table.names is not None))
+        talk(_describe(rows, table.label, table.named))
     for note in rows.notes:
         talk(f"note: {spell_options(note, spell)}")
     started = time.perf_counter()

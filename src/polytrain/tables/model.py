@@ -20,7 +20,7 @@ from polytrain.models import FittedModel
 from polytrain.models.file import ModelFileError
 from polytrain.tables.cells import FileCells, RowReader
 from polytrain.tables.evaluation import Answers, RowSample
-from polytrain.tables.layout import Fact, FileColumn, Layout, read_section, write_section
+from polytrain.tables.layout import Fact, Layout, column_names, read_section, write_section
 from polytrain.tables.options import ReadOptions, TableError, option
 from polytrain.tables.reading import open_table_file
 from polytrain.tables.table_file import TableFile
@@ -81,7 +81,7 @@ class TableModel:
         """The model as explanations see it: names and levels of the columns; its rows are features."""
         # Columns of arrays have no names but those of their positions.
         has_names = self.fitted.columns is not None or hasattr(self.estimator, "feature_names_in_")
-        names = None if has_names else [column.name for column in self.layout.columns]
+        names = None if has_names else list(self.layout.names)
         return read_model(self.estimator, names).on_features()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -129,7 +129,7 @@ class TableModel:
         """
         given = [target] if isinstance(target, str | int) else target
         wanted = 1 if self.fitted.one_output else self.fitted.n_trains
-        goals = self.layout.match_targets(table, given, wanted) if with_target else None
+        goals = self.layout.find_targets(table, given, wanted) if with_target else None
         reader = RowReader(self.layout, self.estimator, table, goals or (), decimal, say)
         for frame in table.blocks():
             X = self._features(reader.read(frame), table)
@@ -167,9 +167,9 @@ class TableModel:
             places = [known.get(text, known.get(text.removesuffix("."), -2)) for text in texts]
             is_dotted = [place >= 0 and text not in known for text, place in zip(texts, places, strict=True)]
         else:
-            targets = self.layout.targets or [FileColumn(f"target {k}", k) for k in range(len(columns))]
-            what, pairs = "the target should be a number", zip(columns, targets, strict=True)
-            y = np.stack([reader.values(cells, target, what=what) for cells, target in pairs], axis=1)
+            names = self.layout.targets or [f"target {k}" for k in range(len(columns))]
+            what, pairs = "the target should be a number", zip(columns, names, strict=True)
+            y = np.stack([reader.values(cells, name, what=what) for cells, name in pairs], axis=1)
             y = y if len(columns) > 1 else y[:, 0]
             if classes is None:
                 return y, 0
@@ -296,7 +296,7 @@ class TableModel:
                 f"{option('background', 'data')}, with a table that is like the training's."
             )
         found: dict[int, tuple[NDArray, tuple[str, ...], str]] = {}
-        sample, start, indexes = RowSample(), 0, self.layout.match(table)
+        sample, start, indexes = RowSample(), 0, self.layout.find(table, column_names(self.layout, self.estimator))
         missing, wanted = {"", *self.layout.missing}, set(numbers)
         for block in self.blocks(table, **options):
             for number in wanted.intersection(range(start, start + len(block.X))):
