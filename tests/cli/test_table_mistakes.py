@@ -82,7 +82,8 @@ def test_bad_tables(folder, capsys, command, kind):
         (None, [], ["no such file or directory"]),
         (b"", [], ["is empty"]),
         (b"\0\1\2", [], ["binary file"]),
-        (b"size,y\n", [], ["no column 'y'", "-1 is the last"]),  # too little to be a header
+        (b"size,y\n", [], ["holds a header but no rows"]),
+        (b"1,2\n", [], ["no column 'y'", "--header yes", "-1 is the last"]),
         (b"size,z\n1,a\n2,b\n", [], ["has no column 'y'; it has the columns size, z"]),
         (b"size,y\n1,a\nbig,b\n3,a\n", [], ["column 'size' holds numbers, but here 'big'", "--categorical size"]),
         (b"size,y\n1,a\n2,a\n", [], ["all rows have the same label a"]),

@@ -162,7 +162,13 @@ AWKWARD_FILES = [
         names=("size", "Unnamed: 1", "colour", "target"),
         notes=("columns without a name, or with that of another, are called 'Unnamed: 1'",),
     ),
-    AwkwardFile("years.csv", years(), names=("colour", "2019", "2020", "target"), first={"2019": 0.25}),
+    AwkwardFile(
+        "years.csv",
+        years(),
+        names=("colour", "2019", "2020", "target"),
+        first={"2019": 0.25},
+        options=ReadOptions(header="yes"),
+    ),
     AwkwardFile("no_header.csv", table(names=None), names=None, first={"column 0": 0.25}),
     # Compression.
     AwkwardFile("packed.csv.gz", gzip.compress(table().encode()), notes=("gzip",)),

@@ -84,14 +84,16 @@ class FileCells:
         texts = self.coded[1]
         return find_form(texts, decimal=decimal, delimiter=self._table.delimiter) if texts else None
 
-    def values(self, form: Form) -> tuple[NDArray, int | None]:
+    def values(self, form: Form) -> tuple[Any, int | None]:
         """Return values, and the index of the first cell that does not fit the form, or None if all do.
 
-        Values are float64 with NaN for missing cells, or datetime64[us] with NaT. Infinite numbers do not fit. Text has
-        its codes.
+        Values are float64 with NaN for missing cells, datetime64[us] with NaT, or categories of text. Infinite numbers
+        do not fit.
         """
         if form.kind == "text":
-            return self.coded[0], None
+            from pandas import Categorical
+
+            return Categorical.from_codes(*self.coded), None
         if self.is_typed:
             values, wrong = self._typed_values(form)
         elif form.is_plain and self._plain_numbers is not None:

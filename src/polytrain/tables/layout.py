@@ -125,7 +125,8 @@ def find_column(given: str | int, table: TableFile) -> int:
         position = count
     if -count <= position < count:
         return position % count
-    known = f"the columns {listed(table.names)}" if table.named else "no header"
+    is_header = option("header", "yes")
+    known = f"the columns {listed(table.names)}" if table.named else f"no header ({is_header} if the first row is one)"
     raise TableError(
         f"{table.label} has no column {given!r}; it has {known}. Give a name, or a position from 0 to {count - 1}; "
         "-1 is the last."

@@ -62,7 +62,7 @@ class ReadOptions:
     Attributes
     ----------
     header : {"auto", "yes", "no"}
-        Whether the first row of a text file holds the names of the columns; "auto" detects it.
+        Whether the first row of a text file holds the names of the columns; "auto": if it holds text only.
     delimiter : str, optional
         What separates the cells of a text file; detected by default.
     encoding : str, optional

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from polytrain.columns.forms import DEFAULT_MISSING, find_form, is_number
+from polytrain.columns.forms import DEFAULT_MISSING, find_form
 from polytrain.tables.options import ReadOptions, TableError, option
 from polytrain.tables.table_file import TableFile, make_table
 
@@ -49,7 +49,8 @@ def open_text(stream: Any, label: str, options: ReadOptions) -> TableFile:
     cells, names = [row for _, row in rows], None
     if options.header != "no":
         above = [row for _, row in _sample_rows([comment or ""], delimiter, 0, 1)]
-        if above and {*map(len, cells)} == {len(above[0])} != {1} and looks_like_header([*above, *cells]):
+        are_names = [len(row) > 1 and looks_like_header(row) for row in (*above, cells[0])]
+        if are_names == [True, False] and len(above[0]) == len(cells[0]):
             notes.append("the names are those of the last comment")  # as NumPy writes them
             names = above[0]
         elif (names := _find_names(cells, options.header == "yes")) is not None:
@@ -230,56 +231,20 @@ def _find_names(cells: list[list[str]], has_header: bool) -> list[str] | None:
     first, *below = cells
     names = [first[0].removeprefix("\ufeff"), *first[1:]]
     extra = len(first) - len(below[0]) if below else 0
+    if not has_header and not looks_like_header(names):
+        return None
     if extra == -1 and (len(first) > 1 or has_header):
         # R leaves out the name of the row names, others that of an empty column at the end. A single name more likely
         # means that cells are separated by something else.
-        names = ["", *names] if any(row[-1] for row in below) else [*names, ""]
-    elif extra == 1 and not first[-1]:
-        names.pop()
-    # Rows of another length are wrong, which is told when they are read.
-    same = [row for row in below if len(row) == len(names)]
-    return names if has_header or looks_like_header([names, *same]) else None
+        return ["", *names] if any(row[-1] for row in below) else [*names, ""]
+    return names[:-1] if extra == 1 and not names[-1] else names
 
 
-def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row holds names, not values.
+def looks_like_header(first: Sequence[str]) -> bool:
+    """Whether a first row holds names: text, and neither numbers nor dates nor what stands for a missing value.
 
-    It does if some cell of it is a name above nothing but figures. Other cells may then be numbers, such as years, or
-    empty. Without figures below, all of its cells must be names, different ones, and not be repeated below them.
+    >>> looks_like_header(["", "price", "price 2"]), looks_like_header(["red", "2.5"]), looks_like_header(["a", "?"])
+    (True, False, False)
     """
-    first, below = rows[0], rows[1:]
-    names = [k for k, cell in enumerate(first) if _is_name(cell)]
-    if not names or not below or any(cell in DEFAULT_MISSING for cell in first):
-        return False
-    columns = [[row[k] for row in below if row[k] and row[k] not in DEFAULT_MISSING] for k in range(len(first))]
-    numbers = [cell for cell in first if is_number(cell)]
-    distinct = len({first[k] for k in names}) == len(names)
-    if any(columns[k] and find_form(columns[k]).kind != "text" for k in names):
-        return not numbers or _are_names(numbers) or (distinct and len(names) >= len(numbers))
-    if distinct and numbers and len(names) + len(numbers) == len(first):
-        # Years above figures that are not years: a row of a table whose columns are years would have years below, too.
-        values = [cell for k, column in enumerate(columns) if k not in names for cell in column]
-        repeated = any(first[k] in columns[k] for k in names)
-        return _are_names(numbers) and bool(values) and not repeated and not any(map(_is_year, values))
-    if not distinct or len(names) < len(first) - (not first[0]):
-        return False
-    if any(is_number(cell) for column in columns for cell in column):
-        return True
-    return not any(cell == name for row in below for cell, name in zip(row, first, strict=True))
-
-
-def _is_name(cell: str) -> bool:
-    return any(map(str.isalpha, cell)) and not is_number(cell) and find_form([cell]).kind == "text"
-
-
-def _are_names(numbers: Sequence[str]) -> bool:
-    """Whether numbers in the first row might be years, or count columns."""
-    if len(set(numbers)) < len(numbers) or not all(number.isdecimal() and len(number) < 10 for number in numbers):
-        return False
-    values = [int(number) for number in numbers]
-    steps = {after - before for before, after in itertools.pairwise(values)}
-    return all(map(_is_year, numbers)) or (len(values) > 2 and steps == {1})
-
-
-def _is_year(cell: str) -> bool:
-    return len(cell) == 4 and cell.isdecimal() and 1800 <= int(cell) <= 2200
+    names = [cell for cell in first if cell]
+    return bool(names) and all(name not in DEFAULT_MISSING and find_form([name]).kind == "text" for name in names)
