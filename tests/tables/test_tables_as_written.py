@@ -128,3 +128,10 @@ def test_dates_in_the_text_of_a_frame_are_written_as_in_training_in_a_file(tmp_p
     np.testing.assert_array_equal(
         load_table_model(tmp_path / "m").predict(tmp_path / "a.csv"), model.predict(frame[:9])
     )
+
+
+def test_labels_with_a_decimal_comma(tmp_path):
+    (tmp_path / "a.csv").write_text("x;y\n" + "".join(f"{k % 9};{k % 2},0\n" for k in range(40)))
+    model = fit_table(tmp_path / "a.csv", "y", folds=0)
+    assert model.estimator.classes_.tolist() == [0, 1]
+    assert model.evaluate(tmp_path / "a.csv")["n"] == 40

@@ -317,8 +317,8 @@ def test_number_labels(tmp_path):
     model = fitted(rows)
     (block,) = blocks(model, tmp_path, "x,y\n1,7.0\n1,3\n1,\n", with_target=True)
     assert block.y.tolist() == [1, 0]
-    for wrong, message in (("5", "'5' is not one of the model's classes 3, 7"), ("b", "the target should be a number")):
-        with pytest.raises(TableError, match=message):
+    for wrong in ("5", "b"):
+        with pytest.raises(TableError, match=f"'{wrong}' is not one of the model's classes 3, 7"):
             blocks(model, tmp_path, f"x,y\n1,{wrong}\n", with_target=True)
 
 
@@ -408,14 +408,14 @@ def test_decimal_commas_where_training_had_points(tmp_path):
     [
         ({"metric": "rmse"}, "metric='rmse' does not apply to classification. Name one of error"),
         ({"metric": "size"}, "metric='size' does not apply to classification. Name one of error"),
-        ({"loss": "poisson"}, "loss='poisson' does not apply to classification"),
+        ({"loss": "poisson"}, "loss must be one of .*, got 'poisson'"),
         ({"quantile": 0.5}, r"quantile=\.\.\. does not apply to classification"),
-        ({"banana": 1}, "unexpected keyword argument 'banana'"),
+        ({"banana": 1}, "banana=... does not apply to classification.*Parameters are those of TensorTrainClassifier"),
     ],
 )
 def test_settings_of_another_task(tmp_path, parameters, message):
     (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{k % 5},{'ab'[k % 2]}\n" for k in range(20)))
-    with pytest.raises(TableError, match=message):
+    with pytest.raises(ValueError, match=message):
         fit_table(tmp_path / "a.csv", "y", **parameters)
 
 

@@ -99,8 +99,7 @@ def explain(arguments: argparse.Namespace) -> None:
             if not len(sample.rows):
                 raise CommandError(f"{table.label} holds no rows. Name a file with rows.")
         X = sample.rows
-    with common.user_errors():
-        facts = _facts(model, X, train or 0, arguments)
+    facts = _facts(model, X, train or 0, arguments)
     if arguments.json:
         common.show_json(facts)
     else:
@@ -204,7 +203,7 @@ def _explain_rows(model: TableModel, train: int | None, arguments: argparse.Name
     """Explain rows; ``train`` is the score that is shown, None for the largest of each row."""
     background = arguments.background or "training"
     options = {"background": background, "decimal": arguments.decimal, "say": common.say}
-    with common.open_table(model, arguments) as table, common.user_errors():
+    with common.open_table(model, arguments) as table:
         explained, places = model.explain_rows(table, arguments.rows, **options)
     largest = explained.scores.argmax(axis=1).tolist()
     scores = [score if train is None else train for score in largest]

@@ -47,11 +47,10 @@ def export(arguments: argparse.Namespace) -> None:
     model = load_table_model(arguments.model)
     common.check_output(arguments.out, arguments.model)
     named = replace(model.fitted, feature_names=model.view.feature_names)
-    with common.user_errors():
-        if arguments.to == "c":
-            content = to_c(named, arguments.name, dtype=arguments.dtype or "float64").encode()
-        else:
-            content = to_onnx(named, dtype=arguments.dtype or "float32").SerializeToString()
+    if arguments.to == "c":
+        content = to_c(named, arguments.name, dtype=arguments.dtype or "float64").encode()
+    else:
+        content = to_onnx(named, dtype=arguments.dtype or "float32").SerializeToString()
     write_atomically(arguments.out, [content])
     common.say(f"{arguments.out}: {len(content)} bytes, {model.fitted.n_features} features")
     common.shows_beside(arguments.out)(str(arguments.out))

@@ -154,16 +154,15 @@ def fit(arguments: argparse.Namespace) -> None:
         """Write the model, with the facts that are known by now."""
         model.save(arguments.out)
 
-    with common.user_errors():
-        model = fit_table(
-            arguments.data,
-            arguments.target[0] if len(arguments.target) == 1 else arguments.target,
-            reading=common.read_options(arguments, "auto"),
-            say=None if arguments.quiet else common.say,
-            spell=common.flag,
-            on_fitted=None if in_place else save,
-            **_parameters(arguments),
-        )
+    model = fit_table(
+        arguments.data,
+        arguments.target[0] if len(arguments.target) == 1 else arguments.target,
+        reading=common.read_options(arguments, "auto"),
+        say=None if arguments.quiet else common.say,
+        spell=common.flag,
+        on_fitted=None if in_place else save,
+        **_parameters(arguments),
+    )
     save(model)
     facts, task = model_facts(model.estimator), "classification" if model.is_classifier else "regression"
     results = {"task": task, **{name: facts[name] for name in _SHOWN if name in facts}, **model.training}

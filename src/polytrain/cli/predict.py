@@ -105,18 +105,17 @@ def report(arguments: argparse.Namespace) -> None:
     model = load_table_model(arguments.model)
     common.check_output(arguments.out, arguments.model, arguments.data, arguments.train or "-")
     data_name = "standard input" if arguments.data == "-" else Path(arguments.data).name
-    with common.user_errors():
-        page = report_table(
-            model,
-            arguments.data,
-            train=arguments.train,
-            title=f"{arguments.model.name} on {data_name}",
-            reading=common.read_options(arguments, model.header),
-            file_bytes=arguments.model.stat().st_size,
-            target=arguments.target,
-            decimal=arguments.decimal,
-            say=common.say,
-        )
+    page = report_table(
+        model,
+        arguments.data,
+        train=arguments.train,
+        title=f"{arguments.model.name} on {data_name}",
+        reading=common.read_options(arguments, model.header),
+        file_bytes=arguments.model.stat().st_size,
+        target=arguments.target,
+        decimal=arguments.decimal,
+        say=common.say,
+    )
     page.save(arguments.out)
     common.shows_beside(arguments.out)(str(arguments.out))
 
@@ -196,10 +195,7 @@ def _predict(model: TableModel, block: PreparedBlock, arguments: argparse.Namesp
     predicted = model.fitted.predict(block.X)
     columns = [predicted.tolist()] if predicted.ndim == 1 else predicted.T.tolist()
     if arguments.interval is not None:
-        try:
-            columns += model.fitted.intervals(block.X, coverage=arguments.interval).T.tolist()
-        except (AttributeError, ValueError) as error:
-            raise CommandError(f"--interval: {error}") from error
+        columns += model.fitted.intervals(block.X, coverage=arguments.interval).T.tolist()
     if arguments.probabilities:
         columns += model.fitted.probabilities(block.X).T.tolist()
     return columns

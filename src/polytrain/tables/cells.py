@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from polytrain.tables.options import TableError, option
 from polytrain.tables.table_file import TableFile
 from polytrain.texts import listed
 
-__all__ = ["FileCells", "RowReader"]
+__all__ = ["FileCells", "RowReader", "match_texts"]
 
 _Kind = Literal["number", "date"]
 _TRUTH = Form("truth")
@@ -204,21 +204,18 @@ class RowReader:
 
     def _categories(self, cells: FileCells, kind: CategoryColumn, name: str) -> NDArray:
         """Return the levels of cells; new ones are text."""
-        known = {text_of(level).strip(): level for level in kind.levels}  # cells of tables are stripped too
-        if len(known) < len(kind.levels):
+        if len({text_of(level).strip() for level in kind.levels}) < len(kind.levels):
             raise TableError(
                 f"the model was fitted on categories of column {name!r} that look alike in a table, such as 1 and '1'. "
                 "Use it from Python, with polytrain.load."
             )
-        known = {_number_text(text): level for text, level in known.items()} | known  # 3.0 is also 3
         codes, texts = cells.coded
-        levels: list[Any] = [known.get(text, known.get(_number_text(text))) for text in texts]
-        new = [code for code, level in enumerate(levels) if level is None]
-        if new:
+        places = match_texts(texts, kind.levels)
+        if new := [code for code, place in enumerate(places) if place < 0]:
             count, examples = self._new.get(name, (0, []))
             examples = sorted({*examples, *(texts[code] for code in new)})[:_N_EXAMPLES]
             self._new[name] = count + int(np.isin(codes, new).sum()), examples
-            levels = [text if level is None else level for text, level in zip(texts, levels, strict=True)]
+        levels = [text if place < 0 else kind.levels[place] for text, place in zip(texts, places, strict=True)]
         return np.fromiter([*levels, None], dtype=object, count=len(levels) + 1)[codes]
 
     def tell_new(self) -> None:
@@ -243,6 +240,13 @@ def _with_decimal(form: Form, decimal: str | None) -> Form:
         return form
     other = "," if decimal == "." else "."
     return replace(form, decimal=decimal, thousands=other if form.thousands in ("", ".", ",") else form.thousands)
+
+
+def match_texts(texts: Sequence[str], labels: Iterable[Any]) -> list[int]:
+    """Return which of the labels each text is, -1 for none; 3.0 is also the label 3."""
+    known = {text_of(label).strip(): k for k, label in enumerate(labels)}  # cells of tables are stripped, too
+    known = {_number_text(text): k for text, k in known.items()} | known
+    return [known.get(text, known.get(_number_text(text), -1)) for text in texts]
 
 
 def _number_text(text: str) -> str:

@@ -87,8 +87,9 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
     }
     notes = [f"column {name!r} left out: {reason}" for name, reason in reasons.items() if reason is not None]
     X = typed[[name for name, reason in reasons.items() if reason is None]]
+    used = {*X, *goals}
     written = {table.names[k]: form for k, form in forms.items() if form is not None and not cells[k].is_typed}
-    written = {name: form for name, form in written.items() if name in [*X, *goals] and form.kind != "text"}
+    written = {name: form for name, form in written.items() if name in used and form.kind != "text"}
     for name, form in written.items():
         if not form.is_plain:
             notes.append(f"{'target' if name in goals else 'column'} {name!r}: {form.describe()}")
