@@ -92,7 +92,7 @@ def test_bad_tables(folder, capsys, command, kind):
         (b"size,y\n1,a\n2,b\n", ["--folds", "1"], ["--folds 1 must be 0 or at least 2"]),
         (b"size,y\n1,a\n2,b\n", ["--rank", "2", "3"], ["unrecognized arguments: 3", "--help"]),
         (b"size,y\n1,a\n2,b\n", ["--rank", "many"], ["invalid int value: 'many'", "--help"]),
-        (b"size,y\n1,a\n2,b\n", ["--bandwidth", "0"], ["--bandwidth must be a positive number, got 0."]),
+        (b"size,y\n1,a\n2,b\n", ["--bandwidth", "0"], ["bandwidth must be 'auto'", "got 0.0"]),
         (
             b"size,y\n1,a\n?,b\n3,a\n",
             ["--basis", "power"],
@@ -142,7 +142,7 @@ def test_bad_outputs(folder, capsys):
     check_err(capsys, folder, ["predict", model, table, "--out", model], "would replace a file that is read")
     check_err(capsys, folder, ["predict", model, table, "--probabilities"], "this model has none", "--loss auto")
     check_err(capsys, folder, ["export", model, "--to", "c", "--name", "int", "--out", folder / "c"], "C identifier")
-    check_err(capsys, folder, ["explain", model, "--units", "scaled"], "'size' has the basis 'spline'", "--basis power")
+    check_err(capsys, folder, ["explain", model, "--units", "scaled"], "column 'size' has a map", "basis='power'")
     check_err(capsys, folder, ["explain", model, table, "--class", "c"], "there is no such polynomial; there are b")
     check_err(capsys, folder, ["explain", model, table, "--terms", "0"], "--terms must be at least 1")
 

@@ -88,8 +88,6 @@ def explain(arguments: argparse.Namespace) -> None:
     if arguments.rows is not None:
         _explain_rows(model, train, arguments)
         return
-    if arguments.units is not None:
-        _check_polynomial(model)
     X = None
     if arguments.data is not None:
         sample = RowSample()
@@ -104,16 +102,6 @@ def explain(arguments: argparse.Namespace) -> None:
         common.show_json(facts)
     else:
         _show_facts(facts)
-
-
-def _check_polynomial(model: TableModel) -> None:
-    """Refuse a model whose columns have other functions than powers."""
-    for name, feature_map in zip(model.view.feature_names, model.fitted.maps, strict=True):
-        if feature_map.powers is None:
-            raise CommandError(
-                f"--units: column {name!r} has the basis {feature_map.basis!r}, and only polynomials have coefficients "
-                "to show. Leave the option out, or fit a model of number columns with --basis power."
-            )
 
 
 def _facts(model: TableModel, X: Any, train: int, arguments: argparse.Namespace) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -177,8 +176,6 @@ def _parameters(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments that are parameters of `fit_table`, of the table or of the estimator."""
     if not 0 <= arguments.seed < 1 << 32:
         raise CommandError(f"--seed must be from 0 to 2**32 - 1, got {arguments.seed}.")
-    if arguments.bandwidth != "auto" and not 0 < arguments.bandwidth < math.inf:
-        raise CommandError(f"--bandwidth must be a positive number, got {arguments.bandwidth:g}.")
     given = {name: value for name, value in vars(arguments).items() if value is not None and name not in _OTHERS}
     if arguments.names is not None:
         given["names"] = [name.strip() for name in arguments.names.split(",")]

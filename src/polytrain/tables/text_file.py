@@ -135,10 +135,14 @@ def _read_rows(lines: Iterable[str], delimiter: str, n_skipped: int, strict: boo
 
 def _sample_rows(lines: list[str], delimiter: str, n_skipped: int, n_rows: int) -> list[_Row]:
     """Return the first rows, with stripped cells."""
-    rows = ((line, [cell.strip() for cell in row]) for line, row in _read_rows(lines[n_skipped:], delimiter, n_skipped))
+    rows = []
     with contextlib.suppress(csv.Error):  # a cell of more than 128 KiB, which is told when it is read
-        return list(itertools.islice((row for row in rows if row[1] != [""]), n_rows))
-    return []
+        for line, row in _read_rows(lines[n_skipped:], delimiter, n_skipped):
+            if (cells := [cell.strip() for cell in row]) != [""]:
+                rows.append((line, cells))
+            if len(rows) == n_rows:
+                break
+    return rows
 
 
 # --- what a sample shows ---
