@@ -205,20 +205,14 @@ def _predict(model: TableModel, block: PreparedBlock, arguments: argparse.Namesp
 def _output(arguments: argparse.Namespace) -> Iterator[Callable[[Iterable[Sequence[Any]]], None]]:
     """Yield a function that writes rows as CSV: a file appears once it is whole, other output after the last row."""
     on_terminal = arguments.out is None and sys.stdout.isatty()
-
-    def write_to(stream: Any) -> Callable[[Iterable[Sequence[Any]]], None]:
-        return lambda rows: _write_rows(stream, rows, arguments.exact_text, on_terminal)
-
     in_place = arguments.out is None or written_in_place(arguments.out)
-    if not in_place or arguments.data == "-":
-        with _destination(arguments.out) as stream:
-            yield write_to(stream)
-        return
-    with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as waiting:
-        yield write_to(waiting)
-        waiting.seek(0)
-        with _destination(arguments.out) as stream:
-            shutil.copyfileobj(waiting, stream)
+    waits = in_place and arguments.data != "-"
+    with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) if waits else _destination(arguments.out) as stream:
+        yield lambda rows: _write_rows(stream, rows, arguments.exact_text, on_terminal)
+        if waits:
+            stream.seek(0)
+            with _destination(arguments.out) as destination:
+                shutil.copyfileobj(stream, destination)
 
 
 @contextmanager
@@ -232,7 +226,7 @@ def _destination(out: Path | None) -> Iterator[BinaryIO]:
     sys.stdout.flush()
 
 
-def _write_rows(stream: BinaryIO, rows: Iterable[Sequence[Any]], exact: bool, on_terminal: bool) -> None:
+def _write_rows(stream: Any, rows: Iterable[Sequence[Any]], exact: bool, on_terminal: bool) -> None:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows if exact else ([*map(_as_text, row)] for row in rows))
     lines = text.getvalue()
