@@ -17,7 +17,7 @@ from polytrain.estimators._probabilities import class_weights
 from polytrain.maps import MapList, PolynomialMap, TableMap
 from polytrain.models.fitted_state import overflows
 from polytrain.tables.cells import RowReader
-from polytrain.tables.layout import FileColumn, Layout
+from polytrain.tables.layout import Layout
 from power_models import power_classifier, power_regressor
 
 LINE = np.linspace(-1, 1, 40).reshape(-1, 1)
@@ -104,8 +104,8 @@ def test_many_missing_texts(comparisons):
     missing = tuple(CountedText(f"{k}?") for k in range(2000))
     model = TensorTrainRegressor(rank=1, max_sweeps=0).fit(np.array([[1.0, "x"], [2.0, "z"]], dtype=object), [0.0, 1.0])
     block = pandas.DataFrame({"a": ["1"] * 100, "b": ["x"] * 99 + ["7?"]})
-    layout = Layout((FileColumn("a", 0), FileColumn("b", 1)), (), False, 2, missing)
-    table = SimpleNamespace(delimiter=",", label="table", names=None, n_columns=2)
+    layout = Layout(("a", "b"), (), False, {}, missing)
+    table = SimpleNamespace(delimiter=",", label="table", names=["a", "b"], named=False)
     frame = RowReader(layout, model, table).read(block)
     assert np.isnan(model.model_.columns.encode(frame)).sum() == 1
     assert comparisons() < 2000

@@ -214,7 +214,7 @@ def report_table(
     if train is not None:
         others, X_train, kept = read(train)
         learned = X_train, others.y[kept]
-    target = model.layout.targets[0].name if model.layout.targets else None
+    target = model.layout.targets[0] if model.layout.targets else None
     scored = ScoredRows(model.view.on_features(), every, X, places, target, model.training)
     title = name if title is None else title
     return _make_page(scored, title, path, data_name=name, train=learned, file_bytes=file_bytes, seconds=seconds)
