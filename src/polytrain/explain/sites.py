@@ -194,7 +194,6 @@ class Sites:
         cores = [core.astype(np.float64, copy=False) for core in view.trains[output].cores]
         cores, self._exponent = orthogonalize_cores(cores, 0)
         self._cores = [cores[group.start : group.stop] for group in view.groups]
-        self._function_means = [measure.means[group[0]][:, None] for group in view.groups]
         self._means = [measure.site_mean(column, some) for column, some in enumerate(self._cores)]
         self._suffix = suffix_products(self._means)
         self._prefix = suffix_products([mean.T for mean in reversed(self._means)])[::-1]
@@ -216,12 +215,8 @@ class Sites:
         cores, mean, functions = self._cores[column], self._means[column], self.view.column_functions(column, numbers)
         if transposed:
             cores, functions, mean = [core.T for core in reversed(cores)], functions[::-1], mean.T
-        if len(cores) == 1:
-            return (functions[0] - self._function_means[column]).T @ np.tensordot(vector, cores[0], axes=1)
-        rows = np.repeat(vector[None], functions[0].shape[1], axis=0)
-        for core, values in zip(cores, functions, strict=True):
-            rows = np.einsum("qa,aib,iq->qb", rows, core, values, optimize=True)
-        return rows - vector @ mean
+        first = np.tensordot(vector, cores[0], axes=1)[None]
+        return site_matrices([first, *cores[1:]], functions)[:, 0] - vector @ mean
 
 
 def suffix_products(matrices: Sequence[NDArray]) -> list[NDArray]:

@@ -104,22 +104,22 @@ def report(
     (True, False)
     """
     _check_extra()
-    before, estimator = (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
-    fitted = fitted_model(estimator, "a report")
-    _check_one_output(fitted, ValueError)
+    _check_one_output(fitted_model(model[-1] if isinstance(model, Pipeline) else model, "a report"), ValueError)
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train belong together; pass both, or none.")
-    view = read_model(estimator, _names_after(before, estimator, fitted))
-    started = time.perf_counter()
-    rows, targets = _rows(view, before, X, y)
-    parts = [slice(start, start + _MOST_ROWS) for start in range(0, len(rows), _MOST_ROWS)]
-    every = Answers.join([Answers.of(fitted, rows[part], targets[part]) for part in parts])
+    view, started, sample = read_model(model, any_steps=True), time.perf_counter(), RowSample(_MOST_ROWS)
+    rows, targets = _rows(view, X, y)
+    parts = []
+    for start in range(0, len(rows), _MOST_ROWS):
+        part = slice(start, start + _MOST_ROWS)
+        parts.append(Answers.of(view.fitted, rows[part], targets[part]))
+        sample.add(rows[part])
+    every = Answers.join(parts)
     seconds = time.perf_counter() - started
-    train = None if X_train is None or y_train is None else _rows(view, before, X_train, y_train)
-    places = np.arange(len(rows))[:: -(-len(rows) // _MOST_ROWS)]
-    name = getattr(y, "name", None)
-    scored = ScoredRows(view.on_features(), every, rows[places], places, None if name is None else str(name))
-    title = type(estimator).__name__ if title is None else str(title)
+    train = None if X_train is None or y_train is None else _rows(view, X_train, y_train)
+    target = getattr(y, "name", None)
+    scored = ScoredRows.of_sample(view, every, sample, None if target is None else str(target))
+    title = type(view.estimator).__name__ if title is None else str(title)
     return _make_page(scored, title, path, data_name="rows from Python", train=train, seconds=seconds)
 
 
@@ -130,20 +130,9 @@ def _check_one_output(fitted: FittedModel, error: type[ValueError]) -> None:
         )
 
 
-def _names_after(before: Any, estimator: Any, fitted: FittedModel) -> list[str] | None:
-    """Names of the columns that the first steps of a pipeline return, where the last step does not know them."""
-    if before is None or fitted.columns is not None or hasattr(estimator, "feature_names_in_"):
-        return None
-    try:
-        names = [str(name) for name in before.get_feature_names_out()]
-    except (AttributeError, ValueError):
-        return None
-    return names if len(set(names)) == len(names) == fitted.n_features else None
-
-
-def _rows(view: ModelView, before: Any, X: Any, y: ArrayLike) -> tuple[NDArray, NDArray]:
+def _rows(view: ModelView, X: Any, y: ArrayLike) -> tuple[NDArray, NDArray]:
     """Features (N, d) and targets (N,), for classifiers as indexes of classes."""
-    rows = view.rows(X if before is None else before.transform(X))
+    rows = view.rows(X)
     classes = view.fitted.classes
     if classes is None:
         targets = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
@@ -207,34 +196,33 @@ def report_table(
     _check_one_output(model.fitted, TableError)
     name = "standard input" if str(data) == "-" else Path(data).name
     started = time.perf_counter()
-    read = partial(_read, model, reading=reading, say=say, options=options)
-    every, X, places = read(data)
+    answers = partial(_answers, model, reading=reading, say=say, options=options)
+    every, sample = answers(data)
     seconds = time.perf_counter() - started
     learned = None
     if train is not None:
-        others, X_train, kept = read(train)
-        learned = X_train, others.y[kept]
+        others, kept = answers(train)
+        learned = kept.rows, others.y[:: kept.step]
     target = model.layout.targets[0].name if model.layout.targets else None
-    scored = ScoredRows(model.view.on_features(), every, X, places, target, model.training)
+    scored = ScoredRows.of_sample(model.view, every, sample, target, model.training)
     title = name if title is None else title
     return _make_page(scored, title, path, data_name=name, train=learned, file_bytes=file_bytes, seconds=seconds)
 
 
-def _read(
+def _answers(
     model: TableModel,
     data: str | os.PathLike[str],
     reading: ReadOptions | None,
     say: Callable[[str], None] | None,
     options: dict[str, Any],
-) -> tuple[Answers, NDArray, NDArray]:
-    """Answers to all rows, and the features (N, d) and numbers (N,) of an even sample of them."""
+) -> tuple[Answers, RowSample]:
+    """Answers to all rows of a table, and the features of an even sample of them."""
     sample = RowSample(_MOST_ROWS)
     with model.open(data, reading) as table:
         if say is not None:
             for note in table.notes:
                 say(f"note: {note}")
-        every = model.answers(table, sample, say=say, **options)
-    return every, sample.rows, np.arange(every.n)[:: sample.step]
+        return model.answers(table, sample, say=say, **options), sample
 
 
 def _check_extra() -> None:
