@@ -140,7 +140,7 @@ def partial_dependence(
     measure = make_measure(view, X, sample_weight)
     if len(given) == 1 and given[0] not in view.feature_names and given[0] in view.column_names:
         column = view.column_names.index(given[0])
-        names, chosen, coefficients = (given[0],), tuple(view.groups[column]), np.zeros((len(view.trains), 0))
+        names, chosen, coefficients = tuple(given), tuple(view.groups[column]), np.zeros((len(view.trains), 0))
         axes, means = _date_means(view, column, measure, grid, size)
     else:
         chosen = tuple(view.index("feature", feature) for feature in given)
@@ -168,7 +168,7 @@ def partial_dependence(
 
 def _date_means(
     view: ModelView, column: int, measure: ColumnMeasure, grid: Any, grid_size: int
-) -> tuple[tuple[NDArray], NDArray]:
+) -> tuple[tuple[NDArray, ...], NDArray]:
     """Dates, and means (n_trains, dates) over all columns but the date, whose parts vary together."""
     group, kind = view.groups[column], view.column(column)
     axis = column_axis(view, measure, column, grid_size)

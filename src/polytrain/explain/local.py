@@ -216,7 +216,8 @@ def explain_rows(
     size = min(rows_at_once([matrix.shape for matrix in means]) for means in absent)
     for start in range(0, len(rows), size):
         block = slice(start, start + size)
-        functions = view.functions(rows[block])
+        places = view.maps.place(rows[block])
+        functions = [m.values(x) for m, x in zip(view.maps, places, strict=True)]
         for k, (cores, means) in enumerate(zip(trains, absent, strict=True)):
             present = [site_matrices(cores[group], functions[group]) for group in groups]
             values[block, :, k] = shapley_values(present, means)

@@ -95,10 +95,6 @@ class ModelView:
         maps = [self.maps[k] for k in self.groups[column]]
         return [m.values(m.place(np.asarray(x, dtype=np.float64))) for m, x in zip(maps, features, strict=True)]
 
-    def functions(self, rows: NDArray) -> list[NDArray]:
-        """Values (n_k, N) of the functions of every feature at features (N, d)."""
-        return [m.values(x) for m, x in zip(self.maps, self.maps.place(rows), strict=True)]
-
 
 def read_model(
     model: BaseEstimator | ModelView, feature_names: Sequence[str] | None = None, *, any_steps: bool = False

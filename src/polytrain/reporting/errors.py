@@ -132,12 +132,8 @@ class Comparison(NamedTuple):
     low: float
     high: float
     how: str
-
-    def texts(self, is_share: bool) -> tuple[str, str]:
-        """The error and its interval."""
-        if is_share:
-            return percent(self.error), f"{100 * self.low:.2f} to {100 * self.high:.2f} %"
-        return number(self.error), f"{number(self.low)} to {number(self.high)}"
+    #: The error and its interval.
+    texts: tuple[str, str]
 
 
 def bootstrap_rmse(residuals: NDArray) -> tuple[float, float]:
@@ -155,12 +151,12 @@ def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> l
     y, labels, every = rows.answers.y, rows.labels, rows.every
 
     def measured(name: str, predicted: NDArray, y: NDArray, how: str) -> Comparison:
+        error = rows.error(predicted, y)
         if labels is None:
-            interval = bootstrap_rmse((predicted - y)[:: -(-len(y) // len(rows.X))])
-        else:
-            bounds = binomtest(int((predicted != y).sum()), len(y)).proportion_ci(0.95, method="wilson")
-            interval = float(bounds.low), float(bounds.high)
-        return Comparison(name, rows.error(predicted, y), *interval, how)
+            low, high = bootstrap_rmse((predicted - y)[:: -(-len(y) // len(rows.X))])
+            return Comparison(name, error, low, high, how, (number(error), f"{number(low)} to {number(high)}"))
+        low, high = binomtest(int((predicted != y).sum()), len(y)).proportion_ci(0.95, method="wilson")
+        return Comparison(name, error, low, high, how, (percent(error), f"{100 * low:.2f} to {100 * high:.2f} %"))
 
     comparisons = [measured("this model", every.predicted, every.y, f"on {number(every.n)} rows")]
     n_classes = None if labels is None else len(labels)
@@ -179,7 +175,7 @@ def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: 
     """Errors beside those of simple models; then curves and a confusion matrix, or residuals and the worst rows."""
     is_classifier = rows.labels is not None
     what = "share of wrong labels" if is_classifier else "root mean squared error"
-    lines = [(model.name, model.how, *model.texts(is_classifier)) for model in comparisons]
+    lines = [(model.name, model.how, *model.texts) for model in comparisons]
     first = picture(
         "Error",
         "; ".join(f"{name}: {error}, interval {interval}, {how}" for name, how, error, interval in lines),
@@ -223,31 +219,25 @@ def _in_folds(training: dict[str, Any]) -> str:
 def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     """ROC and precision-recall curves, of the second of two classes, or of each class against the others."""
     y, labels, ranking = rows.answers.y, rows.labels or [], np.asarray(rows.answers.ranking)
-    areas = class_areas(rows.answers)
-    if not areas:
-        return []
-    several, roc, recalls = len(labels) > 2, {}, {}
-    for k in areas:
-        false, true, _ = roc_curve(y == k, ranking[:, k])
-        precision, recall, _ = precision_recall_curve(y == k, ranking[:, k], drop_intermediate=True)
-        roc[k if several else 0], recalls[k if several else 0] = (false, true), (recall, precision)
+    areas, several, pictures = class_areas(rows.answers), len(labels) > 2, []
     shares = {k: float((y == k).mean()) for k in areas}
     more: dict[str, Any] = {"about": "mean over the classes" if several else f"for {labels[1]}"}
-    if several:
+    if several and areas:
         head = ("class", "area under ROC", "average precision", "share of the rows")
         lines = [(labels[k], f"{area:.3f}", f"{mean:.3f}", percent(shares[k])) for k, (area, mean) in areas.items()]
         more["table"] = table("Each class against all others", head, lines)
-    chance = ([], []) if several else ([0, 1], [shares[1]] * 2)
-    pictures = []
-    for which, (title, curves, axes, reference) in enumerate(
-        [
-            ("ROC: area", roc, ("false positive rate", "true positive rate"), ([0, 1], [0, 1])),
-            ("Precision-recall: average", recalls, ("recall", "precision"), chance),
-        ]
-    ):
+    thin = partial(precision_recall_curve, drop_intermediate=True)
+    kinds: tuple[tuple[str, Callable[..., Any], tuple[str, str], Any], ...] = (
+        ("ROC: area", roc_curve, ("false positive rate", "true positive rate"), ([0, 1], [0, 1])),
+        ("Precision-recall: average", thin, ("recall", "precision"), ([0, 1], [shares.get(1)] * 2)),
+    )
+    for which, (title, function, axes, reference) in enumerate(kinds if areas else ()):
+        ends = {k: function(y == k, ranking[:, k])[:2] for k in areas}
+        curves = {k if several else 0: pair[::-1] if which else pair for k, pair in ends.items()}
         values = {labels[k]: area[which] for k, area in areas.items()}
         words = f"{axes[1]} over {axes[0]}; " + "; ".join(f"{name}: {value:.3f}" for name, value in values.items())
-        draw = draw_curves(curves, [f"{name[:16]}: {value:.3f}" for name, value in values.items()], axes, reference)
+        chance = ([], []) if several and which else reference
+        draw = draw_curves(curves, [f"{name[:16]}: {value:.3f}" for name, value in values.items()], axes, chance)
         pictures.append(picture(f"{title} {np.mean(list(values.values())):.3f}", words, draw, **more))
         more.pop("table", None)  # one is enough for both
     return pictures
@@ -320,54 +310,44 @@ def calibration_section(rows: ScoredRows) -> dict[str, Any]:
         return _coverage(rows)
     counts, sums, right = every.bins[:, every.bins[0] > 0]
     if not len(counts):
-        return {"words": "This model has no probabilities: it was fitted with the squared loss on more than 2 classes."}
+        return {}
     kept = counts >= min(_LEAST_ROWS, counts.max())
     stated, observed = sums / counts, right / counts
-    source = "The probability is the model's."
-    if every.probabilities is None:
-        source = (
-            "The squared loss has no probabilities of its own: its score s, an estimate of the mean of a target of -1 "
-            "and 1, is read as the probability (1 + |s|) / 2 of the predicted class, at most 1."
-        )
-    distance = 100 * np.abs(sums - right).sum() / counts.sum()
     lines = [(f"{100 * s:.1f} %", f"{100 * r:.1f} %", int(n)) for s, r, n in zip(stated, observed, counts, strict=True)]
-    return _diagonal(
+    found = _diagonal(
         "Calibration",
         ("probability of the predicted class", "share that is right"),
         (stated[kept], observed[kept]),
         table("Calibration", ("mean probability", "right", "rows"), lines, 0),
-        f"On the dashed line the model is right as often as it says. {source} Mean distance from the line, weighted by "
-        f"rows: {distance:.1f} percentage points.",
     )
+    return {"picture": found, "distance": 100 * np.abs(sums - right).sum() / counts.sum()}
 
 
 def _coverage(rows: ScoredRows) -> dict[str, Any]:
-    """Share of the true values inside intervals, by their coverage."""
-    if rows.fitted.uncertainty is None:
-        return {"words": "This model has no intervals: no rows were held out for them, or its loss does not give any."}
-    step = -(-len(rows.X) // _MOST_INTERVALS)
-    y, predicted, shares, lines = rows.answers.y[::step], rows.answers.predicted[::step], [], []
-    with suppress(ValueError):  # too few rows were held out for a coverage
+    """Share of the true values inside intervals, by their coverage; nothing where there are none."""
+    step, shares, lines = -(-len(rows.X) // _MOST_INTERVALS), [], []
+    y, predicted = rows.answers.y[::step], rows.answers.predicted[::step]
+    with suppress(ValueError):  # no rows were held out, or too few for a coverage
         for coverage, reach in zip(_COVERAGES, rows.fitted.half_widths(rows.X[::step], _COVERAGES), strict=False):
             shares.append(float(((predicted - reach <= y) & (y <= predicted + reach)).mean()))
             lines.append((f"{100 * coverage:.0f} %", f"{100 * shares[-1]:.1f} %", number(float(np.median(2 * reach)))))
     if not shares:
-        return {"words": "Too few rows were held out of the fit for intervals."}
-    return _diagonal(
+        return {}
+    found = _diagonal(
         "Coverage of intervals",
         ("coverage", "share of true values inside"),
         (np.array(_COVERAGES[: len(shares)]), np.array(shares)),
         table("Coverage and width of intervals", ("coverage", "inside", "median width"), lines, 0),
-        f"On the dashed line as many true values lie inside an interval as it says ({number(len(y))} rows).",
     )
+    return {"picture": found, "n_rows": len(y)}
 
 
 def _diagonal(
-    title: str, axes: tuple[str, str], curve: tuple[NDArray, NDArray], listed: dict[str, Any], words: str
+    title: str, axes: tuple[str, str], curve: tuple[NDArray, NDArray], listed: dict[str, Any]
 ) -> dict[str, Any]:
-    """A section with the picture of a curve that should be the diagonal."""
+    """A picture of a curve that should be the diagonal."""
     low = min(0.5, float(np.min(curve)))
     lines = [zip(listed["head"], line, strict=True) for line in listed["rows"]]
     told = "; ".join(", ".join(f"{name} {value}" for name, value in line) for line in lines)
     draw = draw_curves({0: curve}, [""], axes, ([low, 1], [low, 1]), low)
-    return {"words": words, "pictures": [picture(title, told, draw, table=listed)]}
+    return picture(title, told, draw, table=listed)

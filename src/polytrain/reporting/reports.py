@@ -20,7 +20,7 @@ from polytrain.atomic_file import write_atomically
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, fitted_model
 from polytrain.plotting import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
-from polytrain.reporting.effects import ColumnEffects, effect_section, row_section
+from polytrain.reporting.effects import ColumnEffects, effect_section, row_pictures
 from polytrain.reporting.errors import ScoredRows, calibration_section, compare, error_section
 from polytrain.reporting.pictures import number, percent
 from polytrain.reporting.training import settings_section, training_section
@@ -269,25 +269,17 @@ def _make_page(
     """
     comparisons, effects = compare(rows, train), ColumnEffects(rows)
     important = list(effects.importances)
-    schemes = [
-        {**paper, **{f"series{k}": colour for k, colour in enumerate(colours)}}
-        for paper, colours in ((PAPER, COLOURS), (DARK_PAPER, DARK_COLOURS))
-    ]
     html = _template().render(
         title=title,
         version=__version__,
-        schemes=schemes,
-        target=rows.target or "the target",
-        labels=rows.labels,
-        all_rows=rows.figures,
-        n_columns=len(rows.view.groups),
+        schemes=((PAPER, COLOURS), (DARK_PAPER, DARK_COLOURS)),
+        scored=rows,
         most_important=rows.view.column_names[important[0]],
-        comparisons=[(model.name, *model.texts(rows.labels is not None)) for model in comparisons],
-        n_sampled=len(rows.X) if len(rows.X) < rows.every.n else None,
+        comparisons=comparisons,
         errors=error_section(rows, comparisons, important[:_MOST_VALUES]),
         calibration=calibration_section(rows),
         effects=effect_section(rows, effects),
-        rows=row_section(rows),
+        rows=row_pictures(rows),
         training=training_section(rows),
         settings=settings_section(rows, data_name, file_bytes, seconds),
     )
