@@ -124,16 +124,16 @@ class LocalExplanations:
         import pandas as pd
 
         n_rows, n_columns, n_scores = self.values.shape
-        per_row = n_columns * n_scores
+        row, score, column = (index.ravel() for index in np.indices((n_rows, n_scores, n_columns)))
         return pd.DataFrame(
             {
-                "row": [name for name in self.row_names for _ in range(per_row)],
-                "score_of": list(np.repeat(np.array(self.score_names, dtype=object), n_columns)) * n_rows,
-                "column": list(self.column_names) * (n_rows * n_scores),
-                "value": [cell for cells in self.cells for _ in range(n_scores) for cell in cells],
-                "contribution": self.values.transpose(0, 2, 1).ravel(),
-                "mean": np.tile(np.repeat(self.base, n_columns), n_rows),
-                "score": np.repeat(self.scores.ravel(), n_columns),
+                "row": [self.row_names[j] for j in row],
+                "score_of": [self.score_names[k] for k in score],
+                "column": [self.column_names[k] for k in column],
+                "value": [self.cells[j][k] for j, k in zip(row, column, strict=True)],
+                "contribution": self.values[row, column, score],
+                "mean": self.base[score],
+                "score": self.scores[row, score],
             }
         )
 

@@ -118,7 +118,11 @@ def read_model(
         if len(group) == 1:
             names[group[0]] = name
     if feature_names is not None:
-        names = _check_names(feature_names, fitted.n_features)
+        names, n = [name for name in feature_names if isinstance(name, str)], fitted.n_features
+        if isinstance(feature_names, str) or len(feature_names) != n or len(set(names)) < n:
+            raise ValueError(
+                f"feature_names must be {n} different strings, one per feature, got {feature_names!r:.200}."
+            )
     return ModelView(
         estimator=estimator,
         fitted=fitted,
@@ -133,13 +137,6 @@ def read_model(
 def _features(fitted: FittedModel, estimator: Any, prepare: Callable[[Any], Any] | None, X: Any) -> NDArray:
     """Features (N, d) of raw rows, in float64; ``prepare`` holds the first steps of a pipeline."""
     return fitted.encode(X if prepare is None else prepare(X), estimator).astype(np.float64, copy=False)
-
-
-def _check_names(given: Sequence[str], n_features: int) -> list[str]:
-    names = [name for name in given if isinstance(name, str)]
-    if isinstance(given, str) or len(given) != n_features or len(set(names)) < n_features:
-        raise ValueError(f"feature_names must be {n_features} different strings, one per feature, got {given!r:.200}.")
-    return names
 
 
 def _last_step(

@@ -21,7 +21,7 @@ from polytrain.explain import (
 )
 from polytrain.explain.local import number_format
 from polytrain.explain.view import read_model
-from polytrain.plotting._style import COLOURS, PAPER, Display, draw_bars, draw_lines, line_style, place_values, shorten
+from polytrain.plotting.style import COLOURS, PAPER, Display, draw_bars, draw_lines, line_style, place_values, shorten
 from polytrain.tensor import rank_bounds
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable

@@ -21,7 +21,7 @@ from polytrain.explain import (
 )
 from polytrain.explain.sensitivity import INDEPENDENCE
 from polytrain.explain.view import read_model
-from polytrain.plotting._style import COLOURS, PAPER, Display, begin_plots, draw_bars, line_style, place_values, shorten
+from polytrain.plotting.style import COLOURS, PAPER, Display, begin_plots, draw_bars, line_style, place_values, shorten
 from polytrain.tensor.checks import check_positive_integer
 
 __all__ = ["EffectsDisplay", "ImportancesDisplay", "InteractionDisplay", "draw_main_effect", "draw_pair_effect"]

@@ -12,7 +12,8 @@ from polytrain.explain import MainEffect, PairEffect
 from polytrain.explain.effects import all_effects
 from polytrain.explain.local import explain_rows
 from polytrain.explain.sites import make_measure, value_text
-from polytrain.plotting import LocalExplanationDisplay, draw_bars, draw_main_effect, draw_pair_effect, shorten
+from polytrain.plotting import LocalExplanationDisplay, draw_main_effect, draw_pair_effect
+from polytrain.plotting.style import draw_bars, shorten
 from polytrain.reporting.errors import ScoredRows
 from polytrain.reporting.pictures import number, percent, picture, table
 

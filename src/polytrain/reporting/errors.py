@@ -16,7 +16,7 @@ from sklearn.metrics import precision_recall_curve, precision_recall_fscore_supp
 from polytrain.columns import DateColumn
 from polytrain.explain.view import ModelView
 from polytrain.models import FittedModel
-from polytrain.plotting import COLOURS, MARKERS, PAPER, shorten
+from polytrain.plotting.style import COLOURS, MARKERS, PAPER, shorten
 from polytrain.reporting.pictures import draw_curves, number, percent, picture, table
 from polytrain.tables.evaluation import (
     METRICS,
@@ -45,7 +45,8 @@ class ScoredRows:
     """Rows with their targets and predictions.
 
     ``every`` are the answers to all rows, ``X`` (N, d) the features of an even sample, and ``places`` (N,) the numbers
-    of its rows, from 0, among all that have a target. ``training`` holds facts about the training.
+    of its rows, from 0, among all that have a target. ``source`` is where the rows come from, ``seconds`` the time that
+    reading and scoring took, and ``training`` holds facts about the training.
     """
 
     view: ModelView
@@ -53,12 +54,15 @@ class ScoredRows:
     X: NDArray
     places: NDArray
     target: str | None = None
+    source: str = ""
+    seconds: float = 0.0
+    file_bytes: int | None = None
     training: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of_sample(cls, view: ModelView, every: Answers, sample: RowSample, *facts: Any) -> Self:
+    def of_sample(cls, view: ModelView, every: Answers, sample: RowSample, **facts: Any) -> Self:
         """Take the features from a sample of the rows; ``facts`` are the other fields."""
-        return cls(view.on_features(), every, sample.rows, np.arange(every.n)[:: sample.step], *facts)
+        return cls(view.on_features(), every, sample.rows, np.arange(every.n)[:: sample.step], **facts)
 
     @property
     def fitted(self) -> FittedModel:
@@ -173,33 +177,31 @@ def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> l
 
 def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: Sequence[int]) -> dict[str, Any]:
     """Errors beside those of simple models; then curves and a confusion matrix, or residuals and the worst rows."""
-    is_classifier = rows.labels is not None
-    what = "share of wrong labels" if is_classifier else "root mean squared error"
+    what = "root mean squared error" if rows.labels is None else "share of wrong labels"
     lines = [(model.name, model.how, *model.texts) for model in comparisons]
+
+    def draw(ax: Any) -> None:
+        for k, model in enumerate(comparisons):
+            ends = [[model.error - model.low], [model.high - model.error]]
+            ax.errorbar(model.error, k, xerr=np.maximum(ends, 0.0), fmt=MARKERS[k], color=COLOURS[k], capsize=4)
+            where = {"xycoords": ("axes fraction", "data"), "xytext": (4, 8), "textcoords": "offset points"}
+            ax.annotate(f"{shorten([model.name], 40)[0]}: {model.texts[0]}", (0, k), fontsize=11, **where)
+        highest = max(model.high for model in comparisons)
+        ax.set(xlim=(0, 1.05 * highest or 1.0), ylim=(len(comparisons) - 0.6, -0.8), yticks=[], xlabel=what)
+        ax.spines[["top", "right", "left"]].set_visible(False)
+
     first = picture(
         "Error",
         "; ".join(f"{name}: {error}, interval {interval}, {how}" for name, how, error, interval in lines),
-        partial(_draw_comparisons, comparisons=comparisons, what=what, texts=[line[2] for line in lines]),
+        draw,
         height=1.0 + 0.6 * len(comparisons),
         about=what,
         note=_in_folds(rows.training),
         table=table("Errors with 95 % intervals", ("model", "rows", what, "interval"), lines, 2),
     )
-    if is_classifier:
-        return {"pictures": [first, *_curves(rows)], "confusion": _confusion(rows)}
-    return {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
-
-
-def _draw_comparisons(ax: Any, comparisons: Sequence[Comparison], what: str, texts: Sequence[str]) -> None:
-    for k, model in enumerate(comparisons):
-        ends = [[model.error - model.low], [model.high - model.error]]
-        ax.errorbar(model.error, k, xerr=np.maximum(ends, 0.0), fmt=MARKERS[k], color=COLOURS[k], capsize=4)
-        label, place = f"{shorten([model.name], 40)[0]}: {texts[k]}", {"xytext": (4, 8), "textcoords": "offset points"}
-        ax.annotate(label, (0, k), xycoords=("axes fraction", "data"), fontsize=11, **place)
-    highest = max(model.high for model in comparisons)
-    ax.set(xlim=(0, 1.05 * highest or 1.0), ylim=(len(comparisons) - 0.6, -0.8), yticks=[])
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.set_xlabel(what)
+    if rows.labels is None:
+        return {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
+    return {"pictures": [first, *_curves(rows)], "confusion": _confusion(rows)}
 
 
 def _in_folds(training: dict[str, Any]) -> str:
@@ -262,33 +264,30 @@ def _confusion(rows: ScoredRows) -> dict[str, Any]:
 
 
 def _residuals(rows: ScoredRows) -> list[dict[str, Any]]:
+    """Scatter plots of predictions over true values, and of residuals over predictions."""
     figures, step = rows.figures, -(-len(rows.X) // _MOST_POINTS)
     y, predicted = rows.answers.y[::step], rows.answers.predicted[::step]
-    residuals = y - predicted
-    ends = np.quantile(residuals, [0.05, 0.25, 0.5, 0.75, 0.95])
+    residuals, r2 = y - predicted, f"R² {number(figures['r2'])}"
+    ends = [f"{end:.4g}" for end in np.quantile(residuals, [0.05, 0.25, 0.5, 0.75, 0.95])]
 
-    def scatter(ax: Any, x: NDArray, y: NDArray, slope: float, names: tuple[str, str]) -> None:
+    def draw(ax: Any, x: NDArray, y: NDArray, slope: float, names: tuple[str, str]) -> None:
         ax.plot(x, y, ".", color=COLOURS[0], alpha=0.6)
         ax.axline((slope * x.mean(),) * 2, slope=slope, linestyle="--", color=PAPER["muted"], linewidth=1)
         ax.set(xlabel=names[0], ylabel=names[1])
 
     names = {"rmse": "root mean squared error", "mae": "mean absolute error", "largest_error": "largest error"}
     lines = [(text, number(figures[name])) for name, text in {**names, "r2": "R²"}.items()]
+    fit = partial(draw, x=y, y=predicted, slope=1.0, names=("true value", "predicted value"))
+    rest = partial(draw, x=predicted, y=residuals, slope=0.0, names=("predicted value", "true minus predicted"))
+    words = (
+        f"Half of the residuals lie between {ends[1]} and {ends[3]}, 90 % between {ends[0]} and {ends[4]}; the median "
+        f"is {ends[2]}"
+    )
+    listed = table("Errors", ("metric", "value"), lines)
+    title = "Predicted and true values"
     return [
-        picture(
-            "Predicted and true values",
-            f"{len(y)} points around the diagonal; R² {number(figures['r2'])}",
-            partial(scatter, x=y, y=predicted, slope=1.0, names=("true value", "predicted value")),
-            about=f"R² {number(figures['r2'])}",
-            table=table("Errors", ("metric", "value"), lines),
-        ),
-        picture(
-            "Residuals",
-            f"Half of the residuals lie between {ends[1]:.4g} and {ends[3]:.4g}, 90 % between {ends[0]:.4g} and "
-            f"{ends[4]:.4g}; the median is {ends[2]:.4g}",
-            partial(scatter, x=predicted, y=residuals, slope=0.0, names=("predicted value", "true minus predicted")),
-            about="above the line: predicted too low",
-        ),
+        picture(title, f"{len(y)} points around the diagonal; {r2}", fit, about=r2, table=listed),
+        picture("Residuals", words, rest, about="above the line: predicted too low"),
     ]
 
 

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 from polytrain.atomic_file import write_atomically
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, fitted_model
-from polytrain.plotting import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
+from polytrain.plotting.style import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
 from polytrain.reporting.effects import ColumnEffects, effect_section, row_pictures
 from polytrain.reporting.errors import ScoredRows, calibration_section, compare, error_section
 from polytrain.reporting.pictures import number, percent
@@ -118,9 +118,9 @@ def report(
     seconds = time.perf_counter() - started
     train = None if X_train is None or y_train is None else _rows(view, X_train, y_train)
     target = getattr(y, "name", None)
-    scored = ScoredRows.of_sample(view, every, sample, None if target is None else str(target))
-    title = type(view.estimator).__name__ if title is None else str(title)
-    return _make_page(scored, title, path, data_name="rows from Python", train=train, seconds=seconds)
+    facts = {"target": None if target is None else str(target), "source": "rows from Python", "seconds": seconds}
+    scored = ScoredRows.of_sample(view, every, sample, **facts)
+    return _make_page(scored, type(view.estimator).__name__ if title is None else str(title), path, train)
 
 
 def _check_one_output(fitted: FittedModel, error: type[ValueError]) -> None:
@@ -204,9 +204,9 @@ def report_table(
         others, kept = answers(train)
         learned = kept.rows, others.y[:: kept.step]
     target = model.layout.targets[0].name if model.layout.targets else None
-    scored = ScoredRows.of_sample(model.view, every, sample, target, model.training)
-    title = name if title is None else title
-    return _make_page(scored, title, path, data_name=name, train=learned, file_bytes=file_bytes, seconds=seconds)
+    facts = {"target": target, "source": name, "seconds": seconds, "file_bytes": file_bytes, "training": model.training}
+    scored = ScoredRows.of_sample(model.view, every, sample, **facts)
+    return _make_page(scored, name if title is None else title, path, learned)
 
 
 def _answers(
@@ -253,19 +253,11 @@ def _template() -> Any:
 
 
 def _make_page(
-    rows: ScoredRows,
-    title: str,
-    path: str | os.PathLike[str] | None,
-    *,
-    data_name: str,
-    train: tuple[NDArray, NDArray] | None = None,
-    file_bytes: int | None = None,
-    seconds: float = 0.0,
+    rows: ScoredRows, title: str, path: str | os.PathLike[str] | None, train: tuple[NDArray, NDArray] | None
 ) -> Report:
     """Make the report, and write it to ``path`` if there is one.
 
-    ``train`` has features and targets of the training rows, for a linear model to compare with, and ``seconds`` is the
-    time that reading and scoring took.
+    ``train`` has features and targets of the training rows, for a linear model to compare with.
     """
     comparisons, effects = compare(rows, train), ColumnEffects(rows)
     important = list(effects.importances)
@@ -281,7 +273,7 @@ def _make_page(
         effects=effect_section(rows, effects),
         rows=row_pictures(rows),
         training=training_section(rows),
-        settings=settings_section(rows, data_name, file_bytes, seconds),
+        settings=settings_section(rows),
     )
     page = Report(html.lstrip(), title)
     if path is not None:
