@@ -201,7 +201,6 @@ class Effects:
     output: str
     n_rows: float | None
     _sites: Sites = field(repr=False)
-    _index: tuple[tuple[int, int], ...] = field(repr=False)
 
     def __getitem__(self, name: str) -> MainEffect:
         """Return the main effect of a column, given by its name."""
@@ -220,8 +219,9 @@ class Effects:
         rows = view.rows(X)
         columns = [list(rows[:, group.start : group.stop].T) for group in view.groups]
         main = np.column_stack([sites.main(column, numbers) for column, numbers in enumerate(columns)])
-        pairs = np.zeros((len(rows), len(self._index)))
-        for k, (i, j) in enumerate(self._index):
+        pairs = np.zeros((len(rows), len(self.pairs)))
+        for k, pair in enumerate(self.pairs):
+            i, j = map(view.column_names.index, pair.names)
             pairs[:, k] = sites.pair(i, j, columns[i], columns[j], on_grid=False)
         scores = view.fitted.scores(rows)[sites.output]
         rest = scores - (self.mean + main.sum(axis=1) + pairs.sum(axis=1))
@@ -350,7 +350,6 @@ def all_effects(
                 output=view.train_names[output],
                 n_rows=n_rows,
                 _sites=sites,
-                _index=tuple(index),
             )
         )
     return found

@@ -213,7 +213,7 @@ def explain_rows(
     absent = [[measure.site_mean(k, cores[group]) for k, group in enumerate(groups)] for cores in trains]
     base = np.array([reduce(np.matmul, means)[0, 0] for means in absent]) + fitted.shift[list(scores)]
     values = np.empty((len(rows), len(groups), len(trains)))
-    size = min(rows_at_once([matrix.shape for matrix in means]) for means in absent)
+    size = max(1, _BLOCK_NUMBERS // max(sum(mean.size for mean in means) for means in absent))
     for start in range(0, len(rows), size):
         block = slice(start, start + size)
         places = view.maps.place(rows[block])
@@ -271,13 +271,6 @@ def _cell_text(value: Any) -> str:
     return str(int(number)) if abs(number) < _LARGEST_WHOLE and number == int(number) else f"{number:.6g}"
 
 
-def rows_at_once(shapes: Sequence[tuple[int, int]]) -> int:
-    """Rows whose matrices and left parts fit into a block; ``shapes`` are those of all players' matrices."""
-    matrices = sum(left * right for left, right in shapes)
-    lefts = _n_nodes(len(shapes)) * sum(left for left, _ in shapes)
-    return max(1, _BLOCK_NUMBERS // max(matrices, lefts))
-
-
 def shapley_values(present: Sequence[NDArray], absent: Sequence[NDArray]) -> NDArray:
     """Shapley values (N, d) of all players, which sum to the product of the present matrices minus the absent ones'.
 
@@ -288,10 +281,10 @@ def shapley_values(present: Sequence[NDArray], absent: Sequence[NDArray]) -> NDA
     array([[2., 3.]])
     """
     differences = [matrices - mean for matrices, mean in zip(present, absent, strict=True)]
-    nodes, weights = _quadrature(_n_nodes(len(present)))
+    nodes, weights = _quadrature((len(present) + 1) // 2)  # exact for polynomials of degree d - 1
     found = np.zeros((len(present[0]), len(present)))
     per_node = sum(matrices.shape[0] * matrices.shape[1] for matrices in differences)
-    step = max(1, 2 * _BLOCK_NUMBERS // per_node)
+    step = max(1, _BLOCK_NUMBERS // per_node)
     for start in range(0, len(nodes), step):
         some = slice(start, start + step)
         found += _values_at(differences, absent, nodes[some], weights[some])
@@ -322,11 +315,6 @@ def _times(parts: NDArray, matrix: NDArray) -> NDArray:
     """One product with the same matrix for all rows and nodes, rather than one for each row."""
     n_rows, n_nodes, rank = parts.shape
     return (parts.reshape(n_rows * n_nodes, rank) @ matrix).reshape(n_rows, n_nodes, matrix.shape[1])
-
-
-def _n_nodes(n_players: int) -> int:
-    """Nodes that integrate polynomials of degree n_players - 1 exactly."""
-    return (n_players + 1) // 2
 
 
 @cache

@@ -160,12 +160,9 @@ class PartialDependenceDisplay(Display):
             self.figure_.colorbar(filled, ax=ax, label=_score_label(found.train_names[self.train or 0]))
             ax.set_ylabel(found.names[1])
         marks = {"color": "black", "clip_on": False, "zorder": 5}
-        for axis, ticks in zip("xy", self.ticks or (), strict=False):
-            for tick in ticks:
-                if axis == "x":
-                    ax.plot([tick, tick], [0, 0.03], transform=ax.get_xaxis_transform(), **marks)
-                else:
-                    ax.plot([0, 0.02], [tick, tick], transform=ax.get_yaxis_transform(), **marks)
+        across, along = [*(self.ticks or ()), [], []][:2]
+        ax.plot([across, across], [[0], [0.03]], transform=ax.get_xaxis_transform(), **marks)
+        ax.plot([[0], [0.02]], [along, along], transform=ax.get_yaxis_transform(), **marks)
 
 
 def _deciles(column: NDArray) -> NDArray:
