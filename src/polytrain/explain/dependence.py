@@ -15,7 +15,6 @@ from polytrain.columns.cells import Cells
 from polytrain.explain.sites import (
     ColumnMeasure,
     column_axis,
-    encode_dates,
     make_measure,
     number_grid,
     site_matrices,
@@ -112,10 +111,8 @@ def partial_dependence(
         a missing value if training had any. Values outside the fitted range are clipped, as in `predict`.
     grid_size : int, default=50
         Length of the default grid.
-    sample_weight : array-like of shape (N,), optional
-        Weights of the rows of ``X``.
-    feature_names : sequence of d str, optional
-        By default those of the training data, or x1, x2, ...
+    sample_weight, feature_names
+        See `sobol_indices`.
 
     Returns
     -------
@@ -175,7 +172,7 @@ def _date_means(
     dates, features = axis.grid, axis.features
     if grid is not None and isinstance(kind, DateColumn):
         dates = np.asarray(grid, dtype="datetime64")
-        features = encode_dates(kind, dates)
+        features = kind.encode(Cells.of_array(kind.name, dates))
     functions = view.column_functions(column, features)
     # The parts of the date become one core, with one function per date of the grid.
     trains = []

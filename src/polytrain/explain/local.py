@@ -98,20 +98,27 @@ class LocalExplanations:
         is_only_number = self.scale.endswith("prediction") and self.score_names == ("prediction",)
         return self.scale if is_only_number else f"{self.scale} of {printable(self.score_names[score])}"
 
-    def ranked(self, row: int = 0, score: int = 0) -> list[tuple[str, str, float]]:
-        """Return the name of each column, the row's value and its contribution, the largest contribution first."""
+    def ranked(self, row: int = 0, score: int = 0, most: int | None = None) -> list[tuple[str, str, float]]:
+        """Return the name of each column, the row's value and its contribution, the largest contribution first.
+
+        All columns after the first ``most`` share one entry, without a value, unless it would hold a single column.
+        """
         values = self.values[row, :, score]
         order = np.argsort(-np.abs(values), kind="stable").tolist()
-        return [(self.column_names[k], self.cells[row][k], float(values[k])) for k in order]
+        ranked = [(self.column_names[k], self.cells[row][k], float(values[k])) for k in order]
+        if most is None or len(ranked) <= most + 1:
+            return ranked
+        rest = math.fsum(value for *_, value in ranked[most:])
+        return [*ranked[:most], (f"{len(ranked) - most} other columns", "", rest)]
 
     def sentence(self, row: int = 0, score: int = 0, most: int = _MOST_COLUMNS) -> str:
         """One line about a row, given by numbers: its score is the mean plus what the columns bring."""
-        ranked, base, total = self.ranked(row, score), float(self.base[score]), float(self.scores[row, score])
+        ranked, base, total = self.ranked(row, score, most), float(self.base[score]), float(self.scores[row, score])
         shown = number_format([base, total, *(value for *_, value in ranked)])
-        parts = [(f"{printable(name)} ({printable(cell)})", value) for name, cell, value in ranked[:most]]
-        if rest := ranked[most:]:
-            parts.append((f"{len(rest)} others", math.fsum(value for *_, value in rest)))
-        terms = "".join(f" {'-' if value < 0 else '+'} {name} {shown(abs(value))}" for name, value in parts)
+        terms = ""
+        for name, cell, value in ranked:
+            value_of = f" ({printable(cell)})" if cell else ""
+            terms += f" {'-' if value < 0 else '+'} {printable(name)}{value_of} {shown(abs(value))}"
         name, label = printable(self.row_names[row]), self.score_label(score)
         return f"row {name}: {label} {shown(total)} = mean {shown(base)}{terms}"
 

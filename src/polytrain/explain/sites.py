@@ -31,7 +31,6 @@ __all__ = [
     "Sites",
     "column_axis",
     "column_cores",
-    "encode_dates",
     "make_measure",
     "number_grid",
     "site_matrices",
@@ -256,7 +255,7 @@ def column_axis(view: ModelView, measure: ColumnMeasure, column: int, size: int)
     if isinstance(kind, DateColumn):
         unit, per_day = ("m", 1440.0) if "hour" in kind.parts else ("D", 1.0)
         grid = np.unique(np.rint(numbers * per_day)).astype(np.int64).astype(f"datetime64[{unit}]")
-        features, name = encode_dates(kind, grid), "date"
+        features, name = kind.encode(Cells.of_array(kind.name, grid)), "date"
     # The distribution of the column, NaN where a value is missing; even, if only a range is known.
     values, weights = features[0], np.full(len(grid), 1.0 / len(grid))
     if measure.rows is not None:
@@ -272,11 +271,6 @@ def column_axis(view: ModelView, measure: ColumnMeasure, column: int, size: int)
         return ColumnAxis("category", *_level_parts(feature_map, levels, numbers, values, weights), missing_part)
     nearest = np.searchsorted(features[0][:-1] / 2 + features[0][1:] / 2, values)
     return ColumnAxis(name, grid, features, np.bincount(nearest, weights, minlength=len(grid)), missing_part)
-
-
-def encode_dates(column: DateColumn, dates: NDArray) -> list[NDArray]:
-    """Numbers (Q,) of each feature of a column of dates."""
-    return column.encode(Cells.of_array(column.name, dates))
 
 
 def number_grid(measure: ColumnMeasure, feature: int, size: int) -> NDArray:

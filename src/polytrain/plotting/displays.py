@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -230,11 +229,7 @@ class LocalExplanationDisplay(Display):
     def _draw(self, ax: Any) -> None:
         found, row = self.explanations, self.row
         score = int(np.argmax(found.scores[row])) if self.score is None else self.score
-        ranked, most = found.ranked(row, score), self.max_columns
-        if len(ranked) > most + 1:  # a bar for a single column has its name
-            rest = math.fsum(value for *_, value in ranked[most:])
-            ranked = [*ranked[:most], (f"{len(ranked) - most} other columns", "", rest)]
-        names, cells, contributions = zip(*ranked, strict=True)
+        names, cells, contributions = zip(*found.ranked(row, score, self.max_columns), strict=True)
         values = np.array(contributions)
         mean, total = float(found.base[score]), float(found.scores[row, score])
         # The smallest first, from the mean upwards, so that the largest end at the score.

@@ -89,7 +89,7 @@ def _central(effect: MainEffect) -> MainEffect:
 
 def effect_section(rows: ScoredRows, effects: ColumnEffects) -> dict[str, Any]:
     """Importances, and a picture of every important column and pair."""
-    fitted, names, importances = rows.fitted, rows.view.column_names, effects.importances
+    fitted, names, importances = rows.view.fitted, rows.view.column_names, effects.importances
     unit = "the score" if fitted.classes is not None and not fitted.has_probabilities else _UNITS[fitted.link]
     shown, rest = list(importances)[:_MOST_BARS], list(importances)[_MOST_BARS:]
     more: dict[str, Any] = {}
@@ -223,7 +223,7 @@ def _outcome(rows: ScoredRows, j: int) -> str:
 
 def _score_of(rows: ScoredRows, j: int) -> int:
     """The score that stands for the predicted class of a row, or that tells it from the second most likely one."""
-    fitted, decided = rows.fitted, rows.answers.decided
+    fitted, decided = rows.view.fitted, rows.answers.decided
     if fitted.n_trains == 1 or fitted.decision is None or decided is None:
         return 0
     if fitted.n_trains == decided.shape[1]:

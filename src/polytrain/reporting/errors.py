@@ -15,7 +15,6 @@ from sklearn.metrics import precision_recall_curve, precision_recall_fscore_supp
 
 from polytrain.columns import DateColumn
 from polytrain.explain.view import ModelView
-from polytrain.models import FittedModel
 from polytrain.plotting.style import COLOURS, MARKERS, PAPER, shorten
 from polytrain.reporting.pictures import draw_curves, number, percent, picture, table
 from polytrain.tables.evaluation import (
@@ -65,11 +64,6 @@ class ScoredRows:
         return cls(view.on_features(), every, sample.rows, np.arange(every.n)[:: sample.step], **facts)
 
     @property
-    def fitted(self) -> FittedModel:
-        """The fitted model."""
-        return self.view.fitted
-
-    @property
     def labels(self) -> list[str] | None:
         """Names of the classes; None for regressors."""
         return self.every.labels
@@ -111,7 +105,7 @@ class ScoredRows:
 
     def shuffled(self, columns: Sequence[int]) -> list[float]:
         """How much the error rises if a column is shuffled among the rows: wrong labels, or root mean squared error."""
-        most = min(max(int(_SHUFFLING_COST / self.fitted.n_parameters), _LEAST_SHUFFLED), _MOST_SHUFFLED)
+        most = min(max(int(_SHUFFLING_COST / self.view.fitted.n_parameters), _LEAST_SHUFFLED), _MOST_SHUFFLED)
         some = slice(None, None, -(-len(self.X) // most))
         X, y = self.X[some], self.answers.y[some]
         order = np.random.default_rng(0).permutation(len(y))
@@ -119,7 +113,7 @@ class ScoredRows:
         for column in columns:
             mixed, group = X.copy(), self.view.groups[column]
             mixed[:, group.start : group.stop] = X[order, group.start : group.stop]
-            rises.append(self.error(Answers.of(self.fitted, mixed, y).predicted, y) - before)
+            rises.append(self.error(Answers.of(self.view.fitted, mixed, y).predicted, y) - before)
         return rises
 
     def error(self, predicted: NDArray, y: NDArray) -> float:
@@ -327,7 +321,7 @@ def _coverage(rows: ScoredRows) -> dict[str, Any]:
     step, shares, lines = -(-len(rows.X) // _MOST_INTERVALS), [], []
     y, predicted = rows.answers.y[::step], rows.answers.predicted[::step]
     with suppress(ValueError):  # no rows were held out, or too few for a coverage
-        for coverage, reach in zip(_COVERAGES, rows.fitted.half_widths(rows.X[::step], _COVERAGES), strict=False):
+        for coverage, reach in zip(_COVERAGES, rows.view.fitted.half_widths(rows.X[::step], _COVERAGES), strict=False):
             shares.append(float(((predicted - reach <= y) & (y <= predicted + reach)).mean()))
             lines.append((f"{100 * coverage:.0f} %", f"{100 * shares[-1]:.1f} %", number(float(np.median(2 * reach)))))
     if not shares:

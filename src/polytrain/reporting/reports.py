@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -196,7 +196,15 @@ def report_table(
     _check_one_output(model.fitted, TableError)
     name = "standard input" if str(data) == "-" else Path(data).name
     started = time.perf_counter()
-    answers = partial(_answers, model, reading=reading, say=say, options=options)
+
+    def answers(path: str | os.PathLike[str]) -> tuple[Answers, RowSample]:
+        sample = RowSample(_MOST_ROWS)
+        with model.open(path, reading) as table:
+            if say is not None:
+                for note in table.notes:
+                    say(f"note: {note}")
+            return model.answers(table, sample, say=say, **options), sample
+
     every, sample = answers(data)
     seconds = time.perf_counter() - started
     learned = None
@@ -207,22 +215,6 @@ def report_table(
     facts = {"target": target, "source": name, "seconds": seconds, "file_bytes": file_bytes, "training": model.training}
     scored = ScoredRows.of_sample(model.view, every, sample, **facts)
     return _make_page(scored, name if title is None else title, path, learned)
-
-
-def _answers(
-    model: TableModel,
-    data: str | os.PathLike[str],
-    reading: ReadOptions | None,
-    say: Callable[[str], None] | None,
-    options: dict[str, Any],
-) -> tuple[Answers, RowSample]:
-    """Answers to all rows of a table, and the features of an even sample of them."""
-    sample = RowSample(_MOST_ROWS)
-    with model.open(data, reading) as table:
-        if say is not None:
-            for note in table.notes:
-                say(f"note: {note}")
-        return model.answers(table, sample, say=say, **options), sample
 
 
 def _check_extra() -> None:

@@ -93,7 +93,7 @@ def settings_section(rows: ScoredRows) -> dict[str, Any]:
 
 def _column(rows: ScoredRows, column: int) -> tuple[str, str, str, str]:
     kind, levels = rows.view.column(column), rows.view.levels(column)
-    learned = any(rows.fitted.maps[k].has_missing for k in rows.view.groups[column])
+    learned = any(rows.view.fitted.maps[k].has_missing for k in rows.view.groups[column])
     name = "category" if levels is not None else "number" if kind is None else kind.kind
     missing = "learned" if learned else "none in training"
     return rows.view.column_names[column], name, ", ".join(levels or ()), missing
