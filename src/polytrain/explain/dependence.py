@@ -135,8 +135,9 @@ def partial_dependence(
     several = isinstance(features, Sequence | np.ndarray) and not isinstance(features, str)
     given: list[Any] = list(features) if several else [features]  # type: ignore[arg-type]
     measure = make_measure(view, X, sample_weight)
-    if len(given) == 1 and given[0] not in view.feature_names and given[0] in view.column_names:
-        column = view.column_names.index(given[0])
+    dates = {name: k for k, name in enumerate(view.column_names) if isinstance(view.column(k), DateColumn)}
+    if len(given) == 1 and isinstance(given[0], str) and given[0] in dates:
+        column = dates[given[0]]
         names, chosen, coefficients = tuple(given), tuple(view.groups[column]), np.zeros((len(view.trains), 0))
         axes, means = _date_means(view, column, measure, grid, size)
     else:

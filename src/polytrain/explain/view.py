@@ -114,7 +114,7 @@ def read_model(
     names = list(shown if fitted.columns is None else fitted.columns.feature_names)
     ends = np.cumsum(counts).tolist()
     groups = tuple(range(end - count, end) for end, count in zip(ends, counts, strict=True))
-    for name, group in zip(column_names or (), groups, strict=False):
+    for name, group in zip(shown, groups, strict=True):  # a single feature has the name of its column
         if len(group) == 1:
             names[group[0]] = name
     if feature_names is not None:
