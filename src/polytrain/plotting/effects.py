@@ -137,6 +137,8 @@ class EffectsDisplay:
         names = [effect.name for effect in found.ranked()[:6]] if self.columns is None else self.columns
         shown = [found[name] for name in names]
         pairs = found.pairs[: self.n_pairs]
+        if not shown and not pairs:
+            raise ValueError(f"there is nothing to draw with columns={self.columns!r} and no pairs; name a column.")
         self.figure_, self.axes_ = begin_plots(axes, len(shown) + len(pairs))
         for ax, effect in zip(self.axes_, shown, strict=False):
             draw_main_effect(ax, effect)

@@ -229,6 +229,7 @@ def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     )
     for which, (title, function, axes, reference) in enumerate(kinds if areas else ()):
         ends = {k: function(y == k, ranking[:, k])[:2] for k in areas}
+        # scikit-learn returns the precision before the recall, which is drawn along the first axis.
         curves = {k if several else 0: pair[::-1] if which else pair for k, pair in ends.items()}
         values = {labels[k]: area[which] for k, area in areas.items()}
         words = f"{axes[1]} over {axes[0]}; " + "; ".join(f"{name}: {value:.3f}" for name, value in values.items())
