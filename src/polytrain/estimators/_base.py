@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial, update_wrapper
-from inspect import cleandoc
 from numbers import Integral
 from pathlib import Path
 from types import MethodType
@@ -29,7 +27,13 @@ from polytrain.choice import Choice, Chosen, MapMaker, Settings, Task, choose
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._learning import Goal, fit_trains
-from polytrain.estimators._parameters import check_parameters, given_starts, is_sequence, make_settings
+from polytrain.estimators._parameters import (
+    SharedParameters,
+    check_parameters,
+    given_starts,
+    is_sequence,
+    make_settings,
+)
 from polytrain.estimators._probabilities import expected_labels, fit_probabilities, recalibrated
 from polytrain.estimators._streaming import Stream, go_on
 from polytrain.estimators._uncertainty import fit_uncertainty
@@ -140,128 +144,8 @@ def _no_blocks(model: Any) -> str | None:
 learns_in_blocks = partial(Conditional, _no_blocks)
 
 
-class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
-    """Base of the estimators. Subclasses define their parameters and turn targets into problems.
-
-    Their docstrings get what is the same for all of them from here, where they say ``<parameters>`` and
-    ``<attributes>``.
-
-    Parameters
-    ----------
-    basis : str or sequence of str, default="auto"
-        Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
-        values: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may bend sharply)
-        see a value by its place in the range, "smooth-rank", "gauss-rank" and "spline-rank" by its rank, so that
-        outliers do not matter, "spline-distinct" by its place among the different values. "power", "chebyshev" and
-        "legendre" are the polynomials of ``degree``. "category" takes numbers as names of categories.
-    rank : int, sequence of int or "auto", default="auto"
-        Size of the bonds between neighbouring cores, cut to what the dimensions allow: how much of one side of the
-        features the other side can know. A sequence gives one rank per bond.
-    alpha : float or "auto", default="auto"
-        Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
-        the weighted mean of the loss (the paper's gamma).
-    bandwidth : float, "auto" or None, default="auto"
-        How much the functions of all columns may vary together, unless they are polynomials of ``degree``: small values
-        let few columns act at once, large ones many. None is 1.
-    relevance : None, "auto", or array-like of shape (n_features,), default=None
-        How much each column may matter, for bases that have a bandwidth: a factor of the bandwidth per column. None
-        gives all columns the same. "auto" learns the factors from rows that are left out, and keeps them equal where
-        those rows gain nothing; it takes longer, and is worth it where many columns do not matter.
-    degree : int or sequence of int, default=2
-        Largest power of each feature, for "power", "chebyshev" and "legendre"; a sequence gives one per feature.
-    scale : {"minmax"} or None, default="minmax"
-        For the same bases: "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it. None
-        leaves features as they are; they should then be of size one at most.
-    categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
-        Which columns are categories: those of a frame whose type says so, none, or those that are named. Columns of
-        text always are, unless all of their values are dates.
-    interaction_cst : None, "no_interactions", "pairwise", or sequence of groups of columns, default=None
-        Which columns may interact: all, none, any two, or those in a common group of column numbers or names; columns
-        in no group are one more. The score is a sum of functions of a group each; ``rank`` is that of a group's train.
-    init : {"auto", "linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="auto"
-        Where the sweeps start: where the choice of the other settings has ended ("auto"), at the linear model, at
-        random cores (the paper), at the exact solution cut to the ranks, for the squared loss and at most 1300
-        different rows ("dual"), or at given trains, one per train to be learned, for the functions of the maps.
-    solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
-        How a core problem is solved: exactly from moments, by preconditioned conjugate gradients, by L-BFGS, or by the
-        cheaper of the first two.
-    max_sweeps : int or "auto", default="auto"
-        Largest number of one-way sweeps. 0 keeps the start. "auto" is 4, or fewer from a good start.
-    tol : float, default=1e-3
-        Sweeps stop once the objective changes by at most this part of its value over a sweep.
-    early_stopping : bool, default=False
-        Hold ``validation_fraction`` of the rows out, stop once sweeps no longer lower their loss, and keep the train
-        with the lowest. ``max_sweeps="auto"`` is 20 then.
-    validation_fraction : float, default=0.1
-        Part of the rows that are held out, one at least; equal rows stay together.
-    n_iter_no_change : int, default=2
-        How many sweeps must pass without a lower loss of the validation rows.
-    sampling : {"auto"} or None, default="auto"
-        "auto" lets the first sweeps see samples where there are at least 4096 different rows, unless trains are given
-        as ``init``; the last sweep always sees all. None lets every sweep see all rows.
-    max_memory : int or str, default=None
-        Bytes, or text such as "2 GB", that the rows of a fit may take in memory, with what is computed from them; what
-        does not fit waits on disk. For sources of rows and memory maps. None is half of the machine's memory.
-    checkpoint : path-like, default=None
-        Folder that keeps the state of every train after each sweep. A fit with the same rows, parameters and
-        ``random_state`` (an integer) goes on from what is there and ends with the same model.
-    warm_start : bool, default=False
-        Start from the trains and maps of the last fit, with its ranks and alpha where they are left open. A classifier
-        with ``loss="auto"`` chooses an open alpha anew, and calibrates its probabilities anew.
-    forgetting : float, default=0.0
-        Part of the weight of all earlier rows that `partial_fit` forgets with every block.
-    random_state : int, RandomState instance or None, default=None
-        Randomness of the start and of the rows that the first sweeps see.
-    n_jobs : int or None, default=None
-        Number of processes for the trains, or for the rows of a single train; the result does not depend on it. None
-        is 1, -1 all cores.
-    verbose : int, default=0
-        1 says what was chosen and shows a progress bar (log lines without tqdm), 2 shows log lines and the table of
-        what was tried.
-
-    Attributes
-    ----------
-    relevances_ : ndarray of shape (n_features,)
-        Factor of the bandwidth of every column, see ``relevance``: 0.05 for columns that were not needed, all 1 where
-        they are equal.
-    choice_ : Chosen
-        What was chosen and why, with the table of what was tried.
-    history_ : list of dict
-        One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds, and
-        validation_loss where there are validation rows. Losses are means over the ``n_rows`` rows that the sweep saw.
-    n_iter_ : int
-        Sweeps of the train that took most.
-    stop_reason_ : str
-        "tolerance" if all trains met ``tol``, "validation" if rows that were held out said so, else "max_sweeps",
-        "stopped" if a callback did, or "rounding" if a sweep had to be undone.
-    n_parameters_ : int
-        Stored coefficients.
-    stream_ : Stream
-        What `partial_fit` knows of the past besides the model: how much it weighs, and a memory of some rows.
-    maps_ : MapList
-        The map of every feature: its functions, and its range in the training rows.
-    model_ : FittedModel
-        All that predictions, explanations, exports and model files read; it does not change.
-    plan_ : TrainPlan
-        What was learned: checked sizes, ranks and settings.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where ``X`` had string column names.
-    """
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if cls.__doc__ and TrainModel.__doc__:  # python -OO leaves docstrings out
-            _, parameters, attributes = re.split(r"\w+\n-+\n", cleandoc(TrainModel.__doc__))
-            text = cleandoc(cls.__doc__).replace("<parameters>", parameters.strip())
-            cls.__doc__ = text.replace("<attributes>", attributes.strip())
-
-    def _store(self, variables: dict[str, Any]) -> None:
-        """Store the parameters of a constructor, given its local variables."""
-        for name, value in variables.items():
-            if name != "self":
-                setattr(self, name, value)
+class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
+    """Base of the estimators. Subclasses define their parameters and turn targets into problems."""
 
     # Where scikit-learn's HTML of an estimator leads to.
     _doc_link_module = "polytrain"
@@ -309,7 +193,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         """Learn from rows, wherever they are; once all is done, store what came of it."""
         rows, apart = self._set_apart(rows)
         summary = rows.summary
-        goal, callbacks = self._goal(rows, loss), FitCallbacks(self)
+        goal = self._goal(rows, loss)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
         parameters, stops_early = self.get_params(deep=False), validation is not None
         settings = make_settings(parameters, summary.n_features, loss, rows.is_category, stops_early, goal.joint)
@@ -334,7 +218,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             def make(*trains: Sequence[NDArray]) -> FittedModel:
                 return FittedModel(loss, choice.maps, trains, **ends)
 
-            callbacks.begin(lambda cores: {"model_": make(cores)} if len(goal.targets) == 1 else None)
+            callbacks = FitCallbacks(self, lambda cores: {"model_": make(cores)} if len(goal.targets) == 1 else None)
             sizes, degree = goal.sizes, get_loss(loss).degree
 
             def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
