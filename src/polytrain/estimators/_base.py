@@ -6,7 +6,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial, update_wrapper
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -254,20 +254,23 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         self.n_iter_ = max(len(result.history) for result in results)
         self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
 
-    def _open(self, X: Any, y: Any, sample_weight: Any, loss: str | None) -> AbstractContextManager[Rows]:
-        """Check parameters, and open what is given to a fit; ``loss`` is that of a regression."""
+    def _fit(
+        self, loss: str, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any
+    ) -> None:
+        """Learn from the checked arguments of a fit."""
         check_parameters(self.get_params(deep=False))
-        return open_fit(self, X, y, sample_weight, loss)
+        number_loss, validation = self._number_loss(loss), None
+        with open_fit(self, X, y, sample_weight, number_loss) as rows:
+            learned = rows
+            if X_val is not None:
+                validation = given_validation(rows, X_val, y_val, sample_weight_val, number_loss)
+            elif self.early_stopping:
+                learned, validation = hold_out(rows, float(self.validation_fraction))
+            self._fit_rows(learned, loss, validation)
 
-    def _split(
-        self, rows: Rows, loss: str, X_val: Any = None, y_val: Any = None, sample_weight_val: Any = None
-    ) -> tuple[Rows, Rows | None]:
-        """Rows to learn from, and those that say when to stop, if there are to be any."""
-        if X_val is not None:
-            return rows, given_validation(rows, X_val, y_val, sample_weight_val, None if rows.classify else loss)
-        if not self.early_stopping:
-            return rows, None
-        return hold_out(rows, float(self.validation_fraction))
+    def _number_loss(self, loss: str) -> str | None:
+        """The loss, which limits the targets, of a regression; None for classification."""
+        return loss if is_regressor(self) else None
 
     def _groups(self, rows: Rows, stops_early: bool) -> tuple[tuple[int, ...], ...] | None:
         """Which features may act together; None for all."""
@@ -280,23 +283,37 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             check_no_conflict(self.get_params(deep=False), self._is_warm, stops_early)
         return groups
 
-    def _check_one_block(self, X: Any) -> None:
-        """Refuse a source of many blocks where one block is wanted, before anything is learned."""
+    @abstractmethod
+    def _block_targets(self) -> Sequence[Target]:
+        """Say what is to be learned from one more block of rows, one entry per train."""
+
+    def _learn_block(
+        self,
+        loss: str,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        maps: MapList | None,
+        prepare: Callable[[Rows], Rows] = lambda rows: rows,
+    ) -> None:
+        """Learn from one more block of rows; see `polytrain.estimators._streaming`.
+
+        The first one, which is prepared by a function, is fitted and remembered.
+        """
         if is_source(X):
             raise ValueError(
                 f"partial_fit takes one block of rows, got X of type {type(X).__name__}, which yields many. Pass its "
                 "blocks one by one, or call fit."
             )
-
-    def _learn_block(
-        self, X: Any, y: Any, sample_weight: Any, loss: str | None, targets: Sequence[Target], is_first: bool
-    ) -> None:
-        """Learn from one more block of rows, or remember the first one; see `polytrain.estimators._streaming`."""
         check_parameters(self.get_params(deep=False))
+        is_first, number_loss = not hasattr(self, "model_"), self._number_loss(loss)
+        if is_first:
+            with open_fit(self, X, y, sample_weight, number_loss) as first:
+                self._fit_rows(prepare(first), loss, maps=maps)
         check_columns(self, X)
-        model, classes = self.model_, self.model_.classes
+        model, classes, targets = self.model_, self.model_.classes, self._block_targets()
         known = model.n_trains if classes is None else classes
-        X, y, weights = check_more(X, y, sample_weight, loss, model.columns, model.n_features, known)
+        X, y, weights = check_more(X, y, sample_weight, number_loss, model.columns, model.n_features, known)
         mass = check_mass(sample_weight, len(X))
         codes = y if classes is None else np.searchsorted(classes, y)
         rows = X, y, weights = positive_rows(X, codes, weights * (mass / weights.sum()))

@@ -174,10 +174,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         TensorTrainClassifier
             The fitted estimator.
         """
-        loss = self._learning_loss()
-        with self._open(X, y, sample_weight, None) as rows:
-            learned, validation = self._split(rows, loss, X_val, y_val, sample_weight_val)
-            self._fit_rows(learned, loss, validation)
+        self._fit(self._learning_loss(), X, y, sample_weight, X_val, y_val, sample_weight_val)
         return self
 
     @learns_in_blocks
@@ -216,44 +213,41 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         TensorTrainClassifier
             The fitted estimator.
         """
-        loss = self._learning_loss()
-        self._check_one_block(X)
-        first = not hasattr(self, "model_")
-        if first:
-            self._fit_first(X, y, classes, sample_weight, loss, maps)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        is_first, known = not hasattr(self, "model_"), None if classes is None else np.unique(classes)
+        if is_first and known is None:
+            raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever come.")
+        if not is_first and known is not None and not np.array_equal(known, self.classes_):
             raise ValueError(
-                f"classes={short_list(np.unique(classes))} is not what the first call of partial_fit, or fit, was "
+                f"classes={short_list(known)} is not what the first call of partial_fit, or fit, was "
                 f"given: {short_list(self.classes_)}."
             )
-        factors = class_weights(self.class_weight, self.classes_, np.ones(len(self.classes_)))
-        targets = [ClassTarget(code, factors) for code in self.decision_.code(len(self.classes_))]
-        self._learn_block(X, y, sample_weight, None, targets, first)
+        prepare = partial(self._with_classes, known=known)
+        self._learn_block(self._learning_loss(), X, y, sample_weight, maps, prepare)
         return self
 
-    def _fit_first(self, X: Any, y: Any, classes: Any, sample_weight: Any, loss: str, maps: MapList | None) -> None:
-        """Fit to the first block, which need not have all classes."""
-        if classes is None:
-            raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever come.")
-        known = np.unique(classes)
-        with self._open(X, y, sample_weight, None) as rows:
-            summary = rows.summary
-            among = set(known.tolist())
-            strange = [label for label in summary.labels.tolist() if label not in among]
-            if strange:
+    def _with_classes(self, rows: Rows, known: Any) -> Rows:
+        """The first block, which need not have rows of all classes."""
+        summary, among = rows.summary, set(known.tolist())
+        strange = [label for label in summary.labels.tolist() if label not in among]
+        if strange:
+            raise ValueError(
+                f"y has labels that are not in classes: {short_list(strange)}; classes are {short_list(known)}."
+            )
+        weights = np.zeros(len(known))
+        weights[np.searchsorted(known, summary.labels)] = summary.label_weights
+        for code in self._check_decision(known).code(len(known)):
+            if not weights[code != 0].any():
                 raise ValueError(
-                    f"y has labels that are not in classes: {short_list(strange)}; classes are {short_list(known)}."
+                    f"the first block has no rows of the classes {known[code != 0].tolist()}, which "
+                    f"decision={self.decision!r} compares. Begin with rows of one of them, or use "
+                    f"decision={OneVsRest.name!r}."
                 )
-            weights = np.zeros(len(known))
-            weights[np.searchsorted(known, summary.labels)] = summary.label_weights
-            for code in self._check_decision(known).code(len(known)):
-                if not weights[code != 0].any():
-                    raise ValueError(
-                        f"the first block has no rows of the classes {known[code != 0].tolist()}, which "
-                        f"decision={self.decision!r} compares. Begin with rows of one of them, or use "
-                        f"decision={OneVsRest.name!r}."
-                    )
-            self._fit_rows(rows.with_labels(known, weights), loss, maps=maps)
+        return rows.with_labels(known, weights)
+
+    def _block_targets(self) -> Sequence[ClassTarget]:
+        n_classes = len(self.classes_)
+        factors = class_weights(self.class_weight, self.classes_, np.ones(n_classes))
+        return [ClassTarget(code, factors) for code in self.decision_.code(n_classes)]
 
     @property
     def classes_(self) -> NDArray:
@@ -304,14 +298,12 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             )
         has_softmax = self.loss in (_JOINT, "auto") and self.decision == OneVsRest.name
         decision = get_decision(Softmax.name if has_softmax else self.decision, len(classes))
-        if self._is_warm:
-            same = np.array_equal(self.classes_, classes) and self.decision_.name == decision.name
-            if not same:
-                raise ValueError(
-                    f"warm_start=True, but the last fit had classes {short_list(self.classes_)} and decision "
-                    f"{self.decision_.name!r}, this one has {short_list(classes)} and {decision.name!r}. "
-                    "Keep classes and decision, or set warm_start=False."
-                )
+        if self._is_warm and not (np.array_equal(self.classes_, classes) and self.decision_.name == decision.name):
+            raise ValueError(
+                f"warm_start=True, but the last fit had classes {short_list(self.classes_)} and decision "
+                f"{self.decision_.name!r}, this one has {short_list(classes)} and {decision.name!r}. "
+                "Keep classes and decision, or set warm_start=False."
+            )
         return decision
 
     def decision_function(self, X: ArrayLike) -> NDArray:

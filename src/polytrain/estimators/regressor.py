@@ -156,11 +156,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             The fitted estimator.
         """
         loss = self._learning_loss()
-        y, sample_weight = self._with_offset(loss, X, y, sample_weight, offset)
-        y_val, sample_weight_val = self._with_offset(loss, X_val, y_val, sample_weight_val, offset_val)
-        with self._open(X, y, sample_weight, loss) as rows:
-            learned, validation = self._split(rows, loss, X_val, y_val, sample_weight_val)
-            self._fit_rows(learned, loss, validation)
+        y, sample_weight = self._with_offset(get_loss(loss), X, y, sample_weight, offset)
+        y_val, sample_weight_val = self._with_offset(get_loss(loss), X_val, y_val, sample_weight_val, offset_val)
+        self._fit(loss, X, y, sample_weight, X_val, y_val, sample_weight_val)
         return self
 
     @learns_in_blocks
@@ -209,20 +207,15 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         (10, True)
         """
         loss = self._learning_loss()
-        y, weights = self._with_offset(loss, X, y, sample_weight, offset)
-        self._check_one_block(X)
-        first = not hasattr(self, "model_")
-        if first:
-            with self._open(X, y, weights, loss) as opened:
-                self._fit_rows(opened, loss, maps=maps)
-        model = self.model_
-        if get_loss(loss).degree:
-            scales = zip(model.shift.tolist(), model.size.tolist(), strict=True)
-            targets = [NumberTarget(output, 1.0, *scale) for output, scale in enumerate(scales)]
-        else:
-            targets = [NumberTarget(output, offset=shift) for output, shift in enumerate(model.shift.tolist())]
-        self._learn_block(X, y, weights, loss, targets, first)
+        y, weights = self._with_offset(get_loss(loss), X, y, sample_weight, offset)
+        self._learn_block(loss, X, y, weights, maps)
         return self
+
+    def _block_targets(self) -> Sequence[NumberTarget]:
+        shifts, sizes = self.model_.shift.tolist(), self.model_.size.tolist()
+        if get_loss(self.loss).degree:
+            return [NumberTarget(output, 1.0, *scale) for output, scale in enumerate(zip(shifts, sizes, strict=True))]
+        return [NumberTarget(output, offset=shift) for output, shift in enumerate(shifts)]
 
     def _learning_loss(self) -> str:
         """Return the loss with its settings, as text."""
@@ -230,7 +223,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         return get_loss(self.loss).tuned(self.get_params(deep=False)).spec
 
     @staticmethod
-    def _with_offset(loss: str, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Any]:
+    def _with_offset(loss: Loss, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Any]:
         """Targets and weights that mean the same without an offset."""
         if offset is None:
             return y, sample_weight
@@ -239,7 +232,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
                 f"X is a {type(X).__name__} that yields its targets, so offset cannot be given beside it. Divide the "
                 "targets by the exposure, and for loss='poisson' give exposures as weights."
             )
-        return to_rates(get_loss(loss), y, sample_weight, offset)
+        return to_rates(loss, y, sample_weight, offset)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -256,9 +249,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
 
     def _goal(self, rows: Rows, loss: str) -> Goal:
         """Let every output begin at the best constant, and give it size one where the loss allows it."""
-        target = rows.summary.target
-        if target is None:  # pragma: no cover  # regressions always summarise their targets
-            raise ValueError("y has no targets.")
+        target: Any = rows.summary.target  # never None for numbers
         kind, largest = get_loss(loss), target.largest
         ends: dict[str, Any] = {"one_output": target.one_output}
         mean, spread = target.mean, target.spread
@@ -304,11 +295,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         return learned, apart
 
     def _measures(self, choice: Choice) -> bool:
-        if not get_loss(choice.plan.loss).has_noise:
-            return False
-        if self.calibration_fraction is not None or choice.held_out is not None:
-            return True
-        return self._is_warm and self.model_.uncertainty is not None
+        has_left_out = self.calibration_fraction is not None or choice.held_out is not None
+        goes_on = self._is_warm and self.model_.uncertainty is not None
+        return get_loss(choice.plan.loss).has_noise and (has_left_out or goes_on)
 
     @overload
     def predict(self, X: ArrayLike, return_std: Literal[False] = False, offset: ArrayLike | None = None) -> NDArray: ...
@@ -448,8 +437,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         """
         check_is_fitted(self, "model_")
         loss = get_loss(self.model_.loss)
-        if offset is not None:
-            y, sample_weight = to_rates(loss, y, sample_weight, offset)
+        y, sample_weight = self._with_offset(loss, X, y, sample_weight, offset)
         if loss.link != "log":
             return super().score(X, y, sample_weight)
         targets = np.asarray(y, dtype=np.float64)
