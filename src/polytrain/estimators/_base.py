@@ -83,10 +83,10 @@ def _warn_of_levels(rows: Rows, maps: MapList) -> None:
     full = [k for k, m in enumerate(maps) if isinstance(m, CategoryMap) and len(m.points) == MOST_LEVELS]
     if not full:
         return
-    columns, summaries = rows.columns_of_any_type, rows.columns(True)
+    summaries, columns = rows.columns(True), rows.columns_of_any_type
+    levels = [None] * len(maps) if columns is None else columns.levels
     for k in full:
-        levels = None if columns is None else columns.levels[k]
-        count = max(len(levels or ()), len(summaries[k].values))  # values may be those of a sample
+        count = max(len(levels[k] or ()), len(summaries[k].values))  # values may be those of a sample
         if count > MOST_LEVELS:
             name = k if rows.feature_names is None else repr(rows.feature_names[k])
             warnings.warn(
@@ -186,13 +186,21 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             raise AttributeError(str(error)) from error
 
     @abstractmethod
+    def _learning_loss(self) -> str:
+        """Return the loss that trains are learned with, with its settings, as text."""
+
+    @abstractmethod
     def _goal(self, rows: Rows, loss: str) -> Goal:
         """Check targets and say what is to be learned."""
 
-    def _fit_rows(self, rows: Rows, loss: str, validation: Rows | None = None, maps: MapList | None = None) -> None:
+    @abstractmethod
+    def _block_targets(self) -> Sequence[Target]:
+        """Say what is to be learned from one more block of rows, one entry per train."""
+
+    def _fit_rows(self, rows: Rows, validation: Rows | None = None, maps: MapList | None = None) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""
         rows, apart = self._set_apart(rows)
-        summary = rows.summary
+        summary, loss = rows.summary, self._learning_loss()
         goal = self._goal(rows, loss)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
         parameters, stops_early = self.get_params(deep=False), validation is not None
@@ -254,22 +262,21 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         self.n_iter_ = max(len(result.history) for result in results)
         self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
 
-    def _fit(
-        self, loss: str, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any
-    ) -> None:
-        """Learn from the checked arguments of a fit."""
-        check_parameters(self.get_params(deep=False))
-        number_loss, validation = self._number_loss(loss), None
+    def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> None:
+        """Learn from the arguments of a fit."""
+        number_loss, validation = self._check_parameters(), None
         with open_fit(self, X, y, sample_weight, number_loss) as rows:
             learned = rows
             if X_val is not None:
                 validation = given_validation(rows, X_val, y_val, sample_weight_val, number_loss)
             elif self.early_stopping:
                 learned, validation = hold_out(rows, float(self.validation_fraction))
-            self._fit_rows(learned, loss, validation)
+            self._fit_rows(learned, validation)
 
-    def _number_loss(self, loss: str) -> str | None:
-        """The loss, which limits the targets, of a regression; None for classification."""
+    def _check_parameters(self) -> str | None:
+        """Check parameters that are not about rows; return the loss, which limits the targets, of a regression."""
+        loss = self._learning_loss()
+        check_parameters(self.get_params(deep=False))
         return loss if is_regressor(self) else None
 
     def _groups(self, rows: Rows, stops_early: bool) -> tuple[tuple[int, ...], ...] | None:
@@ -283,33 +290,19 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             check_no_conflict(self.get_params(deep=False), self._is_warm, stops_early)
         return groups
 
-    @abstractmethod
-    def _block_targets(self) -> Sequence[Target]:
-        """Say what is to be learned from one more block of rows, one entry per train."""
-
     def _learn_block(
-        self,
-        loss: str,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        maps: MapList | None,
-        prepare: Callable[[Rows], Rows] = lambda rows: rows,
+        self, X: Any, y: Any, sample_weight: Any, maps: MapList | None, prepare: Callable[[Rows], Rows] | None = None
     ) -> None:
-        """Learn from one more block of rows; see `polytrain.estimators._streaming`.
-
-        The first one, which is prepared by a function, is fitted and remembered.
-        """
+        """Learn from one more block of rows, see `polytrain.estimators._streaming`; fit to the first, once prepared."""
         if is_source(X):
             raise ValueError(
                 f"partial_fit takes one block of rows, got X of type {type(X).__name__}, which yields many. Pass its "
                 "blocks one by one, or call fit."
             )
-        check_parameters(self.get_params(deep=False))
-        is_first, number_loss = not hasattr(self, "model_"), self._number_loss(loss)
+        is_first, number_loss = not hasattr(self, "model_"), self._check_parameters()
         if is_first:
             with open_fit(self, X, y, sample_weight, number_loss) as first:
-                self._fit_rows(prepare(first), loss, maps=maps)
+                self._fit_rows(first if prepare is None else prepare(first), maps=maps)
         check_columns(self, X)
         model, classes, targets = self.model_, self.model_.classes, self._block_targets()
         known = model.n_trains if classes is None else classes

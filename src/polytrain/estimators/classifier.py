@@ -174,7 +174,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         TensorTrainClassifier
             The fitted estimator.
         """
-        self._fit(self._learning_loss(), X, y, sample_weight, X_val, y_val, sample_weight_val)
+        self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
         return self
 
     @learns_in_blocks
@@ -221,8 +221,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
                 f"classes={short_list(known)} is not what the first call of partial_fit, or fit, was "
                 f"given: {short_list(self.classes_)}."
             )
-        prepare = partial(self._with_classes, known=known)
-        self._learn_block(self._learning_loss(), X, y, sample_weight, maps, prepare)
+        self._learn_block(X, y, sample_weight, maps, partial(self._with_classes, known=known))
         return self
 
     def _with_classes(self, rows: Rows, known: Any) -> Rows:

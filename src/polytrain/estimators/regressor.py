@@ -155,10 +155,10 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         TensorTrainRegressor
             The fitted estimator.
         """
-        loss = self._learning_loss()
-        y, sample_weight = self._with_offset(get_loss(loss), X, y, sample_weight, offset)
-        y_val, sample_weight_val = self._with_offset(get_loss(loss), X_val, y_val, sample_weight_val, offset_val)
-        self._fit(loss, X, y, sample_weight, X_val, y_val, sample_weight_val)
+        loss = get_loss(self._learning_loss())
+        y, sample_weight = self._with_offset(loss, X, y, sample_weight, offset)
+        y_val, sample_weight_val = self._with_offset(loss, X_val, y_val, sample_weight_val, offset_val)
+        self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
         return self
 
     @learns_in_blocks
@@ -206,9 +206,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         >>> model.stream_.n_blocks, bool(model.score(X, X[:, 0] * X[:, 1]) > 0.99)
         (10, True)
         """
-        loss = self._learning_loss()
-        y, weights = self._with_offset(get_loss(loss), X, y, sample_weight, offset)
-        self._learn_block(loss, X, y, weights, maps)
+        y, weights = self._with_offset(get_loss(self._learning_loss()), X, y, sample_weight, offset)
+        self._learn_block(X, y, weights, maps)
         return self
 
     def _block_targets(self) -> Sequence[NumberTarget]:
