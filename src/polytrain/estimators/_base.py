@@ -6,7 +6,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial, update_wrapper
@@ -197,11 +197,10 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
     def _block_targets(self) -> Sequence[Target]:
         """Say what is to be learned from one more block of rows, one entry per train."""
 
-    def _fit_rows(self, rows: Rows, validation: Rows | None = None, maps: MapList | None = None) -> None:
+    def _fit_rows(self, rows: Rows, loss: str, validation: Rows | None = None, maps: MapList | None = None) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""
         rows, apart = self._set_apart(rows)
-        summary, loss = rows.summary, self._learning_loss()
-        goal = self._goal(rows, loss)
+        summary, goal = rows.summary, self._goal(rows, loss)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
         parameters, stops_early = self.get_params(deep=False), validation is not None
         settings = make_settings(parameters, summary.n_features, loss, rows.is_category, stops_early, goal.joint)
@@ -262,22 +261,25 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         self.n_iter_ = max(len(result.history) for result in results)
         self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> None:
-        """Learn from the arguments of a fit."""
-        number_loss, validation = self._check_parameters(), None
-        with open_fit(self, X, y, sample_weight, number_loss) as rows:
-            learned = rows
-            if X_val is not None:
-                validation = given_validation(rows, X_val, y_val, sample_weight_val, number_loss)
-            elif self.early_stopping:
-                learned, validation = hold_out(rows, float(self.validation_fraction))
-            self._fit_rows(learned, validation)
-
-    def _check_parameters(self) -> str | None:
-        """Check parameters that are not about rows; return the loss, which limits the targets, of a regression."""
-        loss = self._learning_loss()
+    def _open(self, X: Any, y: Any, sample_weight: Any, loss: str) -> AbstractContextManager[Rows]:
+        """Check parameters, and open what is given to a fit."""
         check_parameters(self.get_params(deep=False))
+        return open_fit(self, X, y, sample_weight, self._number_loss(loss))
+
+    def _number_loss(self, loss: str) -> str | None:
+        """The loss, which limits the targets, of a regression; None for classification."""
         return loss if is_regressor(self) else None
+
+    def _split(
+        self, rows: Rows, loss: str, X_val: Any, y_val: Any, sample_weight_val: Any
+    ) -> tuple[Rows, str, Rows | None]:
+        """Rows to learn from, the loss, and rows that say when to stop, if there are to be any."""
+        if X_val is not None:
+            return rows, loss, given_validation(rows, X_val, y_val, sample_weight_val, self._number_loss(loss))
+        if not self.early_stopping:
+            return rows, loss, None
+        learned, held_out = hold_out(rows, float(self.validation_fraction))
+        return learned, loss, held_out
 
     def _groups(self, rows: Rows, stops_early: bool) -> tuple[tuple[int, ...], ...] | None:
         """Which features may act together; None for all."""
@@ -299,14 +301,15 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
                 f"partial_fit takes one block of rows, got X of type {type(X).__name__}, which yields many. Pass its "
                 "blocks one by one, or call fit."
             )
-        is_first, number_loss = not hasattr(self, "model_"), self._check_parameters()
+        is_first, loss = not hasattr(self, "model_"), self._learning_loss()
         if is_first:
-            with open_fit(self, X, y, sample_weight, number_loss) as first:
-                self._fit_rows(first if prepare is None else prepare(first), maps=maps)
+            with self._open(X, y, sample_weight, loss) as first:
+                self._fit_rows(first if prepare is None else prepare(first), loss, maps=maps)
+        check_parameters(self.get_params(deep=False))
         check_columns(self, X)
         model, classes, targets = self.model_, self.model_.classes, self._block_targets()
         known = model.n_trains if classes is None else classes
-        X, y, weights = check_more(X, y, sample_weight, number_loss, model.columns, model.n_features, known)
+        X, y, weights = check_more(X, y, sample_weight, self._number_loss(loss), model.columns, model.n_features, known)
         mass = check_mass(sample_weight, len(X))
         codes = y if classes is None else np.searchsorted(classes, y)
         rows = X, y, weights = positive_rows(X, codes, weights * (mass / weights.sum()))
