@@ -6,9 +6,8 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from polytrain.columns.column_list import column_number
+from polytrain.estimators._parameters import is_sequence
 from polytrain.texts import shown
 
 __all__ = ["allowed_groups", "check_no_conflict"]
@@ -90,34 +89,21 @@ def _is_collection(value: Any) -> bool:
 
 def check_no_conflict(parameters: dict[str, Any], is_warm: bool, stops_early: bool) -> None:
     """Refuse parameters that speak of one train, where a fit learns a sum of trains over groups of columns."""
-    rank, init = parameters["rank"], parameters["init"]
-    if isinstance(rank, Sequence | np.ndarray) and not isinstance(rank, str):
-        raise ValueError(
-            f"rank gives one number per bond, got {shown(rank)}, but with interaction_cst every group of columns has "
-            "a train of its own. Give a single integer, the largest rank of all groups, or 'auto'."
-        )
-    if not isinstance(init, str) or init in ("random", "dual"):
-        raise ValueError(
-            f"init must be 'auto' or 'linear' with interaction_cst, got {shown(init)}: a given train may have "
-            "interactions that are not allowed."
-        )
-    if parameters["loss"] == "multinomial":
-        raise ValueError(
-            "loss='multinomial' learns the trains of all classes together, which interaction_cst does not know. Use "
-            "loss='auto' or 'logistic'."
-        )
-    if stops_early:
-        raise ValueError(
-            "interaction_cst knows no validation rows: groups are learned in rounds until tol or max_sweeps. Set "
-            "early_stopping=False, and leave X_val out."
-        )
-    if is_warm:
-        raise ValueError(
-            "warm_start=True cannot go on from the trains of the last fit with interaction_cst: what the groups have "
-            "learned is no longer told apart. Set warm_start=False."
-        )
-    if parameters.get("checkpoint") is not None:
-        raise ValueError(
-            f"checkpoint={shown(parameters['checkpoint'])} cannot be combined with interaction_cst: groups are "
-            "learned in turn, and only single trains are kept. Set checkpoint=None."
-        )
+    rank, init, folder = parameters["rank"], parameters["init"], parameters["checkpoint"]
+    conflicts = {
+        f"rank gives one number per bond, got {shown(rank)}, but with interaction_cst every group of columns has "
+        "a train of its own. Give a single integer, the largest rank of all groups, or 'auto'.": is_sequence(rank),
+        f"init must be 'auto' or 'linear' with interaction_cst, got {shown(init)}: a given train may have "
+        "interactions that are not allowed.": not isinstance(init, str) or init in ("random", "dual"),
+        "loss='multinomial' learns the trains of all classes together, which interaction_cst does not know. Use "
+        "loss='auto' or 'logistic'.": parameters["loss"] == "multinomial",
+        "interaction_cst knows no validation rows: groups are learned in rounds until tol or max_sweeps. Set "
+        "early_stopping=False, and leave X_val out.": stops_early,
+        "warm_start=True cannot go on from the trains of the last fit with interaction_cst: what the groups have "
+        "learned is no longer told apart. Set warm_start=False.": is_warm,
+        f"checkpoint={shown(folder)} cannot be combined with interaction_cst: groups are learned in turn, and only "
+        "single trains are kept. Set checkpoint=None.": folder is not None,
+    }
+    for message, is_there in conflicts.items():
+        if is_there:
+            raise ValueError(message)
