@@ -126,8 +126,8 @@ def test_numbers_are_no_labels():
         (np.r_[-1.0, np.ones(39)], "sample_weight must not be negative, got a smallest weight of -1.0"),
         (np.r_[np.nan, np.ones(39)], "sample_weight contains NaN or infinity"),
         (np.r_[np.inf, np.ones(39)], "sample_weight contains NaN or infinity"),
-        (np.ones(39), r"sample_weight.shape == \(39,\), expected \(40,\)"),
-        (np.ones((40, 2)), r"sample_weight.shape == \(40, 2\), expected \(40,\)"),
+        (np.ones(39), r"sample_weight.shape == \(39,\), expected one number for each of the 40 rows"),
+        (np.ones((40, 2)), r"sample_weight.shape == \(40, 2\), expected one number for each of the 40 rows"),
         (0.0, "sample_weight is zero for every row"),
     ],
 )
