@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from polytrain.plotting import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
+from polytrain.plotting.style import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
 
 DOCS = Path(__file__).parents[1] / "docs"
 WIDTH, HEIGHT = 460, 400

@@ -63,20 +63,21 @@ class CosineMap(FeatureMap):
 
     @classmethod
     def pack(cls, members):
-        return {}, {"n": np.array([m.n for m in members]), "range": np.array([[m.low, m.width] for m in members])}
+        return {"n": np.array([m.n for m in members]), "range": np.array([[m.low, m.width] for m in members])}
 
     @classmethod
-    def unpack(cls, entries, arrays, count):
-        if entries or arrays.keys() != {"n", "range"} or arrays["range"].shape != (count, 2):
+    def unpack(cls, bases, arrays):
+        n, ranges = arrays.pop("n"), arrays.pop("range")
+        if n.shape != (len(bases),) or ranges.shape != (len(bases), 2):
             raise ValueError("the cosine maps are not as they should be.")
-        return [cls("cosine", n, *ends) for n, ends in zip(arrays["n"].tolist(), arrays["range"].tolist(), strict=True)]
+        return [cls("cosine", n, *ends) for n, ends in zip(n.tolist(), ranges.tolist(), strict=True)]
 
     @classmethod
     def add_to_graph(cls, members, graph, columns):
         low, width = (np.array([[getattr(m, name)] for m in members]) for name in ("low", "width"))
         u = graph.add("Div", graph.add("Sub", columns, graph.constant(low)), graph.constant(width))
         u = graph.add("Min", graph.add("Max", u, graph.constant(0.0)), graph.constant(1.0))
-        return [_graph_cosine(graph, u, k) for k in range(1, max(m.n for m in members))]
+        return graph.stack([_graph_cosine(graph, u, k) for k in range(1, max(m.n for m in members))])
 
     @classmethod
     def c_code(cls, members, writer):

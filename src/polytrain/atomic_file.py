@@ -26,19 +26,6 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Readers and crashes see the old or the new content, never a part. The new file has the mode and, where that is
     permitted, the owner of the one that it replaces. A link is followed. Anything but a file, such as a pipe, a device
     or /dev/stdout, is written into instead.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from polytrain.atomic_file import replace_file
-    >>> path = Path(tempfile.mkdtemp()) / "file"
-    >>> with replace_file(path) as stream:
-    ...     _ = stream.write(b"new")
-    ...     path.exists()
-    False
-    >>> path.read_bytes()
-    b'new'
     """
     if written_in_place(path):
         with os.fdopen(_open_in_place(path), "wb") as stream:
@@ -46,8 +33,12 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         return
     path = Path(os.path.realpath(path))
     temporary = path.with_name(f".{path.name[:_MAX_LETTERS]}.{secrets.token_hex(8)}")
+    old = path.stat() if path.exists() else None
     try:
-        with _create_like(temporary, path) as stream:
+        # As many may read the new file as may read the old one, and never more.
+        with os.fdopen(_create(temporary, 0o666 if old is None else 0o600), "wb") as stream:
+            if old is not None and os.name == "posix":
+                _let_in(stream.fileno(), old)
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -117,21 +108,6 @@ def _open_in_place(path: str | os.PathLike[str]) -> int:
         raise
 
 
-def _create_like(temporary: Path, path: Path) -> BinaryIO:
-    """Create a file that as many may read as may read ``path``, and never more; a new one if there is no ``path``."""
-    old = path.stat() if path.exists() else None
-
-    def create(name: str, flags: int) -> int:
-        if old is None:
-            return _create(name, flags, 0o666)
-        descriptor = _create(name, flags, 0o600)
-        if os.name == "posix":
-            _let_in(descriptor, old)
-        return descriptor
-
-    return open(temporary, "xb", opener=create)
-
-
 def _let_in(descriptor: int, old: os.stat_result) -> None:
     """Give an open file the owner and the mode of another, as far as that is permitted."""
     mode = old.st_mode & 0o777
@@ -144,12 +120,12 @@ def _let_in(descriptor: int, old: os.stat_result) -> None:
         os.fchmod(descriptor, mode)
 
 
-def _create(name: str, flags: int, mode: int) -> int:
+def _create(path: Path, mode: int) -> int:
     """Create a file without a name, where the system can: a crash leaves nothing."""
     if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
         with suppress(OSError):  # not every file system does
-            return os.open(os.path.dirname(name), os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, mode)
-    return os.open(name, flags, mode)
+            return os.open(path.parent, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, mode)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
 
 
 def _give_name(descriptor: int, path: Path) -> None:

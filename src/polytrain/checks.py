@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-__all__ = ["COMPUTE_DTYPES", "check_columns", "check_mass", "check_weight_range", "check_weights", "validate_rows"]
+__all__ = [
+    *("COMPUTE_DTYPES", "check_columns", "check_mass", "check_numbers", "check_weight_range", "check_weights"),
+    "validate_rows",
+]
 
 #: Types that trains are learned and evaluated in; others become the first.
 COMPUTE_DTYPES = (np.float64, np.float32)
@@ -41,20 +44,25 @@ def check_columns(model: BaseEstimator, X: Any, *, reset: bool = False) -> None:
     validate_data(model, X, reset=reset, skip_check_array=True)
 
 
+def check_numbers(name: str, value: Any, n_rows: int | None) -> NDArray:
+    """Return one number per row, float64 of shape (N,), given these or one for all; N is not always known."""
+    try:
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers, one per row: {error}.") from error
+    if numbers.ndim == 0 and n_rows is not None:
+        numbers = np.full(n_rows, float(numbers))
+    if numbers.ndim != 1 or n_rows not in (None, len(numbers)):
+        rows = "row" if n_rows is None else f"of the {n_rows} rows"
+        raise ValueError(f"{name}.shape == {numbers.shape}, expected one number for each {rows}.")
+    return numbers
+
+
 def check_weights(sample_weight: Any, n_rows: int) -> NDArray:
     """Return weights as float64 of shape (N,), the largest 1: finite, not negative, not all zero."""
     if sample_weight is None:
         return np.ones(n_rows)
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must be numbers, one per row: {error}.") from error
-    if weights.ndim == 0:
-        weights = np.full(n_rows, float(weights))
-    if weights.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: one weight for each of the {n_rows} rows."
-        )
+    weights = check_numbers("sample_weight", sample_weight, n_rows)
     if not np.isfinite(weights).all():
         raise ValueError("sample_weight contains NaN or infinity; every weight must be a finite number.")
     if (weights < 0).any():

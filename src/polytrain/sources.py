@@ -51,7 +51,9 @@ class NpyFolder:
             if len({len(array) for array in arrays.values()}) > 1:
                 counts = ", ".join(f"{file} {len(array)}" for file, array in arrays.items())
                 raise ValueError(f"files of one block in {self.path} differ in their number of rows: {counts}.")
-            yield from MappedRows(*arrays.values())
+            size = _rows_per_block(arrays[f"X{name}"][:1].size)
+            for start in range(0, len(arrays[f"X{name}"]), size):
+                yield tuple(np.array(array[start : start + size]) for array in arrays.values())
 
 
 class ParquetFolder:
@@ -131,18 +133,6 @@ def is_source(X: Any) -> bool:
     return isinstance(X, Iterable) and not hasattr(X, "__len__")
 
 
-class MappedRows:
-    """Features, targets and perhaps weights in arrays that are mapped from disk, as a source."""
-
-    def __init__(self, *arrays: Any) -> None:
-        self._arrays = arrays
-
-    def __iter__(self) -> Iterator[tuple[NDArray, ...]]:
-        size = _rows_per_block(self._arrays[0].shape[1] if self._arrays[0].ndim > 1 else 1)
-        for start in range(0, len(self._arrays[0]), size):
-            yield tuple(np.array(array[start : start + size]) for array in self._arrays)
-
-
 class SourcePartitions:
     """The rows of a source in partitions whose size suits the memory; each pass must yield the rows of the first one.
 
@@ -164,25 +154,22 @@ class SourcePartitions:
         self._n_rows = max(1024, min(1 << 25, max_bytes // 8) // row_bytes)
 
     def __iter__(self) -> Iterator[tuple[NDArray, ...]]:
-        marks: list[tuple[int, ...]] = []  # number of rows and checksums of each partition
+        marks: list[tuple[int, ...]] = []  # number of rows and checksums of each partition; 0 rows at the end
         for block in recut(_checked_blocks(self._source), self._n_rows):
             marks.append((len(block[0]), *map(_checksum, block)))
             self._compare(marks)
             yield block
-        if self._first is None:
-            if not marks:
-                raise ValueError("X yielded no rows; at least one is needed.")
-            self._first = marks
-        elif len(marks) < len(self._first):
-            self._compare([*marks, (0,)])
+        marks.append((0,))
+        if len(marks) == 1 and self._first is None:
+            raise ValueError("X yielded no rows; at least one is needed.")
+        self._compare(marks)
+        self._first = marks
 
     def _compare(self, marks: list[tuple[int, ...]]) -> None:
         """Compare the last of these partitions with that of the first pass. All but the last one have the same size."""
-        if self._first is None:
+        if self._first is None or marks[-1] == self._first[len(marks) - 1]:
             return
-        mark, first = marks[-1], self._first[len(marks) - 1] if len(marks) <= len(self._first) else (0,)
-        if mark == first:
-            return
+        mark, first = marks[-1], self._first[len(marks) - 1]
         if mark[0] != first[0]:
             n_first = sum(n_rows for n_rows, *_ in self._first)
             what = f"{n_first} rows when it was first read, and {'more' if mark[0] > first[0] else 'fewer'}"
@@ -219,20 +206,20 @@ def _checked_blocks(blocks: Iterable[Any]) -> Iterator[tuple[NDArray, ...]]:
 
 def recut(blocks: Iterable[tuple[NDArray, ...]], n_rows: int) -> Iterator[tuple[NDArray, ...]]:
     """Join small blocks and cut large ones, so that all but the last have ``n_rows`` rows."""
-    waiting: list[tuple[NDArray, ...]] = []
+    pieces: list[list[NDArray]] = []
     count = 0
     for block in blocks:
-        waiting.append(block)
-        count += len(block[0])
-        if count >= n_rows:
-            joined = tuple(np.concatenate(arrays) for arrays in zip(*waiting, strict=True))
-            start = 0
-            while count - start >= n_rows:
-                yield tuple(array[start : start + n_rows] for array in joined)
-                start += n_rows
-            waiting, count = [tuple(array[start:].copy() for array in joined)], count - start
+        start = 0
+        while start < len(block[0]):
+            stop = start + n_rows - count
+            # Copies: a piece does not keep all of its block, which may be mapped from disk.
+            pieces.append([array[start:stop].copy() for array in block])
+            count, start = count + len(pieces[-1][0]), stop
+            if count == n_rows:
+                yield tuple(map(np.concatenate, zip(*pieces, strict=True)))
+                pieces, count = [], 0
     if count:
-        yield tuple(np.concatenate(arrays) for arrays in zip(*waiting, strict=True))
+        yield tuple(map(np.concatenate, zip(*pieces, strict=True)))
 
 
 def _checksum(array: NDArray) -> int:

@@ -74,16 +74,16 @@ def parse_json(text: str | bytes) -> Any:
 def _as_place(name: str, entry: Any, n_bytes: int) -> Place:
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
         raise ValueError(f"{name!r} does not have a dtype, a shape and data_offsets")
-    shape, offsets = entry["shape"], entry["data_offsets"]
+    dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if dtype not in list(DTYPES):
+        raise ValueError(f"{name!r} has dtype {dtype}; known are {', '.join(DTYPES)}")
     if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2:
         raise ValueError(f"the shape or the offsets of {name!r} are not lists")
-    # No size in the file can exceed the file, so that no product below overflows.
+    # No size in the file can exceed the file.
     if len(shape) > _MAX_DIMENSIONS or any(type(n) is not int or not 0 <= n <= n_bytes for n in shape + offsets):
         raise ValueError(f"the shape or the offsets of {name!r} are not plausible")
-    if not isinstance(entry["dtype"], str):
-        raise ValueError(f"the dtype of {name!r} is not a string")
     _check_shape(name, shape)
-    return Place(entry["dtype"], tuple(shape), *offsets)
+    return Place(dtype, tuple(shape), *offsets)
 
 
 def _check_shape(name: str, shape: Sequence[int]) -> None:
@@ -113,8 +113,6 @@ def read_header(stream: BinaryIO, n_bytes: int, max_header_bytes: int) -> Header
         raise ValueError(f"its header cannot be read ({error}).") from None
     end, n_left = 0, n_bytes - 8 - length
     for name, place in sorted(places.items(), key=lambda item: (item[1].start, item[1].stop)):
-        if place.dtype not in DTYPES:
-            raise ValueError(f"{name} has dtype {place.dtype}; known are {', '.join(DTYPES)}.")
         size = DTYPES[place.dtype].itemsize * prod(place.shape)
         if place.start != end or place.stop != end + size or place.stop > n_left:
             raise ValueError(

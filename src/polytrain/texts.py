@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["listed", "printable", "short_list"]
+__all__ = ["listed", "printable", "short_list", "shown"]
 
 _MOST_LISTED, _MOST_LETTERS = 8, 60
 
@@ -15,20 +15,13 @@ def printable(text: object) -> str:
     r"""Write out characters that a terminal or a page obeys or hides: an escape as ``\x1b``, a line break as ``\n``.
 
     Every name, label and cell goes through here on its way to a terminal or a page.
-
-    Examples
-    --------
-    >>> from polytrain.texts import printable
-    >>> print(printable("two\nlines"))
-    two\nlines
     """
     line = str(text)
     if line.isprintable():
         return line
-    shown = (letter.isprintable() or unicodedata.category(letter) == "Zs" for letter in line)
     return "".join(
-        letter if is_shown else letter.encode("unicode_escape").decode("ascii")
-        for letter, is_shown in zip(line, shown, strict=True)
+        letter if letter.isprintable() or unicodedata.category(letter) == "Zs" else ascii(letter)[1:-1]
+        for letter in line
     )
 
 
@@ -44,18 +37,19 @@ def listed(items: Iterable[object]) -> str:
     '0, 1, 2, 3, 4, 5, 6, 7, ... (1000 in all)'
     """
     texts = [printable(item) for item in items]
-    short = [text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..." for text in texts[:_MOST_LISTED]]
     more = [f"... ({len(texts)} in all)"] if len(texts) > _MOST_LISTED else []
-    return ", ".join([*short, *more])
+    return ", ".join([*map(_shortened, texts[:_MOST_LISTED]), *more])
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
+
+
+def shown(value: object) -> str:
+    """Return the repr of a value for a message: on one line, and cut to 60 characters."""
+    return _shortened(" ".join(repr(value).split()))
 
 
 def short_list(values: Any) -> str:
-    """Write a list or an array of labels for a message, as `listed` does.
-
-    Examples
-    --------
-    >>> from polytrain.texts import short_list
-    >>> short_list(["a", 1])
-    "['a', 1]"
-    """
+    """Write a list or an array of labels for a message, as `listed` does."""
     return f"[{listed(map(repr, getattr(values, 'tolist', lambda: values)()))}]"

@@ -1,41 +1,95 @@
-"""What feature maps and decisions may ask of an export, so that each of them says in its own file how it is written.
-
-The exports pass themselves in; nothing here knows ONNX, and nothing there knows a map or a decision by name.
-"""
+"""What exported maps and decisions are written to: an ONNX graph, or a C file. Functions import onnx when they run."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
 from numpy.typing import DTypeLike
 
-__all__ = ["CWriter", "GraphWriter"]
+__all__ = ["CWriter", "GraphWriter", "onnx_type"]
 
 
-class GraphWriter(Protocol):
-    """An ONNX graph in the making; values are known by their names. All numbers in it are float64."""
+def onnx_type(dtype: DTypeLike) -> int:
+    """Return ONNX's number of a NumPy type."""
+    from onnx import helper
+
+    return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+
+class GraphWriter:
+    """Collects the nodes and initialisers of an ONNX graph, in which values are known by their names.
+
+    All numbers in it are float64. ``unique`` makes of a name one that nothing else has.
+    """
+
+    def __init__(self, unique: Callable[[str], str]) -> None:
+        self._unique = unique
+        self.nodes: list[Any] = []
+        self.initializers: list[Any] = []
 
     def constant(self, array: Any, dtype: DTypeLike | None = None) -> str:
         """Store an array and return its name."""
+        from onnx import TensorProto, helper, numpy_helper
+
+        name = self._unique("constant")
+        values = np.array(array, dtype=dtype, order="C")  # keeps a number a number, which ascontiguousarray does not
+        if values.dtype.kind in "UO":
+            words: Any = [str(value).encode() for value in values.ravel()]
+            tensor = helper.make_tensor(name, TensorProto.STRING, values.shape, words)
+        else:
+            tensor = numpy_helper.from_array(values, name)
+        self.initializers.append(tensor)
+        return name
 
     def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
         """Add a node with one output and return the output's name."""
+        from onnx import helper
+
+        result = output or self._unique(operator.lower())
+        self.nodes.append(helper.make_node(operator, list(inputs), [result], name=self._unique("node"), **attributes))
+        return result
 
     def cast(self, value: str, dtype: DTypeLike) -> str:
         """Convert to another type."""
+        return self.add("Cast", value, to=onnx_type(dtype))
+
+    def stack(self, values: Sequence[str]) -> str:
+        """Join values along a new last axis. Shapes: (d, N) each -> (d, N, number of values)."""
+        axis = self.constant([2], np.int64)
+        return self.add("Concat", *(self.add("Unsqueeze", value, axis) for value in values), axis=2)
 
     def log_sigmoid(self, value: str) -> str:
-        """Add nodes for log(1 / (1 + exp(-z))) that overflow nowhere."""
+        """Add min(z, 0) - log(1 + exp(-|z|)), which overflows nowhere."""
+        zero, one = self.constant(0.0), self.constant(1.0)
+        small = self.add("Exp", self.add("Neg", self.add("Abs", value)))
+        return self.add("Sub", self.add("Min", value, zero), self.add("Log", self.add("Add", small, one)))
 
 
-class CWriter(Protocol):
-    """A C file in the making. In code, REAL stands for the type of numbers and NAME for the name of the model."""
+class CWriter:
+    """Writes tables in C. In code, REAL stands for the type of numbers and NAME for the name of the model."""
 
-    #: What the names of functions of the mathematics library end with: "" for double, "f" for float.
-    suffix: str
+    def __init__(self, dtype: str) -> None:
+        self._dtype, single = np.dtype(dtype), dtype == "float32"
+        self.real = "float" if single else "double"
+        #: What the names of functions of the mathematics library end with.
+        self.suffix = "f" if single else ""
 
     def table(self, name: str, values: Any) -> str:
         """Return the definition of a constant array of REAL."""
+        with np.errstate(over="ignore"):
+            array = np.ravel(values).astype(self._dtype)
+        if not np.isfinite(array).all():
+            raise ValueError(f"some numbers of the model do not fit {self.real}; use dtype='float64'.")
+        # All digits: Python's shortest form for double, nine digits for float.
+        return _c_array("REAL", name, [f"{x:.8e}f" if self.suffix else repr(x) for x in array.tolist()])
 
     def integers(self, name: str, values: Any) -> str:
         """Return the definition of a constant array of int."""
+        return _c_array("int", name, list(map(str, np.ravel(values).tolist())))
+
+
+def _c_array(kind: str, name: str, items: list[str]) -> str:
+    lines = ",\n    ".join(", ".join(items[k : k + 5]) for k in range(0, len(items), 5))
+    return f"static const {kind} {name}[{len(items)}] = {{\n    {lines}\n}};"

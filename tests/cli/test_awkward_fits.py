@@ -21,7 +21,7 @@ def flags(options):
     ):
         if value not in (None, "auto"):
             words += [name, value]
-    return [*words, *(["--keep-index"] if options.keep_index else [])]
+    return words
 
 
 def told(capsys, *argv):
@@ -71,12 +71,11 @@ def test_a_frame_of_pandas_with_its_index(tmp_path, capsys):
     frame.to_csv(tmp_path / "x.csv")
     model = tmp_path / "m"
     err = told(capsys, "fit", tmp_path / "x.csv", "--target", "y", "--out", model, *FIT)
-    assert "--keep-index" in err or "index" in err
+    remedy = "column 'Unnamed: 0' left out: its name is that of an index; keep it with --keep 'Unnamed: 0'"
+    assert remedy in err
     assert "1 columns" in err
     told(capsys, "predict", model, tmp_path / "x.csv")
-    err = told(
-        capsys, "fit", tmp_path / "x.csv", "--target", "y", "--out", model, "--keep-index", "--keep", "index", *FIT
-    )
+    err = told(capsys, "fit", tmp_path / "x.csv", "--target", "y", "--out", model, "--keep", "Unnamed: 0", *FIT)
     assert "2 columns" in err
 
 
@@ -100,7 +99,7 @@ def test_a_wrong_file_is_told_by_what_is_missing(tmp_path, capsys):
     (tmp_path / "wrong.csv").write_text(",a,a,b b\n0,1,2,3\n1,2,3,4\n")
     assert main(["predict", str(tmp_path / "m"), str(tmp_path / "wrong.csv")]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert "lacks the columns x, z; it has a, a_2, b b" in last
+    assert "lacks the columns x, z; it has Unnamed: 0, a, a.1, b b" in last
 
 
 @pytest.mark.parametrize(
@@ -126,7 +125,10 @@ def test_options_of_another_task(tmp_path, capsys):
     path = table(tmp_path, "x,y", *(f"{k % 9},{'ab'[k % 2]}" for k in range(30)))
     argv = ["fit", str(path), "--target", "y", "--out", str(tmp_path / "m")]
     for more, message in (
-        (["--loss", "gamma"], "--loss gamma does not apply to classification. Name one of auto, multinomial"),
+        (
+            ["--loss", "gamma"],
+            "loss must be one of ['auto', 'multinomial', ",
+        ),
         (["--metric", "mae"], "--metric mae does not apply to classification. Name one of error"),
         (["--quantile", "0.5"], "--quantile does not apply to classification"),
     ):

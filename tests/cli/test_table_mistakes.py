@@ -82,17 +82,22 @@ def test_bad_tables(folder, capsys, command, kind):
         (None, [], ["no such file or directory"]),
         (b"", [], ["is empty"]),
         (b"\0\1\2", [], ["binary file"]),
-        (b"size,y\n", [], ["no column 'y'", "-1 is the last"]),  # too little to be a header
+        (b"size,y\n", [], ["holds a header but no rows"]),
+        (b"1,2\n", [], ["no column 'y'", "--header yes", "-1 is the last"]),
         (b"size,z\n1,a\n2,b\n", [], ["has no column 'y'; it has the columns size, z"]),
         (b"size,y\n1,a\nbig,b\n3,a\n", [], ["column 'size' holds numbers, but here 'big'", "--categorical size"]),
-        (b"size,y\n1,a\n2,a\n", [], ["all rows have the same label a"]),
+        (b"size,y\n1,a\n2,a\n", [], ["y holds only one class", "needs at least two"]),
         (b"size,y\n1,a\n", [], ["one row only"]),
         (b"size,y\n1,a\n2,b\n", ["--rank", "0"], ["rank must be 'auto'", "or a positive integer, got 0"]),
         (b"size,y\n1,a\n2,b\n", ["--folds", "1"], ["--folds 1 must be 0 or at least 2"]),
         (b"size,y\n1,a\n2,b\n", ["--rank", "2", "3"], ["unrecognized arguments: 3", "--help"]),
         (b"size,y\n1,a\n2,b\n", ["--rank", "many"], ["invalid int value: 'many'", "--help"]),
-        (b"size,y\n1,a\n2,b\n", ["--bandwidth", "0"], ["--bandwidth must be a positive number, got 0."]),
-        (b"size,y\n1,a\n?,b\n3,a\n", ["--basis", "power"], ["column 'size' has missing cells", "Use --basis auto"]),
+        (b"size,y\n1,a\n2,b\n", ["--bandwidth", "0"], ["bandwidth must be 'auto'", "got 0.0"]),
+        (
+            b"size,y\n1,a\n?,b\n3,a\n",
+            ["--basis", "power"],
+            ["NaN in feature 'size'", "Use basis='auto'"],
+        ),
         (b"size,y\n1,a\n2,b\n", ["--max-sweeps", "-1"], ["max_sweeps must be"]),
         (b"size,y\n1,a\n2,b\n", ["--holdout", "1.5"], ["--holdout 1.5 must be a part from 0 to 1"]),
         (b"size,y\n1,a\n2,b\n", ["--holdout", "0.5"], ["cannot be set aside"]),
@@ -137,7 +142,7 @@ def test_bad_outputs(folder, capsys):
     check_err(capsys, folder, ["predict", model, table, "--out", model], "would replace a file that is read")
     check_err(capsys, folder, ["predict", model, table, "--probabilities"], "this model has none", "--loss auto")
     check_err(capsys, folder, ["export", model, "--to", "c", "--name", "int", "--out", folder / "c"], "C identifier")
-    check_err(capsys, folder, ["explain", model, "--units", "scaled"], "'size' has the basis 'spline'", "--basis power")
+    check_err(capsys, folder, ["explain", model, "--units", "scaled"], "column 'size' has a map", "basis='power'")
     check_err(capsys, folder, ["explain", model, table, "--class", "c"], "there is no such polynomial; there are b")
     check_err(capsys, folder, ["explain", model, table, "--terms", "0"], "--terms must be at least 1")
 

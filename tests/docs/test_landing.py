@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from polytrain.plotting import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
+from polytrain.plotting.style import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
 from scripts_as_modules import load_script
 
 ROOT = Path(__file__).parents[2]

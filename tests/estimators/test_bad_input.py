@@ -1,6 +1,7 @@
 """Bad input: an error that names the thing, its value and the remedy, or it simply works."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -125,8 +126,8 @@ def test_numbers_are_no_labels():
         (np.r_[-1.0, np.ones(39)], "sample_weight must not be negative, got a smallest weight of -1.0"),
         (np.r_[np.nan, np.ones(39)], "sample_weight contains NaN or infinity"),
         (np.r_[np.inf, np.ones(39)], "sample_weight contains NaN or infinity"),
-        (np.ones(39), r"sample_weight.shape == \(39,\), expected \(40,\)"),
-        (np.ones((40, 2)), r"sample_weight.shape == \(40, 2\), expected \(40,\)"),
+        (np.ones(39), r"sample_weight.shape == \(39,\), expected one number for each of the 40 rows"),
+        (np.ones((40, 2)), r"sample_weight.shape == \(40, 2\), expected one number for each of the 40 rows"),
         (0.0, "sample_weight is zero for every row"),
     ],
 )
@@ -348,3 +349,21 @@ def test_one_dimension_is_named_where_columns_are_of_any_type():
         model.fit(np.round(X), y).predict(X[0])
     with pytest.raises(ValueError, match="Complex data not supported: column 'x0' holds"):
         model.fit(X + 1j, y)
+
+
+def test_missing_values_where_none_were_in_training_are_named():
+    """Also where no column knows missing values: dates become numbers that polynomials are fitted to."""
+    rows = np.arange(60.0)
+    frame = pd.DataFrame({"day": pd.date_range("2020", "2023", periods=60), "x": rows % 7})
+    model = TensorTrainRegressor(basis="power", rank=2, alpha=0.1, random_state=0).fit(frame, rows)
+    frame.loc[3, "day"] = pd.NaT
+    with pytest.raises(ValueError, match=r"X contains NaN in feature 'day \(time\)', which had none in training"):
+        model.predict(frame)
+    X, y = _data()
+    model = TensorTrainRegressor(basis=["power", "spline", "power"], rank=2, alpha=0.1, random_state=0).fit(X, y)
+    gaps = X.copy()
+    gaps[0, 1] = np.nan
+    assert np.isfinite(model.predict(gaps)).all()
+    gaps[0, 2] = np.nan
+    with pytest.raises(ValueError, match="X contains NaN in feature 2, which had none in training"):
+        model.predict(gaps)

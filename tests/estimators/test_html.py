@@ -1,5 +1,6 @@
-"""What a notebook shows of an estimator."""
+"""What a notebook and the help show of an estimator."""
 
+import inspect
 import re
 from pathlib import Path
 
@@ -35,3 +36,12 @@ def test_estimators_of_others_link_nowhere():
         pass
 
     assert "readthedocs" not in estimator_html_repr(Mine())
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_all_parameters_are_described(estimator):
+    """Those that both estimators have come from one place."""
+    parameters, attributes = re.split(r"Parameters\n-+\n|Attributes\n-+\n|See Also\n-+\n", estimator.__doc__)[1:3]
+    names = [re.findall(r"^(\w+) : ", section, re.MULTILINE) for section in (parameters, attributes)]
+    assert names[0] == list(inspect.signature(estimator).parameters)
+    assert {"trains_", "model_", "plan_", "feature_names_in_"} <= set(names[1])

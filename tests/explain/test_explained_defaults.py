@@ -112,3 +112,15 @@ def test_rows_are_checked_as_in_predictions():
 def test_terms_need_powers(explain):
     with pytest.raises(ValueError, match=r"not a polynomial.*fit with basis='power'"):
         explain(default_case("three-classes").model)
+
+
+def test_a_date_of_one_part_is_a_date():
+    """All days are Mondays of one month, so that only the time is left of the parts."""
+    days = pd.to_datetime(["2024-01-01", "2024-01-08", "2024-01-15", "2024-01-22"] * 15)
+    frame = pd.DataFrame({"day": days, "size": np.arange(60.0) % 7})
+    model = TensorTrainRegressor(rank=2, alpha=1e-3, random_state=0).fit(frame, days.day + frame["size"])
+    assert sobol_indices(model).feature_names == ("day", "size")
+    found = partial_dependence(model, "day", frame, grid=days[:4])
+    expected = [model.predict(frame.assign(day=day)).mean() for day in days[:4]]
+    np.testing.assert_allclose(found.values[0], expected)
+    assert partial_dependence(model, "day", frame).grid[0].dtype.kind == "M"

@@ -251,7 +251,8 @@ def test_print():
         values, np.array([-1.25]), np.array([[-0.75]]), tuple("abcd"), (tuple("1234"),), (5,), ("yes",), "log-odds"
     )
     assert str(found) == "row 5: log-odds of yes -0.75 = mean -1.25 + a (1) 0.75 - b (2) 0.25 + d (4) 0.00 + c (3) 0.00"
-    assert found.sentence(most=1) == "row 5: log-odds of yes -0.75 = mean -1.25 + a (1) 0.75 - 3 others 0.25"
+    assert found.sentence(most=1) == "row 5: log-odds of yes -0.75 = mean -1.25 + a (1) 0.75 - 3 other columns 0.25"
+    assert found.sentence(most=3) == str(found)  # a single column has its name
     assert repr(found).startswith("<LocalExplanations: 1 rows, 4 columns, 1 scores")
     assert len(found) == 1
 

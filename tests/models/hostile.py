@@ -199,7 +199,7 @@ def change_arrays(rng, parts):
     elif kind == 1:
         parts.arrays[name], parts.arrays[other] = parts.arrays[other], parts.arrays[name]
     else:
-        new = pick(rng, ("parameter.0", "map.1.n", "columns.0", "classes", "history.loss", *TEXTS))
+        new = pick(rng, ("parameter.0", "map.table.n", "columns.table", "classes", "history.loss", *TEXTS))
         parts.arrays[new] = parts.arrays[name].copy()
 
 

@@ -17,7 +17,7 @@ from polytrain.estimators._probabilities import class_weights
 from polytrain.maps import MapList, PolynomialMap, TableMap
 from polytrain.models.fitted_state import overflows
 from polytrain.tables.cells import RowReader
-from polytrain.tables.layout import FileColumn, Layout
+from polytrain.tables.layout import Layout
 from power_models import power_classifier, power_regressor
 
 LINE = np.linspace(-1, 1, 40).reshape(-1, 1)
@@ -104,8 +104,8 @@ def test_many_missing_texts(comparisons):
     missing = tuple(CountedText(f"{k}?") for k in range(2000))
     model = TensorTrainRegressor(rank=1, max_sweeps=0).fit(np.array([[1.0, "x"], [2.0, "z"]], dtype=object), [0.0, 1.0])
     block = pandas.DataFrame({"a": ["1"] * 100, "b": ["x"] * 99 + ["7?"]})
-    layout = Layout((FileColumn("a", 0), FileColumn("b", 1)), (), False, 2, missing)
-    table = SimpleNamespace(delimiter=",", label="table", names=None, n_columns=2)
+    layout = Layout(("a", "b"), (), False, {}, missing)
+    table = SimpleNamespace(delimiter=",", label="table", names=["a", "b"], named=False)
     frame = RowReader(layout, model, table).read(block)
     assert np.isnan(model.model_.columns.encode(frame)).sum() == 1
     assert comparisons() < 2000
@@ -142,26 +142,19 @@ def test_many_pairs_of_classes(sides, tmp_path):
 
 @pytest.mark.parametrize("n", [200_000, 1025, 1])
 def test_too_many_functions_of_a_polynomial(line, refused, n):
-    line.arrays |= {"cores": np.ones(n), "map.0.n": np.array([n])}
+    line.arrays |= {"cores": np.ones(n), "map.polynomial.n": np.array([n])}
     refused(line, "a polynomial map has 2 to 1024 functions")
 
 
 def test_more_functions_than_points(line, refused):
     n = 65_536
-    line.document["maps"] = [{"kind": "category", "count": 1, "entries": {"bases": ["category"]}}]
-    for name in ("n", "range"):
-        del line.arrays[f"map.0.{name}"]
-    line.arrays |= {"cores": np.ones(n), "map.0.size": np.array([[n, 1]]), "map.0.table": np.ones(n)}
-    line.arrays |= {"map.0.points": np.zeros(1), "map.0.weights": np.ones(1)}
+    line.document["maps"] = {"category": ["category"]}
+    for name in ("map.polynomial.n", "map.polynomial.range", "columns.polynomial"):
+        del line.arrays[name]
+    line.arrays |= {"cores": np.ones(n), "map.category.size": np.array([[n, 1]]), "map.category.table": np.ones(n)}
+    line.arrays |= {"map.category.points": np.zeros(1), "map.category.weights": np.ones(1)}
+    line.arrays["columns.category"] = np.zeros(1, dtype=np.int64)
     refused(line, "more functions than points")
-
-
-def test_a_kind_of_map_has_one_group(line, refused):
-    line.document["maps"] *= 2
-    for name in ("n", "range"):
-        line.arrays[f"map.1.{name}"] = line.arrays[f"map.0.{name}"]
-    line.arrays |= {"columns.0": np.zeros(1, dtype=np.int64), "columns.1": np.zeros(1, dtype=np.int64)}
-    refused(line, "the kind 'polynomial' are in two groups")
 
 
 def test_numbers_with_one_hash(sides, refused):
@@ -199,7 +192,7 @@ def test_names_that_are_no_text(line, refused):
 def test_functions_that_are_too_large(tmp_path, refused):
     power_regressor(basis="spline", max_sweeps=0).fit(LINE, LINE[:, 0]).save(tmp_path / "spline")
     parts = ModelParts((tmp_path / "spline").read_bytes())
-    parts.arrays["map.0.table"][-1] = 1e31
+    parts.arrays["map.table.table"][-1] = 1e31
     refused(parts, r"should not exceed 1e\+30")
 
 

@@ -8,7 +8,6 @@ import pytest
 from polytrain.decisions import get_decision
 from polytrain.maps import MapList, PolynomialMap
 from polytrain.models import FittedModel, fitted
-from polytrain.tensor import stack
 
 MEGABYTE = 1 << 20
 
@@ -71,7 +70,6 @@ def test_the_answer_has_the_bits_of_one_that_is_computed_at_once(decision, n_cla
     model, X = _classifier(decision, n_classes, rank=9), _rows(7_123, dtype)
     scores, kind = model.scores(X), model.decision
     monkeypatch.setattr(fitted, "_MOST_SCORES", 1)
-    monkeypatch.setattr(stack, "_GROUP_BYTES", 1)
     np.testing.assert_array_equal(model.scores(X, n_threads), scores)
     for method in ("probabilities", "log_probabilities", "decide"):
         expected = getattr(kind, method)(scores, n_classes)

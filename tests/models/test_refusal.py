@@ -107,9 +107,6 @@ def test_a_pipe_does_not_block(tmp_path):
 
 
 BAD_ENTRIES = [
-    ("estimator", "os.system", "'os.system' is none of"),
-    ("estimator", "TensorTrainRegressor", "has no parameters"),
-    ("estimator", 3, "'estimator' should be str"),
     ("parameters", [], "'parameters' should be dict"),
     ("plan", {}, "the plan is .* not plausible"),
     ("loss", "hinge", "loss must be one of"),
@@ -118,16 +115,15 @@ BAD_ENTRIES = [
     ("one_output", 1, "'one_output' should be bool"),
     ("feature_names", ["a"], "4 feature names"),
     ("feature_names", [1, 2, 3, 4], "4 feature names"),
-    ("maps", [], "some columns have no map"),
-    ("maps", {}, "'maps' should be list"),
-    ("maps", [1], "should be described by kind, count and entries"),
-    ("maps", [{"kind": "os.system", "count": 4}], "there are no maps of the kind 'os.system'"),
-    ("maps", [{"kind": "polynomial", "count": 3, "entries": {"bases": ["power"] * 3}}], "columns of the maps are not"),
-    ("maps", [{"kind": "polynomial", "count": 10**18}], "there cannot be"),
-    ("maps", [{"kind": "polynomial", "count": 4}], "should name 4 bases"),
-    ("maps", [{"kind": "polynomial", "count": 4, "entries": {"bases": ["sine"] * 4}}], "should name 4 bases"),
-    ("maps", [{"kind": "polynomial", "count": 4, "entries": {"bases": [[]] * 4}}], "not a valid model file"),
-    ("maps", [{"kind": "polynomial", "count": 2}] * 2, "'columns.0' is missing"),
+    ("maps", {}, "every column should have one map"),
+    ("maps", [], "'maps' should be dict"),
+    ("maps", {"polynomial": 1}, "bases of the polynomial maps should be among"),
+    ("maps", {"os.system": ["power"] * 4}, "there are no maps of the kind 'os.system'"),
+    ("maps", {"polynomial": ["power"] * 3}, "'columns.polynomial'"),
+    ("maps", {"polynomial": []}, "bases of the polynomial maps should be among"),
+    ("maps", {"polynomial": ["sine"] * 4}, "bases of the polynomial maps should be among"),
+    ("maps", {"polynomial": [[]] * 4}, "not a valid model file"),
+    ("maps", {"table": ["smooth"] * 4}, "'columns.table' is missing"),
     ("feature_names", ["a", "b", "c", "\ud800"], "half of a character"),
     ("has_column_names", True, "names of the columns are missing"),
     ("has_column_names", 1, "'has_column_names' should be bool"),
@@ -162,7 +158,7 @@ def test_bad_entries(tmp_path, raw, take_apart, name, value, message):
 @pytest.mark.parametrize(
     "name",
     [
-        *("writer", "estimator", "parameters", "plan", "classes", "decision", "maps", "loss"),
+        *("writer", "parameters", "plan", "classes", "decision", "maps", "loss"),
         *("one_output", "calibrated", "columns", "has_column_names", "choice"),
     ],
 )
@@ -366,10 +362,12 @@ def test_bad_plans(tmp_path, raw, take_apart, entries, message):
         ("ranks", lambda values: values * 2, "ranks are not plausible"),
         ("ranks", lambda values: np.add(values, [[0, 2**62, 2**62, 0, 0]]), "ranks are not plausible"),
         ("ranks", lambda values: np.add(values, [[0, 1, 1, 0, 0]]), "maps and ranks ask for"),
-        ("map.0.range", lambda values: values[:, ::-1], "upside down"),
-        ("map.0.range", lambda values: values * [1, NAN], "not finite"),
-        ("map.0.n", lambda values: values + 1, "maps and ranks ask for"),
-        ("map.0.n", lambda values: values - 2, "a polynomial map has 2 to 1024 functions, not 1"),
+        ("map.polynomial.range", lambda values: values[:, ::-1], "upside down"),
+        ("map.polynomial.range", lambda values: values * [1, NAN], "not finite"),
+        ("map.polynomial.n", lambda values: values + 1, "maps and ranks ask for"),
+        ("map.polynomial.n", lambda values: values - 2, "a polynomial map has 2 to 1024 functions, not 1"),
+        ("columns.polynomial", lambda values: values + 1, "every column should have one map"),
+        ("columns.polynomial", lambda values: values * 0, "every column should have one map"),
         ("size", lambda values: 2 * values, "neither shifted nor scaled"),
         ("size", lambda values: values * NAN, "should be finite"),
         ("shift", lambda values: values + 1, "neither shifted nor scaled"),
@@ -416,7 +414,7 @@ def test_regressors(tmp_path, take_apart):
     power_regressor(rank=2, max_sweeps=1).fit(X, Y).save(tmp_path / "model")
     content = (tmp_path / "model").read_bytes()
     for name, value, message in (
-        ("estimator", "TensorTrainClassifier", "not a valid model file"),
+        ("parameters", {"decision": "one-vs-rest"}, "TensorTrainRegressor has no parameters"),
         ("decision", "one-vs-rest", "both a decision and classes"),
         ("classes", {"dtype": "object", "labels": ["a", "b"]}, "both a decision and classes"),
         ("calibrated", True, "a regressor is not calibrated"),

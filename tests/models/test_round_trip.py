@@ -380,7 +380,7 @@ def test_other_tools_can_open_the_arrays(tmp_path):
     first = model.trains_[0]
     assert_same(tensors["cores"][: first.n_parameters], np.concatenate([core.ravel() for core in first.cores]))
     assert_same(tensors["ranks"][0], np.array(first.ranks))
-    assert_same(tensors["map.0.range"], np.array([feature_map.range for feature_map in model.maps_]))
+    assert_same(tensors["map.polynomial.range"], np.array([feature_map.range for feature_map in model.maps_]))
 
 
 @pytest.mark.parametrize(

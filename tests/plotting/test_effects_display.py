@@ -104,6 +104,8 @@ def test_chosen_columns_and_axes():
         display.plot(axes[:2])
     with pytest.raises(ValueError, match="there is no column 'city'"):
         EffectsDisplay.from_estimator(model, columns=["city"])
+    with pytest.raises(ValueError, match=r"nothing to draw with columns=\[\] and no pairs; name a column"):
+        EffectsDisplay.from_estimator(model, columns=[], n_pairs=0)
 
 
 def test_many_levels_are_not_all_drawn():

@@ -12,6 +12,7 @@ from polytrain.learning.blocks import LinearBlock
 from polytrain.learning.targets import PlacedBlock
 from polytrain.rows import ClassTarget, NumberTarget, Summary
 from polytrain.rows import rows as rows_module
+from polytrain.rows.opening import hold_out
 from polytrain.rows.rows import Rows, positive_rows
 from polytrain.rows.summary import summarise, target_hashes
 from power_models import power_classifier, power_regressor
@@ -179,3 +180,21 @@ def test_rows_set_apart_know_nothing_of_each_other():
     halves = [learned.part(k, k + 1, 2).scored(lambda X: X.T).hashes for k in range(2)]
     assert sum(map(len, halves)) == sizes[0]
     assert not set(halves[0].tolist()) & set(halves[1].tolist())
+
+
+@pytest.mark.parametrize("fraction", [1e-6, 0.3, 1 - 1e-6])
+@pytest.mark.parametrize("n_rows", [2, 3, 10])
+def test_both_sides_of_rows_that_are_held_out_have_rows(n_rows, fraction):
+    X = np.arange(float(n_rows)).repeat(3)[:, None]
+    sides = hold_out(Rows.of_arrays((X, X[:, 0], np.ones(len(X))), False), fraction)
+    learned, held_out = (set(side.scored(lambda X: X.T).y.tolist()) for side in sides)
+    assert learned | held_out == set(range(n_rows))
+    assert min(len(learned), len(held_out)) >= 1
+    assert not learned & held_out
+    if fraction != 0.3:
+        assert min(len(learned), len(held_out)) == 1
+
+
+def test_equal_rows_cannot_be_held_out():
+    with pytest.raises(ValueError, match="must differ, got n_samples=5"):
+        hold_out(Rows.of_arrays((np.ones((5, 1)), np.arange(5.0), np.ones(5)), False), 0.3)

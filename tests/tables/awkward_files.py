@@ -37,6 +37,7 @@ from tables.awkward_contents import (
 __all__ = ["AWKWARD_FILES", "NAMES", "AwkwardFile", "Remedy"]
 
 AS_IT_IS = ReadOptions()
+INDEXED = ("Unnamed: 0", *NAMES)
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class AwkwardFile:
     content : bytes, str, or function of the path
         What it holds, text as UTF-8; or what writes it.
     names : tuple of str or None
-        The columns' names.
+        The columns' names; None if the file has none.
     n_rows : int
         Number of rows.
     notes : tuple of str
@@ -136,38 +137,38 @@ def dated(name: str, pattern: str, kind: str, first: str) -> AwkwardFile:
 AWKWARD_FILES = [
     AwkwardFile("plain.csv", table(), first={"size": 0.25, "colour": "red"}),
     # An index, names that are missing, double, or too few.
-    AwkwardFile("pandas.csv", table(names=("", *NAMES), extra=str), notes=("left out as an index",)),
-    AwkwardFile("unnamed.csv", table(names=("Unnamed: 0", *NAMES), extra=str), notes=("Unnamed: 0", "index")),
-    AwkwardFile(
-        "kept_index.csv",
-        table(names=("", *NAMES), extra=str),
-        names=("index", *NAMES),
-        options=ReadOptions(keep_index=True),
-        first={"index": 0.0},
-    ),
+    AwkwardFile("pandas.csv", table(names=("", *NAMES), extra=str), names=INDEXED, first={"Unnamed: 0": 0.0}),
+    AwkwardFile("unnamed.csv", table(names=INDEXED, extra=str), names=INDEXED),
     AwkwardFile(
         "write_table.txt",
         table(" ", names=tuple(f'"{name}"' for name in NAMES), extra=lambda k: f'"{k + 1}"', colour='"{}"'.format),
-        notes=("separated by spaces", "index"),
+        names=INDEXED,
+        notes=("separated by spaces",),
     ),
     AwkwardFile(
         "write_csv.csv",
         table(names=('""', *(f'"{name}"' for name in NAMES)), extra=lambda k: f'"{k + 1}"'),
-        notes=("index",),
+        names=INDEXED,
     ),
     AwkwardFile(
         "doubles.csv",
         table(names=("size", "size", "colour", "target")),
-        names=("size", "size_2", "colour", "target"),
-        notes=("numbered: 'size_2'",),
+        names=("size", "size.1", "colour", "target"),
+        notes=("that of another, are called 'size.1'",),
     ),
     AwkwardFile(
         "nameless.csv",
         table(names=("size", "", "colour", "target")),
-        names=("size", "column 1", "colour", "target"),
-        notes=("named by position: 'column 1'",),
+        names=("size", "Unnamed: 1", "colour", "target"),
+        notes=("columns without a name, or with that of another, are called 'Unnamed: 1'",),
     ),
-    AwkwardFile("years.csv", years(), names=("colour", "2019", "2020", "target"), first={"2019": 0.25}),
+    AwkwardFile(
+        "years.csv",
+        years(),
+        names=("colour", "2019", "2020", "target"),
+        first={"2019": 0.25},
+        options=ReadOptions(header="yes"),
+    ),
     AwkwardFile("no_header.csv", table(names=None), names=None, first={"column 0": 0.25}),
     # Compression.
     AwkwardFile("packed.csv.gz", gzip.compress(table().encode()), notes=("gzip",)),
@@ -226,14 +227,14 @@ AWKWARD_FILES = [
         "# size,amount,colour,target\n" + table(names=None),
         notes=("names are those of the last comment",),
     ),
-    AwkwardFile("trailing.csv", table(tail=","), names=(*NAMES, "column 4"), notes=("named by position",)),
+    AwkwardFile("trailing.csv", table(tail=","), names=(*NAMES, "Unnamed: 4"), notes=("without a name",)),
     AwkwardFile(
         "trailing_rows.csv",
         ",".join(NAMES) + "\n" + table(names=None, tail=","),
-        names=(*NAMES, "column 4"),
-        notes=("named by position",),
+        names=(*NAMES, "Unnamed: 4"),
+        notes=("without a name",),
     ),
-    AwkwardFile("trailing_header.csv", ",".join(NAMES) + ",\n" + table(names=None), notes=("end of the header",)),
+    AwkwardFile("trailing_header.csv", ",".join(NAMES) + ",\n" + table(names=None)),
     # Numbers.
     AwkwardFile(
         "decimal_commas.csv",
@@ -295,8 +296,8 @@ AWKWARD_FILES = [
     AwkwardFile("lines.jsonl", lines(records()), first={"size": 0.25}),
     AwkwardFile("lines.ndjson.gz", gzip.compress(lines(records()).encode()), notes=("gzip",), first={"size": 0.25}),
     AwkwardFile("array.json", json.dumps(records(), indent=1), first={"size": 0.25}),
-    AwkwardFile("gaps.jsonl", lines(records(gaps=True)), names=(*NAMES, "sold"), kinds={"sold": "true and false"}),
-    AwkwardFile("rows.parquet", parquet, notes=("__index_level_0__", "index"), first={"size": 0.25}, needs="pyarrow"),
+    AwkwardFile("gaps.jsonl", lines(records(gaps=True)), names=(*NAMES, "sold"), kinds={"sold": "numbers"}),
+    AwkwardFile("rows.parquet", parquet, names=(*NAMES, "__index_level_0__"), first={"size": 0.25}, needs="pyarrow"),
     AwkwardFile("rows.feather", feather, first={"size": 0.25}, needs="pyarrow"),
     # Refused, and the way out.
     AwkwardFile("empty.csv", b"", refusal="is empty", remedy=AS_CSV),

@@ -10,7 +10,6 @@ from polytrain.tables import TableError
 from polytrain.tables.cells import FileCells
 from polytrain.tables.options import spell_options
 from polytrain.tables.reading import open_table_file
-from polytrain.tables.table_file import position_names
 from tables.awkward_contents import N_ROWS
 from tables.awkward_files import AWKWARD_FILES
 
@@ -20,20 +19,20 @@ MISSING = frozenset(DEFAULT_MISSING)
 def read(path, options, n_rows):
     """Return names, notes, and form and values of each column."""
     with open_table_file(path, options) as table:
-        names = table.names or position_names(table.n_columns)
         blocks = list(table.blocks(n_rows))
         found = {}
-        for name in names:
+        for name in table.names:
             columns = [FileCells(block[name], table, MISSING) for block in blocks]
             texts = list(dict.fromkeys(text for column in columns for text in column.coded[1]))
-            form = columns[0].declared or find_form(texts, delimiter=table.delimiter)
+            is_typed = columns[0].is_typed
+            form = columns[0].find_form() if is_typed else find_form(texts, delimiter=table.delimiter)
             if form.kind == "text":
                 found[name] = form, [text for column in columns for text in column]
                 continue
             parts = [column.values(form) for column in columns]
             assert [wrong for _, wrong in parts if wrong is not None] == []
             found[name] = form, np.concatenate([values for values, _ in parts])
-        return table.names, table.notes, found, sum(map(len, blocks))
+        return table.names if table.named else None, table.notes, found, sum(map(len, blocks))
 
 
 def check(case, path, options, block_rows):

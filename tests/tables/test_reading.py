@@ -22,12 +22,12 @@ from polytrain.tables.options import option, reading, spell_options
 def read(path, n_rows=2, **options):
     """Return names and all columns."""
     with open_table_file(path, ReadOptions(**options)) as table:
-        columns = [[] for _ in range(table.n_columns)]
+        columns = [[] for _ in table.names]
         for frame in table.blocks(n_rows):
             assert 0 < len(frame) <= n_rows
             for k, whole in enumerate(columns):
                 whole.extend(FileCells(frame.iloc[:, k], table))
-        return table.names, columns
+        return table.names if table.named else None, columns
 
 
 def write(path, content):
@@ -108,8 +108,7 @@ def test_objects_have_types(tmp_path):
         (frame,) = table.blocks()
     assert table.names == ["n", "f", "t", "m", "g", "late"]
     columns = [FileCells(frame[name], table) for name in table.names]
-    kinds = ["number", "number", "truth", None, None, None]
-    assert [None if column.declared is None else column.declared.kind for column in columns] == kinds
+    assert [column.is_typed for column in columns] == [True, True, True, False, False, False]
     assert [list(column) for column in columns] == [
         *(["1", ""], ["0.5", "2"], ["True", ""]),
         *(["a", "3"], ["", ""], ["", "x"]),
@@ -170,8 +169,8 @@ def test_files_with_types(tmp_path, ending):
     ]
     with open_table_file(path) as opened:
         (frame,) = opened.blocks()
-    kinds = ["number", None, "truth", "text", "date", "date", *["number"] * 3, None, None]
-    forms = [FileCells(frame[name], opened).declared for name in names]
+    kinds = ["number", "text", "number", "text", "date", "date", *["number"] * 3, None, "text"]
+    forms = [FileCells(frame[name], opened).find_form() for name in names]
     assert [form and form.kind for form in forms] == kinds
     assert opened.place(1) == "row 1"
 
@@ -245,8 +244,12 @@ def test_objects_that_share_no_key_are_refused(tmp_path):
         ("a.csv", b"a,b\n1,2\n3\n", r"line 3: 1 cells, but 2 in the first row.*\(delimiter=\.\.\.\)"),
         ("a.csv", b"a,b\n" + b"1,2\n" * 200 + b"3\n", "line 202: 1 cells, but 2 in the first row"),
         ("a.csv", b"a,b\n" + b"1,2\n" * 200 + b"3,4,5\n", "line 202: 3 cells, but 2 in the first row"),
-        ("a.csv", b"a,b\n" + b"1,2\n" * 200 + b'3,"4\n1,2\n', "line 202: a quote is opened here and not"),
-        ("a.csv", b'a,b\n1,"x\ny"\n' + b"1,2\n" * 200 + b'"3,4\n1,2\n', "line 204: a quote is opened here and not"),
+        ("a.csv", b"a,b\n" + b"1,2\n" * 200 + b'3,"4\n1,2\n', "line 202: a cell begins here .*end of data. Close"),
+        (
+            "a.csv",
+            b'a,b\n1,"x\ny"\n' + b"1,2\n" * 200 + b'"3,4\n1,2\n',
+            "line 204: a cell begins .*end of data",
+        ),
         ("a.csv", b"a,b,c\n1,2\n", "line 2: 2 cells, but 3 in the first row"),
         ("a.parquet", b"\0\1", "is a binary file"),
         ("a.npy", b"\x93NUMPY\x01\x00", "cannot be read"),

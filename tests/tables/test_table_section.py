@@ -10,7 +10,7 @@ import polytrain
 from polytrain import ModelFileError
 from polytrain.columns.forms import Form
 from polytrain.tables import TableModel, fit_table, load_table_model
-from polytrain.tables.layout import FileColumn, Layout
+from polytrain.tables.layout import Layout
 
 sys.path.append(str(Path(__file__).parents[1] / "models"))
 from comparison import assert_same, seal
@@ -18,12 +18,8 @@ from comparison import assert_same, seal
 TABLE = "age;rich;job;day\n" + "".join(
     f"{20 + k},5;{'no' if k < 20 else 'yes'};{('cook', 'smith', '?')[k % 3]};2024-0{k % 3 + 1}-11\n" for k in range(40)
 )
-COLUMNS = (
-    FileColumn("age", 0, Form("number", decimal=",", thousands=".")),
-    FileColumn("job", 2, Form("text")),
-    FileColumn("day", 3, Form("date")),
-)
-TARGET = FileColumn("rich", 1, Form("text"))
+NAMES = ("age", "rich", "job", "day")
+FORMS = {"age": Form("number", decimal=",", thousands="."), "day": Form("date")}
 MISSING = ("?", "none")
 TRAINING = {"file": "people.csv", "rows": 20, "cv_error": 0.25, "note": None}
 
@@ -38,8 +34,7 @@ def model(tmp_path_factory):
 
 
 def test_round_trip(model, tmp_path):
-    assert model.layout.columns == COLUMNS
-    assert model.layout == Layout(COLUMNS, (TARGET,), True, 4, MISSING)
+    assert model.layout == Layout(NAMES, ("rich",), True, FORMS, MISSING)
     model.save(tmp_path / "m")
     again = load_table_model(tmp_path / "m")
     assert (again.layout, again.training) == (model.layout, TRAINING)
@@ -57,10 +52,10 @@ def test_a_model_without_table_says_so(model, tmp_path):
 
 
 def test_a_model_that_does_not_fit_is_not_written(model, tmp_path):
-    narrow = Layout(COLUMNS[:1], (TARGET,), True, 4)
+    narrow = Layout(NAMES[:2], ("rich",), True, {})
     with pytest.raises(ModelFileError, match="columns of the table are not those of the model"):
         TableModel(model.estimator, narrow, {}).save(tmp_path / "m")
-    several = Layout(COLUMNS, (TARGET, FileColumn("more", 4)), True, 5)
+    several = Layout((*NAMES, "more"), ("rich", "more"), True, {})
     with pytest.raises(ModelFileError, match="the table has 2 targets, and the model predicts 1"):
         TableModel(model.estimator, several, {}).save(tmp_path / "m")
     assert not list(tmp_path.iterdir())
@@ -94,23 +89,21 @@ def set_entry(*path_and_value):
         (lambda metadata, document: document.pop("table"), "lacks 'table'"),
         (lambda metadata, document: document.update(table=[]), "'table' should be dict"),
         (set_entry("more", 1), "the table should have"),
-        (set_entry("n_columns", 0), "number of columns is not plausible"),
-        (set_entry("n_columns", True), "number of columns is not plausible"),
-        (set_entry("n_columns", 2), "'job' of the table is not plausible"),
-        (set_entry("named", 1), "not plausible"),
-        (set_entry("columns", []), "the table has no columns"),
-        (set_entry("columns", 0, "position", 1), "a column twice"),
-        (set_entry("columns", 0, "name", "job"), "a column twice"),
-        (set_entry("columns", 0, "name", None), "is not plausible"),
-        (set_entry("columns", 0, "form", 1), "form"),
-        (set_entry("columns", 0, "form", {}), "form"),
-        (set_entry("columns", 0, "form", "kind", "colour"), "form|kind"),
-        (set_entry("columns", 1, "kind", "x"), "a column should have"),
-        (set_entry("targets", {}), "the table has no columns"),
-        (set_entry("targets", [1]), "a column should have"),
-        (set_entry("targets", 0, "position", -1), "is not plausible"),
-        (set_entry("columns", 0, "name", "old"), "columns of the table are not those of the model"),
-        (set_entry("missing", "?"), "missing should be a list of different texts"),
+        (set_entry("named", 1), "named should be true or false"),
+        (set_entry("names", []), "the table should be those of its columns"),
+        (set_entry("names", 0, "job"), "names of the table should be a list of different texts"),
+        (set_entry("names", 0, None), "names of the table should be a list of different texts"),
+        (set_entry("names", 2, "old"), "columns of the table are not those of the model"),
+        (set_entry("forms", []), "the forms of the table"),
+        (set_entry("forms", "old", {}), "the forms of the table"),
+        (set_entry("forms", "age", 1), "form"),
+        (set_entry("forms", "age", {}), "form"),
+        (set_entry("forms", "age", "kind", "colour"), "form|kind"),
+        (set_entry("targets", {}), "targets of the table should be a list of different texts"),
+        (set_entry("targets", [1]), "targets of the table should be a list of different texts"),
+        (set_entry("targets", ["old"]), "columns of the table are not those of the model"),
+        (set_entry("targets", ["job"]), "columns of the table are not those of the model"),
+        (set_entry("missing", "?"), "missing of the table should be a list of different texts"),
         (set_entry("training", []), "record of the training"),
         (set_entry("training", "rows", [1]), "record of the training"),
     ],

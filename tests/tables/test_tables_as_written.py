@@ -1,6 +1,7 @@
 """Tables as people and programs write them: what one file shows, another option says, or a user would try."""
 
 import numpy as np
+import pandas
 import pytest
 
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
@@ -16,7 +17,7 @@ def test_points_between_thousands_where_other_columns_have_decimal_commas(tmp_pa
 
 
 def test_models_of_python_find_out_how_each_file_is_written(tmp_path):
-    pandas = pytest.importorskip("pandas")
+
     frame = pandas.DataFrame({"x": np.linspace(1, 9, 40).round(3), "z": np.arange(40) % 5 + 0.5})
     estimator = TensorTrainRegressor(rank=2, max_sweeps=1, random_state=0).fit(frame, frame["x"] + frame["z"])
     estimator.save(tmp_path / "m")
@@ -62,13 +63,13 @@ def test_a_decimal_counts_for_the_target_too(tmp_path):
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_truth_as_target(tmp_path, kind):
-    pandas = pytest.importorskip("pandas")
+
     pytest.importorskip("pyarrow")
     frame = pandas.DataFrame({"x": np.arange(40) % 9, "y": np.arange(40) % 9 > 4})
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame.to_parquet(tmp_path / "a.parquet", index=False)
     model = fit_table(tmp_path / f"a.{kind}", "y", folds=0)
-    assert model.estimator.classes_.tolist() == ["False", "True"]
+    assert list(map(str, model.estimator.classes_)) == ["False", "True"]
     TensorTrainClassifier(**GIVEN).fit(frame[["x"]], frame["y"]).save(tmp_path / "m")
     for other in ("csv", "parquet"):
         assert model.evaluate(tmp_path / f"a.{other}")["error"] < 0.2
@@ -128,3 +129,34 @@ def test_dates_in_the_text_of_a_frame_are_written_as_in_training_in_a_file(tmp_p
     np.testing.assert_array_equal(
         load_table_model(tmp_path / "m").predict(tmp_path / "a.csv"), model.predict(frame[:9])
     )
+
+
+def test_labels_with_a_decimal_comma(tmp_path):
+    (tmp_path / "a.csv").write_text("x;y\n" + "".join(f"{k % 9};{k % 2},0\n" for k in range(40)))
+    model = fit_table(tmp_path / "a.csv", "y", folds=0)
+    assert model.estimator.classes_.tolist() == [0, 1]
+    assert model.evaluate(tmp_path / "a.csv")["n"] == 40
+
+
+def test_a_file_is_fitted_as_the_frame_that_pandas_reads(tmp_path):
+    rng, n = np.random.default_rng(0), 90
+    frame = pandas.DataFrame(
+        {
+            "size": rng.normal(size=n).round(3),
+            "rooms": rng.integers(1, 6, n),
+            "town": rng.choice(["Bern", "Graz", "Linz"], n),
+            "sold": [f"2024-{k % 12 + 1:02}-{k % 27 + 1:02}" for k in range(n)],
+        }
+    )
+    frame["price"] = frame["size"] + frame["rooms"] * (frame["town"] == "Bern")
+    frame.loc[::7, ["size", "town", "sold"]] = None
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    rows = pandas.read_csv(tmp_path / "a.csv")
+    model = fit_table(tmp_path / "a.csv", "price", folds=0)
+    X = rows.drop(columns="price")
+    estimator = TensorTrainRegressor(random_state=0).fit(X, rows["price"])
+    assert model.fitted.columns.feature_names == estimator.model_.columns.feature_names
+    expected = estimator.predict(X)
+    np.testing.assert_array_equal(model.predict(tmp_path / "a.csv"), expected)
+    estimator.save(tmp_path / "m")
+    np.testing.assert_array_equal(load_table_model(tmp_path / "m").predict(tmp_path / "a.csv"), expected)

@@ -1,5 +1,7 @@
 """What is learned from a table is applied to other tables: against a slow reference, and against mistakes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -70,12 +72,11 @@ def test_rows_without_target_are_left_out(tmp_path):
 
 
 def test_columns_by_name_and_position():
-    names = ["a", "b", "2"]
-    assert [find_column(given, names, 3, "t") for given in ("b", "0", "-1", "-3", "2", "1")] == [1, 0, 2, 0, 2, 1]
-    assert find_column("-1", None, 5, "t") == 4
+    table = SimpleNamespace(names=["a", "b", "2"], named=True, label="t")
+    assert [find_column(given, table) for given in ("b", "0", "-1", "-3", "2", "1")] == [1, 0, 2, 0, 2, 1]
     for wrong in ("c", "3", "-4", "1.0"):
         with pytest.raises(TableError, match=f"t has no column '{wrong}'; it has the columns a, b, 2"):
-            find_column(wrong, names, 3, "t")
+            find_column(wrong, table)
 
 
 def test_drop_and_categorical(tmp_path):
@@ -239,7 +240,7 @@ def test_one_rare_class(tmp_path):
 def test_names(tmp_path):
     rows = learn(tmp_path / "a.csv", "1,a\n2,b\n", names=["size", "label"])
     assert list(rows.X) == ["size"]
-    assert rows.layout.targets[0].name == "label"
+    assert rows.layout.targets[0] == "label"
     refused(tmp_path, "1,a\n2,b\n", r"names=\.\.\. must be 2 different names", names=["size"])
     refused(tmp_path, "x,y\n1,a\n2,b\n", "has a header with names", names=["size", "label"])
 
@@ -273,7 +274,7 @@ def test_targets(model, tmp_path):
     assert (len(block.X), block.n_dotted) == (2, 1)
     (other,) = blocks(model, tmp_path, "size,kind,z\n1,u,b\n", with_target=True, target=["z"])
     assert other.y.tolist() == [1]
-    with pytest.raises(TableError, match="lacks the target 'y'"):
+    with pytest.raises(TableError, match="lacks the target y;"):
         blocks(model, tmp_path, "size,kind\n1,u\n", with_target=True)
     with pytest.raises(TableError, match="'c' is not one of the model's classes a, b"):
         blocks(model, tmp_path, "size,kind,y\n1,u,c\n", with_target=True)
@@ -316,8 +317,8 @@ def test_number_labels(tmp_path):
     model = fitted(rows)
     (block,) = blocks(model, tmp_path, "x,y\n1,7.0\n1,3\n1,\n", with_target=True)
     assert block.y.tolist() == [1, 0]
-    for wrong, message in (("5", "'5' is not one of the model's classes 3, 7"), ("b", "the target should be a number")):
-        with pytest.raises(TableError, match=message):
+    for wrong in ("5", "b"):
+        with pytest.raises(TableError, match=f"'{wrong}' is not one of the model's classes 3, 7"):
             blocks(model, tmp_path, f"x,y\n1,{wrong}\n", with_target=True)
 
 
@@ -407,14 +408,14 @@ def test_decimal_commas_where_training_had_points(tmp_path):
     [
         ({"metric": "rmse"}, "metric='rmse' does not apply to classification. Name one of error"),
         ({"metric": "size"}, "metric='size' does not apply to classification. Name one of error"),
-        ({"loss": "poisson"}, "loss='poisson' does not apply to classification"),
+        ({"loss": "poisson"}, "loss must be one of .*, got 'poisson'"),
         ({"quantile": 0.5}, r"quantile=\.\.\. does not apply to classification"),
-        ({"banana": 1}, "unexpected keyword argument 'banana'"),
+        ({"banana": 1}, "banana=... does not apply to classification.*Parameters are those of TensorTrainClassifier"),
     ],
 )
 def test_settings_of_another_task(tmp_path, parameters, message):
     (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{k % 5},{'ab'[k % 2]}\n" for k in range(20)))
-    with pytest.raises(TableError, match=message):
+    with pytest.raises(ValueError, match=message):
         fit_table(tmp_path / "a.csv", "y", **parameters)
 
 

@@ -354,8 +354,7 @@ def test_blocks_of_rows_do_not_change_the_values(n_rows, monkeypatch):
     train = TensorTrain.random((3, 4, 3, 2), 5, random_state=0)
     X = np.random.default_rng(0).uniform(-1, 1, (n_rows, 4))
     whole = train.evaluate(X)
-    monkeypatch.setattr(polytrain.tensor.stack, "_BLOCK_ROWS", 8)
-    monkeypatch.setattr(polytrain.tensor.stack._CompiledTrains, "block_rows", 8)
+    monkeypatch.setattr(polytrain.tensor.stack.TrainStack, "block_rows", lambda self: 8)
     assert_allclose(train.evaluate(X), whole, rtol=1e-12)
     assert_allclose(train.evaluate(np.asfortranarray(X)), whole, rtol=1e-12)
 

@@ -14,8 +14,7 @@ import os
 import shlex
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -33,19 +32,6 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], None], tuple[Argument, 
 
 class CommandError(Exception):
     """A mistake that the user can fix. The message names the thing, its value and the remedy."""
-
-
-@contextmanager
-def user_errors() -> Iterator[None]:
-    """Turn errors of estimators and of missing extras, which name the remedy, into a `CommandError`."""
-    from polytrain.tables import TableError
-
-    try:
-        yield
-    except TableError:
-        raise
-    except (ValueError, ImportError) as error:
-        raise CommandError(str(error)) from error
 
 
 class Parser(argparse.ArgumentParser):
@@ -128,7 +114,6 @@ def reading(headers: tuple[str, ...], usual: str, *more: Argument) -> Argument:
         ),
         option("--decimal", "what separates fractions of numbers in text (default: detected)", choices=(".", ",")),
         option("--encoding", "of a text file, such as latin1 (default: detected)", metavar="NAME"),
-        switch("--keep-index", "keep a first column without a name, which is taken for an index"),
         *more,
     )
 
@@ -165,7 +150,6 @@ def read_options(arguments: argparse.Namespace, header: str) -> ReadOptions:
         header=arguments.header or header,
         delimiter={"tab": "\t", "\\t": "\t"}.get(arguments.delimiter, arguments.delimiter),
         encoding=arguments.encoding,
-        keep_index=arguments.keep_index,
     )
 
 

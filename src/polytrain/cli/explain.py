@@ -88,8 +88,6 @@ def explain(arguments: argparse.Namespace) -> None:
     if arguments.rows is not None:
         _explain_rows(model, train, arguments)
         return
-    if arguments.units is not None:
-        _check_polynomial(model)
     X = None
     if arguments.data is not None:
         sample = RowSample()
@@ -99,22 +97,11 @@ def explain(arguments: argparse.Namespace) -> None:
             if not len(sample.rows):
                 raise CommandError(f"{table.label} holds no rows. Name a file with rows.")
         X = sample.rows
-    with common.user_errors():
-        facts = _facts(model, X, train or 0, arguments)
+    facts = _facts(model, X, train or 0, arguments)
     if arguments.json:
         common.show_json(facts)
     else:
         _show_facts(facts)
-
-
-def _check_polynomial(model: TableModel) -> None:
-    """Refuse a model whose columns have other functions than powers."""
-    for name, feature_map in zip(model.view.feature_names, model.fitted.maps, strict=True):
-        if feature_map.powers is None:
-            raise CommandError(
-                f"--units: column {name!r} has the basis {feature_map.basis!r}, and only polynomials have coefficients "
-                "to show. Leave the option out, or fit a model of number columns with --basis power."
-            )
 
 
 def _facts(model: TableModel, X: Any, train: int, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -204,7 +191,7 @@ def _explain_rows(model: TableModel, train: int | None, arguments: argparse.Name
     """Explain rows; ``train`` is the score that is shown, None for the largest of each row."""
     background = arguments.background or "training"
     options = {"background": background, "decimal": arguments.decimal, "say": common.say}
-    with common.open_table(model, arguments) as table, common.user_errors():
+    with common.open_table(model, arguments) as table:
         explained, places = model.explain_rows(table, arguments.rows, **options)
     largest = explained.scores.argmax(axis=1).tolist()
     scores = [score if train is None else train for score in largest]

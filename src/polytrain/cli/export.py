@@ -47,11 +47,10 @@ def export(arguments: argparse.Namespace) -> None:
     model = load_table_model(arguments.model)
     common.check_output(arguments.out, arguments.model)
     named = replace(model.fitted, feature_names=model.view.feature_names)
-    with common.user_errors():
-        if arguments.to == "c":
-            content = to_c(named, arguments.name, dtype=arguments.dtype or "float64").encode()
-        else:
-            content = to_onnx(named, dtype=arguments.dtype or "float32").SerializeToString()
+    if arguments.to == "c":
+        content = to_c(named, arguments.name, dtype=arguments.dtype or "float64").encode()
+    else:
+        content = to_onnx(named, dtype=arguments.dtype or "float32").SerializeToString()
     write_atomically(arguments.out, [content])
     common.say(f"{arguments.out}: {len(content)} bytes, {model.fitted.n_features} features")
     common.shows_beside(arguments.out)(str(arguments.out))
@@ -79,13 +78,13 @@ def info(arguments: argparse.Namespace) -> None:
     """
     model = load_table_model(arguments.model)
     layout, facts, columns = model.layout, model_facts(model.estimator), _column_facts(model)
-    size = arguments.model.stat().st_size
-    targets = [target.name for target in layout.targets]
+    size, positions = arguments.model.stat().st_size, {name: k for k, name in enumerate(layout.names)}
+    targets = list(layout.targets)
     if arguments.json:
         facts["n_features"] = facts.pop("features")
-        for column, place in zip(columns, layout.columns, strict=True):
-            column["position"] = place.position
-            column["form"] = None if place.form is None else place.form.describe()
+        for column in columns:
+            form = layout.forms.get(column["name"])
+            column |= {"position": positions[column["name"]], "form": None if form is None else form.describe()}
         common.show_json(
             {
                 **facts,
@@ -101,10 +100,10 @@ def info(arguments: argparse.Namespace) -> None:
     common.show_facts({**facts, "file size": f"{size} bytes", "target": targets or "not known"})
     common.show()
     common.show(f"columns, found by {'name' if layout.named else 'position'}")
-    for column, place in zip(columns, layout.columns, strict=True):
-        form = place.form
-        written = "" if form is None or form.is_plain or form.kind == "text" else f" ({form.describe()})"
-        common.show(f"  {place.position:>4}  {column['name']}: {_describe_column(column)}{written}")
+    for column in columns:
+        form = layout.forms.get(column["name"])
+        written = "" if form is None or form.is_plain else f" ({form.describe()})"
+        common.show(f"  {positions[column['name']]:>4}  {column['name']}: {_describe_column(column)}{written}")
     if model.estimator.choice_.reasons:
         common.show()
         common.show("chosen")

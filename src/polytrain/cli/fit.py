@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from polytrain.tables.fitting import MAX_CHECK_ROWS
 from polytrain.tables.model import model_facts
 
 # Arguments that are not parameters of fit_table under the same name.
-_OTHERS = {"data", "target", "header", "delimiter", "encoding", "keep_index", "out", "json", "quiet"}
+_OTHERS = {"data", "target", "header", "delimiter", "encoding", "out", "json", "quiet"}
 _OTHERS |= {"run", "command_line"}
 _AUTO_LOSS = "auto, for classes, learns with the squared loss and makes probabilities of it"
 # Of both tasks; some are known to both.
@@ -154,16 +153,15 @@ def fit(arguments: argparse.Namespace) -> None:
         """Write the model, with the facts that are known by now."""
         model.save(arguments.out)
 
-    with common.user_errors():
-        model = fit_table(
-            arguments.data,
-            arguments.target[0] if len(arguments.target) == 1 else arguments.target,
-            reading=common.read_options(arguments, "auto"),
-            say=None if arguments.quiet else common.say,
-            spell=common.flag,
-            on_fitted=None if in_place else save,
-            **_parameters(arguments),
-        )
+    model = fit_table(
+        arguments.data,
+        arguments.target[0] if len(arguments.target) == 1 else arguments.target,
+        reading=common.read_options(arguments, "auto"),
+        say=None if arguments.quiet else common.say,
+        spell=common.flag,
+        on_fitted=None if in_place else save,
+        **_parameters(arguments),
+    )
     save(model)
     facts, task = model_facts(model.estimator), "classification" if model.is_classifier else "regression"
     results = {"task": task, **{name: facts[name] for name in _SHOWN if name in facts}, **model.training}
@@ -178,8 +176,6 @@ def _parameters(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments that are parameters of `fit_table`, of the table or of the estimator."""
     if not 0 <= arguments.seed < 1 << 32:
         raise CommandError(f"--seed must be from 0 to 2**32 - 1, got {arguments.seed}.")
-    if arguments.bandwidth != "auto" and not 0 < arguments.bandwidth < math.inf:
-        raise CommandError(f"--bandwidth must be a positive number, got {arguments.bandwidth:g}.")
     given = {name: value for name, value in vars(arguments).items() if value is not None and name not in _OTHERS}
     if arguments.names is not None:
         given["names"] = [name.strip() for name in arguments.names.split(",")]

@@ -93,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _forget_stdout()  # its reader has gone
         return 1
     except (common.CommandError, ValueError, OSError, MemoryError, ImportError) as error:
-        if not _is_mistake(error):
+        if isinstance(error, ImportError) and "polytrain[" not in str(error):  # nothing that the user could install
             raise
         _forget_stdout()
         common.say(f"polytrain: error: {describe_error(error)}")
@@ -103,18 +103,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except SystemExit as stop:  # argparse, after --help or --version
         return int(stop.code or 0)
-
-
-def _is_mistake(error: Exception) -> bool:
-    """Whether the user can fix it: a table or a model file is wrong, an extra is not installed, ..."""
-    if isinstance(error, ImportError):
-        return "polytrain[" in str(error)
-    if not isinstance(error, ValueError):
-        return True
-    from polytrain.models.file import ModelFileError
-    from polytrain.tables.options import TableError
-
-    return isinstance(error, ModelFileError | TableError)
 
 
 def describe_error(error: BaseException) -> str:

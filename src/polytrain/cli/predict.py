@@ -105,18 +105,17 @@ def report(arguments: argparse.Namespace) -> None:
     model = load_table_model(arguments.model)
     common.check_output(arguments.out, arguments.model, arguments.data, arguments.train or "-")
     data_name = "standard input" if arguments.data == "-" else Path(arguments.data).name
-    with common.user_errors():
-        page = report_table(
-            model,
-            arguments.data,
-            train=arguments.train,
-            title=f"{arguments.model.name} on {data_name}",
-            reading=common.read_options(arguments, model.header),
-            file_bytes=arguments.model.stat().st_size,
-            target=arguments.target,
-            decimal=arguments.decimal,
-            say=common.say,
-        )
+    page = report_table(
+        model,
+        arguments.data,
+        train=arguments.train,
+        title=f"{arguments.model.name} on {data_name}",
+        reading=common.read_options(arguments, model.header),
+        file_bytes=arguments.model.stat().st_size,
+        target=arguments.target,
+        decimal=arguments.decimal,
+        say=common.say,
+    )
     page.save(arguments.out)
     common.shows_beside(arguments.out)(str(arguments.out))
 
@@ -161,8 +160,10 @@ def predict(arguments: argparse.Namespace) -> None:
         _check_interval(model, arguments.interval)
     n_rows = 0
     with common.open_table(model, arguments) as table:
-        kept = [find_column(name, table.names, table.n_columns, table.label) for name in arguments.keep]
-        titles = [arguments.keep[k] if table.names is None else table.names[index] for k, index in enumerate(kept)]
+        kept = [find_column(name, table) for name in arguments.keep]
+        titles = [
+            table.names[index] if table.named else given for given, index in zip(arguments.keep, kept, strict=True)
+        ]
         with _output(arguments) as write:
             write([[*titles, *_titles(model, arguments)]])
             for block in model.blocks(table, decimal=arguments.decimal, say=common.say):
@@ -184,7 +185,7 @@ def _check_interval(model: TableModel, coverage: float) -> None:
 def _titles(model: TableModel, arguments: argparse.Namespace) -> list[str]:
     labels = model.estimator.classes_ if arguments.probabilities else ()
     fitted, targets = model.fitted, model.layout.targets
-    outputs = [target.name for target in targets] if len(targets) == fitted.n_trains else fitted.train_names
+    outputs = targets if len(targets) == fitted.n_trains else fitted.train_names
     names = ["prediction"] if fitted.one_output else [f"prediction of {name}" for name in outputs]
     ends = [] if arguments.interval is None else ["low", "high"]
     return [*names, *ends, *(f"probability {label}" for label in labels)]
@@ -194,10 +195,7 @@ def _predict(model: TableModel, block: PreparedBlock, arguments: argparse.Namesp
     predicted = model.fitted.predict(block.X)
     columns = [predicted.tolist()] if predicted.ndim == 1 else predicted.T.tolist()
     if arguments.interval is not None:
-        try:
-            columns += model.fitted.intervals(block.X, coverage=arguments.interval).T.tolist()
-        except (AttributeError, ValueError) as error:
-            raise CommandError(f"--interval: {error}") from error
+        columns += model.fitted.intervals(block.X, coverage=arguments.interval).T.tolist()
     if arguments.probabilities:
         columns += model.fitted.probabilities(block.X).T.tolist()
     return columns
@@ -207,20 +205,14 @@ def _predict(model: TableModel, block: PreparedBlock, arguments: argparse.Namesp
 def _output(arguments: argparse.Namespace) -> Iterator[Callable[[Iterable[Sequence[Any]]], None]]:
     """Yield a function that writes rows as CSV: a file appears once it is whole, other output after the last row."""
     on_terminal = arguments.out is None and sys.stdout.isatty()
-
-    def write_to(stream: Any) -> Callable[[Iterable[Sequence[Any]]], None]:
-        return lambda rows: _write_rows(stream, rows, arguments.exact_text, on_terminal)
-
     in_place = arguments.out is None or written_in_place(arguments.out)
-    if not in_place or arguments.data == "-":
-        with _destination(arguments.out) as stream:
-            yield write_to(stream)
-        return
-    with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as waiting:
-        yield write_to(waiting)
-        waiting.seek(0)
-        with _destination(arguments.out) as stream:
-            shutil.copyfileobj(waiting, stream)
+    waits = in_place and arguments.data != "-"
+    with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) if waits else _destination(arguments.out) as stream:
+        yield lambda rows: _write_rows(stream, rows, arguments.exact_text, on_terminal)
+        if waits:
+            stream.seek(0)
+            with _destination(arguments.out) as destination:
+                shutil.copyfileobj(stream, destination)
 
 
 @contextmanager
@@ -234,7 +226,7 @@ def _destination(out: Path | None) -> Iterator[BinaryIO]:
     sys.stdout.flush()
 
 
-def _write_rows(stream: BinaryIO, rows: Iterable[Sequence[Any]], exact: bool, on_terminal: bool) -> None:
+def _write_rows(stream: Any, rows: Iterable[Sequence[Any]], exact: bool, on_terminal: bool) -> None:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows if exact else ([*map(_as_text, row)] for row in rows))
     lines = text.getvalue()

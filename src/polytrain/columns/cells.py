@@ -3,8 +3,8 @@
 Conventions
 -----------
 Either ``values`` has one value per row (``codes`` is None), or ``codes`` has the index of each row's value, -1 for a
-missing one. Values are numbers, dates or durations in NumPy's own types, or objects. Objects are distinct, occur in the
-rows and are never missing, so that loops in Python run over distinct values, not over rows.
+missing one. Values are numbers or dates in NumPy's own types, or objects. Objects are distinct, occur in the rows and
+are never missing, so that loops in Python run over distinct values, not over rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns.forms import DEFAULT_MISSING, Form
-from polytrain.columns.scalars import Level, date_of, is_missing, level_of, number_of, show, sort_of, text_of
+from polytrain.columns.scalars import Level, date_of, is_missing, level_of, number_of, sort_of, text_of
+from polytrain.texts import shown
 
 __all__ = ["Cells", "used_codes"]
 
@@ -31,12 +32,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The name of a column, for errors, and its cells; ``is_category`` says that its type declares categories.
-
-    >>> cells = Cells.of_array("size", np.array([1, None, 2.5], dtype=object))
-    >>> cells.kind, cells.numbers()
-    ('number', array([1. , nan, 2.5]))
-    """
+    """The name of a column, for errors, and its cells; ``is_category`` says that its type declares categories."""
 
     name: str
     values: NDArray
@@ -46,10 +42,14 @@ class Cells:
     @classmethod
     def of_array(cls, name: str, array: NDArray, missing: NDArray | None = None) -> Self:
         """Build cells from an array of any type, one per row, and perhaps a mask of the missing ones."""
-        if array.dtype.kind in "biufMm":
-            codes = np.where(missing, -1, np.arange(len(array))) if missing is not None and missing.any() else None
-            return cls(name, array.astype(np.float64) if array.dtype == np.longdouble else array, codes)
-        return cls.of_objects(name, array.astype(object, copy=False))
+        if array.dtype.kind not in "biufMm":
+            return cls.of_objects(name, array.astype(object, copy=False))
+        if array.dtype.kind == "m":
+            array = array / np.timedelta64(1, "D")
+        elif array.dtype == np.longdouble:
+            array = array.astype(np.float64)
+        codes = np.where(missing, -1, np.arange(len(array))) if missing is not None and missing.any() else None
+        return cls(name, array, codes)
 
     @classmethod
     def of_objects(cls, name: str, objects: Iterable[Any]) -> Self:
@@ -59,7 +59,7 @@ class Cells:
         if any(sort_of(kind) == "complex" for kind in types):
             value = next(item for item in items if sort_of(type(item)) == "complex")
             raise ValueError(
-                f"Complex data not supported: column {name!r} holds {show(value)}. Give its parts as two columns of "
+                f"Complex data not supported: column {name!r} holds {shown(value)}. Give its parts as two columns of "
                 "real numbers."
             )
         # True and 1, or 1 and Decimal(1), are the same key of a dict; together with their types they are not.
@@ -70,7 +70,7 @@ class Cells:
         except TypeError:
             item = next(item for item in items if not _is_hashable(item))
             raise ValueError(
-                f"column {name!r} holds {show(item)}, of type {type(item).__name__}. A cell must hold a single value: "
+                f"column {name!r} holds {shown(item)}, of type {type(item).__name__}. A cell must hold a single value: "
                 "a number, text or a date. Put its parts into columns of their own, or leave the column out."
             ) from None
         present = [key for key in index if not is_missing(key[1] if several else key)]
@@ -97,25 +97,19 @@ class Cells:
     @cached_property
     def kind(self) -> str:
         """One of "number", "date", "text", "mixed", and "empty" if all cells are missing."""
-        match list(self._sorts):
-            case []:
-                return "empty"
-            case [sort]:
-                return _KINDS.get(sort, "text")
-        return "mixed"
+        if not self._sorts:
+            return "empty"
+        return "mixed" if len(self._sorts) > 1 else _KINDS.get(next(iter(self._sorts)), "text")
 
     def numbers(self) -> NDArray:
         """Return float64 per row, NaN for missing cells; durations are in days, times of day in hours."""
         self._require(_KINDS.keys() - {"date"}, "numbers")
-        match self.values.dtype.kind:
-            case "O":
-                numbers = np.array([_as_float(number_of(value)) for value in self.values.tolist()], dtype=np.float64)
-            case "m":
-                numbers = _days(self.values)
-            case "M":  # all of them are missing
-                numbers = np.full(len(self.values), np.nan)
-            case _:
-                numbers = self.values.astype(np.float64)
+        if self.values.dtype.kind == "O":
+            numbers = np.array([_as_float(number_of(value)) for value in self.values.tolist()], dtype=np.float64)
+        elif self.kind == "empty":
+            numbers = np.full(len(self.values), np.nan)
+        else:
+            numbers = self.values.astype(np.float64)
         return numbers if self.codes is None else np.append(numbers, np.nan)[self.codes]
 
     def dates(self, pattern: str = "iso") -> NDArray:
@@ -124,18 +118,15 @@ class Cells:
         Text is read by `pattern`, see `polytrain.columns.forms.Form`.
         """
         self._require({"date", "text"}, "dates")
-        match self.values.dtype.kind:
-            case "O":
-                form = Form("date", pattern=pattern)
-                moments = [_moment(value, form) for value in self.values.tolist()]
-                wrong = np.array([moment is None for moment in moments], dtype=bool)
-                if wrong.any():
-                    self._refuse(wrong, "dates")
-                dates = np.array(moments, dtype="datetime64[us]")
-            case "M":
-                dates = self.values
-            case _:  # all of them are missing
-                dates = np.full(len(self.values), np.datetime64("NaT", "us"))
+        dates = self.values
+        if dates.dtype.kind == "O":
+            form = Form("date", pattern=pattern)
+            moments = [_moment(value, form) for value in dates.tolist()]
+            if None in moments:
+                self._refuse(np.array([moment is None for moment in moments]), "dates")
+            dates = np.array(moments, dtype="datetime64[us]")
+        elif dates.dtype.kind != "M":  # all of them are missing
+            dates = np.full(len(dates), np.datetime64("NaT", "us"))
         return dates if self.codes is None else np.append(dates, np.datetime64("NaT"))[self.codes]
 
     def levels(self, as_text: bool = False) -> tuple[NDArray, list[Level]]:
@@ -145,7 +136,7 @@ class Cells:
         """
         values, codes = self.values, self.codes
         if values.dtype.kind != "O":
-            values, inverse = np.unique(_days(values) if values.dtype.kind == "m" else values, return_inverse=True)
+            values, inverse = np.unique(values, return_inverse=True)
             inverse = np.where(np.isnan(values)[inverse], -1, inverse)
             # Missing values, and the placeholders of masked ones, are not levels.
             used, codes = used_codes(inverse if codes is None else np.append(inverse, -1)[codes])
@@ -160,35 +151,26 @@ class Cells:
 
     def _require(self, allowed: set[str], held: str) -> None:
         """Refuse values of other sorts than those allowed."""
-        if self._sorts <= allowed:
-            return
-        if self.values.dtype.kind == "O":
-            self._refuse(np.array([sort_of(type(value)) not in allowed for value in self.values.tolist()]), held)
-        self._refuse(~np.isnan(self.values), held)
+        if not self._sorts <= allowed:
+            wrong = [sort_of(type(value)) not in allowed and not is_missing(value) for value in self.values]
+            self._refuse(np.array(wrong), held)
 
     def _refuse(self, wrong: NDArray, held: str) -> None:
         """Raise an error that shows the first row whose value is wrong."""
         codes = np.arange(len(wrong)) if self.codes is None else self.codes
         value = self.values[codes[np.append(wrong, False)[codes].argmax()]]
-        if isinstance(value, np.generic) and self.values.dtype.kind != "O":
-            value = text_of(value) if self.values.dtype.kind == "M" else value.item()
+        value = level_of(value) if isinstance(value, np.generic) else value
         raise ValueError(
-            f"column {self.name!r} held {held} in training, but now holds {show(value)}. {_REMEDIES[held]}, or fit "
+            f"column {self.name!r} held {held} in training, but now holds {shown(value)}. {_REMEDIES[held]}, or fit "
             "again with rows like these."
         )
 
 
 def used_codes(codes: NDArray) -> tuple[NDArray, NDArray]:
-    """Return the codes that occur, ascending, and the index of each row's code among them; -1 stays.
-
-    >>> used_codes(np.array([7, -1, 3, 7]))
-    (array([3, 7]), array([ 1, -1,  0,  1]))
-    """
-    count = np.bincount(codes[codes >= 0])
-    used = np.flatnonzero(count)
-    places = np.full(len(count) + 1, -1, dtype=np.intp)
-    places[used] = np.arange(len(used))
-    return used, places[codes]
+    """Return the codes that occur, ascending, and the index of each row's code among them; -1 stays."""
+    used, places = np.unique(codes, return_inverse=True)
+    n_missing = np.count_nonzero(used < 0)
+    return used[n_missing:], places - n_missing
 
 
 def _as_float(number: int | float | bool) -> float:
@@ -207,10 +189,6 @@ def _moment(value: Any, form: Form) -> np.datetime64 | None:
         return np.datetime64("NaT", "us")
     microseconds = form.parse(text)
     return None if microseconds is None else np.datetime64(int(microseconds), "us")
-
-
-def _days(durations: NDArray) -> NDArray:
-    return durations / np.timedelta64(1, "D")
 
 
 def _is_hashable(item: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import repeat
@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 
 from polytrain.columns.cells import Cells
 from polytrain.columns.forms import DATE_PATTERNS, DEFAULT_MISSING, find_form
-from polytrain.columns.scalars import Level, check_hashes, show, sort_levels, text_of
+from polytrain.columns.scalars import Level, check_hashes, sort_levels, text_of
+from polytrain.texts import shown
 
 __all__ = ["CategoryColumn", "Column", "DateColumn", "NumberColumn", "TextColumn", "column_from_json", "fit_column"]
 
 #: Parts of a date that become features if they vary; "time" always does.
 _CALENDAR = ("month", "weekday", "hour")
-_INFINITIES = {"inf": math.inf, "-inf": -math.inf}
+# JSON does not have infinity.
+_INFINITIES: dict[Level, dict[str, str]] = {number: {"number": str(number)} for number in (math.inf, -math.inf)}
 # Largest number of texts of a column that are examined one by one for a warning.
 _MOST_EXAMINED = 100
 _REMEDIES = {
@@ -49,9 +51,9 @@ class Column(ABC):
         return (self.name,)
 
     @classmethod
-    @abstractmethod
     def merge(cls, parts: Sequence[Self]) -> Self:
         """Combine columns that were fitted to parts of the rows."""
+        return parts[0]
 
     def to_json(self) -> dict[str, Any]:
         """Return values that JSON can hold."""
@@ -71,9 +73,6 @@ class NumberColumn(Column):
     """A column of numbers: also True and False, durations (in days) and times of day (in hours).
 
     It is ``empty`` if every value was missing in training, so that the column might have been of any kind.
-
-    >>> NumberColumn("size").feature_names
-    ('size',)
     """
 
     kind: ClassVar[str] = "number"
@@ -84,12 +83,8 @@ class NumberColumn(Column):
         return [cells.numbers()]
 
     @classmethod
-    def merge(cls, parts: Sequence[Self]) -> Self:
-        return cls(parts[0].name, all(part.empty for part in parts))
-
-    @classmethod
     def from_json(cls, entries: dict[str, Any]) -> Self:
-        return cls(entries["name"], _check_flag(entries, "empty"))
+        return cls(entries["name"], _checked(entries, "empty", _is_flag, "true or false"))
 
 
 @dataclass(frozen=True)
@@ -138,26 +133,19 @@ class CategoryColumn(Column):
         return cls(parts[0].name, sort_levels(levels), as_text)
 
     def to_json(self) -> dict[str, Any]:
-        # JSON does not have infinity.
-        levels = [{"number": str(v)} if isinstance(v, float) and math.isinf(v) else v for v in self.levels]
-        return {**super().to_json(), "levels": levels}
+        return {**super().to_json(), "levels": [_INFINITIES.get(level, level) for level in self.levels]}
 
     @classmethod
     def from_json(cls, entries: dict[str, Any]) -> Self:
-        where = f"column {show(entries['name'])}"
-        stored, as_text = entries["levels"], _check_flag(entries, "as_text")
-        if not isinstance(stored, list) or not stored:
-            raise ValueError(f"the levels of {where} must be a list that is not empty, got {show(stored)}.")
-        levels: list[Level] = []
-        for entry in stored:
-            level = entry
-            if isinstance(entry, dict) and entry.keys() == {"number"} and isinstance(entry["number"], str):
-                level = _INFINITIES.get(entry["number"])
-            if type(level) not in (str, int, float, bool) or level != level:  # NaN
-                raise ValueError(f"a level of {where} must be text or a number, got {show(entry)}.")
-            if as_text and not isinstance(level, str):
-                raise ValueError(f"the levels of {where} must be text, because as_text is true, got {show(entry)}.")
-            levels.append(level)
+        as_text = _checked(entries, "as_text", _is_flag, "true or false")
+        stored = _checked(entries, "levels", _is_filled_list, "a list that is not empty")
+        infinities = {repr(entry): number for number, entry in _INFINITIES.items()}
+        levels: list[Any] = [infinities.get(repr(entry)) if isinstance(entry, dict) else entry for entry in stored]
+        where = f"column {shown(entries['name'])}"
+        for entry, level in zip(stored, levels, strict=True):
+            if type(level) not in ((str,) if as_text else (str, int, float, bool)) or level != level:  # NaN
+                what = "text, because as_text is true" if as_text else "text or a number"
+                raise ValueError(f"a level of {where} must be {what}, got {shown(entry)}.")
         check_hashes(levels, f"the list of levels of {where}")
         if sort_levels(levels) != tuple(levels):
             raise ValueError(f"the levels of {where} must differ, and be numbers in order, then text in order.")
@@ -250,20 +238,9 @@ class DateColumn(Column):
 
     @classmethod
     def from_json(cls, entries: dict[str, Any]) -> Self:
-        name, ranges, pattern = entries["name"], entries["ranges"], entries["pattern"]
-        if pattern not in DATE_PATTERNS:
-            raise ValueError(f"the pattern of column {show(name)} must be one of {DATE_PATTERNS}, got {show(pattern)}.")
-        if not isinstance(ranges, list) or len(ranges) != len(_CALENDAR) or not all(map(_is_range, ranges)):
-            raise ValueError(
-                f"the ranges of column {show(name)} must be a smallest and a largest {', '.join(_CALENDAR)}, got "
-                f"{show(ranges)}."
-            )
-        return cls(name, tuple((float(low), float(high)) for low, high in ranges), pattern)
-
-
-def _is_range(entry: Any) -> bool:
-    is_pair = isinstance(entry, list) and len(entry) == 2 and all(type(end) in (int, float) for end in entry)
-    return is_pair and 0 <= entry[0] <= entry[1] <= 24
+        ranges = _checked(entries, "ranges", _are_ranges, f"a smallest and a largest {', '.join(_CALENDAR)}")
+        pattern = _checked(entries, "pattern", DATE_PATTERNS.__contains__, f"one of {DATE_PATTERNS}")
+        return cls(entries["name"], tuple((float(low), float(high)) for low, high in ranges), pattern)
 
 
 def _date_parts(dates: NDArray, parts: Sequence[str]) -> list[NDArray]:
@@ -274,15 +251,13 @@ def _date_parts(dates: NDArray, parts: Sequence[str]) -> list[NDArray]:
     elif unit in ("ns", "ps", "fs", "as"):  # float64 cannot tell these apart, and the first of such days overflow
         dates = dates.astype("datetime64[us]")
     days = dates.astype("datetime64[D]")
-    months = dates.astype("datetime64[M]").astype(np.int64) % 12 + 1
-    weekdays = (days.astype(np.int64) + 3) % 7  # 1970 began with a Thursday
     values = {
         "time": (dates - np.datetime64(0, "D")) / np.timedelta64(1, "D"),
-        "month": np.where(np.isnat(dates), np.nan, months),
-        "weekday": np.where(np.isnat(dates), np.nan, weekdays),
+        "month": dates.astype("datetime64[M]").astype(np.int64) % 12 + 1,
+        "weekday": (days.astype(np.int64) + 3) % 7,  # 1970 began with a Thursday
         "hour": (dates - days) / np.timedelta64(1, "h"),
     }
-    return [values[part] for part in parts]
+    return [np.where(np.isnat(dates), np.nan, values[part]) for part in parts]
 
 
 def _rounded(levels: Sequence[Level]) -> list[Level]:
@@ -296,13 +271,7 @@ def _rounded(levels: Sequence[Level]) -> list[Level]:
 
 
 def fit_column(cells: Cells, is_category: bool | None = None) -> Column:
-    """Return a column of the kind that suits the cells; their type says whether they are categories, if nobody does.
-
-    >>> fit_column(Cells.of_objects("size", [3, None]))
-    NumberColumn(name='size', empty=False)
-    >>> fit_column(Cells.of_objects("size", [3, None]), is_category=True)
-    CategoryColumn(name='size', levels=(3,), as_text=False)
-    """
+    """Return a column of the kind that suits the cells; their type says whether they are categories, if nobody does."""
     if cells.kind == "empty":
         return NumberColumn(cells.name, empty=True)
     if cells.kind == "mixed" or (cells.is_category if is_category is None else is_category):
@@ -315,21 +284,37 @@ def fit_column(cells: Cells, is_category: bool | None = None) -> Column:
 def column_from_json(entries: Any) -> Column:
     """Check and undo the ``to_json`` of a column of any kind."""
     if not isinstance(entries, dict):
-        raise ValueError(f"a column must be a dict, got {show(entries)}.")
+        raise ValueError(f"a column must be a dict, got {shown(entries)}.")
     classes: dict[Any, type[Column]] = {cls.kind: cls for cls in (NumberColumn, CategoryColumn, DateColumn)}
     kind, name = entries.get("kind"), entries.get("name")
     if not isinstance(kind, str) or kind not in classes:
-        raise ValueError(f"the kind of a column must be one of {list(classes)}, got {show(kind)}.")
+        raise ValueError(f"the kind of a column must be one of {list(classes)}, got {shown(kind)}.")
     if not isinstance(name, str):
-        raise ValueError(f"the name of a column must be text, got {show(name)}.")
+        raise ValueError(f"the name of a column must be text, got {shown(name)}.")
     expected = {"kind", *(field.name for field in fields(classes[kind]))}
     if entries.keys() != expected:
-        raise ValueError(f"column {show(name)} must have the entries {sorted(expected)}, got {show(list(entries))}.")
+        raise ValueError(f"column {shown(name)} must have the entries {sorted(expected)}, got {shown(list(entries))}.")
     return classes[kind].from_json(entries)
 
 
-def _check_flag(entries: dict[str, Any], name: str) -> bool:
-    flag = entries[name]
-    if not isinstance(flag, bool):
-        raise ValueError(f"{name} of column {show(entries['name'])} must be true or false, got {show(flag)}.")
-    return flag
+def _checked(entries: dict[str, Any], key: str, is_right: Callable[[Any], Any], what: str) -> Any:
+    """Return an entry, or say what it must be."""
+    if not is_right(entries[key]):
+        raise ValueError(f"the {key} of column {shown(entries['name'])} must be {what}, got {shown(entries[key])}.")
+    return entries[key]
+
+
+def _is_flag(entry: Any) -> bool:
+    return isinstance(entry, bool)
+
+
+def _is_filled_list(entry: Any) -> bool:
+    return isinstance(entry, list) and bool(entry)
+
+
+def _are_ranges(entry: Any) -> bool:
+    def is_range(ends: Any) -> bool:
+        is_pair = isinstance(ends, list) and len(ends) == 2 and all(type(end) in (int, float) for end in ends)
+        return is_pair and 0 <= ends[0] <= ends[1] <= 24
+
+    return isinstance(entry, list) and len(entry) == len(_CALENDAR) and all(map(is_range, entry))

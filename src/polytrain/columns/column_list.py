@@ -6,17 +6,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns.column import CategoryColumn, Column, NumberColumn, TextColumn, column_from_json, fit_column
-from polytrain.columns.scalars import Level, show
+from polytrain.columns.scalars import Level
 from polytrain.columns.table import is_frame, is_plain_frame, open_table
-from polytrain.texts import listed
+from polytrain.texts import listed, shown
 
-__all__ = ["LEAST_ROWS", "Columns", "chosen_columns", "is_identifier", "needs_encoding", "unique_names"]
+__all__ = [
+    *("LEAST_ROWS", "Columns", "chosen_columns", "column_number", "is_identifier", "needs_encoding", "unique_names"),
+]
 
 # Largest number of levels of all columns together in a file; a table with more has columns of identifiers.
 _MOST_LEVELS = 1_000_000
@@ -188,7 +191,7 @@ class Columns:
         """Check and undo `to_json`; a ValueError says what is wrong."""
         entries = document.get("columns") if isinstance(document, dict) and len(document) == 1 else None
         if not isinstance(entries, list):
-            raise ValueError(f"the columns must be a dict whose entry 'columns' must be a list, got {show(document)}.")
+            raise ValueError(f"the columns must be a dict whose entry 'columns' must be a list, got {shown(document)}.")
         counts = [len(levels) for e in entries if isinstance(e, dict) and isinstance(levels := e.get("levels"), list)]
         if sum(counts) > _MOST_LEVELS:
             raise ValueError(f"the columns have {sum(counts)} levels; at most {_MOST_LEVELS} are allowed.")
@@ -265,11 +268,7 @@ def _are_flags(items: list[Any]) -> bool:
 
 
 def chosen_columns(categorical_features: Any, names: tuple[str, ...], has_names: bool) -> frozenset[int] | None:
-    """Return the numbers of the columns that the parameter names, or None if the types of the columns decide.
-
-    >>> sorted(chosen_columns(["b", "c"], ("a", "b", "c"), has_names=True))
-    [1, 2]
-    """
+    """Return the numbers of the columns that the parameter names, or None if the types of the columns decide."""
     items = _listed_columns(categorical_features)
     if items is None:
         name = repr(categorical_features)
@@ -278,37 +277,47 @@ def chosen_columns(categorical_features: Any, names: tuple[str, ...], has_names:
         raise ValueError(f"categorical_features must not be {name:.60}. {_REMEDY}{hint}")
     if isinstance(categorical_features, str):
         return None
-    n_columns = len(names)
     if items and _are_flags(items):
-        if len(items) != n_columns:
+        if len(items) != len(names):
             raise ValueError(
-                f"categorical_features has {len(items)} of True and False, but X has {n_columns} columns. Give one for "
-                "each column."
+                f"categorical_features has {len(items)} of True and False, but X has {len(names)} columns. Give one "
+                "for each column."
             )
         return frozenset(np.flatnonzero(items).tolist())
-    if all(isinstance(item, (int, np.integer)) and not isinstance(item, bool) for item in items):
-        wrong = [item for item in items if not 0 <= item < n_columns]
-        if wrong:
-            raise ValueError(
-                f"categorical_features has the column number {wrong[0]}, but X has {n_columns} columns. Give numbers "
-                f"from 0 to {n_columns - 1}."
-            )
-        return frozenset(map(int, items))
-    if not all(isinstance(item, str) for item in items):
+    if len({isinstance(item, str) for item in items}) > 1 or not all(map(_is_reference, items)):
         kinds = ", ".join(sorted({type(item).__name__ for item in items}))
         raise ValueError(f"categorical_features must hold items of one type, got a list of {kinds}. {_REMEDY}")
-    if not has_names:
+    known = names if has_names else None
+    chosen = {column_number("categorical_features", item, known, len(names)) for item in items}
+    return frozenset(k for k, name in enumerate(names) if k in chosen or name in set(items))  # names may occur twice
+
+
+def _is_reference(item: Any) -> bool:
+    return isinstance(item, str | Integral) and not isinstance(item, bool)
+
+
+def column_number(where: str, given: Any, names: Sequence[str] | None, n_columns: int) -> int:
+    """Return the number of the column that a parameter gives by its number or name; ``names`` are texts or None."""
+    if isinstance(given, str):
+        if names is None:
+            raise ValueError(
+                f"{where} has the column name {given!r}, but the columns of X have no names of text. Give column "
+                "numbers, or a frame with names."
+            )
+        if given not in names:
+            raise ValueError(
+                f"{where} has the column name {given!r}, which X does not have. Its columns are "
+                f"{listed(map(repr, names))}."
+            )
+        return list(names).index(given)
+    if not _is_reference(given):
+        raise ValueError(f"{where} has the entry {shown(given)}, which is not a column. Give column numbers or names.")
+    if not 0 <= int(given) < n_columns:
         raise ValueError(
-            f"categorical_features has the column name {items[0]!r}, but the columns of X have no names of text. Give "
-            "column numbers, or a frame with names."
+            f"{where} has the column number {given}, but X has {n_columns} columns. Give numbers from 0 to "
+            f"{n_columns - 1}."
         )
-    missing = [str(item) for item in items if item not in set(names)]
-    if missing:
-        raise ValueError(
-            f"categorical_features has the column name {missing[0]!r}, which X does not have. Its columns are "
-            f"{listed(map(repr, names))}."
-        )
-    return frozenset(k for k, name in enumerate(names) if name in set(items))
+    return int(given)
 
 
 # --- identifiers ------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ day, the month or the year first, and a time of day.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,6 +14,8 @@ from datetime import date, datetime, timedelta
 from functools import cached_property
 from itertools import takewhile
 from typing import Any, Literal, get_args
+
+from polytrain.texts import shown
 
 __all__ = ["DATE_PATTERNS", "DEFAULT_MISSING", "Form", "find_form", "is_number"]
 
@@ -37,12 +40,15 @@ _THOUSANDS = {"": "", ",": "commas", ".": "points", " ": "spaces", "'": "apostro
 _MARKS = ((".", ""), (".", ","), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"))
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _MINUS, _CURVED = "\u2212", "\u2019"
+_ALIKE = {" ": _SPACES, "'": f"'{_CURVED}"}
 _AFFIX = "|".join(map(re.escape, _AFFIXES))
 _FIGURE = rf"[0-9.,'{_CURVED}{_SPACES}]*[0-9](?:[eE][+-]?[0-9]+)?"
+# A sign stands beside a currency in front, or is a minus at the end; parentheses enclose the figure or everything.
 _LOOSE = re.compile(
-    rf"[(+{_MINUS}-]?[{_SPACES}]?(?P<prefix>{_AFFIX})?[{_SPACES}]?[(+{_MINUS}-]?(?P<figure>{_FIGURE})\)?"
-    rf"[{_SPACES}]?(?P<suffix>{_AFFIX})?\)?[{_MINUS}-]?"
+    rf"([(+{_MINUS}-]?)[{_SPACES}]?(?:(?P<prefix>{_AFFIX})[{_SPACES}]?)?([(+{_MINUS}-]?)(?P<figure>{_FIGURE})(\)?)"
+    rf"(?:[{_SPACES}]?(?P<suffix>{_AFFIX}))?([){_MINUS}-]?)"
 )
+_SIGNS = {"": 1, "+": 1, "-": -1, _MINUS: -1, "()": -1}
 
 
 def is_number(text: str) -> bool:
@@ -67,17 +73,12 @@ _MONTH_NAMES = (
     *("january", "february", "march", "april", "may", "june", "july"),
     *("august", "september", "october", "november", "december"),
 )
-_MONTHS = {
-    text: number
-    for number, name in enumerate(_MONTH_NAMES, start=1)
-    for text in (name[:3], f"{name[:3]}.", name, *(["sept", "sept."] if number == 9 else []))
-}
 _DIRECTIVES = {
     "%Y": "(?P<year>[1-9][0-9]{3})",
     "%y": "(?P<year>[0-9]{2})",
     "%m": "(?P<month>0?[1-9]|1[0-2])",
     "%d": "(?P<day>0?[1-9]|[12][0-9]|3[01])",
-    "%b": r"(?P<month>[A-Za-z]{3,9}\.?)",
+    "%b": r"(?P<month>[A-Za-z]{3,4}\.?|[A-Za-z]{5,9})",
 }
 _TWO_DIGITS = {"%m": "(?P<month>0[1-9]|1[0-2])", "%d": "(?P<day>0[1-9]|[12][0-9]|3[01])"}
 _CLOCK = (
@@ -151,48 +152,32 @@ class Form:
 
     @cached_property
     def _regex(self) -> re.Pattern[str]:
-        """Pattern of a number or a date."""
+        """Pattern of a date, or of a number without sign and unit."""
         if self.kind == "date":
             # Version numbers look like dates with two digits for the year, but have no leading zeros.
             directives = {**_DIRECTIVES, **(_TWO_DIGITS if self.pattern in ("iso", "%d.%m.%y") else {})}
             pieces = re.split("(%.)", "%Y-%m-%d" if self.pattern == "iso" else self.pattern)
             return re.compile("".join(directives.get(piece) or re.escape(piece) for piece in pieces) + _TIME)
-        if self.is_plain:
-            return _PLAIN
-        point, gap = re.escape(self.decimal), f"[{_SPACES}]?"
-        whole = "[0-9]+"
+        point, whole = re.escape(self.decimal), "[0-9]+"
         if self.thousands:
-            between = {" ": f"[{_SPACES}]", "'": f"['{_CURVED}]"}.get(self.thousands, re.escape(self.thousands))
+            gap = f"[{_ALIKE.get(self.thousands, self.thousands)}]"
             # Groups of two are Indian; a first group that begins with zero is the whole part of a decimal number.
-            whole = rf"(?:[1-9][0-9]{{0,2}}(?:{between}[0-9]{{2,3}})*{between}[0-9]{{3}}|[0-9]+)"
-        figure = rf"(?:{whole}(?:{point}[0-9]+)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
-        before = f"(?:{re.escape(self.prefix)}{gap})?" if self.prefix else ""
-        after = f"(?:{gap}{re.escape(self.suffix)})?" if self.suffix else ""
-        sign = f"[+{_MINUS}-]"
-        signed = f"(?:{sign}{gap}{before}|{before}{sign}?){figure}{after}"
-        debit = f"{before}{figure}{after}[{_MINUS}-]"
-        parentheses = rf"\({before}{figure}{after}\)|{before}\({figure}\){after}"
-        return re.compile(f"(?:{signed}|{debit}|{parentheses})")
-
-    @cached_property
-    def _replacements(self) -> list[tuple[str, str]]:
-        """Replacements, in order, that leave a plain number, except for a minus at its end."""
-        if self.is_plain:
-            return []
-        between = f"'{_CURVED}" if self.thousands == "'" else self.thousands
-        removed = [self.prefix, self.suffix, *_SPACES, *"()", *between]
-        return [*((text, "") for text in removed if text), (_MINUS, "-"), (self.decimal, ".")]
+            whole = rf"(?:[1-9][0-9]{{0,2}}(?:{gap}[0-9]{{2,3}})*{gap}[0-9]{{3}}|[0-9]+)"
+        return re.compile(rf"(?:{whole}(?:{point}[0-9]+)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
     def _parse_number(self, text: str) -> float | None:
-        if not self._regex.fullmatch(text):
-            return None
-        negative = "(" in text or text[-1] in f"{_MINUS}-"
-        for old, new in self._replacements:
-            text = text.replace(old, new)
-        value = float(text.removesuffix("-"))
-        if not abs(value) < float("inf"):
-            return None
-        return -value if negative else value
+        if self.is_plain:
+            value = float(text) if _PLAIN.fullmatch(text) else math.inf
+        else:
+            match = _LOOSE.fullmatch(text)
+            if match is None or any(match[side] not in (None, getattr(self, side)) for side in ("prefix", "suffix")):
+                return None
+            figure, sign = match["figure"], _SIGNS.get("".join(match.group(1, 3, 5, 7)))
+            if sign is None or not self._regex.fullmatch(figure):
+                return None
+            removed = _ALIKE.get(self.thousands, self.thousands)
+            value = sign * float(figure.translate(str.maketrans(self.decimal, ".", removed)))
+        return value if math.isfinite(value) else None
 
     def _parse_date(self, text: str) -> int | None:
         """Ignore a time zone, so that the hour and the weekday are those where the date was written down."""
@@ -206,7 +191,8 @@ class Form:
             if not 1 <= hour <= 12:
                 return None
             hour = hour % 12 + (12 if match["half"] in "pP" else 0)
-        month_number = int(month) if month.isdigit() else _MONTHS.get(month.lower(), 0)
+        begun = (number for number, name in enumerate(_MONTH_NAMES, 1) if name.startswith(month.lower().rstrip(".")))
+        month_number = int(month) if month.isdigit() else next(begun, 0)
         minute, second = (int(match[unit] or 0) for unit in ("minute", "second"))
         microsecond = int((match["fraction"] or "0").ljust(6, "0")[:6])
         try:
@@ -221,52 +207,46 @@ class Form:
 
     def describe(self) -> str:
         """Return the form in words, with an example."""
-        if self.kind == "date":
-            return self._describe_dates()
-        if self.kind != "number" or self.is_plain:
+        if self.is_plain or self.kind in ("text", "truth"):
             return {"number": "numbers", "text": "text", "truth": "true and false"}[self.kind]
-        between = f"{_THOUSANDS[self.thousands]} between thousands"
-        what = "percentages" if "%" in (self.prefix, self.suffix) else "numbers"
-        if self.decimal == ",":
-            what += " with a decimal comma" + (f" and {between}" if self.thousands in (" ", "'") else "")
-        elif self.thousands:
-            what += f" with {between}"
-        figure = f"12{self.decimal}5" if what.startswith("percentages") else f"1{self.thousands}234{self.decimal}5"
-        example = f"{figure}{' ' if self.suffix and self.suffix != '%' else ''}{self.suffix}"
-        if not self.suffix:
-            example = f"{self.prefix}{' ' if self.prefix.isalpha() else ''}{figure}"
-        other = "commas between thousands" if self.decimal == "," else "a decimal comma"
+        what, example, other = self._describe_dates() if self.kind == "date" else self._describe_numbers()
         return f"{what}, such as {example!r}" + (f" ({other} would fit, too)" if self.guessed else "")
 
-    def _describe_dates(self) -> str:
+    def _describe_numbers(self) -> tuple[str, str, str]:
+        has_comma, is_share = self.decimal == ",", "%" in (self.prefix, self.suffix)
+        details = ["a decimal comma"] if has_comma else []
+        if self.thousands in (" ", "'", ","):
+            details.append(f"{_THOUSANDS[self.thousands]} between thousands")
+        what = " with ".join(["percentages" if is_share else "numbers", *filter(None, [" and ".join(details)])])
+        figure = f"12{self.decimal}5" if is_share else f"1{self.thousands}234{self.decimal}5"
+        if self.suffix:
+            example = f"{figure}{'' if self.suffix == '%' else ' '}{self.suffix}"
+        else:
+            example = f"{self.prefix}{' ' if self.prefix.isalpha() else ''}{figure}"
+        return what, example, "commas between thousands" if has_comma else "a decimal comma"
+
+    def _describe_dates(self) -> tuple[str, str, str]:
         if self.pattern == "iso":
-            return "dates, such as '2024-12-31'"
-        day_first = self.pattern.index("%d") < (self.pattern.find("%m") % 99)
-        order = "day first, " if day_first else "month first, "
-        if "%b" in self.pattern or self.pattern.startswith("%Y"):
-            order = ""
-        example = date(2024, 12, 31).strftime(self.pattern)
-        other = "month first" if day_first else "day first"
-        return f"dates, {order}such as {example!r}" + (f" ({other} would fit, too)" if self.guessed else "")
+            return "dates", "2024-12-31", ""
+        orders = ["day first", "month first"]
+        if self.pattern.index("%d") > (self.pattern.find("%m") % 99):
+            orders.reverse()
+        is_clear = "%b" in self.pattern or self.pattern.startswith("%Y")
+        return "dates" if is_clear else f"dates, {orders[0]}", date(2024, 12, 31).strftime(self.pattern), orders[1]
 
     def to_json(self) -> dict[str, Any]:
-        """Return a dict of the kind and of what differs from the defaults, for `from_json`."""
-        defaults = asdict(Form(self.kind))
-        return {key: value for key, value in asdict(self).items() if key == "kind" or value != defaults[key]}
+        """Return a dict for `from_json`."""
+        return asdict(self)
 
     @classmethod
-    def from_json(cls, content: object) -> Form:
+    def from_json(cls, content: Any) -> Form:
         """Undo `to_json`; anything else is a ValueError."""
-        if not isinstance(content, dict):
-            raise ValueError(f"a column's form must be an object, got {type(content).__name__}.")
-        if "kind" not in content or not content.keys() <= _ALLOWED.keys():
-            raise ValueError(f"a column's form has the entries {', '.join(map(repr, content)):.200}.")
-        for name, value in content.items():
-            if type(value) is not type(_ALLOWED[name][0]) or value not in _ALLOWED[name]:
-                raise ValueError(f"a column's form has the {name} {value!r:.60}.")
-        form = cls(**content)
-        if form.thousands == form.decimal:
-            raise ValueError(f"a column's form has {form.decimal!r} before decimals and between thousands.")
+        is_right = isinstance(content, dict) and "kind" in content and content.keys() <= _ALLOWED.keys()
+        for name, value in content.items() if is_right else ():
+            is_right &= type(value) is type(_ALLOWED[name][0]) and value in _ALLOWED[name]
+        form = cls(**content) if is_right else None
+        if form is None or form.thousands == form.decimal:
+            raise ValueError(f"a column's form in the file is {shown(content)}, which is not plausible.")
         return form
 
 

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    *("Level", "check_hashes", "date_of", "is_missing", "level_of", "number_of", "show", "sort_levels", "sort_of"),
-    *("text_of",),
+    *("Level", "check_hashes", "date_of", "is_missing", "level_of", "number_of", "sort_levels", "sort_of", "text_of"),
 ]
 
 #: A category of a column, as a plain Python value.
@@ -32,16 +31,11 @@ _SORTS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("time", (datetime.time,)),
     ("complex", (complex, np.complexfloating)),
 )
-_LONGEST_SHOWN = 60
 _MOST_EQUAL_HASHES = 100
 
 
 def _find_sort(kind: type) -> str:
-    """Return the sort of a type's values: number, text, date, duration, time, complex, missing or other.
-
-    >>> sort_of(bool), sort_of(type(None)), sort_of(tuple)
-    ('number', 'missing', 'other')
-    """
+    """Return the sort of a type's values: number, text, date, duration, time, complex, missing or other."""
     if kind is type(None) or (kind.__name__ in ("NAType", "NaTType") and kind.__module__.startswith("pandas")):
         return "missing"
     return next((sort for sort, bases in reversed(_SORTS) if issubclass(kind, bases)), "other")
@@ -61,11 +55,7 @@ def is_missing(value: Any) -> bool:
 
 
 def number_of(value: Any) -> int | float | bool:
-    """Return a number as a plain Python number, a duration in days, and a time of day in hours.
-
-    >>> number_of(Decimal("2.5")), number_of(datetime.timedelta(hours=36))
-    (2.5, 1.5)
-    """
+    """Return a number as a plain Python number, a duration in days, and a time of day in hours."""
     match sort_of(type(value)):
         case "duration":
             day = np.timedelta64(1, "D") if isinstance(value, np.timedelta64) else datetime.timedelta(days=1)
@@ -113,20 +103,12 @@ def text_of(value: Any) -> str:
 
 
 def level_of(value: Any) -> Level:
-    """Return a value as a level: numbers, durations and times of day as numbers, all others as text.
-
-    >>> level_of(np.int8(3)), level_of(np.datetime64("2024-05-01")), level_of((1, 2))
-    (3, '2024-05-01', '(1, 2)')
-    """
+    """Return a value as a level: numbers, durations and times of day as numbers, all others as text."""
     return number_of(value) if sort_of(type(value)) in ("number", "duration", "time") else text_of(value)
 
 
 def sort_levels(levels: Iterable[Level]) -> tuple[Level, ...]:
-    """Return the distinct levels: numbers first, ascending, and then text by code point.
-
-    >>> sort_levels(["b", 10, "B", 2.5, 10])
-    (2.5, 10, 'B', 'b')
-    """
+    """Return the distinct levels: numbers first, ascending, and then text by code point."""
     distinct: set[Any] = set(levels)
     texts = {level for level in distinct if isinstance(level, str)}
     return (*sorted(distinct - texts), *sorted(texts))
@@ -143,9 +125,3 @@ def check_hashes(values: Iterable[Hashable], what: str) -> None:
     n_equal = max(Counter(map(hash, values)).values(), default=0)
     if n_equal > _MOST_EQUAL_HASHES:
         raise ValueError(f"{what} has {n_equal} values with the same hash; at most {_MOST_EQUAL_HASHES} are allowed.")
-
-
-def show(value: Any) -> str:
-    """Return the repr of a value for an error message, cut to 60 characters."""
-    text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."

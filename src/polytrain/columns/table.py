@@ -30,23 +30,13 @@ class Table:
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a DataFrame of pandas or of polars.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> is_frame(pd.DataFrame({"a": [1]})), is_frame(np.zeros((2, 2)))
-    (True, False)
-    """
+    """Whether X is a DataFrame of pandas or of polars."""
     return _library(X) is not None
 
 
 def _library(X: Any) -> str | None:
-    for kind in type(X).__mro__:
-        library = kind.__module__.partition(".")[0]
-        if kind.__name__ == "DataFrame" and library in ("pandas", "polars"):
-            return library
-    return None
+    libraries = [kind.__module__.partition(".")[0] for kind in type(X).__mro__ if kind.__name__ == "DataFrame"]
+    return next((library for library in libraries if library in ("pandas", "polars")), None)
 
 
 def is_plain_frame(frame: Any) -> bool:
@@ -65,40 +55,30 @@ def open_table(X: Any) -> Table:
     """Open a frame, an array or a list of rows.
 
     A table that is open already is returned as it is.
-
-    >>> import pandas as pd
-    >>> table = open_table(pd.DataFrame({"a": [1, 2], "b": ["u", "v"]}))
-    >>> table.names, table.read(1).kind
-    (('a', 'b'), 'text')
     """
     if isinstance(X, Table):
         return X
     library = _library(X)
     if library is None:
-        return _open_array(X)
-    labels = list(X.columns)
-    has_names = all(isinstance(label, str) for label in labels)
-    names = tuple(map(str, labels)) if has_names else _default_names(len(labels))
-    if library == "pandas":
-        return Table(names, has_names, len(X), lambda k: _read_pandas(names[k], X.iloc[:, k]))
-    return Table(names, has_names, X.height, lambda k: _read_polars(names[k], X.to_series(k)))
+        # A column of a list may hold numbers and text; without dtype=object NumPy would turn both into text.
+        array = np.asarray(X) if hasattr(X, "__array__") else np.asarray(X, dtype=object)
+        if array.ndim != 2:
+            raise ValueError(
+                "X must be a frame of pandas or polars, or an array with two dimensions, got "
+                f"{type(X).__name__} of shape {array.shape}. Reshape an array with X.reshape(-1, 1) if it is one "
+                "column, convert a sparse matrix with X.toarray(), and a lazy frame with X.collect()."
+            )
+        X = array
+    labels = getattr(X, "columns", [None] * X.shape[1])
+    has_names = all(isinstance(label, str) for label in labels) and library is not None
+    names = tuple(labels) if has_names else tuple(f"x{k}" for k in range(X.shape[1]))
 
+    def read(k: int) -> Cells:
+        if library == "pandas":
+            return _read_pandas(names[k], X.iloc[:, k])
+        return Cells.of_array(names[k], X[:, k]) if library is None else _read_polars(names[k], X.to_series(k))
 
-def _default_names(count: int) -> tuple[str, ...]:
-    return tuple(f"x{k}" for k in range(count))
-
-
-def _open_array(X: Any) -> Table:
-    # A column of a list may hold numbers and text; without dtype=object NumPy would turn both into text.
-    array = np.asarray(X) if hasattr(X, "__array__") else np.asarray(X, dtype=object)
-    if array.ndim != 2:
-        raise ValueError(
-            f"X must be a frame of pandas or polars, or an array with two dimensions, got {type(X).__name__} of shape "
-            f"{array.shape}. Reshape an array with X.reshape(-1, 1) if it is one column, convert a sparse matrix with "
-            "X.toarray(), and a lazy frame with X.collect()."
-        )
-    names = _default_names(array.shape[1])
-    return Table(names, False, len(array), lambda k: Cells.of_array(names[k], array[:, k]))
+    return Table(names, has_names, len(X), read)
 
 
 # --- pandas -----------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,7 +27,13 @@ from polytrain.choice import Choice, Chosen, MapMaker, Settings, Task, choose
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._learning import Goal, fit_trains
-from polytrain.estimators._parameters import check_parameters, given_starts, is_sequence, make_settings
+from polytrain.estimators._parameters import (
+    SharedParameters,
+    check_parameters,
+    given_starts,
+    is_sequence,
+    make_settings,
+)
 from polytrain.estimators._probabilities import expected_labels, fit_probabilities, recalibrated
 from polytrain.estimators._streaming import Stream, go_on
 from polytrain.estimators._uncertainty import fit_uncertainty
@@ -78,10 +84,10 @@ def _warn_of_levels(rows: Rows, maps: MapList) -> None:
     full = [k for k, m in enumerate(maps) if isinstance(m, CategoryMap) and len(m.points) == MOST_LEVELS]
     if not full:
         return
-    columns, summaries = rows.columns_of_any_type, rows.columns(True)
+    summaries, columns = rows.columns(True), rows.columns_of_any_type
+    levels = [None] * len(maps) if columns is None else columns.levels
     for k in full:
-        levels = None if columns is None else columns.levels[k]
-        count = max(len(levels or ()), len(summaries[k].values))  # values may be those of a sample
+        count = max(len(levels[k] or ()), len(summaries[k].values))  # values may be those of a sample
         if count > MOST_LEVELS:
             name = k if rows.feature_names is None else repr(rows.feature_names[k])
             warnings.warn(
@@ -139,7 +145,7 @@ def _no_blocks(model: Any) -> str | None:
 learns_in_blocks = partial(Conditional, _no_blocks)
 
 
-class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
+class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
     """Base of the estimators. Subclasses define their parameters and turn targets into problems."""
 
     # Where scikit-learn's HTML of an estimator leads to.
@@ -181,14 +187,21 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             raise AttributeError(str(error)) from error
 
     @abstractmethod
+    def _learning_loss(self) -> str:
+        """Return the loss that trains are learned with, with its settings, as text."""
+
+    @abstractmethod
     def _goal(self, rows: Rows, loss: str) -> Goal:
         """Check targets and say what is to be learned."""
+
+    @abstractmethod
+    def _block_targets(self) -> Sequence[Target]:
+        """Say what is to be learned from one more block of rows, one entry per train."""
 
     def _fit_rows(self, rows: Rows, loss: str, validation: Rows | None = None, maps: MapList | None = None) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""
         rows, apart = self._set_apart(rows)
-        summary = rows.summary
-        goal, callbacks = self._goal(rows, loss), FitCallbacks(self)
+        summary, goal = rows.summary, self._goal(rows, loss)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
         parameters, stops_early = self.get_params(deep=False), validation is not None
         settings = make_settings(parameters, summary.n_features, loss, rows.is_category, stops_early, goal.joint)
@@ -213,7 +226,7 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             def make(*trains: Sequence[NDArray]) -> FittedModel:
                 return FittedModel(loss, choice.maps, trains, **ends)
 
-            callbacks.begin(lambda cores: {"model_": make(cores)} if len(goal.targets) == 1 else None)
+            callbacks = FitCallbacks(self, lambda cores: {"model_": make(cores)} if len(goal.targets) == 1 else None)
             sizes, degree = goal.sizes, get_loss(loss).degree
 
             def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
@@ -248,20 +261,25 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
         self.n_iter_ = max(len(result.history) for result in results)
         self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
 
-    def _open(self, X: Any, y: Any, sample_weight: Any, loss: str | None) -> AbstractContextManager[Rows]:
-        """Check parameters, and open what is given to a fit; ``loss`` is that of a regression."""
+    def _open(self, X: Any, y: Any, sample_weight: Any, loss: str) -> AbstractContextManager[Rows]:
+        """Check parameters, and open what is given to a fit."""
         check_parameters(self.get_params(deep=False))
-        return open_fit(self, X, y, sample_weight, loss)
+        return open_fit(self, X, y, sample_weight, self._number_loss(loss))
+
+    def _number_loss(self, loss: str) -> str | None:
+        """The loss, which limits the targets, of a regression; None for classification."""
+        return loss if is_regressor(self) else None
 
     def _split(
-        self, rows: Rows, loss: str, X_val: Any = None, y_val: Any = None, sample_weight_val: Any = None
-    ) -> tuple[Rows, Rows | None]:
-        """Rows to learn from, and those that say when to stop, if there are to be any."""
+        self, rows: Rows, loss: str, X_val: Any, y_val: Any, sample_weight_val: Any
+    ) -> tuple[Rows, str, Rows | None]:
+        """Rows to learn from, the loss, and rows that say when to stop, if there are to be any."""
         if X_val is not None:
-            return rows, given_validation(rows, X_val, y_val, sample_weight_val, None if rows.classify else loss)
+            return rows, loss, given_validation(rows, X_val, y_val, sample_weight_val, self._number_loss(loss))
         if not self.early_stopping:
-            return rows, None
-        return hold_out(rows, float(self.validation_fraction))
+            return rows, loss, None
+        learned, held_out = hold_out(rows, float(self.validation_fraction))
+        return learned, loss, held_out
 
     def _groups(self, rows: Rows, stops_early: bool) -> tuple[tuple[int, ...], ...] | None:
         """Which features may act together; None for all."""
@@ -274,23 +292,24 @@ class TrainModel(CallbackSupportMixin, BaseEstimator, ABC):
             check_no_conflict(self.get_params(deep=False), self._is_warm, stops_early)
         return groups
 
-    def _check_one_block(self, X: Any) -> None:
-        """Refuse a source of many blocks where one block is wanted, before anything is learned."""
+    def _learn_block(
+        self, X: Any, y: Any, sample_weight: Any, maps: MapList | None, prepare: Callable[[Rows], Rows] | None = None
+    ) -> None:
+        """Learn from one more block of rows, see `polytrain.estimators._streaming`; fit to the first, once prepared."""
         if is_source(X):
             raise ValueError(
                 f"partial_fit takes one block of rows, got X of type {type(X).__name__}, which yields many. Pass its "
                 "blocks one by one, or call fit."
             )
-
-    def _learn_block(
-        self, X: Any, y: Any, sample_weight: Any, loss: str | None, targets: Sequence[Target], is_first: bool
-    ) -> None:
-        """Learn from one more block of rows, or remember the first one; see `polytrain.estimators._streaming`."""
+        is_first, loss = not hasattr(self, "model_"), self._learning_loss()
+        if is_first:
+            with self._open(X, y, sample_weight, loss) as first:
+                self._fit_rows(first if prepare is None else prepare(first), loss, maps=maps)
         check_parameters(self.get_params(deep=False))
         check_columns(self, X)
-        model, classes = self.model_, self.model_.classes
+        model, classes, targets = self.model_, self.model_.classes, self._block_targets()
         known = model.n_trains if classes is None else classes
-        X, y, weights = check_more(X, y, sample_weight, loss, model.columns, model.n_features, known)
+        X, y, weights = check_more(X, y, sample_weight, self._number_loss(loss), model.columns, model.n_features, known)
         mass = check_mass(sample_weight, len(X))
         codes = y if classes is None else np.searchsorted(classes, y)
         rows = X, y, weights = positive_rows(X, codes, weights * (mass / weights.sum()))

@@ -23,21 +23,19 @@ __all__ = ["CallbackSupportMixin", "FitCallbacks", "with_callbacks"]
 
 
 class FitCallbacks:
-    """Tells the callbacks of an estimator, if it has any, what its fit does."""
+    """Tells the callbacks of an estimator, if it has any, what its fit does, which begins now.
 
-    def __init__(self, estimator: Any) -> None:
-        self._estimator = estimator
+    ``attributes`` makes what a fitted estimator has of the cores of a train, if that is enough.
+    """
+
+    def __init__(self, estimator: Any, attributes: Callable[[Sequence[NDArray]], dict | None]) -> None:
+        self._estimator, self._attributes = estimator, attributes
         self._fit: Any = None
         self._train: Any = None
         self._index = -1
-        self._attributes: Callable[[Sequence[NDArray]], dict | None] = lambda cores: None
-
-    def begin(self, attributes: Callable[[Sequence[NDArray]], dict | None]) -> None:
-        """Begin a fit; ``attributes`` makes what a fitted estimator has of the cores of a train, if that is enough."""
-        self._attributes = attributes
-        if getattr(self._estimator, "_skl_callbacks", None):
-            self._fit = self._estimator._init_callback_context(max_subtasks=None)
-            self._fit.call_on_fit_task_begin(estimator=self._estimator)
+        if getattr(estimator, "_skl_callbacks", None):
+            self._fit = estimator._init_callback_context(max_subtasks=None)
+            self._fit.call_on_fit_task_begin(estimator=estimator)
 
     def sweep_done(self, train: int, record: dict, cores: Sequence[NDArray]) -> bool:
         """Take note of a sweep, and say whether a callback wants the sweeps of this train to end."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import combinations
-from numbers import Integral
 from typing import Any
 
-import numpy as np
-
-from polytrain.estimators._parameters import shown
+from polytrain.columns.column_list import column_number
+from polytrain.estimators._parameters import is_sequence
+from polytrain.texts import shown
 
 __all__ = ["allowed_groups", "check_no_conflict"]
 
@@ -78,31 +77,10 @@ def _group(number: int, group: Any, n_columns: int, names: Sequence[str] | None)
     where = f"interaction_cst[{number}]"
     if not _is_collection(group):
         raise ValueError(f"{where} is {shown(group)}, which is not a group of columns. {_REMEDY}")
-    columns = [_column(where, entry, n_columns, names) for entry in group]
+    columns = [column_number(where, entry, names, n_columns) for entry in group]
     if not columns:
         raise ValueError(f"{where} is empty. Name at least one column, or leave the group out.")
     return set(columns)
-
-
-def _column(where: str, entry: Any, n_columns: int, names: Sequence[str] | None) -> int:
-    if isinstance(entry, str):
-        if names is None:
-            raise ValueError(
-                f"{where} has the column name {entry!r}, but the columns of X have no names of text. Give column "
-                "numbers, or a frame with names."
-            )
-        if entry not in names:
-            known = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-            raise ValueError(f"{where} has the column name {entry!r}, which X does not have. Its columns are {known}.")
-        return list(names).index(entry)
-    if isinstance(entry, bool | np.bool_) or not isinstance(entry, Integral):
-        raise ValueError(f"{where} has the entry {shown(entry)}, which is not a column. Give column numbers or names.")
-    if not 0 <= int(entry) < n_columns:
-        raise ValueError(
-            f"{where} has the column number {entry}, but X has {n_columns} columns. Give numbers from 0 to "
-            f"{n_columns - 1}."
-        )
-    return int(entry)
 
 
 def _is_collection(value: Any) -> bool:
@@ -111,34 +89,21 @@ def _is_collection(value: Any) -> bool:
 
 def check_no_conflict(parameters: dict[str, Any], is_warm: bool, stops_early: bool) -> None:
     """Refuse parameters that speak of one train, where a fit learns a sum of trains over groups of columns."""
-    rank, init = parameters["rank"], parameters["init"]
-    if isinstance(rank, Sequence | np.ndarray) and not isinstance(rank, str):
-        raise ValueError(
-            f"rank gives one number per bond, got {shown(rank)}, but with interaction_cst every group of columns has "
-            "a train of its own. Give a single integer, the largest rank of all groups, or 'auto'."
-        )
-    if not isinstance(init, str) or init in ("random", "dual"):
-        raise ValueError(
-            f"init must be 'auto' or 'linear' with interaction_cst, got {shown(init)}: a given train may have "
-            "interactions that are not allowed."
-        )
-    if parameters["loss"] == "multinomial":
-        raise ValueError(
-            "loss='multinomial' learns the trains of all classes together, which interaction_cst does not know. Use "
-            "loss='auto' or 'logistic'."
-        )
-    if stops_early:
-        raise ValueError(
-            "interaction_cst knows no validation rows: groups are learned in rounds until tol or max_sweeps. Set "
-            "early_stopping=False, and leave X_val out."
-        )
-    if is_warm:
-        raise ValueError(
-            "warm_start=True cannot go on from the trains of the last fit with interaction_cst: what the groups have "
-            "learned is no longer told apart. Set warm_start=False."
-        )
-    if parameters.get("checkpoint") is not None:
-        raise ValueError(
-            f"checkpoint={shown(parameters['checkpoint'])} cannot be combined with interaction_cst: groups are "
-            "learned in turn, and only single trains are kept. Set checkpoint=None."
-        )
+    rank, init, folder = parameters["rank"], parameters["init"], parameters["checkpoint"]
+    conflicts = {
+        f"rank gives one number per bond, got {shown(rank)}, but with interaction_cst every group of columns has "
+        "a train of its own. Give a single integer, the largest rank of all groups, or 'auto'.": is_sequence(rank),
+        f"init must be 'auto' or 'linear' with interaction_cst, got {shown(init)}: a given train may have "
+        "interactions that are not allowed.": not isinstance(init, str) or init in ("random", "dual"),
+        "loss='multinomial' learns the trains of all classes together, which interaction_cst does not know. Use "
+        "loss='auto' or 'logistic'.": parameters["loss"] == "multinomial",
+        "interaction_cst knows no validation rows: groups are learned in rounds until tol or max_sweeps. Set "
+        "early_stopping=False, and leave X_val out.": stops_early,
+        "warm_start=True cannot go on from the trains of the last fit with interaction_cst: what the groups have "
+        "learned is no longer told apart. Set warm_start=False.": is_warm,
+        f"checkpoint={shown(folder)} cannot be combined with interaction_cst: groups are learned in turn, and only "
+        "single trains are kept. Set checkpoint=None.": folder is not None,
+    }
+    for message, is_there in conflicts.items():
+        if is_there:
+            raise ValueError(message)

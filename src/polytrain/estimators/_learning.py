@@ -28,20 +28,10 @@ _MOST_REFINEMENTS, _REFINING_SWEEPS, _SAME = 4, 2, 1.2
 
 @dataclass(frozen=True)
 class Goal:
-    """What a fit is to learn.
+    """What a fit is to learn: one target per train, and guides by which maps are chosen, see `polytrain.choice.Task`.
 
-    Attributes
-    ----------
-    targets : sequence of Target
-        One per train.
-    guides : sequence of Target
-        What maps are chosen by, see `polytrain.choice.Task`.
-    ends : dict
-        What becomes of the scores: fields of `FittedModel`.
-    joint : bool
-        Whether trains are learned together.
-    calibrates : bool
-        Whether scores become log-odds after the fit.
+    ``ends`` are fields of `FittedModel`, which say what becomes of the scores; trains may be learned jointly, and
+    ``calibrates`` says whether scores become log-odds after the fit.
     """
 
     targets: Sequence[Target]
@@ -97,13 +87,13 @@ def _refined(loss: Loss, rows: Rows, maps: MapList, targets: Sequence[Target], r
         return loss
     sketch = rows.sketch
     scores = FittedModel(loss.spec, maps, [result.cores for result in results]).scores(sketch.X)
-    found = []
+    losses: list[Any] = [loss]
     for target, score in zip(targets, scores, strict=True):
         wanted, weights = target.sketched(sketch.sums, sketch.weights)
-        found.append(loss.refined(wanted - score, weights))
-    # The sharpest one for all outputs.
-    sharpest = min(found, key=lambda one: astuple(one)[-1])  # type: ignore[call-overload]
-    before, after = (astuple(one)[-1] for one in (loss, sharpest))  # type: ignore[call-overload]
+        losses.append(loss.refined(wanted - score, weights))
+    before, *scales = (astuple(refined)[-1] for refined in losses)
+    after = min(scales)  # the sharpest one for all outputs
+    sharpest = losses[1 + scales.index(after)]
     return loss if max(before / after, after / before) < _SAME else sharpest
 
 

@@ -1,9 +1,12 @@
-"""Check constructor parameters, once, at the edge. Errors name the thing, its value and the remedy."""
+"""The parameters of estimators: described and checked once. Errors name the thing, its value and the remedy."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from inspect import cleandoc
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,9 +19,11 @@ from polytrain.learning.losses import get_loss
 from polytrain.maps import basis_names
 from polytrain.rows.checking import check_bytes
 from polytrain.tensor import TensorTrain
+from polytrain.texts import shown
 
 __all__ = [
     "INITS",
+    "SharedParameters",
     "check_between",
     "check_choice",
     "check_count",
@@ -27,7 +32,6 @@ __all__ = [
     "given_starts",
     "is_sequence",
     "make_settings",
-    "shown",
 ]
 
 INITS = ("auto", "linear", "random", "dual")
@@ -35,10 +39,127 @@ INITS = ("auto", "linear", "random", "dual")
 _MOST_DEGREE = 1000
 
 
-def shown(value: Any) -> str:
-    """A value as it stands in a message: on one line, and not at full length."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else text[:57] + "..."
+class SharedParameters:
+    """The parameters and attributes that all estimators have, for their docstrings.
+
+    These get them where they say ``<parameters>`` and ``<attributes>``.
+
+    Parameters
+    ----------
+    basis : str or sequence of str, default="auto"
+        Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
+        values: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may bend sharply)
+        see a value by its place in the range, "smooth-rank", "gauss-rank" and "spline-rank" by its rank, so that
+        outliers do not matter, "spline-distinct" by its place among the different values. "power", "chebyshev" and
+        "legendre" are the polynomials of ``degree``. "category" takes numbers as names of categories.
+    rank : int, sequence of int or "auto", default="auto"
+        Size of the bonds between neighbouring cores, cut to what the dimensions allow: how much of one side of the
+        features the other side can know. A sequence gives one rank per bond.
+    alpha : float or "auto", default="auto"
+        Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
+        the weighted mean of the loss (the paper's gamma).
+    bandwidth : float, "auto" or None, default="auto"
+        How much the functions of all columns may vary together, unless they are polynomials of ``degree``: small values
+        let few columns act at once, large ones many. None is 1.
+    relevance : None, "auto", or array-like of shape (n_features,), default=None
+        How much each column may matter, for bases that have a bandwidth: a factor of the bandwidth per column. None
+        gives all columns the same. "auto" learns the factors from rows that are left out, and keeps them equal where
+        those rows gain nothing; it takes longer, and is worth it where many columns do not matter.
+    degree : int or sequence of int, default=2
+        Largest power of each feature, for "power", "chebyshev" and "legendre"; a sequence gives one per feature.
+    scale : {"minmax"} or None, default="minmax"
+        For the same bases: "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it. None
+        leaves features as they are; they should then be of size one at most.
+    categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
+        Which columns are categories: those of a frame whose type says so, none, or those that are named. Columns of
+        text always are, unless all of their values are dates.
+    interaction_cst : None, "no_interactions", "pairwise", or sequence of groups of columns, default=None
+        Which columns may interact: all, none, any two, or those in a common group of column numbers or names; columns
+        in no group are one more. The score is a sum of functions of a group each; ``rank`` is that of a group's train.
+    init : {"auto", "linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="auto"
+        Where the sweeps start: where the choice of the other settings has ended ("auto"), at the linear model, at
+        random cores (the paper), at the exact solution cut to the ranks, for the squared loss and at most 1300
+        different rows ("dual"), or at given trains, one per train to be learned, for the functions of the maps.
+    solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
+        How a core problem is solved: exactly from moments, by preconditioned conjugate gradients, by L-BFGS, or by the
+        cheaper of the first two.
+    max_sweeps : int or "auto", default="auto"
+        Largest number of one-way sweeps. 0 keeps the start. "auto" is 4, or fewer from a good start.
+    tol : float, default=1e-3
+        Sweeps stop once the objective changes by at most this part of its value over a sweep.
+    early_stopping : bool, default=False
+        Hold ``validation_fraction`` of the rows out, stop once sweeps no longer lower their loss, and keep the train
+        with the lowest. ``max_sweeps="auto"`` is 20 then.
+    validation_fraction : float, default=0.1
+        Part of the rows that are held out, one at least; equal rows stay together.
+    n_iter_no_change : int, default=2
+        How many sweeps must pass without a lower loss of the validation rows.
+    sampling : {"auto"} or None, default="auto"
+        "auto" lets the first sweeps see samples where there are at least 4096 different rows, unless trains are given
+        as ``init``; the last sweep always sees all. None lets every sweep see all rows.
+    max_memory : int or str, default=None
+        Bytes, or text such as "2 GB", that the rows of a fit may take in memory, with what is computed from them; what
+        does not fit waits on disk. For sources of rows and memory maps. None is half of the machine's memory.
+    checkpoint : path-like, default=None
+        Folder that keeps the state of every train after each sweep. A fit with the same rows, parameters and
+        ``random_state`` (an integer) goes on from what is there and ends with the same model.
+    warm_start : bool, default=False
+        Start from the trains and maps of the last fit, with its ranks and alpha where they are left open. A classifier
+        with ``loss="auto"`` chooses an open alpha anew, and calibrates its probabilities anew.
+    forgetting : float, default=0.0
+        Part of the weight of all earlier rows that `partial_fit` forgets with every block.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of the start and of the rows that the first sweeps see.
+    n_jobs : int or None, default=None
+        Number of processes for the trains, or for the rows of a single train; the result does not depend on it. None
+        is 1, -1 all cores.
+    verbose : int, default=0
+        1 says what was chosen and shows a progress bar (log lines without tqdm), 2 shows log lines and the table of
+        what was tried.
+
+    Attributes
+    ----------
+    relevances_ : ndarray of shape (n_features,)
+        Factor of the bandwidth of every column, see ``relevance``: 0.05 for columns that were not needed, all 1 where
+        they are equal.
+    choice_ : Chosen
+        What was chosen and why, with the table of what was tried.
+    history_ : list of dict
+        One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds, and
+        validation_loss where there are validation rows. Losses are means over the ``n_rows`` rows that the sweep saw.
+    n_iter_ : int
+        Sweeps of the train that took most.
+    stop_reason_ : str
+        "tolerance" if all trains met ``tol``, "validation" if rows that were held out said so, else "max_sweeps",
+        "stopped" if a callback did, or "rounding" if a sweep had to be undone.
+    n_parameters_ : int
+        Stored coefficients.
+    stream_ : Stream
+        What `partial_fit` knows of the past besides the model: how much it weighs, and a memory of some rows.
+    maps_ : MapList
+        The map of every feature: its functions, and its range in the training rows.
+    model_ : FittedModel
+        All that predictions, explanations, exports and model files read; it does not change.
+    plan_ : Settings
+        What was learned: checked sizes, ranks and settings.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, where ``X`` had string column names.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.__doc__ and SharedParameters.__doc__:  # python -OO leaves docstrings out
+            _, parameters, attributes = re.split(r"\w+\n-+\n", cleandoc(SharedParameters.__doc__))
+            text = cleandoc(cls.__doc__).replace("<parameters>", parameters.strip())
+            cls.__doc__ = text.replace("<attributes>", attributes.strip())
+
+    def _store(self, variables: dict[str, Any]) -> None:
+        """Store the parameters of a constructor, given its local variables."""
+        for name, value in variables.items():
+            if name != "self":
+                setattr(self, name, value)
 
 
 def _number(value: Any) -> float:
@@ -55,7 +176,7 @@ def check_count(name: str, value: Any, least: int, also: str = "") -> int:
     """Return ``value`` as an int of at least ``least``; ``also`` says what else would do."""
     if type(value) is int and value >= least:  # nearly always: the checks below take a while for a million columns
         return value
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
+    if not _is_integer(value) or value < least:
         kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
         raise ValueError(f"{name} must be {also}{kind}, got {shown(value)}.")
     return int(value)
@@ -82,43 +203,33 @@ def is_sequence(value: Any) -> bool:
 
 
 def _is_integer(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _per_feature(name: str, given: Any, n_features: int) -> list[Any]:
-    """One entry per feature, of a sequence or of a single value for all."""
+def _per_feature(name: str, given: Any, n_features: int, check: Callable[[str, Any], Any]) -> list[Any]:
+    """One checked entry per feature, of a sequence or of a single value for all."""
     if not is_sequence(given):
-        return [given] * n_features
+        return [check(name, given)] * n_features
     if len(given) != n_features:
-        noun = "integer" if name == "degree" else "name"
         raise ValueError(
-            f"{name} has {len(given)} entries but X has {n_features} features; "
-            f"give one {name} per feature, or a single {noun} for all."
+            f"{name} has {len(given)} entries but X has {n_features} features; give one {name} per feature."
         )
-    return list(given)
+    return [check(f"{name}[{k}]", entry) for k, entry in enumerate(given)]
 
 
 def _check_map_parameters(
     parameters: dict[str, Any], n_features: int, is_category: NDArray | None
 ) -> tuple[list[int], list[str]]:
     """Return degree and basis of every column; categories have a basis of their own, unless each column is named."""
-    check_choice("scale", parameters["scale"], ["minmax", None])
-    degree = parameters["degree"]
-    if is_sequence(degree):
-        listed = _per_feature("degree", degree, n_features)
-        degrees = [check_count(f"degree[{k}]", entry, 1) for k, entry in enumerate(listed)]
-    else:
-        degrees = [check_count("degree", degree, 1, "a list with one degree per feature, or ")] * n_features
+    degree, basis, bandwidth = (parameters[name] for name in ("degree", "basis", "bandwidth"))
+    also = "" if is_sequence(degree) else "a list with one degree per feature, or "
+    degrees = _per_feature("degree", degree, n_features, partial(check_count, least=1, also=also))
     if max(degrees) > _MOST_DEGREE:
         raise ValueError(f"degree must be at most {_MOST_DEGREE}, got {shown(degree)}.")
-    bandwidth = parameters["bandwidth"]
     if not (bandwidth is None or _is_auto(bandwidth)):
         check_between("bandwidth", bandwidth, 0.0, 1e6, "'auto', None or ")
-    bases = _per_feature("basis", parameters["basis"], n_features)
-    several = is_sequence(parameters["basis"])
-    for basis in bases if several else bases[:1]:
-        check_choice("basis", basis, ["auto", *basis_names()])
-    if is_category is not None and not several:
+    bases = _per_feature("basis", basis, n_features, partial(check_choice, choices=["auto", *basis_names()]))
+    if is_category is not None and not is_sequence(basis):
         bases = ["category" if known else basis for basis, known in zip(bases, is_category, strict=True)]
     return degrees, bases
 
@@ -131,14 +242,9 @@ def _check_relevance(relevance: Any, n_features: int) -> Any:
     """Return "auto", None, or a factor per feature."""
     if relevance is None or _is_auto(relevance):
         return relevance
-    factors = relevance.tolist() if isinstance(relevance, np.ndarray) else relevance
-    if not is_sequence(factors):
+    if not is_sequence(relevance):
         raise ValueError(f"relevance must be 'auto', None or one number per feature, got {shown(relevance)}.")
-    if len(factors) != n_features:
-        raise ValueError(f"relevance has {len(factors)} entries but X has {n_features} features; give one for each.")
-    for k, factor in enumerate(factors):
-        check_between(f"relevance[{k}]", factor, 0.0, 1e6)
-    return tuple(map(float, factors))
+    return tuple(_per_feature("relevance", relevance, n_features, partial(check_between, low=0.0, high=1e6)))
 
 
 def _check_ranks(rank: Any, n_features: int) -> Any:
@@ -155,11 +261,11 @@ def _check_ranks(rank: Any, n_features: int) -> Any:
     return [check_count(f"rank[{k}]", value, 1) for k, value in enumerate(rank)]
 
 
-def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
-    """Refuse a value that is not one of the named choices."""
-    if isinstance(value, str | type(None)) and value in choices:
-        return
-    raise ValueError(f"{name} must be one of {list(choices)}, got {shown(value)}.")
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
+    """Return ``value``, which must be one of the named choices."""
+    if not isinstance(value, str | type(None)) or value not in choices:
+        raise ValueError(f"{name} must be one of {list(choices)}, got {shown(value)}.")
+    return value
 
 
 def make_settings(
@@ -172,9 +278,9 @@ def make_settings(
 ) -> Settings:
     """Check an estimator's parameters and return what they settle and what they leave open."""
     degrees, bases = _check_map_parameters(parameters, n_features, is_category)
-    check_choice("solver", parameters["solver"], SOLVERS)
     check_bytes("max_memory", parameters["max_memory"])
-    check_choice("sampling", parameters["sampling"], ["auto", None])
+    for name, choices in (("scale", ["minmax", None]), ("solver", SOLVERS), ("sampling", ["auto", None])):
+        check_choice(name, parameters[name], choices)
     init, alpha = parameters["init"], parameters["alpha"]
     has_trains = is_sequence(init) and all(isinstance(train, TensorTrain) or is_sequence(train) for train in init)
     is_known = init in INITS if isinstance(init, str) else isinstance(init, TensorTrain) or (has_trains and len(init))

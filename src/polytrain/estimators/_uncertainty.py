@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,6 @@ __all__ = ["fit_uncertainty"]
 
 #: Moments of every core, for every train.
 Moments = Sequence[Sequence[CoreMoments]]
-
-
-class _Seen(NamedTuple):
-    """Different rows that were not learned from: errors and leverages (N, n_trains) of all trains, and weights (N,)."""
-
-    errors: NDArray
-    leverages: NDArray
-    weights: NDArray
 
 
 def fit_uncertainty(
@@ -52,27 +44,30 @@ def fit_uncertainty(
         return replace(model, uncertainty=before.uncertainty.with_moments(moments, alpha, factors))
     # Numbers that overflow make an infinite uncertainty, and that is right.
     with np.errstate(over="ignore", invalid="ignore"):
-        if apart is not None:
-            seen = _see(model, moments, alpha, [apart], None)
-        elif choice.held_out is not None:
-            seen = _see(model, moments, alpha, choice.held_out.rows, choice.held_out)
-        if not len(seen.weights) or not (np.isfinite(seen.errors).all() and np.isfinite(seen.leverages).all()):
+        question = partial(_scores_and_leverages, model, moments, alpha)
+        errors, heights, weights = _left_out(model, question, choice.held_out if apart is None else apart)
+        if not len(weights) or not (np.isfinite(errors).all() and np.isfinite(heights).all()):
             return model
         n_learned = rows.sketch.n_distinct
         trains = tuple(
-            TrainUncertainty.fit(measured, alpha, n_learned, errors, left_out_leverages, seen.weights)
-            for measured, errors, left_out_leverages in zip(moments, seen.errors.T, seen.leverages.T, strict=True)
+            TrainUncertainty.fit(measured, alpha, n_learned, own_errors, own_heights, weights)
+            for measured, own_errors, own_heights in zip(moments, errors.T, heights.T, strict=True)
         )
     return replace(model, uncertainty=Uncertainty(trains, guaranteed=apart is not None))
 
 
-def _see(model: FittedModel, moments: Moments, alpha: float, places: Sequence[Rows], left_out: HeldOut | None) -> _Seen:
-    """Look at rows that were not learned from; their scores are those of the model, or what was said without them."""
-    question = partial(_scores_and_doubts, model, moments, alpha)
-    seen = Scored.merge(place.scored(question) for place in places)
-    scores, left_out_leverages = np.split(seen.scores, 2, axis=1)
+def _left_out(
+    model: FittedModel, question: Callable[[NDArray], NDArray], left_out: Any
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Errors and leverages (N, n_trains) of different rows that were not learned from, and their weights (N,).
+
+    ``left_out`` are rows that the model scores, or a `HeldOut`, whose scores were said without these rows.
+    """
+    is_held_out = isinstance(left_out, HeldOut)
+    seen = Scored.merge(rows.scored(question) for rows in (left_out.rows if is_held_out else [left_out]))
+    scores, heights = np.split(seen.scores, 2, axis=1)
     kept = np.ones(len(scores), dtype=bool)
-    if left_out is not None:
+    if is_held_out:
         order = np.argsort(left_out.hashes, kind="stable")
         known = left_out.hashes[order]
         place = np.minimum(np.searchsorted(known, seen.hashes), len(known) - 1)
@@ -83,10 +78,10 @@ def _see(model: FittedModel, moments: Moments, alpha: float, places: Sequence[Ro
     # Rows that are alike are one row with all of their weight: repetition makes nobody surer.
     _, first, place = np.unique(target_hashes(seen.hashes, seen.y)[kept], return_index=True, return_inverse=True)
     weights = np.bincount(place, seen.weights[kept], minlength=len(first))
-    return _Seen(errors[kept][first], left_out_leverages[kept][first], weights)
+    return errors[kept][first], heights[kept][first], weights
 
 
-def _scores_and_doubts(model: FittedModel, moments: Moments, alpha: float, X: NDArray) -> NDArray:
+def _scores_and_leverages(model: FittedModel, moments: Moments, alpha: float, X: NDArray) -> NDArray:
     """Scores of every train for rows X (N, d), without shift and size, and then their leverages, (2 trains, N)."""
     n_trains = model.n_trains
     found = np.empty((2 * n_trains, len(X)))

@@ -67,81 +67,12 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         labels: better probabilities of more than two classes, and slower. With few rows and settings left open it
         takes what "auto" learns where that has clearly better probabilities of rows that were left out.
         "squared_hinge" is that of support vector machines; its scores say nothing about probabilities.
-    basis : str or sequence of str, default="auto"
-        Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
-        values: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may bend sharply)
-        see a value by its place in the range, "smooth-rank", "gauss-rank" and "spline-rank" by its rank, so that
-        outliers do not matter, "spline-distinct" by its place among the different values. "power", "chebyshev" and
-        "legendre" are the polynomials of ``degree``. "category" takes numbers as names of categories.
-    rank : int, sequence of int or "auto", default="auto"
-        Size of the bonds between neighbouring cores, cut to what the dimensions allow: how much of one side of the
-        features the other side can know. A sequence gives one rank per bond.
-    alpha : float or "auto", default="auto"
-        Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
-        the weighted mean of the loss (the paper's gamma).
-    bandwidth : float, "auto" or None, default="auto"
-        How much the functions of all columns may vary together, unless they are polynomials of ``degree``: small values
-        let few columns act at once, large ones many. None is 1.
-    relevance : None, "auto", or array-like of shape (n_features,), default=None
-        How much each column may matter, for bases that have a bandwidth: a factor of the bandwidth per column. None
-        gives all columns the same. "auto" learns the factors from rows that are left out, and keeps them equal where
-        those rows gain nothing; it takes longer, and is worth it where many columns do not matter.
-    degree : int or sequence of int, default=2
-        Largest power of each feature, for "power", "chebyshev" and "legendre"; a sequence gives one per feature.
-    scale : {"minmax"} or None, default="minmax"
-        For the same bases: "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it. None
-        leaves features as they are (the paper's behaviour); they should then be of size one at most.
-    categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
-        Which columns are categories: those of a frame whose type says so, none, or those that are named. Columns of
-        text always are, unless all of their values are dates.
-    interaction_cst : None, "no_interactions", "pairwise", or sequence of groups of columns, default=None
-        Which columns may interact: all, none, any two, or those in a common group of column numbers or names; columns
-        in no group are one more. The score is a sum of functions of a group each; ``rank`` is that of a group's train.
-    init : {"auto", "linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="auto"
-        Where the sweeps start: where the choice of the other settings has ended ("auto"), at the linear model, at
-        random cores (the paper), at the exact solution cut to the ranks, for the squared loss and at most 1300
-        different rows ("dual"), or at given trains, one per train to be learned, for the functions of the maps.
     decision : {"one-vs-rest", "one-vs-one", "binary-code"}, default="one-vs-rest"
         How more than two classes become binary problems: one train per class (largest score), one per pair of classes
         (majority vote), or one per bit of the class index (nearest code word).
-    solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
-        How a core problem is solved: exactly from moments, by preconditioned conjugate gradients, by L-BFGS, or by the
-        cheaper of the first two.
-    max_sweeps : int or "auto", default="auto"
-        Largest number of one-way sweeps. 0 keeps the start. "auto" is 4, or fewer from a good start.
-    tol : float, default=1e-3
-        Sweeps stop once the objective changes by at most this part of its value over a sweep.
-    early_stopping : bool, default=False
-        Hold ``validation_fraction`` of the rows out, stop once sweeps no longer lower their loss, and keep the train
-        with the lowest. ``max_sweeps="auto"`` is 20 then.
-    validation_fraction : float, default=0.1
-        Part of the rows that are held out, one at least; equal rows stay together.
-    n_iter_no_change : int, default=2
-        How many sweeps must pass without a lower loss of the validation rows.
-    sampling : {"auto"} or None, default="auto"
-        "auto" lets the first sweeps see samples where there are at least 4096 different rows, unless trains are given
-        as ``init``; the last sweep always sees all. None lets every sweep see all rows.
-    max_memory : int or str, default=None
-        Bytes, or text such as "2 GB", that the rows of a fit may take in memory, with what is computed from them; what
-        does not fit waits on disk. For sources of rows and memory maps. None is half of the machine's memory.
-    checkpoint : path-like, default=None
-        Folder that keeps the state of every train after each sweep. A fit with the same rows, parameters and
-        ``random_state`` (an integer) goes on from what is there and ends with the same model.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; "balanced" makes all classes weigh the same in total.
-    warm_start : bool, default=False
-        Start from the trains and maps of the last fit, with its ranks, and its alpha unless that is left open with
-        ``loss="auto"``; probabilities are calibrated anew.
-    forgetting : float, default=0.0
-        Part of the weight of all earlier rows that `partial_fit` forgets with every block.
-    random_state : int, RandomState instance or None, default=None
-        Randomness of the start and of the rows that the first sweeps see.
-    n_jobs : int or None, default=None
-        Number of processes for the trains, or for the rows of a single train; the result does not depend on it. None
-        is 1, -1 all cores.
-    verbose : int, default=0
-        1 says what was chosen and shows a progress bar (log lines without tqdm), 2 shows log lines and the table of
-        what was tried.
+    <parameters>
 
     Attributes
     ----------
@@ -151,33 +82,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         How the trains' scores become classes.
     trains_ : list of TensorTrain
         The learned coefficients, in terms of the functions of the maps.
-    relevances_ : ndarray of shape (n_features,)
-        Factor of the bandwidth of every column, see ``relevance``: 0.05 for columns that were not needed, all 1 where
-        they are equal.
-    choice_ : Chosen
-        What was chosen and why, with the table of what was tried.
-    history_ : list of dict
-        One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds, and
-        validation_loss where there are validation rows. Losses are means over the ``n_rows`` rows that the sweep saw.
-    n_iter_ : int
-        Sweeps of the train that took most.
-    stop_reason_ : str
-        "tolerance" if all trains met ``tol``, "validation" if rows that were held out said so, else "max_sweeps",
-        "stopped" if a callback did, or "rounding" if a sweep had to be undone.
-    n_parameters_ : int
-        Stored coefficients.
-    stream_ : Stream
-        What `partial_fit` knows of the past besides the model: how much it weighs, and a memory of some rows.
-    maps_ : MapList
-        The map of every feature: its functions, and its range in the training rows.
-    model_ : FittedModel
-        All that predictions, explanations, exports and model files read; it does not change.
-    plan_ : Settings
-        What was learned: checked sizes, ranks and settings.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where ``X`` had string column names.
+    <attributes>
 
     See Also
     --------
@@ -210,6 +115,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         self,
         *,
         loss: str = "auto",
+        decision: str = "one-vs-rest",
+        class_weight: Mapping | str | None = None,
         basis: str | Sequence[str] = "auto",
         rank: str | int | Sequence[int] = "auto",
         alpha: str | float = "auto",
@@ -220,7 +127,6 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         categorical_features: Any = "from_dtype",
         interaction_cst: Any = None,
         init: str | TensorTrain | Sequence[TensorTrain] = "auto",
-        decision: str = "one-vs-rest",
         solver: str = "auto",
         max_sweeps: str | int = "auto",
         tol: float = 1e-3,
@@ -230,40 +136,13 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         sampling: str | None = "auto",
         max_memory: int | str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        class_weight: Mapping | str | None = None,
         warm_start: bool = False,
         forgetting: float = 0.0,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.loss = loss
-        self.basis = basis
-        self.rank = rank
-        self.alpha = alpha
-        self.bandwidth = bandwidth
-        self.relevance = relevance
-        self.degree = degree
-        self.scale = scale
-        self.categorical_features = categorical_features
-        self.interaction_cst = interaction_cst
-        self.init = init
-        self.decision = decision
-        self.solver = solver
-        self.max_sweeps = max_sweeps
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.sampling = sampling
-        self.max_memory = max_memory
-        self.checkpoint = checkpoint
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.forgetting = forgetting
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._store(locals())
 
     @with_callbacks
     def fit(
@@ -296,9 +175,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             The fitted estimator.
         """
         loss = self._learning_loss()
-        with self._open(X, y, sample_weight, None) as rows:
-            learned, validation = self._split(rows, loss, X_val, y_val, sample_weight_val)
-            self._fit_rows(learned, loss, validation)
+        with self._open(X, y, sample_weight, loss) as rows:
+            self._fit_rows(*self._split(rows, loss, X_val, y_val, sample_weight_val))
         return self
 
     @learns_in_blocks
@@ -337,44 +215,40 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         TensorTrainClassifier
             The fitted estimator.
         """
-        loss = self._learning_loss()
-        self._check_one_block(X)
-        first = not hasattr(self, "model_")
-        if first:
-            self._fit_first(X, y, classes, sample_weight, loss, maps)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        is_first, known = not hasattr(self, "model_"), None if classes is None else np.unique(classes)
+        if is_first and known is None:
+            raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever come.")
+        if not is_first and known is not None and not np.array_equal(known, self.classes_):
             raise ValueError(
-                f"classes={short_list(np.unique(classes))} is not what the first call of partial_fit, or fit, was "
+                f"classes={short_list(known)} is not what the first call of partial_fit, or fit, was "
                 f"given: {short_list(self.classes_)}."
             )
-        factors = class_weights(self.class_weight, self.classes_, np.ones(len(self.classes_)))
-        targets = [ClassTarget(code, factors) for code in self.decision_.code(len(self.classes_))]
-        self._learn_block(X, y, sample_weight, None, targets, first)
+        self._learn_block(X, y, sample_weight, maps, partial(self._with_classes, known=known))
         return self
 
-    def _fit_first(self, X: Any, y: Any, classes: Any, sample_weight: Any, loss: str, maps: MapList | None) -> None:
-        """Fit to the first block, which need not have all classes."""
-        if classes is None:
-            raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever come.")
-        known = np.unique(classes)
-        with self._open(X, y, sample_weight, None) as rows:
-            summary = rows.summary
-            among = set(known.tolist())
-            strange = [label for label in summary.labels.tolist() if label not in among]
-            if strange:
+    def _with_classes(self, rows: Rows, known: Any) -> Rows:
+        """The first block, which need not have rows of all classes."""
+        summary, among = rows.summary, set(known.tolist())
+        strange = [label for label in summary.labels.tolist() if label not in among]
+        if strange:
+            raise ValueError(
+                f"y has labels that are not in classes: {short_list(strange)}; classes are {short_list(known)}."
+            )
+        weights = np.zeros(len(known))
+        weights[np.searchsorted(known, summary.labels)] = summary.label_weights
+        for code in self._check_decision(known).code(len(known)):
+            if not weights[code != 0].any():
                 raise ValueError(
-                    f"y has labels that are not in classes: {short_list(strange)}; classes are {short_list(known)}."
+                    f"the first block has no rows of the classes {known[code != 0].tolist()}, which "
+                    f"decision={self.decision!r} compares. Begin with rows of one of them, or use "
+                    f"decision={OneVsRest.name!r}."
                 )
-            weights = np.zeros(len(known))
-            weights[np.searchsorted(known, summary.labels)] = summary.label_weights
-            for code in self._check_decision(known).code(len(known)):
-                if not weights[code != 0].any():
-                    raise ValueError(
-                        f"the first block has no rows of the classes {known[code != 0].tolist()}, which "
-                        f"decision={self.decision!r} compares. Begin with rows of one of them, or use "
-                        f"decision={OneVsRest.name!r}."
-                    )
-            self._fit_rows(rows.with_labels(known, weights), loss, maps=maps)
+        return rows.with_labels(known, weights)
+
+    def _block_targets(self) -> Sequence[ClassTarget]:
+        n_classes = len(self.classes_)
+        factors = class_weights(self.class_weight, self.classes_, np.ones(n_classes))
+        return [ClassTarget(code, factors) for code in self.decision_.code(n_classes)]
 
     @property
     def classes_(self) -> NDArray:
@@ -407,7 +281,8 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         "auto" is the squared loss, whose scores become log-odds, and "multinomial" the logistic one, given the others.
         """
         check_choice("loss", self.loss, ["auto", _JOINT, *loss_names("classification")])
-        return {"auto": "squared", _JOINT: "logistic"}.get(self.loss, self.loss)
+        loss: str = self.loss
+        return {"auto": "squared", _JOINT: "logistic"}.get(loss, loss)
 
     def _check_decision(self, classes: NDArray) -> Decision:
         """Return the decision; classes and decision must fit it, and the last fit where there is a warm start."""
@@ -424,14 +299,12 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             )
         has_softmax = self.loss in (_JOINT, "auto") and self.decision == OneVsRest.name
         decision = get_decision(Softmax.name if has_softmax else self.decision, len(classes))
-        if self._is_warm:
-            same = np.array_equal(self.classes_, classes) and self.decision_.name == decision.name
-            if not same:
-                raise ValueError(
-                    f"warm_start=True, but the last fit had classes {short_list(self.classes_)} and decision "
-                    f"{self.decision_.name!r}, this one has {short_list(classes)} and {decision.name!r}. "
-                    "Keep classes and decision, or set warm_start=False."
-                )
+        if self._is_warm and not (np.array_equal(self.classes_, classes) and self.decision_.name == decision.name):
+            raise ValueError(
+                f"warm_start=True, but the last fit had classes {short_list(self.classes_)} and decision "
+                f"{self.decision_.name!r}, this one has {short_list(classes)} and {decision.name!r}. "
+                "Keep classes and decision, or set warm_start=False."
+            )
         return decision
 
     def decision_function(self, X: ArrayLike) -> NDArray:

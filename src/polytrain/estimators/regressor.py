@@ -57,79 +57,11 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Which quantile is predicted, for ``loss="quantile"``: 0.9 is exceeded by one target in ten.
     epsilon : float, default=1.35
         For ``loss="huber"``: errors larger than so many standard deviations count by their size instead of its square.
-    basis : str or sequence of str, default="auto"
-        Functions of each feature; a sequence gives one basis per feature. "auto" chooses among those that suit the
-        values: "smooth" (polynomials up to degree 8, damped), "gauss" (very smooth) and "spline" (may bend sharply)
-        see a value by its place in the range, "smooth-rank", "gauss-rank" and "spline-rank" by its rank, so that
-        outliers do not matter, "spline-distinct" by its place among the different values. "power", "chebyshev" and
-        "legendre" are the polynomials of ``degree``. "category" takes numbers as names of categories.
-    rank : int, sequence of int or "auto", default="auto"
-        Size of the bonds between neighbouring cores, cut to what the dimensions allow: how much of one side of the
-        features the other side can know. A sequence gives one rank per bond.
-    alpha : float or "auto", default="auto"
-        Strength of the Tikhonov regularisation: alpha / 2 times the sum of the squares of all coefficients is added to
-        the weighted mean of the loss.
-    bandwidth : float, "auto" or None, default="auto"
-        How much the functions of all columns may vary together, unless they are polynomials of ``degree``: small values
-        let few columns act at once, large ones many. None is 1.
-    relevance : None, "auto", or array-like of shape (n_features,), default=None
-        How much each column may matter, for bases that have a bandwidth: a factor of the bandwidth per column. None
-        gives all columns the same. "auto" learns the factors from rows that are left out, and keeps them equal where
-        those rows gain nothing; it takes longer, and is worth it where many columns do not matter.
-    degree : int or sequence of int, default=2
-        Largest power of each feature, for "power", "chebyshev" and "legendre"; a sequence gives one per feature.
-    scale : {"minmax"} or None, default="minmax"
-        For the same bases: "minmax" maps each feature's range in the training rows onto [-1, 1] and clips to it. None
-        leaves features as they are; they should then be of size one at most.
-    categorical_features : "from_dtype", None, or array-like of bool, int or str, default="from_dtype"
-        Which columns are categories: those of a frame whose type says so, none, or those that are named. Columns of
-        text always are, unless all of their values are dates.
-    interaction_cst : None, "no_interactions", "pairwise", or sequence of groups of columns, default=None
-        Which columns may interact: all, none, any two, or those in a common group of column numbers or names; columns
-        in no group are one more. The score is a sum of functions of a group each; ``rank`` is that of a group's train.
-    init : {"auto", "linear", "random", "dual"}, TensorTrain, or list of TensorTrain, default="auto"
-        Where the sweeps start: where the choice of the other settings has ended ("auto"), at the linear model, at
-        random cores, at the exact solution cut to the ranks, for at most 1300 different rows ("dual"), or at given
-        trains, one per target.
-    solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
-        How a core problem is solved: exactly from moments, by preconditioned conjugate gradients, by L-BFGS, or by the
-        cheaper of the first two.
-    max_sweeps : int or "auto", default="auto"
-        Largest number of one-way sweeps. 0 keeps the start. "auto" is 4, or fewer from a good start.
-    tol : float, default=1e-3
-        Sweeps stop once the objective changes by at most this part of its value over a sweep.
-    early_stopping : bool, default=False
-        Hold ``validation_fraction`` of the rows out, stop once sweeps no longer lower their loss, and keep the train
-        with the lowest. ``max_sweeps="auto"`` is 20 then.
-    validation_fraction : float, default=0.1
-        Part of the rows that are held out, one at least; equal rows stay together.
-    n_iter_no_change : int, default=2
-        How many sweeps must pass without a lower loss of the validation rows.
-    sampling : {"auto"} or None, default="auto"
-        "auto" lets the first sweeps see samples where there are at least 4096 different rows, unless trains are given
-        as ``init``; the last sweep always sees all. None lets every sweep see all rows.
-    max_memory : int or str, default=None
-        Bytes, or text such as "2 GB", that the rows of a fit may take in memory, with what is computed from them; what
-        does not fit waits on disk. For sources of rows and memory maps. None is half of the machine's memory.
     calibration_fraction : float, default=None
         Part of the rows, such as 0.2, that is not learned from but kept for `predict_interval`, which then has a
         guarantee; equal rows stay together. None keeps no rows: intervals come from rows that were left out while the
         settings were chosen.
-    checkpoint : path-like, default=None
-        Folder that keeps the state of every train after each sweep. A fit with the same rows, parameters and
-        ``random_state`` (an integer) goes on from what is there and ends with the same model.
-    warm_start : bool, default=False
-        Start from the trains and maps of the last fit, with its ranks and alpha where they are left open.
-    forgetting : float, default=0.0
-        Part of the weight of all earlier rows that `partial_fit` forgets with every block.
-    random_state : int, RandomState instance or None, default=None
-        Randomness of the start and of the rows that the first sweeps see.
-    n_jobs : int or None, default=None
-        Number of processes for the trains, or for the rows of a single train; the result does not depend on it. None
-        is 1, -1 all cores.
-    verbose : int, default=0
-        1 says what was chosen and shows a progress bar (log lines without tqdm), 2 shows log lines and the table of
-        what was tried.
+    <parameters>
 
     Attributes
     ----------
@@ -137,33 +69,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         The learned coefficients, one train per target, in terms of the functions of the maps, without ``intercept_``.
     intercept_ : float or ndarray of shape (n_outputs,)
         Weighted mean of the target, of each of several.
-    relevances_ : ndarray of shape (n_features,)
-        Factor of the bandwidth of every column, see ``relevance``: 0.05 for columns that were not needed, all 1 where
-        they are equal.
-    choice_ : Chosen
-        What was chosen and why, with the table of what was tried.
-    history_ : list of dict
-        One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds, and
-        validation_loss where there are validation rows. Losses are means over the ``n_rows`` rows that the sweep saw.
-    n_iter_ : int
-        Sweeps of the train that took most.
-    stop_reason_ : str
-        "tolerance" if all trains met ``tol``, "validation" if rows that were held out said so, else "max_sweeps",
-        "stopped" if a callback did, or "rounding" if a sweep had to be undone.
-    n_parameters_ : int
-        Stored coefficients.
-    stream_ : Stream
-        What `partial_fit` knows of the past besides the model: how much it weighs, and a memory of some rows.
-    maps_ : MapList
-        The map of every feature: its functions, and its range in the training rows.
-    model_ : FittedModel
-        All that predictions, explanations, exports and model files read; it does not change.
-    plan_ : Settings
-        What was learned: checked sizes, ranks and settings.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where ``X`` had string column names.
+    <attributes>
 
     See Also
     --------
@@ -186,6 +92,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         loss: str = "squared",
         quantile: float = 0.5,
         epsilon: float = 1.35,
+        calibration_fraction: float | None = None,
         basis: str | Sequence[str] = "auto",
         rank: str | int | Sequence[int] = "auto",
         alpha: str | float = "auto",
@@ -204,7 +111,6 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         n_iter_no_change: int = 2,
         sampling: str | None = "auto",
         max_memory: int | str | None = None,
-        calibration_fraction: float | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         warm_start: bool = False,
         forgetting: float = 0.0,
@@ -212,34 +118,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.loss = loss
-        self.quantile = quantile
-        self.epsilon = epsilon
-        self.basis = basis
-        self.rank = rank
-        self.alpha = alpha
-        self.bandwidth = bandwidth
-        self.relevance = relevance
-        self.degree = degree
-        self.scale = scale
-        self.categorical_features = categorical_features
-        self.interaction_cst = interaction_cst
-        self.init = init
-        self.solver = solver
-        self.max_sweeps = max_sweeps
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.sampling = sampling
-        self.max_memory = max_memory
-        self.calibration_fraction = calibration_fraction
-        self.checkpoint = checkpoint
-        self.warm_start = warm_start
-        self.forgetting = forgetting
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._store(locals())
 
     @with_callbacks
     def fit(
@@ -277,11 +156,10 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             The fitted estimator.
         """
         loss = self._learning_loss()
-        y, sample_weight = self._with_offset(loss, X, y, sample_weight, offset)
-        y_val, sample_weight_val = self._with_offset(loss, X_val, y_val, sample_weight_val, offset_val)
+        y, sample_weight = self._with_offset(get_loss(loss), X, y, sample_weight, offset)
+        y_val, sample_weight_val = self._with_offset(get_loss(loss), X_val, y_val, sample_weight_val, offset_val)
         with self._open(X, y, sample_weight, loss) as rows:
-            learned, validation = self._split(rows, loss, X_val, y_val, sample_weight_val)
-            self._fit_rows(learned, loss, validation)
+            self._fit_rows(*self._split(rows, loss, X_val, y_val, sample_weight_val))
         return self
 
     @learns_in_blocks
@@ -329,21 +207,15 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         >>> model.stream_.n_blocks, bool(model.score(X, X[:, 0] * X[:, 1]) > 0.99)
         (10, True)
         """
-        loss = self._learning_loss()
-        y, weights = self._with_offset(loss, X, y, sample_weight, offset)
-        self._check_one_block(X)
-        first = not hasattr(self, "model_")
-        if first:
-            with self._open(X, y, weights, loss) as opened:
-                self._fit_rows(opened, loss, maps=maps)
-        model = self.model_
-        if get_loss(loss).degree:
-            scales = zip(model.shift.tolist(), model.size.tolist(), strict=True)
-            targets = [NumberTarget(output, 1.0, *scale) for output, scale in enumerate(scales)]
-        else:
-            targets = [NumberTarget(output, offset=shift) for output, shift in enumerate(model.shift.tolist())]
-        self._learn_block(X, y, weights, loss, targets, first)
+        y, weights = self._with_offset(get_loss(self._learning_loss()), X, y, sample_weight, offset)
+        self._learn_block(X, y, weights, maps)
         return self
+
+    def _block_targets(self) -> Sequence[NumberTarget]:
+        shifts, sizes = self.model_.shift.tolist(), self.model_.size.tolist()
+        if get_loss(self.loss).degree:
+            return [NumberTarget(output, 1.0, *scale) for output, scale in enumerate(zip(shifts, sizes, strict=True))]
+        return [NumberTarget(output, offset=shift) for output, shift in enumerate(shifts)]
 
     def _learning_loss(self) -> str:
         """Return the loss with its settings, as text."""
@@ -351,7 +223,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         return get_loss(self.loss).tuned(self.get_params(deep=False)).spec
 
     @staticmethod
-    def _with_offset(loss: str, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Any]:
+    def _with_offset(loss: Loss, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Any]:
         """Targets and weights that mean the same without an offset."""
         if offset is None:
             return y, sample_weight
@@ -360,7 +232,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
                 f"X is a {type(X).__name__} that yields its targets, so offset cannot be given beside it. Divide the "
                 "targets by the exposure, and for loss='poisson' give exposures as weights."
             )
-        return to_rates(get_loss(loss), y, sample_weight, offset)
+        return to_rates(loss, y, sample_weight, offset)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -377,9 +249,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
 
     def _goal(self, rows: Rows, loss: str) -> Goal:
         """Let every output begin at the best constant, and give it size one where the loss allows it."""
-        target = rows.summary.target
-        if target is None:  # pragma: no cover  # regressions always summarise their targets
-            raise ValueError("y has no targets.")
+        target: Any = rows.summary.target  # never None for numbers
         kind, largest = get_loss(loss), target.largest
         ends: dict[str, Any] = {"one_output": target.one_output}
         mean, spread = target.mean, target.spread
@@ -425,11 +295,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         return learned, apart
 
     def _measures(self, choice: Choice) -> bool:
-        if not get_loss(choice.plan.loss).has_noise:
-            return False
-        if self.calibration_fraction is not None or choice.held_out is not None:
-            return True
-        return self._is_warm and self.model_.uncertainty is not None
+        has_left_out = self.calibration_fraction is not None or choice.held_out is not None
+        goes_on = self._is_warm and self.model_.uncertainty is not None
+        return get_loss(choice.plan.loss).has_noise and (has_left_out or goes_on)
 
     @overload
     def predict(self, X: ArrayLike, return_std: Literal[False] = False, offset: ArrayLike | None = None) -> NDArray: ...
@@ -569,8 +437,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         """
         check_is_fitted(self, "model_")
         loss = get_loss(self.model_.loss)
-        if offset is not None:
-            y, sample_weight = to_rates(loss, y, sample_weight, offset)
+        y, sample_weight = self._with_offset(loss, X, y, sample_weight, offset)
         if loss.link != "log":
             return super().score(X, y, sample_weight)
         targets = np.asarray(y, dtype=np.float64)

@@ -26,15 +26,13 @@ from polytrain.estimators.classifier import TensorTrainClassifier
 from polytrain.estimators.regressor import TensorTrainRegressor
 from polytrain.learning.core_solvers import SOLVERS
 from polytrain.learning.settings import Settings
-from polytrain.models.file import Document, ModelFileError, read_model_file, write_model_file
+from polytrain.models.file import Document, ModelFileError, naming, read_model_file, write_model_file
 from polytrain.models.fitted_state import describe_fitted, read_fitted
 from polytrain.version import __version__
 
 __all__ = ["load", "load_with_table", "save"]
 
-_ESTIMATORS: dict[str, Any] = {
-    estimator.__name__: estimator for estimator in (TensorTrainClassifier, TensorTrainRegressor)
-}
+_ESTIMATORS: dict[str, Any] = {kind.__name__: kind for kind in (TensorTrainClassifier, TensorTrainRegressor)}
 # Longer lists of numbers, such as one per column, are stored as arrays: the text of a file is limited.
 _LONGEST_LIST = 1000
 # Parameters that are lists of lists are nested twice.
@@ -77,7 +75,6 @@ def save(estimator: Any, path: str | os.PathLike[str], *, table: dict[str, Any] 
     tried = [[None if isinstance(v, float) and math.isnan(v) else v for v in line] for line in choice["tried"]]
     document = {
         "writer": f"polytrain {__version__}",
-        "estimator": type(estimator).__name__,
         "parameters": parameters,
         **fitted,
         "has_column_names": hasattr(estimator, "feature_names_in_"),
@@ -132,24 +129,17 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
 def load_with_table(path: str | os.PathLike[str], *, max_bytes: int = 1 << 30) -> tuple[Any, dict[str, Any] | None]:
     """Read a model file; return the estimator, and the unchecked JSON about tables, if there is any."""
     content, tensors = read_model_file(path, max_bytes)
-    try:
+    with naming(path):
         return _rebuild(Document(content, tensors))
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise ModelFileError(f"{path!s} is not a valid model file: {error}") from error
 
 
 def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
     """Check a document of this format and its arrays; return the fitted estimator, and JSON about its tables."""
     document.take("writer", str)
-    name = document.take("estimator", str)
-    if name not in _ESTIMATORS:
-        raise ValueError(f"the estimator {name!r:.60} is none of {list(_ESTIMATORS)}.")
-    model = _ESTIMATORS[name](**_read_parameters(document, _ESTIMATORS[name]))
-    fitted = model.model_ = read_fitted(document)
-    is_classifier = isinstance(model, TensorTrainClassifier)
-    if (fitted.classes is not None) != is_classifier:
-        raise ValueError(f"{name} {'needs' if is_classifier else 'has no'} classes.")
-    model.n_features_in_ = fitted.n_columns
+    fitted = read_fitted(document)
+    estimator = _ESTIMATORS[fitted.estimator_name]
+    model = estimator(**_read_parameters(document, estimator))
+    model.model_, model.n_features_in_ = fitted, fitted.n_columns
     if document.take("has_column_names", bool):
         columns = fitted.columns
         names = fitted.feature_names if columns is None else [column.name for column in columns.columns]
@@ -207,11 +197,8 @@ def _entries(what: str, value: Any, kinds: dict[str, Any]) -> dict[str, Any]:
 
 def _is_stored(name: str, value: Any) -> bool:
     """Whether a file holds this parameter: trains to start from and random states are for one fit on one machine."""
-    return not (
-        name == "checkpoint"
-        or isinstance(value, np.random.RandomState)
-        or (name == "init" and not isinstance(value, str))
-    )
+    own = name == "checkpoint" or (name == "init" and not isinstance(value, str))
+    return not own and not isinstance(value, np.random.RandomState)
 
 
 def _describe_parameter(name: str, value: Any, tensors: dict[str, NDArray]) -> Any:
@@ -304,9 +291,9 @@ def _read_history(document: Document, n_bonds: int, n_trains: int) -> list[dict[
             raise ValueError(f"the column {name!r} of the history has type {column.dtype} and shape {column.shape}.")
         if (name in _COUNTS and (column < (name == "ranks")).any()) or np.isnan(column).any():
             raise ValueError(f"the column {name!r} of the history holds negative counts or NaN.")
+        if name in _LOSSES:  # squared losses of huge targets may exceed the largest float
+            columns[name] = np.clip(column, -sys.float_info.max, sys.float_info.max)
     if (columns["train"] >= n_trains).any() or not np.isfinite(columns["seconds"]).all():
         raise ValueError("the history is about trains that are not there, or infinitely many seconds.")
-    for name in _LOSSES & columns.keys():  # squared losses of huge targets may exceed the largest float
-        columns[name] = np.clip(columns[name], -sys.float_info.max, sys.float_info.max)
     lists = [map(tuple, column.tolist()) if column.ndim == 2 else column.tolist() for column in columns.values()]
     return [dict(zip(columns, record, strict=True)) for record in zip(*lists, strict=True)]

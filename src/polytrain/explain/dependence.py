@@ -15,7 +15,6 @@ from polytrain.columns.cells import Cells
 from polytrain.explain.sites import (
     ColumnMeasure,
     column_axis,
-    encode_dates,
     make_measure,
     number_grid,
     site_matrices,
@@ -112,10 +111,8 @@ def partial_dependence(
         a missing value if training had any. Values outside the fitted range are clipped, as in `predict`.
     grid_size : int, default=50
         Length of the default grid.
-    sample_weight : array-like of shape (N,), optional
-        Weights of the rows of ``X``.
-    feature_names : sequence of d str, optional
-        By default those of the training data, or x1, x2, ...
+    sample_weight, feature_names
+        See `sobol_indices`.
 
     Returns
     -------
@@ -137,26 +134,29 @@ def partial_dependence(
     view, size = read_model(model, feature_names), check_positive_integer(grid_size, "grid_size")
     several = isinstance(features, Sequence | np.ndarray) and not isinstance(features, str)
     given: list[Any] = list(features) if several else [features]  # type: ignore[arg-type]
-    if len(given) == 1 and given[0] not in view.feature_names and given[0] in view.column_names:
-        date = view.column_names.index(given[0])
-        return _date_dependence(view, date, make_measure(view, X, sample_weight), grid, size)
-    chosen = tuple(view.index("feature", feature) for feature in given)
-    if len(chosen) not in (1, 2) or len(set(chosen)) < len(chosen):
-        raise ValueError(f"features must name one or two different features, got {features!r}.")
     measure = make_measure(view, X, sample_weight)
-    axes = _check_grid(view, chosen, grid, size, measure)
-    coefficients = _mean_coefficients([train.cores for train in view.trains], sorted(chosen), measure)
-    if sorted(chosen) != list(chosen):
-        coefficients = coefficients.transpose(0, 2, 1)
-    means = coefficients
-    for k, axis in zip(chosen, axes, strict=True):
-        feature_map, column = view.maps[k], view.category(k)
-        numbers = axis if column is None else column.encode(Cells.of_objects(column.name, axis))[0]
-        # The axis that is contracted is the second; its values are appended at the end, so the order is kept.
-        means = np.tensordot(means, feature_map.values(feature_map.place(numbers)), axes=(1, 0))
+    dates = {name: k for k, name in enumerate(view.column_names) if isinstance(view.column(k), DateColumn)}
+    if len(given) == 1 and isinstance(given[0], str) and given[0] in dates:
+        column = dates[given[0]]
+        names, chosen, coefficients = tuple(given), tuple(view.groups[column]), np.zeros((len(view.trains), 0))
+        axes, means = _date_means(view, column, measure, grid, size)
+    else:
+        chosen = tuple(view.index("feature", feature) for feature in given)
+        if len(chosen) not in (1, 2) or len(set(chosen)) < len(chosen):
+            raise ValueError(f"features must name one or two different features, got {features!r}.")
+        names, axes = tuple(view.feature_names[k] for k in chosen), _check_grid(view, chosen, grid, size, measure)
+        coefficients = _mean_coefficients([train.cores for train in view.trains], sorted(chosen), measure)
+        if sorted(chosen) != list(chosen):
+            coefficients = coefficients.transpose(0, 2, 1)
+        means = coefficients
+        for k, axis in zip(chosen, axes, strict=True):
+            category = view.category(k)
+            numbers = axis if category is None else category.encode(Cells.of_objects(category.name, axis))[0]
+            # The axis that is contracted is the second; its values are appended at the end, so the order is kept.
+            means = np.tensordot(means, view.maps[k].values(view.maps[k].place(numbers)), axes=(1, 0))
     return PartialDependence(
         features=chosen,
-        names=tuple(view.feature_names[k] for k in chosen),
+        names=names,
         grid=axes,
         values=means + view.fitted.shift.reshape(-1, *(1,) * len(axes)),
         coefficients=coefficients,
@@ -164,31 +164,23 @@ def partial_dependence(
     )
 
 
-def _date_dependence(
+def _date_means(
     view: ModelView, column: int, measure: ColumnMeasure, grid: Any, grid_size: int
-) -> PartialDependence:
-    """Average over all columns but a date, whose parts vary together."""
+) -> tuple[tuple[NDArray, ...], NDArray]:
+    """Dates, and means (n_trains, dates) over all columns but the date, whose parts vary together."""
     group, kind = view.groups[column], view.column(column)
     axis = column_axis(view, measure, column, grid_size)
     dates, features = axis.grid, axis.features
     if grid is not None and isinstance(kind, DateColumn):
         dates = np.asarray(grid, dtype="datetime64")
-        features = encode_dates(kind, dates)
+        features = kind.encode(Cells.of_array(kind.name, dates))
     functions = view.column_functions(column, features)
     # The parts of the date become one core, with one function per date of the grid.
     trains = []
     for train in view.trains:
         site = site_matrices(train.cores[group.start : group.stop], functions).transpose(1, 0, 2)
         trains.append([*train.cores[: group.start], site, *train.cores[group.stop :]])
-    means = _mean_coefficients(trains, [group.start], measure, skipped=group[1:])
-    return PartialDependence(
-        features=tuple(group),
-        names=(view.column_names[column],),
-        grid=(dates,),
-        values=means + view.fitted.shift[:, None],
-        coefficients=np.zeros((len(means), 0)),
-        train_names=view.train_names,
-    )
+    return (dates,), _mean_coefficients(trains, [group.start], measure, skipped=group[1:])
 
 
 def _check_grid(

@@ -201,7 +201,6 @@ class Effects:
     output: str
     n_rows: float | None
     _sites: Sites = field(repr=False)
-    _index: tuple[tuple[int, int], ...] = field(repr=False)
 
     def __getitem__(self, name: str) -> MainEffect:
         """Return the main effect of a column, given by its name."""
@@ -220,8 +219,9 @@ class Effects:
         rows = view.rows(X)
         columns = [list(rows[:, group.start : group.stop].T) for group in view.groups]
         main = np.column_stack([sites.main(column, numbers) for column, numbers in enumerate(columns)])
-        pairs = np.zeros((len(rows), len(self._index)))
-        for k, (i, j) in enumerate(self._index):
+        pairs = np.zeros((len(rows), len(self.pairs)))
+        for k, pair in enumerate(self.pairs):
+            i, j = map(view.column_names.index, pair.names)
             pairs[:, k] = sites.pair(i, j, columns[i], columns[j], on_grid=False)
         scores = view.fitted.scores(rows)[sites.output]
         rest = scores - (self.mean + main.sum(axis=1) + pairs.sum(axis=1))
@@ -245,13 +245,11 @@ class Effects:
             f"effects on {self.output!r}: mean {self.mean:.5g}, standard deviation {self.deviation:.5g}",
             f"shares of the variance: {shares}",
             f"({INDEPENDENCE}, that {whose})",
-            *table_lines(
-                ("column", "main", "total"), [(e.name, e.share, e.total) for e in self.ranked()[:_MOST_LINES]]
-            ),
         ]
-        if self.pairs:
-            pairs = [(" * ".join(pair.names), pair.share) for pair in self.pairs[:_MOST_LINES]]
-            lines += table_lines(("pair", "share"), pairs)
+        columns = [(effect.name, effect.share, effect.total) for effect in self.ranked()]
+        pairs = [(" * ".join(pair.names), pair.share) for pair in self.pairs]
+        for heads, rows in ((("column", "main", "total"), columns), (("pair", "share"), pairs)):
+            lines += table_lines(heads, rows[:_MOST_LINES]) if rows else []
         return "\n".join(lines)
 
 
@@ -326,24 +324,25 @@ def all_effects(
     pair_size = check_positive_integer(pair_grid_size, "pair_grid_size")
     measure = make_measure(view, X, sample_weight)
     n_rows = None if measure.rows is None else check_mass(sample_weight, len(measure.rows))
-    axis_of = cache(partial(column_axis, view, measure))
-    found, upper = [], np.triu_indices(len(view.groups), 1)
+    axis_of, names = cache(partial(column_axis, view, measure)), view.column_names
+    found, upper = [], np.triu_indices(len(names), 1)
     for output in outputs:
         shares = variance_shares(*column_cores(view.trains[output], measure))
         sites, second = Sites(view, measure, output), shares.second
         strongest = np.argsort(-second[upper], kind="stable")[:n_pairs]
         index = [(i, j) for i, j in np.transpose(upper)[strongest].tolist() if second[i, j] > _LEAST_SHARE]
+        pairs = []
+        for i, j in index:
+            first, last = axis_of(i, pair_size), axis_of(j, pair_size)
+            values = sites.pair(i, j, first.features, last.features, on_grid=True)
+            grids, kinds = (first.grid, last.grid), (first.kind, last.kind)
+            pairs.append(PairEffect((names[i], names[j]), kinds, grids, values, float(second[i, j])))
         main_share, pair_share = float(shares.first.sum()), float(second[upper].sum())
-        main = [_main_effect(sites, k, axis_of(k, size), n_rows, shares) for k in range(len(view.groups))]
-        pairs = [
-            _pair_effect(sites, (i, j), axis_of(i, pair_size), axis_of(j, pair_size), float(second[i, j]))
-            for i, j in index
-        ]
         found.append(
             Effects(
                 mean=shares.mean + float(view.fitted.shift[output]),
                 deviation=shares.deviation,
-                main=tuple(main),
+                main=tuple(_main_effect(sites, k, axis_of(k, size), n_rows, shares) for k in range(len(names))),
                 pairs=tuple(pairs),
                 main_share=main_share,
                 pair_share=pair_share,
@@ -351,7 +350,6 @@ def all_effects(
                 output=view.train_names[output],
                 n_rows=n_rows,
                 _sites=sites,
-                _index=tuple(index),
             )
         )
     return found
@@ -375,17 +373,4 @@ def _main_effect(
         missing_count=None if n_rows is None else round(missing_part * n_rows, 6),
         share=float(shares.first[column]),
         total=float(shares.total[column]),
-    )
-
-
-def _pair_effect(
-    sites: Sites, pair: tuple[int, int], first: ColumnAxis, second: ColumnAxis, share: float
-) -> PairEffect:
-    i, j = pair
-    return PairEffect(
-        names=(sites.view.column_names[i], sites.view.column_names[j]),
-        kinds=(first.kind, second.kind),
-        grids=(first.grid, second.grid),
-        values=sites.pair(i, j, first.features, second.features, on_grid=True),
-        share=share,
     )

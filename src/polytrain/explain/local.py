@@ -98,20 +98,27 @@ class LocalExplanations:
         is_only_number = self.scale.endswith("prediction") and self.score_names == ("prediction",)
         return self.scale if is_only_number else f"{self.scale} of {printable(self.score_names[score])}"
 
-    def ranked(self, row: int = 0, score: int = 0) -> list[tuple[str, str, float]]:
-        """Return the name of each column, the row's value and its contribution, the largest contribution first."""
+    def ranked(self, row: int = 0, score: int = 0, most: int | None = None) -> list[tuple[str, str, float]]:
+        """Return the name of each column, the row's value and its contribution, the largest contribution first.
+
+        All columns after the first ``most`` share one entry, without a value, unless it would hold a single column.
+        """
         values = self.values[row, :, score]
         order = np.argsort(-np.abs(values), kind="stable").tolist()
-        return [(self.column_names[k], self.cells[row][k], float(values[k])) for k in order]
+        ranked = [(self.column_names[k], self.cells[row][k], float(values[k])) for k in order]
+        if most is None or len(ranked) <= most + 1:
+            return ranked
+        rest = math.fsum(value for *_, value in ranked[most:])
+        return [*ranked[:most], (f"{len(ranked) - most} other columns", "", rest)]
 
     def sentence(self, row: int = 0, score: int = 0, most: int = _MOST_COLUMNS) -> str:
         """One line about a row, given by numbers: its score is the mean plus what the columns bring."""
-        ranked, base, total = self.ranked(row, score), float(self.base[score]), float(self.scores[row, score])
+        ranked, base, total = self.ranked(row, score, most), float(self.base[score]), float(self.scores[row, score])
         shown = number_format([base, total, *(value for *_, value in ranked)])
-        parts = [(f"{printable(name)} ({printable(cell)})", value) for name, cell, value in ranked[:most]]
-        if rest := ranked[most:]:
-            parts.append((f"{len(rest)} others", math.fsum(value for *_, value in rest)))
-        terms = "".join(f" {'-' if value < 0 else '+'} {name} {shown(abs(value))}" for name, value in parts)
+        terms = ""
+        for name, cell, value in ranked:
+            value_of = f" ({printable(cell)})" if cell else ""
+            terms += f" {'-' if value < 0 else '+'} {printable(name)}{value_of} {shown(abs(value))}"
         name, label = printable(self.row_names[row]), self.score_label(score)
         return f"row {name}: {label} {shown(total)} = mean {shown(base)}{terms}"
 
@@ -124,16 +131,16 @@ class LocalExplanations:
         import pandas as pd
 
         n_rows, n_columns, n_scores = self.values.shape
-        per_row = n_columns * n_scores
+        row, score, column = (index.ravel() for index in np.indices((n_rows, n_scores, n_columns)))
         return pd.DataFrame(
             {
-                "row": [name for name in self.row_names for _ in range(per_row)],
-                "score_of": list(np.repeat(np.array(self.score_names, dtype=object), n_columns)) * n_rows,
-                "column": list(self.column_names) * (n_rows * n_scores),
-                "value": [cell for cells in self.cells for _ in range(n_scores) for cell in cells],
-                "contribution": self.values.transpose(0, 2, 1).ravel(),
-                "mean": np.tile(np.repeat(self.base, n_columns), n_rows),
-                "score": np.repeat(self.scores.ravel(), n_columns),
+                "row": [self.row_names[j] for j in row],
+                "score_of": [self.score_names[k] for k in score],
+                "column": [self.column_names[k] for k in column],
+                "value": [self.cells[j][k] for j, k in zip(row, column, strict=True)],
+                "contribution": self.values[row, column, score],
+                "mean": self.base[score],
+                "score": self.scores[row, score],
             }
         )
 
@@ -213,10 +220,11 @@ def explain_rows(
     absent = [[measure.site_mean(k, cores[group]) for k, group in enumerate(groups)] for cores in trains]
     base = np.array([reduce(np.matmul, means)[0, 0] for means in absent]) + fitted.shift[list(scores)]
     values = np.empty((len(rows), len(groups), len(trains)))
-    size = min(rows_at_once([matrix.shape for matrix in means]) for means in absent)
+    size = max(1, _BLOCK_NUMBERS // max(sum(mean.size for mean in means) for means in absent))
     for start in range(0, len(rows), size):
         block = slice(start, start + size)
-        functions = view.functions(rows[block])
+        places = view.maps.place(rows[block])
+        functions = [m.values(x) for m, x in zip(view.maps, places, strict=True)]
         for k, (cores, means) in enumerate(zip(trains, absent, strict=True)):
             present = [site_matrices(cores[group], functions[group]) for group in groups]
             values[block, :, k] = shapley_values(present, means)
@@ -270,13 +278,6 @@ def _cell_text(value: Any) -> str:
     return str(int(number)) if abs(number) < _LARGEST_WHOLE and number == int(number) else f"{number:.6g}"
 
 
-def rows_at_once(shapes: Sequence[tuple[int, int]]) -> int:
-    """Rows whose matrices and left parts fit into a block; ``shapes`` are those of all players' matrices."""
-    matrices = sum(left * right for left, right in shapes)
-    lefts = _n_nodes(len(shapes)) * sum(left for left, _ in shapes)
-    return max(1, _BLOCK_NUMBERS // max(matrices, lefts))
-
-
 def shapley_values(present: Sequence[NDArray], absent: Sequence[NDArray]) -> NDArray:
     """Shapley values (N, d) of all players, which sum to the product of the present matrices minus the absent ones'.
 
@@ -287,10 +288,10 @@ def shapley_values(present: Sequence[NDArray], absent: Sequence[NDArray]) -> NDA
     array([[2., 3.]])
     """
     differences = [matrices - mean for matrices, mean in zip(present, absent, strict=True)]
-    nodes, weights = _quadrature(_n_nodes(len(present)))
+    nodes, weights = _quadrature((len(present) + 1) // 2)  # exact for polynomials of degree d - 1
     found = np.zeros((len(present[0]), len(present)))
     per_node = sum(matrices.shape[0] * matrices.shape[1] for matrices in differences)
-    step = max(1, 2 * _BLOCK_NUMBERS // per_node)
+    step = max(1, _BLOCK_NUMBERS // per_node)
     for start in range(0, len(nodes), step):
         some = slice(start, start + step)
         found += _values_at(differences, absent, nodes[some], weights[some])
@@ -321,11 +322,6 @@ def _times(parts: NDArray, matrix: NDArray) -> NDArray:
     """One product with the same matrix for all rows and nodes, rather than one for each row."""
     n_rows, n_nodes, rank = parts.shape
     return (parts.reshape(n_rows * n_nodes, rank) @ matrix).reshape(n_rows, n_nodes, matrix.shape[1])
-
-
-def _n_nodes(n_players: int) -> int:
-    """Nodes that integrate polynomials of degree n_players - 1 exactly."""
-    return (n_players + 1) // 2
 
 
 @cache

@@ -278,8 +278,7 @@ def feature_importances(
         return FeatureImportances(importances, view.column_names)
     settings = {"scoring": scoring, "n_repeats": n_repeats, "random_state": random_state}
     # scikit-learn permutes columns of pandas only, and makes one array of other frames.
-    rows: Any = X
-    rows = rows.to_pandas() if hasattr(rows, "to_pandas") else rows
+    rows = getattr(X, "to_pandas", lambda: X)()
     permuted = permutation_importance(model, rows, y, sample_weight=sample_weight, **settings)
     # Steps of a pipeline may have put the columns in another order.
     order = slice(None) if view.taken is None else list(view.taken)

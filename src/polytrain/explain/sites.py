@@ -31,7 +31,6 @@ __all__ = [
     "Sites",
     "column_axis",
     "column_cores",
-    "encode_dates",
     "make_measure",
     "number_grid",
     "site_matrices",
@@ -150,11 +149,7 @@ def column_cores(train: TensorTrain, measure: ColumnMeasure) -> tuple[list[NDArr
         if measure.is_joint(column):
             sites.append(_joint_core(measure, column, [cores[k] for k in group]))
             continue
-        parts = [np.einsum("aib,ij->ajb", cores[k], measure.matrices[k]) for k in group]
-        site = parts[0]
-        for part in parts[1:]:
-            site = _merge(site, part)
-        sites.append(site)
+        sites.append(reduce(_merge, [np.einsum("aib,ij->ajb", cores[k], measure.matrices[k]) for k in group]))
     return orthogonalize_cores(sites, 0)
 
 
@@ -194,7 +189,6 @@ class Sites:
         cores = [core.astype(np.float64, copy=False) for core in view.trains[output].cores]
         cores, self._exponent = orthogonalize_cores(cores, 0)
         self._cores = [cores[group.start : group.stop] for group in view.groups]
-        self._function_means = [measure.means[group[0]][:, None] for group in view.groups]
         self._means = [measure.site_mean(column, some) for column, some in enumerate(self._cores)]
         self._suffix = suffix_products(self._means)
         self._prefix = suffix_products([mean.T for mean in reversed(self._means)])[::-1]
@@ -216,12 +210,8 @@ class Sites:
         cores, mean, functions = self._cores[column], self._means[column], self.view.column_functions(column, numbers)
         if transposed:
             cores, functions, mean = [core.T for core in reversed(cores)], functions[::-1], mean.T
-        if len(cores) == 1:
-            return (functions[0] - self._function_means[column]).T @ np.tensordot(vector, cores[0], axes=1)
-        rows = np.repeat(vector[None], functions[0].shape[1], axis=0)
-        for core, values in zip(cores, functions, strict=True):
-            rows = np.einsum("qa,aib,iq->qb", rows, core, values, optimize=True)
-        return rows - vector @ mean
+        first = np.tensordot(vector, cores[0], axes=1)[None]
+        return site_matrices([first, *cores[1:]], functions)[:, 0] - vector @ mean
 
 
 def suffix_products(matrices: Sequence[NDArray]) -> list[NDArray]:
@@ -256,32 +246,31 @@ def value_text(value: Any, digits: int = 4) -> str:
 def column_axis(view: ModelView, measure: ColumnMeasure, column: int, size: int) -> ColumnAxis:
     """Values of a column: all levels of a category, and at most ``size`` numbers or dates from end to end."""
     feature, kind, levels = view.groups[column][0], view.column(column), view.levels(column)
-    feature_map = view.maps[feature]
+    feature_map, name = view.maps[feature], "number"
     if isinstance(feature_map, CategoryMap):
-        features = [feature_map.points]
-    elif levels is not None:
-        features = [np.arange(len(levels), dtype=float)]
+        numbers = feature_map.points
     else:
-        features = [number_grid(measure, feature, size)]
-    grid, name = features[0], "number"
+        numbers = number_grid(measure, feature, size) if levels is None else np.arange(len(levels), dtype=float)
+    grid, features = numbers, [numbers]
     if isinstance(kind, DateColumn):
         unit, per_day = ("m", 1440.0) if "hour" in kind.parts else ("D", 1.0)
-        grid = np.unique(np.rint(grid * per_day)).astype(np.int64).astype(f"datetime64[{unit}]")
-        features, name = encode_dates(kind, grid), "date"
-    values, weights = _distribution(measure, feature, features[0])
+        grid = np.unique(np.rint(numbers * per_day)).astype(np.int64).astype(f"datetime64[{unit}]")
+        features, name = kind.encode(Cells.of_array(kind.name, grid)), "date"
+    # The distribution of the column, NaN where a value is missing; even, if only a range is known.
+    values, weights = features[0], np.full(len(grid), 1.0 / len(grid))
+    if measure.rows is not None:
+        values, weights = measure.rows[:, feature], measure.features[feature][1]
+    elif isinstance(feature_map, TabulatedMap):
+        gap = feature_map.missing_weight
+        values, weights = np.append(feature_map.points, np.nan), np.append((1.0 - gap) * feature_map.weights, gap)
     present = ~np.isnan(values)
     missing = float(weights[~present].sum())
     missing_part = missing if missing > 0 or feature_map.has_missing else None
     values, weights = values[present], weights[present]
     if levels is not None or isinstance(feature_map, CategoryMap):
-        return ColumnAxis("category", *_level_parts(feature_map, levels, features[0], values, weights), missing_part)
+        return ColumnAxis("category", *_level_parts(feature_map, levels, numbers, values, weights), missing_part)
     nearest = np.searchsorted(features[0][:-1] / 2 + features[0][1:] / 2, values)
     return ColumnAxis(name, grid, features, np.bincount(nearest, weights, minlength=len(grid)), missing_part)
-
-
-def encode_dates(column: DateColumn, dates: NDArray) -> list[NDArray]:
-    """Numbers (Q,) of each feature of a column of dates."""
-    return column.encode(Cells.of_array(column.name, dates))
 
 
 def number_grid(measure: ColumnMeasure, feature: int, size: int) -> NDArray:
@@ -295,25 +284,14 @@ def number_grid(measure: ColumnMeasure, feature: int, size: int) -> NDArray:
     return np.zeros(1) if grid is None else grid
 
 
-def _distribution(measure: ColumnMeasure, feature: int, grid: NDArray) -> tuple[NDArray, NDArray]:
-    """Values of a feature, NaN where one is missing, and their weights; the grid evenly if only a range is known."""
-    feature_map = measure.maps[feature]
-    if measure.rows is not None:
-        return measure.rows[:, feature], measure.features[feature][1]
-    if isinstance(feature_map, TabulatedMap):
-        missing = feature_map.missing_weight
-        return np.append(feature_map.points, np.nan), np.append((1.0 - missing) * feature_map.weights, missing)
-    return grid, np.full(len(grid), 1.0 / len(grid))
-
-
 def _level_parts(
     feature_map: FeatureMap, levels: tuple[str, ...] | None, codes: NDArray, values: NDArray, weights: NDArray
 ) -> tuple[NDArray, list[NDArray], NDArray]:
     """Names of the levels, their codes, and the share of the rows in each."""
-    if levels is None:
-        names = [f"{code:g}" for code in codes]
-    else:
-        names = [levels[int(code)] if 0 <= code < len(levels) else _OTHER_LEVELS for code in codes]
+    names = [
+        f"{code:g}" if levels is None else levels[int(code)] if 0 <= code < len(levels) else _OTHER_LEVELS
+        for code in codes
+    ]
     is_map = isinstance(feature_map, CategoryMap)
     places = feature_map.place(values) if is_map else np.where(values < 0, len(codes), values)
     parts = np.bincount(places.astype(np.intp), weights, minlength=len(codes) + 1)

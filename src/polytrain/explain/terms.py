@@ -163,9 +163,11 @@ def top_terms(
         raise ValueError(f"max_nodes must be larger than k={k}, got {max_nodes}.")
     if rank_by not in _RANKINGS:
         raise ValueError(f"rank_by must be one of {list(_RANKINGS)}, got {rank_by!r}.")
-    which, variables = view.index("train", train), _choose_variables(view, units)
-    cores, weighted = _power_cores(view, view.trains[which], variables)
-    _check_finite((*cores, *weighted), variables.units)
+    which = view.index("train", train)
+    variables = _expand(view, which, units)
+    cores, weighted = variables.cores, variables.strengths
+    if not all(np.isfinite(core).all() for core in weighted):
+        raise ValueError(f"the strengths overflow with units={variables.units!r}; use units='scaled'.")
     # One more than asked for: with its intercept, the constant may fall out of the list.
     ranked = weighted if rank_by == "strength" else cores
     index, exact = largest_entries(ranked, k + 1, max_nodes)
@@ -237,18 +239,16 @@ def to_sympy(
     view = read_model(model, feature_names)
     which = view.index("train", train)
     max_terms = check_positive_integer(max_terms, "max_terms")
-    variables = _choose_variables(view, units)
-    cores, _ = _power_cores(view, view.trains[which], variables)
-    _check_finite(cores, variables.units)
+    expansion = _expand(view, which, units)
     try:
-        polynomial = Polynomial.from_train(TensorTrain(cores), tol=tol, max_size=max_terms)
+        polynomial = Polynomial.from_train(TensorTrain(expansion.cores), tol=tol, max_size=max_terms)
     except ValueError as error:
         raise ValueError(
             f"the polynomial may have more than max_terms={max_terms} terms ({error}) Use top_terms for the largest "
             "ones, or raise tol or max_terms."
         ) from error
     symbols = [sympy.Symbol(name, real=True) for name in view.feature_names]
-    if variables.units == "centred":
+    if expansion.units == "centred":
         centres = [form.centre for form in _all_powers(view)]
         symbols = [symbol - centre for symbol, centre in zip(symbols, centres, strict=True)]
     terms = [
@@ -259,51 +259,57 @@ def to_sympy(
     return sympy.Add(sympy.Float(shift) if shift else sympy.Integer(0), *terms)
 
 
-@dataclass(frozen=True)
-class _Variables:
-    """Variables z with ``scaled feature = factor * z + offset``, and the largest magnitude of z in the fitted range.
-
-    All arrays have shape (d,).
-    """
+class _Expansion(NamedTuple):
+    """A train in powers of variables: its cores, and those of the strengths of its terms up to their signs."""
 
     units: str
-    factor: NDArray
-    offset: NDArray
-    largest: NDArray
     names: tuple[str, ...]
+    cores: list[NDArray]
+    strengths: list[NDArray]
 
 
-def _choose_variables(view: ModelView, units: str) -> _Variables:
-    """Variables of the asked units; "auto" takes raw features unless their coefficients cancel too much."""
+def _expand(view: ModelView, which: int, units: str) -> _Expansion:
+    """Write a train in the asked units; "auto" takes raw features unless the coefficients cancel too much."""
     if not isinstance(units, str) or units not in _UNITS:
         raise ValueError(f"units must be one of {list(_UNITS)}, got {units!r}.")
-    if units != "auto":
-        return _variables(view, units)
-    raw, scaled = _variables(view, "original"), _variables(view, "scaled")
-    for train in view.trains:
-        if not _strength_norm(view, train, raw) <= _MAX_GROWTH * _strength_norm(view, train, scaled) < np.inf:
-            return scaled
-    return raw
+    if units == "auto":
+        norms = [[_norm(_in_powers(view, k, unit)) for unit in ("original", "scaled")] for k in range(len(view.trains))]
+        units = "original" if all(raw <= _MAX_GROWTH * scaled < np.inf for raw, scaled in norms) else "scaled"
+    expansion = _in_powers(view, which, units)
+    if not all(np.isfinite(core).all() for core in expansion.cores):
+        raise ValueError(f"the coefficients overflow with units={units!r}; use units='scaled'.")
+    return expansion
 
 
-def _variables(view: ModelView, units: str) -> _Variables:
-    names = view.feature_names
-    one, zero = np.ones(len(names)), np.zeros(len(names))
-    powers, ranges = _all_powers(view), [feature_map.range for feature_map in view.maps]
+def _norm(expansion: _Expansion) -> float:
+    """Root of the sum of the squared strengths of all terms; infinite where they overflow."""
+    strengths = expansion.strengths
+    return TensorTrain(strengths).norm() if all(np.isfinite(core).all() for core in strengths) else np.inf
+
+
+@np.errstate(over="ignore", invalid="ignore")  # callers check that the cores are finite
+def _in_powers(view: ModelView, which: int, units: str) -> _Expansion:
+    """Replace every scaled feature by ``factor * z + offset``, where z is the variable and |z| at most ``largest``."""
+    forms, ranges = _all_powers(view), [feature_map.range for feature_map in view.maps]
     if not any(ranges):
-        # Features were taken as they are. Their range is not known; the estimator asks for size one.
-        return _Variables("original", one, zero, one, names)
-    factor, centre = np.array([(form.factor, form.centre) for form in powers]).T
-    if units == "scaled":
-        return _Variables(units, one, zero, np.where(factor > 0, 1.0, 0.0), names)
-    with np.errstate(over="ignore"):
+        units = "original"  # features were taken as they are
+    names, cores, strengths = [], [], []
+    for name, form, ends, core in zip(view.feature_names, forms, ranges, view.trains[which].cores, strict=True):
+        factor, offset, largest = np.float64(form.factor), np.float64(0.0), 1.0
         if units == "original":
-            largest = np.array([1.0 if ends is None else max(map(abs, ends)) for ends in ranges])
-            return _Variables(units, factor, -centre * factor, largest, names)
-        half = np.divide(1.0, factor, out=zero.copy(), where=factor > 0)
-        signs = ["-" if middle >= 0 else "+" for middle in centre]
-        names = tuple(f"({name} {sign} {abs(c):.4g})" for name, sign, c in zip(names, signs, centre, strict=True))
-        return _Variables(units, factor, zero, half, names)
+            offset, largest = -form.centre * factor, max(map(abs, ends)) if ends else 1.0
+        elif units == "scaled":
+            factor, largest = np.float64(1.0), float(factor > 0)
+        else:
+            name = f"({name} {'-' if form.centre >= 0 else '+'} {abs(form.centre):.4g})"
+            largest = 1.0 / factor if factor > 0 else 0.0
+        degrees = range(core.shape[1])
+        # Row i holds (factor * z + offset)^i as coefficients of 1, z, z^2, ...
+        powers = np.array([[comb(i, j) * factor**j * offset ** max(i - j, 0) for j in degrees] for i in degrees])
+        names.append(name)
+        cores.append(np.einsum("aib,ij->ajb", core.astype(np.float64, copy=False), form.matrix @ powers))
+        strengths.append(cores[-1] * (largest ** np.arange(core.shape[1]))[:, None])
+    return _Expansion(units, tuple(names), cores, strengths)
 
 
 def _all_powers(view: ModelView) -> list[AffinePowers]:
@@ -317,38 +323,6 @@ def _all_powers(view: ModelView) -> list[AffinePowers]:
             )
         forms.append(feature_map.powers)
     return forms
-
-
-@np.errstate(over="ignore", invalid="ignore")  # callers check that the cores are finite
-def _power_cores(view: ModelView, train: TensorTrain, variables: _Variables) -> tuple[list[NDArray], list[NDArray]]:
-    """Cores of the polynomial in powers of the variables, and of the strengths of its terms up to their signs."""
-    cores, strengths = [], []
-    parts = zip(train.cores, _all_powers(view), variables.factor, variables.offset, variables.largest, strict=True)
-    for old, form, factor, offset, largest in parts:
-        matrix = form.matrix @ _substitution(old.shape[1], factor, offset)
-        cores.append(np.einsum("aib,ij->ajb", old.astype(np.float64, copy=False), matrix))
-        strengths.append(cores[-1] * (largest ** np.arange(old.shape[1]))[:, None])
-    return cores, strengths
-
-
-def _substitution(n: int, factor: float, offset: float) -> NDArray:
-    """Matrix whose row i holds (factor * z + offset)^i as coefficients of 1, z, z^2, ..."""
-    matrix = np.zeros((n, n))
-    for i in range(n):
-        for j in range(i + 1):
-            matrix[i, j] = comb(i, j) * factor**j * offset ** (i - j)
-    return matrix
-
-
-def _check_finite(cores: Sequence[NDArray], units: str) -> None:
-    if not all(np.isfinite(core).all() for core in cores):
-        raise ValueError(f"the coefficients overflow with units={units!r}; use units='scaled'.")
-
-
-def _strength_norm(view: ModelView, train: TensorTrain, variables: _Variables) -> float:
-    """Root of the sum of the squared strengths of all terms; infinite where they overflow."""
-    _, strengths = _power_cores(view, train, variables)
-    return TensorTrain(strengths).norm() if all(np.isfinite(core).all() for core in strengths) else np.inf
 
 
 # --- terms that vary most ---------------------------------------------------------------------------------------------

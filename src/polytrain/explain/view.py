@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -94,32 +95,34 @@ class ModelView:
         maps = [self.maps[k] for k in self.groups[column]]
         return [m.values(m.place(np.asarray(x, dtype=np.float64))) for m, x in zip(maps, features, strict=True)]
 
-    def functions(self, rows: NDArray) -> list[NDArray]:
-        """Values (n_k, N) of the functions of every feature at features (N, d)."""
-        return [m.values(x) for m, x in zip(self.maps, self.maps.place(rows), strict=True)]
 
+def read_model(
+    model: BaseEstimator | ModelView, feature_names: Sequence[str] | None = None, *, any_steps: bool = False
+) -> ModelView:
+    """Read a fitted estimator, or a pipeline that ends in one; ``feature_names`` replaces the names it has learned.
 
-def read_model(model: BaseEstimator | ModelView, feature_names: Sequence[str] | None = None) -> ModelView:
-    """Read a fitted estimator, or a pipeline that ends in one; ``feature_names`` replaces the names it has learned."""
+    Steps that make new columns are refused, unless ``any_steps``: then the columns are those of the last step.
+    """
     if isinstance(model, ModelView):
         return model
-    estimator, prepare, taken, column_names = _last_step(model)
+    estimator, prepare, taken, column_names = _last_step(model, any_steps)
     fitted = fitted_model(estimator, "an explanation")
-    if fitted.columns is None:
-        counts = [1] * fitted.n_features
-        learned: Any = column_names or getattr(estimator, "feature_names_in_", default_names(fitted.n_features))
-        shown = names = list(map(str, learned))
-    else:
-        counts = [len(column.feature_names) for column in fitted.columns.columns]
-        shown = column_names or [column.name for column in fitted.columns.columns]
-        names = list(fitted.columns.feature_names)
+    kinds = () if fitted.columns is None else fitted.columns.columns
+    counts = [len(kind.feature_names) for kind in kinds] or [1] * fitted.n_features
+    own = [kind.name for kind in kinds] or list(fitted.feature_names or default_names(fitted.n_features))
+    shown = column_names or own
+    names = list(shown if fitted.columns is None else fitted.columns.feature_names)
     ends = np.cumsum(counts).tolist()
     groups = tuple(range(end - count, end) for end, count in zip(ends, counts, strict=True))
-    for name, group in zip(column_names or (), groups, strict=False):
+    for name, group in zip(shown, groups, strict=True):  # a single feature has the name of its column
         if len(group) == 1:
             names[group[0]] = name
     if feature_names is not None:
-        names = _check_names(feature_names, fitted.n_features)
+        names, n = [name for name in feature_names if isinstance(name, str)], fitted.n_features
+        if isinstance(feature_names, str) or len(feature_names) != n or len(set(names)) < n:
+            raise ValueError(
+                f"feature_names must be {n} different strings, one per feature, got {feature_names!r:.200}."
+            )
     return ModelView(
         estimator=estimator,
         fitted=fitted,
@@ -136,18 +139,13 @@ def _features(fitted: FittedModel, estimator: Any, prepare: Callable[[Any], Any]
     return fitted.encode(X if prepare is None else prepare(X), estimator).astype(np.float64, copy=False)
 
 
-def _check_names(given: Sequence[str], n_features: int) -> list[str]:
-    names = [name for name in given if isinstance(name, str)]
-    if isinstance(given, str) or len(given) != n_features or len(set(names)) < n_features:
-        raise ValueError(f"feature_names must be {n_features} different strings, one per feature, got {given!r:.200}.")
-    return names
-
-
-def _last_step(model: Any) -> tuple[Any, Callable[[Any], Any] | None, tuple[int, ...] | None, list[str] | None]:
+def _last_step(
+    model: Any, any_steps: bool
+) -> tuple[Any, Callable[[Any], Any] | None, tuple[int, ...] | None, list[str] | None]:
     """Return the last step of a pipeline, what prepares its rows, and the indices and names of its columns.
 
     Columns are followed by the names that the steps give them: a scaler or an imputer keeps the names, a selector some
-    of them, and a column transformer reorders them and adds prefixes. Other steps are refused.
+    of them, and a column transformer reorders them and adds prefixes.
     """
     if not isinstance(model, Pipeline):
         return model, None, None, None
@@ -161,10 +159,18 @@ def _last_step(model: Any) -> tuple[Any, Callable[[Any], Any] | None, tuple[int,
     # scikit-learn names the columns of arrays x0, x1, ...; this package shows x1, x2, ...
     names = [f"x{k}" for k in range(count)] if own is None else list(map(str, own))
     shown, indices = default_names(count) if own is None else names, list(range(count))
-    for name, step in steps:
-        after = _names_after(name, step, names)
-        indices = [indices[names.index(before)] for before in after.values()]
-        names = list(after)
+    try:
+        for name, step in steps:
+            after = _names_after(name, step, names)
+            indices = [indices[names.index(before)] for before in after.values()]
+            names = list(after)
+    except ValueError:
+        if not any_steps:
+            raise
+        made = None
+        with suppress(AttributeError, ValueError):
+            made = list(map(str, model[:-1].get_feature_names_out()))
+        return model[-1], model[:-1].transform, None, made if made and len(set(made)) == len(made) else None
     return model[-1], model[:-1].transform, tuple(indices), [shown[k] for k in indices]
 
 

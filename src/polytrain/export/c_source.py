@@ -17,10 +17,11 @@ from polytrain.columns.scalars import text_of
 from polytrain.decisions import Decision
 from polytrain.models import FittedModel, fitted_model
 from polytrain.version import __version__
+from polytrain.writing import CWriter
 
 __all__ = ["to_c"]
 
-_TYPES: dict[str, tuple[str, str, Any]] = {"float64": ("double", "", np.float64), "float32": ("float", "f", np.float32)}
+_DTYPES = ("float64", "float32")
 _KEYWORDS = (
     "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|main|"
     "register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while"
@@ -72,8 +73,8 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
     fitted = fitted_model(model, "to_c")
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) or re.fullmatch(_KEYWORDS, name):
         raise ValueError(f"name must be a C identifier, got {name!r}.")
-    if dtype not in _TYPES:
-        raise ValueError(f"dtype must be one of {list(_TYPES)}, got {dtype!r}.")
+    if dtype not in _DTYPES:
+        raise ValueError(f"dtype must be one of {list(_DTYPES)}, got {dtype!r}.")
     return _Source(fitted, name, dtype).text()
 
 
@@ -111,14 +112,14 @@ _SEVERAL_NUMBERS = """void NAME_predict(const REAL *x, REAL *outputs)
     evaluate_trains(x, outputs);
 }
 """
-_CLASS = """void NAME_scores(const REAL *x, REAL *scores)
+_CLASS = """void NAME_scores(const REAL *x, REAL *scores) /* NAME_N_SCORES numbers */
 {
     REAL values[N_TRAINS];
     evaluate_trains(x, values);
     decide(values, scores);
 }
 
-int NAME_predict(const REAL *x)
+int NAME_predict(const REAL *x) /* index into NAME_class_names */
 {
     REAL scores[NAME_N_SCORES];
     NAME_scores(x, scores);
@@ -131,7 +132,7 @@ static REAL log_sigmoid(REAL z)
     return z < 0 ? z - LOG1P(EXP(z)) : -LOG1P(EXP(-z));
 }
 """
-_PROBABILITIES = """void NAME_probabilities(const REAL *x, REAL *probabilities)
+_PROBABILITIES = """void NAME_probabilities(const REAL *x, REAL *probabilities) /* NAME_N_CLASSES numbers */
 {
     REAL values[N_TRAINS];
     evaluate_trains(x, values);
@@ -171,22 +172,23 @@ def _in_comment(line: str) -> str:
     return plain.replace("*/", "* /").replace("/*", "/ *") + " "
 
 
-class _Source:
-    """The `CWriter` of one model, which puts the file together."""
+class _Source(CWriter):
+    """The writer of one model, which puts the file together."""
 
     def __init__(self, model: FittedModel, name: str, dtype: str) -> None:
+        super().__init__(dtype)
         self._model, self._name = model, name
-        self._real, self.suffix, self._dtype = _TYPES[dtype]
 
     def text(self) -> str:
         """Return the whole file."""
-        pieces = [self._declarations(), self._tables(), self._maps(), _TRAINS.replace("SCORE", self._score())]
+        pieces = [self._tables(), self._maps(), _TRAINS.replace("SCORE", self._score())]
         if self._model.decision is None:
             pieces.append(_ONE_NUMBER if self._model.one_output else _SEVERAL_NUMBERS)
         else:
             pieces += self._classification(self._model.decision, len(self._labels))
         code = "\n".join(pieces)
-        words = {"NAME": self._name, r"\bREAL\b": self._real}
+        code = self._declarations(code) + code
+        words = {"NAME": self._name, r"\bREAL\b": self.real}
         words |= {rf"\b{name.upper()}\b": name + self.suffix for name in ("exp", "log1p")}
         for word, text in words.items():
             code = re.sub(word, text, code)
@@ -206,42 +208,22 @@ class _Source:
     def _features(self) -> str:
         """Say what x holds, where the features have names."""
         model, columns, n = self._model, self._model.columns, self._model.n_features
-        names, kinds = model.feature_names, [""] * n
-        levels: list[Any] = [None] * n
-        if columns is not None:
-            names, levels = names or columns.feature_names, columns.levels
-            kinds = [
-                k for column in columns.columns for k in (column.parts if isinstance(column, DateColumn) else [""])
-            ]
-        if names is None:
+        if model.feature_names is None:
             return ""
+        levels: list[Any] = [None] * n if columns is None else columns.levels
+        every = () if columns is None else columns.columns
+        kinds = [kind for column in every for kind in (column.parts if isinstance(column, DateColumn) else [""])]
         lines = ["/* The features that the functions below take; true and false are 1 and 0:"]
-        for k, (name, feature_map) in enumerate(zip(names, model.maps, strict=True)):
+        for k, (name, feature_map) in enumerate(zip(model.feature_names, model.maps, strict=True)):
             number = "number; NaN if missing" if feature_map.takes_missing else "number"
-            about = _FEATURES.get(kinds[k] if levels[k] is None else "category", number)
+            about = _FEATURES.get("category" if levels[k] is not None else kinds[k] if kinds else "", number)
             lines.append(f"   x[{k}]  {_in_comment(f'{name}: {about}')}")
             lines += [f"         {_in_comment(f'{j}: {text_of(level)}')}" for j, level in enumerate(levels[k] or ())]
         return "\n".join([*lines, "*/", ""])
 
-    def table(self, name: str, values: Any) -> str:
-        """Return the definition of a constant array of REAL."""
-        with np.errstate(over="ignore"):
-            array = np.ravel(values).astype(self._dtype)
-        if not np.isfinite(array).all():
-            raise ValueError(f"some numbers of the model do not fit {self._real}; use dtype='float64'.")
-        # All digits: Python's shortest form for double, nine digits for float.
-        return self._array("REAL", name, [f"{x:.8e}f" if self.suffix else repr(x) for x in array.tolist()])
-
-    def integers(self, name: str, values: Any) -> str:
-        """Return the definition of a constant array of int."""
-        return self._array("int", name, list(map(str, np.ravel(values).tolist())))
-
-    def _array(self, kind: str, name: str, items: list[str]) -> str:
-        lines = ",\n    ".join(", ".join(items[k : k + 5]) for k in range(0, len(items), 5))
-        return f"static const {kind} {name}[{len(items)}] = {{\n    {lines}\n}};"
-
-    def _declarations(self) -> str:
-        model = self._model
+    def _declarations(self, code: str) -> str:
+        """The head of the file, with a declaration of each function of the code that is not static."""
+        model, n_classes = self._model, len(self._labels)
         lines = [
             f"/* {model.estimator_name} of {model.n_features} features, {model.n_parameters} coefficients.",
             f"   Written by polytrain {__version__}. C99. */",
@@ -251,21 +233,13 @@ class _Source:
             f"enum {{ NAME_N_FEATURES = {model.n_features} }};",
         ]
         if model.decision is not None:
-            n_classes = len(self._labels)
-            lines += [
-                f"enum {{ NAME_N_CLASSES = {n_classes}, NAME_N_SCORES = {model.decision.n_decided(n_classes)} }};",
-                "extern const char *const NAME_class_names[NAME_N_CLASSES];",
-                "void NAME_scores(const REAL *x, REAL *scores); /* NAME_N_SCORES numbers */",
-                "int NAME_predict(const REAL *x); /* index into NAME_class_names */",
-            ]
-            if model.has_probabilities:
-                lines += ["void NAME_probabilities(const REAL *x, REAL *probabilities); /* NAME_N_CLASSES numbers */"]
-        elif model.one_output:
-            lines.append("REAL NAME_predict(const REAL *x);")
-        else:
+            n_scores = model.decision.n_decided(n_classes)
+            lines.append(f"enum {{ NAME_N_CLASSES = {n_classes}, NAME_N_SCORES = {n_scores} }};")
+            lines.append("extern const char *const NAME_class_names[NAME_N_CLASSES];")
+        elif not model.one_output:
             lines.append(f"enum {{ NAME_N_OUTPUTS = {model.n_trains} }};")
-            lines.append("void NAME_predict(const REAL *x, REAL *outputs);")
-        return "\n".join([*lines, ""])
+        lines += [f"{head};{note}" for head, note in re.findall(r"^(\w+ NAME_\w+\(.*?\))(.*)$", code, re.MULTILINE)]
+        return "\n".join([*lines, "", ""])
 
     def _tables(self) -> str:
         model, trains, dims = self._model, self._model.cores, self._model.maps.dims

@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.columns.scalars import text_of
@@ -25,6 +25,7 @@ from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.version import __version__
+from polytrain.writing import GraphWriter, onnx_type
 
 __all__ = ["register_onnx_converters", "to_onnx"]
 
@@ -108,7 +109,7 @@ def _numbered(prefix: str = "") -> Callable[[str], str]:
 def _convert_model(model: FittedModel, dtype: np.dtype, opset: int) -> Any:
     from onnx import checker, helper
 
-    graph, kind = GraphBuilder(_numbered()), _onnx_type(dtype)
+    graph, kind = GraphWriter(_numbered()), onnx_type(dtype)
     inputs = [helper.make_tensor_value_info("X", kind, [None, model.n_features])]
     if model.decision is None or model.classes is None:
         _add_outputs(graph, model, "X", dtype, ["variable"])
@@ -117,7 +118,7 @@ def _convert_model(model: FittedModel, dtype: np.dtype, opset: int) -> Any:
         labels, second = _label_array(model.classes), "probabilities" if model.has_probabilities else "scores"
         width = len(labels) if model.has_probabilities else model.decision.n_decided(len(labels))
         _add_outputs(graph, model, "X", dtype, ["label", second], labels)
-        label_kind = _onnx_type(object if labels.dtype.kind in "UO" else labels.dtype)
+        label_kind = onnx_type(object if labels.dtype.kind in "UO" else labels.dtype)
         outputs = [
             helper.make_tensor_value_info("label", label_kind, [None]),
             helper.make_tensor_value_info(second, kind, [None, width]),
@@ -131,19 +132,17 @@ def _convert_model(model: FittedModel, dtype: np.dtype, opset: int) -> Any:
         producer_name="polytrain",
         producer_version=__version__,
     )
-    columns = model.columns
-    names = model.feature_names or (None if columns is None else columns.feature_names)
-    if names is not None:
-        levels = zip(names, () if columns is None else columns.levels, strict=False)
+    if model.feature_names is not None:
+        levels = zip(model.feature_names, [] if model.columns is None else model.columns.levels, strict=False)
         categories = {name: list(map(text_of, known)) for name, known in levels if known is not None}
-        facts = {"polytrain.features": list(names), "polytrain.categories": categories}
+        facts = {"polytrain.features": list(model.feature_names), "polytrain.categories": categories}
         helper.set_model_props(result, {name: json.dumps(value) for name, value in facts.items()})
     checker.check_model(result, full_check=True)
     return result
 
 
 def _add_outputs(
-    graph: GraphBuilder, model: FittedModel, rows: str, dtype: Any, outputs: Sequence[str], labels: Any = None
+    graph: GraphWriter, model: FittedModel, rows: str, dtype: Any, outputs: Sequence[str], labels: Any = None
 ) -> None:
     """Add the numbers that a regressor predicts; or the labels, and probabilities or scores, of a classifier."""
     numbers = scores = _add_scores(graph, model, rows)
@@ -156,58 +155,10 @@ def _add_outputs(
         if model.has_probabilities:
             logs = model.decision.add_log_probabilities(graph, scores, len(labels))
             numbers = graph.add("Softmax", logs, axis=1)
-    graph.add("Cast", numbers, to=_onnx_type(dtype), output=outputs[-1])
+    graph.add("Cast", numbers, to=onnx_type(dtype), output=outputs[-1])
 
 
-def _onnx_type(dtype: DTypeLike) -> int:
-    """Return ONNX's number of a NumPy type."""
-    from onnx import helper
-
-    return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
-
-
-class GraphBuilder:
-    """Collects nodes and initialisers; ``unique`` makes of a name one that nothing else has."""
-
-    def __init__(self, unique: Callable[[str], str]) -> None:
-        self._unique = unique
-        self.nodes: list[Any] = []
-        self.initializers: list[Any] = []
-
-    def constant(self, array: Any, dtype: DTypeLike | None = None) -> str:
-        """Store an array and return its name."""
-        from onnx import TensorProto, helper, numpy_helper
-
-        name = self._unique("constant")
-        values = np.array(array, dtype=dtype, order="C")  # keeps a number a number, which ascontiguousarray does not
-        if values.dtype.kind in "UO":
-            words: Any = [str(value).encode() for value in values.ravel()]
-            tensor = helper.make_tensor(name, TensorProto.STRING, values.shape, words)
-        else:
-            tensor = numpy_helper.from_array(values, name)
-        self.initializers.append(tensor)
-        return name
-
-    def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        """Add a node with one output and return the output's name."""
-        from onnx import helper
-
-        result = output or self._unique(operator.lower())
-        self.nodes.append(helper.make_node(operator, list(inputs), [result], name=self._unique("node"), **attributes))
-        return result
-
-    def cast(self, value: str, dtype: DTypeLike) -> str:
-        """Convert to another type."""
-        return self.add("Cast", value, to=_onnx_type(dtype))
-
-    def log_sigmoid(self, value: str) -> str:
-        """Add min(z, 0) - log(1 + exp(-|z|)), which overflows nowhere."""
-        zero, one = self.constant(0.0), self.constant(1.0)
-        small = self.add("Exp", self.add("Neg", self.add("Abs", value)))
-        return self.add("Sub", self.add("Min", value, zero), self.add("Log", self.add("Add", small, one)))
-
-
-def _add_scores(graph: GraphBuilder, model: FittedModel, rows: str) -> str:
+def _add_scores(graph: GraphWriter, model: FittedModel, rows: str) -> str:
     """Scores of all trains. Shapes: rows (N, d) of any type -> (N, m)."""
     trains, dims = model.cores, model.maps.dims
     n_trains, rank, n = len(trains), max(core.shape[2] for cores in trains for core in cores), max(*dims, 2)
@@ -234,20 +185,18 @@ def _add_scores(graph: GraphBuilder, model: FittedModel, rows: str) -> str:
     return scores
 
 
-def _add_values(graph: GraphBuilder, maps: MapList, columns: str, n: int) -> str:
-    """Functions of all columns but the constant. Shapes: raw columns (d, N) -> (d, n - 1, N)."""
+def _add_values(graph: GraphWriter, maps: MapList, columns: str, n: int) -> str:
+    """Functions of all columns but the constant. Shapes: raw columns (d, N) -> (d, N, n - 1)."""
     parts, order = [], []
-    for kind, members in maps.groups:
-        some = columns
+    for kind, indices in maps.groups:
+        members, some = maps.members(indices), columns
         if len(maps.groups) > 1:
-            some = graph.add("Gather", columns, graph.constant(members, np.int64), axis=0)
-        values = kind.add_to_graph(maps.members(members), graph, some)
-        if len(values) < n - 1:  # functions that are not there are zero
-            nothing = graph.add("Expand", graph.constant(0.0), graph.add("Shape", some))
-            values = [*values, *[nothing] * (n - 1 - len(values))]
-        lifted = [graph.add("Unsqueeze", value, graph.constant([1], np.int64)) for value in values]
-        parts.append(graph.add("Concat", *lifted, axis=1))
-        order += members
+            some = graph.add("Gather", columns, graph.constant(indices, np.int64), axis=0)
+        values = kind.add_to_graph(members, graph, some)
+        if n_absent := n - max(m.n for m in members):  # they are zero
+            values = graph.add("Pad", values, graph.constant([0, 0, 0, 0, 0, n_absent], np.int64))
+        parts.append(values)
+        order += indices
     if len(parts) == 1:
         return parts[0]
     together = graph.add("Concat", *parts, axis=0)
@@ -257,21 +206,20 @@ def _add_values(graph: GraphBuilder, maps: MapList, columns: str, n: int) -> str
 def _chain_step(n: int, n_trains: int, rank: int) -> Any:
     """Absorb one column, the body of the Scan.
 
-    Shapes: state (m, N, R), values (n - 1, N), core (m, n * R, R) -> (m, N, R).
+    Shapes: state (m, N, R), values (N, n - 1), core (m, n * R, R) -> (m, N, R).
     """
     from onnx import TensorProto, helper
 
-    graph, kind = GraphBuilder(_numbered("chain_")), TensorProto.DOUBLE
+    graph, kind = GraphWriter(_numbered("chain_")), TensorProto.DOUBLE
     state, values, core = "chain_state", "chain_values", "chain_core"
-    upright = graph.add("Transpose", values, perm=[1, 0])
     parts = [state]
     for function in range(n - 1):
-        value = graph.add("Gather", upright, graph.constant([function], np.int64), axis=1)  # (N, 1)
+        value = graph.add("Gather", values, graph.constant([function], np.int64), axis=1)  # (N, 1)
         parts.append(graph.add("Mul", state, value))
     graph.add("MatMul", graph.add("Concat", *parts, axis=2), core, output="chain_next")
     inputs = [
         helper.make_tensor_value_info(state, kind, [n_trains, None, rank]),
-        helper.make_tensor_value_info(values, kind, [n - 1, None]),
+        helper.make_tensor_value_info(values, kind, [None, n - 1]),
         helper.make_tensor_value_info(core, kind, [n_trains, n * rank, rank]),
     ]
     outputs = [helper.make_tensor_value_info("chain_next", kind, [n_trains, None, rank])]
@@ -357,7 +305,7 @@ def _convert_step(scope: Any, operator: Any, container: Any) -> None:
             labels = labels.astype(np.int64)
     # skl2onnx expects float64 for float64 inputs, else float32.
     dtype = np.float64 if isinstance(operator.inputs[0].type, DoubleTensorType) else np.float32
-    graph, outputs = GraphBuilder(scope.get_unique_variable_name), [output.full_name for output in operator.outputs]
+    graph, outputs = GraphWriter(scope.get_unique_variable_name), [output.full_name for output in operator.outputs]
     _add_outputs(graph, model, operator.inputs[0].full_name, dtype, outputs, labels)
     container.initializers.extend(graph.initializers)
     for node in graph.nodes:

@@ -51,9 +51,9 @@ class Progress:
 def fingerprint(plan: Settings, maps: MapList, start: Start, rows: str) -> str:
     """Name a fit: two fits with the same name end with the same cores."""
     packed = [(kind.kind, columns, kind.pack(maps.members(columns))) for kind, columns in maps.groups]
-    names = [[kind, columns, entries] for kind, columns, (entries, _) in packed]
+    names = [[kind, columns, [maps[k].basis for k in columns]] for kind, columns, _ in packed]
     digest = hashlib.sha256(json.dumps([asdict(plan), names, int(start.seed), rows]).encode())
-    arrays = [array for _, _, (_, tensors) in packed for array in tensors.values()]
+    arrays = [array for _, _, tensors in packed for array in tensors.values()]
     for array in (*arrays, *(start.cores or ())):
         digest.update(f"{array.dtype.str} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

@@ -28,7 +28,7 @@ from polytrain.learning.targets import (
     Target,
 )
 from polytrain.learning.trainer import TrainResult, learn_train, shared_linear_gram
-from polytrain.maps import AdditiveMaps, MapList
+from polytrain.maps import MapList
 from polytrain.tensor import TensorTrain
 
 # Operations of an update of a small core; operations of a train, and of all trains, below which no process is started,
@@ -312,10 +312,10 @@ class _Backfitting:
     ) -> list[TrainResult]:
         if not targets:
             return []
-        maps = MapList(self._maps.members(part.columns))
+        maps = MapList(self._maps.members(part.columns), additive=part.additive)
         settings = {"init": "given", "max_sweeps": _SWEEPS_OF_VISIT}
         if part.additive:  # it is solved at once
-            maps, settings = AdditiveMaps(maps), {"init": "linear", "max_sweeps": 0}
+            settings = {"init": "linear", "max_sweeps": 0}
         plan = replace(self._plan, rank=part.ranks, tol=0.0, sampling=None, patience=0, **settings)  # type: ignore[arg-type]
         begins = [Start(self._starts[t].seed, None if starts is None else starts[i]) for i, t in enumerate(targets)]
         wanted = [PartTarget(self._targets[t], part.columns, rest) for t, rest in zip(targets, others, strict=True)]

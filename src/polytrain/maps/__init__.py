@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from polytrain.maps.category import CategoryMap
 from polytrain.maps.feature_map import AffinePowers, ColumnSummary, FeatureMap, MapSettings, ProductRule
-from polytrain.maps.map_list import AdditiveMaps, MapList
+from polytrain.maps.map_list import MapList
 from polytrain.maps.polynomial import PolynomialMap
 from polytrain.maps.table import TableMap
 
 __all__ = [
     "KINDS",
-    "AdditiveMaps",
     "AffinePowers",
     "CategoryMap",
     "ColumnSummary",

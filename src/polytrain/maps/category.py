@@ -21,6 +21,9 @@ __all__ = ["MOST_LEVELS", "CategoryMap"]
 #: Levels beyond these, the rarest ones, are as good as unknown. All others are told apart: levels that are equally
 #: frequent have equal variances, and any choice among their functions would be left to rounding.
 MOST_LEVELS = 64
+_SEARCH = """        if (category_single[k] && ((float)value < 0 || (float)value > 0)) value = (float)value;
+        at = 0;
+        while (at <= last && !(value >= points[at] && value <= points[at])) at++;"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,9 +66,8 @@ class CategoryMap(TabulatedMap):
         parts = np.round(parts, 12)
         functions = eigenfunctions(np.eye(len(parts)), parts, variance_kept=1.0, most=len(parts))
         table = np.vstack([np.ones(len(parts)), settings.size * _evenness(parts) * functions])
-        if part:
-            return cls(levels, weights, table[:, 1:].copy(), table[:, 0].copy(), part, settings.basis)
-        return cls(levels, weights, table, mean_values(len(table)), part, settings.basis)
+        missing = table[:, 0].copy() if part else mean_values(len(table))
+        return cls(levels, weights, table[:, bool(part) :].copy(), missing, part, settings.basis)
 
     def place(self, column: FloatArray) -> FloatArray:
         """Index of the level; one more than there are for any other number, and two more for NaN."""
@@ -96,53 +98,33 @@ class CategoryMap(TabulatedMap):
     def grid(self, size: int) -> FloatArray:
         return self.points
 
+    @property
+    def _compared(self) -> FloatArray:
+        return self._comparable(self.points)
+
     @classmethod
-    def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
-        n_levels, n = max(len(m.points) for m in maps), max(m.n for m in maps)
+    def _add_places(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> str:
+        """Compare with all levels, and add up what their indices are less than that of other numbers."""
+        n_levels = max(len(m.points) for m in maps)
         levels = np.full((len(maps), 1, n_levels), np.nan)  # nothing equals these
-        tables = np.zeros((len(maps), n_levels + 1, n - 1))  # missing values last
+        steps = np.zeros((len(maps), n_levels, 1))
         for k, m in enumerate(maps):
-            levels[k, 0, : len(m.points)] = m._comparable(m.points)
-            tables[k, : len(m.points), : m.n - 1] = m.table[1:].T
-            tables[k, -1, : m.n - 1] = m.missing[1:]
+            levels[k, 0, : len(m.points)] = m._compared
+            steps[k, : len(m.points), 0] = np.arange(-len(m.points), 0)
         rounded = graph.cast(graph.cast(columns, np.float32), np.float64)
         single = graph.constant(np.array([[m._single] for m in maps]))
         rounds = graph.add("And", single, graph.cast(rounded, np.bool_))
         compared = graph.add("Where", rounds, rounded, columns)
-        lifted = graph.add("Unsqueeze", compared, graph.constant([2], np.int64))  # (d, N, 1)
-        equal, missing = graph.add("Equal", lifted, graph.constant(levels)), graph.add("IsNaN", lifted)
-        told = graph.cast(graph.add("Concat", equal, missing, axis=2), np.float64)
-        values = graph.add("MatMul", told, graph.constant(tables))  # (d, N, n - 1)
-        return [graph.add("Gather", values, graph.constant(i, np.int64), axis=2) for i in range(n - 1)]
+        axis = graph.constant([2], np.int64)
+        equal = graph.add("Equal", graph.add("Unsqueeze", compared, axis), graph.constant(levels))
+        step = graph.add("MatMul", graph.cast(equal, np.float64), graph.constant(steps))
+        unknown = graph.constant(np.array([[float(len(m.points))] for m in maps]))
+        return graph.add("Add", graph.add("Squeeze", step, axis), unknown)
 
     @classmethod
     def c_code(cls, maps: Sequence[Self], writer: CWriter) -> str:
-        first = np.cumsum([0, *(len(m.points) for m in maps)])
-        tables = [np.vstack([m.table.T, m.missing]).ravel() for m in maps]
-        begin = np.cumsum([0, *map(len, tables)])[:-1]
-        return f"""/* Columns of categories: where their levels and their functions [level][function] begin.
-   After those of the levels come the functions of a missing value. */
-{writer.integers("category_first", first)}
-{writer.integers("category_begin", begin)}
-{writer.integers("category_dims", [m.n for m in maps])}
-{writer.integers("category_single", [int(m._single) for m in maps])}
-{writer.table("category_levels", np.concatenate([m._comparable(m.points) for m in maps]))}
-{writer.table("category_functions", np.concatenate(tables))}
-
-static void category_values(REAL value, int k, REAL *phi)
-{{
-    const int n = category_dims[k];
-    const REAL *here = category_functions + category_begin[k];
-    phi[0] = 1;
-    for (int i = 1; i < n; i++) phi[i] = 0;
-    if (category_single[k] && ((float)value < 0 || (float)value > 0)) value = (float)value;
-    for (int c = category_first[k]; c < category_first[k + 1]; c++, here += n)
-        if (value >= category_levels[c] && value <= category_levels[c])
-            for (int i = 1; i < n; i++) phi[i] = here[i];
-    if (value != value)
-        for (int i = 1; i < n; i++) phi[i] = here[i];
-}}
-"""
+        single = writer.integers("category_single", [int(m._single) for m in maps])
+        return f"{single}\n{cls._c_lookup(maps, writer, _SEARCH)}"
 
 
 def _evenness(parts: FloatArray) -> float:

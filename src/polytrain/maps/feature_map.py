@@ -134,8 +134,9 @@ class AffinePowers:
 def _pair_table(n: int) -> FloatArray:
     """Table of the rule that keeps every product of two functions as it is."""
     table = np.zeros((n, n, n * (n + 1) // 2))
-    for e, (i, j) in enumerate(zip(*np.triu_indices(n), strict=True)):
-        table[i, j, e] = table[j, i, e] = 1.0
+    first, second = np.triu_indices(n)
+    pair = np.arange(len(first))
+    table[first, second, pair] = table[second, first, pair] = 1.0
     table.setflags(write=False)
     return table
 
@@ -256,28 +257,22 @@ class FeatureMap(ABC):
 
     @classmethod
     @abstractmethod
-    def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], Arrays]:
-        """Return the content of a model file for these maps: JSON, and arrays."""
+    def pack(cls, maps: Sequence[Self]) -> Arrays:
+        """Return what a model file holds of these maps besides their bases."""
 
     @classmethod
     @abstractmethod
-    def unpack(cls, entries: dict[str, Any], arrays: Arrays, count: int) -> list[Self]:
-        """Make ``count`` maps from the result of `pack`. Trust nothing: a ``ValueError`` says what is wrong."""
+    def unpack(cls, bases: Sequence[str], arrays: Arrays) -> list[Self]:
+        """Make maps with these bases, and remove the arrays of `pack` from others.
+
+        Trust nothing but the bases: a ``ValueError`` says what is wrong.
+        """
 
     @classmethod
-    def check_bases(cls, entries: dict[str, Any], count: int) -> list[str]:
-        """Return the only entry "bases" of a model file: the basis of each of ``count`` maps."""
-        is_list = entries.keys() == {"bases"} and isinstance(entries["bases"], list)
-        bases: list[str] = entries["bases"] if is_list else []
-        if len(bases) != count or not all(basis in cls.bases for basis in bases):
-            raise ValueError(f"the {cls.kind} maps should name {count} bases among {list(cls.bases)}.")
-        return bases
+    def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> str:
+        """Write the maps into an ONNX graph. Shapes: raw columns (len(maps), N) -> all but the constant (..., n - 1).
 
-    @classmethod
-    def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
-        """Write the maps into an ONNX graph. Raw columns (len(maps), N) -> functions 1 to n - 1, each (len(maps), N).
-
-        Maps with fewer functions than others may leave anything finite in those that they lack.
+        n is the largest of these maps. Those with fewer functions may leave anything finite in those that they lack.
         """
         raise TypeError(f"maps of the kind {cls.kind!r} have no ONNX export.")
 

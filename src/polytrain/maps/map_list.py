@@ -9,7 +9,7 @@ import numpy as np
 from polytrain.arrays import FloatArray
 from polytrain.maps.feature_map import FeatureMap
 
-__all__ = ["AdditiveMaps", "MapList"]
+__all__ = ["MapList"]
 
 # Rows placed at once: few enough for clipped and shifted copies to stay in cache.
 _BLOCK_ROWS = 8192
@@ -24,6 +24,8 @@ class MapList:
     ----------
     maps : iterable of FeatureMap
         The maps in the order of the columns.
+    additive : bool, default=False
+        Whether they are for an additive model: its linear model has all functions of each column.
 
     Attributes
     ----------
@@ -42,8 +44,8 @@ class MapList:
            [0.5]])
     """
 
-    def __init__(self, maps: Iterable[FeatureMap]) -> None:
-        self._maps = tuple(maps)
+    def __init__(self, maps: Iterable[FeatureMap], additive: bool = False) -> None:
+        self._maps, self._additive = tuple(maps), additive
         self.dims = tuple(feature_map.n for feature_map in self._maps)
 
     def __getitem__(self, index: int) -> FeatureMap:
@@ -91,20 +93,4 @@ class MapList:
     def linear_sizes(self) -> list[int]:
         """Number of functions after the constant that a linear model has of each column: fewer with very many."""
         most = max(1, _MOST_LINEAR // len(self._maps))
-        return [min(self._n_linear(feature_map), most) for feature_map in self._maps]
-
-    def _n_linear(self, feature_map: FeatureMap) -> int:
-        return feature_map.n_linear
-
-
-class AdditiveMaps(MapList):
-    """Maps for an additive model: its linear model has all functions of each column.
-
-    >>> from polytrain.maps import PolynomialMap
-    >>> maps = [PolynomialMap("power", 4)]
-    >>> MapList(maps).linear_sizes(), AdditiveMaps(maps).linear_sizes()
-    ([1], [3])
-    """
-
-    def _n_linear(self, feature_map: FeatureMap) -> int:
-        return feature_map.n - 1
+        return [min(m.n - 1 if self._additive else m.n_linear, most) for m in self._maps]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -105,7 +105,7 @@ class PolynomialMap(FeatureMap):
 
     @classmethod
     def place_all(cls, maps: Sequence[Self]) -> Callable[[FloatArray], FloatArray]:
-        return partial(_scale, *_ranges(maps)) if any(m.range for m in maps) else _transpose
+        return partial(_scale, *_ranges(maps))
 
     def values(self, x: FloatArray, out: FloatArray | None = None) -> FloatArray:
         return get_basis(self.basis).values(x, self.n, out)
@@ -141,19 +141,13 @@ class PolynomialMap(FeatureMap):
         return self.values(np.zeros(1) if self.factor == 0 else np.array([-1.0, 1.0]))
 
     @classmethod
-    def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], Arrays]:
-        arrays = {
-            "n": np.array([feature_map.n for feature_map in maps], dtype=np.int64),
-            "range": np.array([[feature_map.low, feature_map.high] for feature_map in maps]),
-        }
-        return {"bases": [feature_map.basis for feature_map in maps]}, arrays
+    def pack(cls, maps: Sequence[Self]) -> Arrays:
+        return {"n": np.array([m.n for m in maps]), "range": np.array([[m.low, m.high] for m in maps])}
 
     @classmethod
-    def unpack(cls, entries: dict[str, Any], arrays: Arrays, count: int) -> list[Self]:
-        bases, n = cls.check_bases(entries, count), take_array(arrays, "n", np.int64, (count,))
-        ranges = take_array(arrays, "range", np.float64, (count, 2))
-        if arrays:
-            raise ValueError(f"the polynomial maps have unknown arrays: {list(arrays)}.")
+    def unpack(cls, bases: Sequence[str], arrays: Arrays) -> list[Self]:
+        n = take_array(arrays, "n", np.int64, (len(bases),))
+        ranges = take_array(arrays, "range", np.float64, (len(bases), 2))
         known = np.isfinite(ranges).all(axis=1) | (ranges == [-math.inf, math.inf]).all(axis=1)
         if not (known & (ranges[:, 0] <= ranges[:, 1])).all():
             raise ValueError("the ranges of the features are not finite or upside down.")
@@ -161,14 +155,12 @@ class PolynomialMap(FeatureMap):
         return [cls(basis, size, low, high) for basis, size, (low, high) in columns]
 
     @classmethod
-    def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
-        x = columns
-        if any(feature_map.range for feature_map in maps):
-            largest = np.finfo(np.float64).max
-            bounds = np.clip(_ranges(maps), -largest, largest)[:, :, None]
-            low, high, centre, factor = map(graph.constant, bounds)
-            clipped = graph.add("Min", graph.add("Max", columns, low), high)
-            x = graph.add("Mul", graph.add("Sub", clipped, centre), factor)
+    def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> str:
+        largest = np.finfo(np.float64).max
+        bounds = np.clip(_ranges(maps), -largest, largest)[:, :, None]
+        low, high, centre, factor = map(graph.constant, bounds)
+        clipped = graph.add("Min", graph.add("Max", columns, low), high)
+        x = graph.add("Mul", graph.add("Sub", clipped, centre), factor)
         values = [x]
         for degree in range(2, max(feature_map.n for feature_map in maps)):
             # Powers that a column does not have are zero: those of an unscaled column could become infinite.
@@ -181,50 +173,45 @@ class PolynomialMap(FeatureMap):
             if (a == 0).any() and not all(feature_map.range for feature_map in maps):
                 following = graph.add("Where", graph.constant(a != 0), following, graph.constant(0.0))
             values.append(following)
-        return values
+        return graph.stack(values)
 
     @classmethod
     def c_code(cls, maps: Sequence[Self], writer: CWriter) -> str:
-        families = sorted({feature_map.basis for feature_map in maps})
-        n = max(*(feature_map.n for feature_map in maps), 3)
+        families = sorted({m.basis for m in maps})
+        n = max(*(m.n for m in maps), 3)
         steps = [[get_basis(family).recurrence(degree) for degree in range(2, n)] for family in families]
-        parts = [
-            "/* Functions of each column: phi[i] = step_a[i - 2] * x * phi[i - 1] - step_b[i - 2] * phi[i - 2]. */",
-            writer.integers("polynomial_dims", [feature_map.n for feature_map in maps]),
+        largest = 3.4e38 if writer.suffix else 1.7e308
+        bounds = zip(("low", "high", "centre", "factor"), np.clip(_ranges(maps), -largest, largest), strict=True)
+        tables = [
+            writer.integers("polynomial_dims", [m.n for m in maps]),
+            writer.integers("polynomial_family", [families.index(m.basis) for m in maps]),
             writer.table("step_a", [[a for a, _ in row] for row in steps]),
             writer.table("step_b", [[b for _, b in row] for row in steps]),
+            *(writer.table(name, values) for name, values in bounds),
         ]
-        offset, scaling = "i - 2", ""
-        if len(families) > 1:
-            parts.append(writer.integers("family", [families.index(feature_map.basis) for feature_map in maps]))
-            offset = f"(i - 2) + {n - 2} * family[k]"
-        if any(feature_map.range for feature_map in maps):
-            largest = 3.4e38 if writer.suffix else 1.7e308
-            bounds = zip(("low", "high", "centre", "factor"), np.clip(_ranges(maps), -largest, largest), strict=True)
-            parts += ["/* Ranges of the columns. */", *(writer.table(name, values) for name, values in bounds)]
-            scaling = """
+        return (
+            "\n".join(tables)
+            + f"""
+
+/* phi[i] = a * x * phi[i - 1] - b * phi[i - 2], where x is the value in the range of the column. */
+static void polynomial_values(REAL value, int k, REAL *phi)
+{{
+    const int family = {n - 2} * polynomial_family[k];
     if (!(value >= low[k])) value = low[k];
     if (value > high[k]) value = high[k];
-    value = (value - centre[k]) * factor[k];"""
-        parts.append(f"""
-static void polynomial_values(REAL value, int k, REAL *phi)
-{{{scaling}
+    value = (value - centre[k]) * factor[k];
     phi[0] = 1;
     phi[1] = value;
-    for (int i = 2; i < polynomial_dims[k]; i++)
-        phi[i] = step_a[{offset}] * value * phi[i - 1] - step_b[{offset}] * phi[i - 2];
+    for (int i = 0; i < polynomial_dims[k] - 2; i++)
+        phi[i + 2] = step_a[family + i] * value * phi[i + 1] - step_b[family + i] * phi[i];
 }}
-""")
-        return "\n".join(parts)
+"""
+        )
 
 
 def _ranges(maps: Sequence[PolynomialMap]) -> FloatArray:
     """Return low, high, centre and factor of each map, (4, d)."""
     return np.array([[m.low, m.high, m.centre, m.factor] for m in maps]).T.copy()
-
-
-def _transpose(X: FloatArray) -> FloatArray:
-    return np.ascontiguousarray(X.T)
 
 
 def _scale(low: FloatArray, high: FloatArray, centre: FloatArray, factor: FloatArray, X: FloatArray) -> FloatArray:

@@ -23,10 +23,18 @@ _MOST_KNOTS = 128
 _HUGE, _TINY = 1e307, 1e-305
 # Polynomials of high degree must not become larger than those of low degree.
 _MOST_DAMPING = 1.0
-# Numbers interpolated at once: few enough for what is added to stay in cache, and in memory that is at hand.
-_BLOCK_NUMBERS = 1 << 16
 # Smallest number of rows for which compiled kernels, which sort them by knots, are faster.
 _MANY_ROWS = 256
+_SEARCH = """        int high = last;
+        at = 0;
+        if (value < points[0]) value = points[0];
+        if (value > points[last]) value = points[last];
+        while (high - at > 1) {
+            const int middle = (at + high) / 2;
+            if (value >= points[middle]) at = middle;
+            else high = middle;
+        }
+        if (points[high] > points[at]) part = (value - points[at]) / (points[high] - points[at]);"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,15 +113,12 @@ class TableMap(TabulatedMap):
             return native.interpolate(np.ascontiguousarray(x), self._padded[x.dtype.char], out)
         lines = self._knots[x.dtype.char].T
         before = x.astype(np.intp)
-        part = x - before.astype(x.dtype)
-        out = np.empty((self.n, len(x)), dtype=x.dtype) if out is None else out
-        some = max(1, _BLOCK_NUMBERS // max(len(x), 1))
-        for i in range(0, self.n, some):
-            here = np.take(lines[i : i + some], before, axis=1, out=out[i : i + some], mode="clip")
-            step = np.take(lines[i : i + some], before + 1, axis=1, mode="clip")
-            step -= here
-            here += step * part
-        return out
+        here = np.take(lines, before, axis=1, out=out, mode="clip")
+        step = np.take(lines, before + 1, axis=1, mode="clip")
+        step -= here
+        step *= x - before.astype(x.dtype)
+        here += step
+        return here
 
     @cached_property
     def _padded(self) -> dict[str, FloatArray]:
@@ -122,71 +127,23 @@ class TableMap(TabulatedMap):
         return {char: native.knot_tables(knots, unit) for char, knots in self._knots.items()}
 
     @classmethod
-    def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> list[str]:
-        """Count the knots below a value, and interpolate there. Tables are padded to the same number of knots."""
-        n_knots = max(len(m.points) for m in maps) + 1  # at least one more than needed: there is always a next knot
-        last = np.array([[len(m.points) - 1] for m in maps])
-        knots = np.stack([np.pad(m.points, (0, n_knots - len(m.points)), mode="edge") for m in maps])
-        ends = graph.constant(knots[:, :1]), graph.constant(knots[:, -1:])
-        x = graph.add("Min", graph.add("Max", columns, ends[0]), ends[1])
-        lifted = graph.add("Unsqueeze", x, graph.constant([2], np.int64))  # (d, N, 1)
-        above = graph.add("GreaterOrEqual", lifted, graph.constant(knots[:, None, 1:]))  # (d, N, K - 1)
-        counted = graph.add("ReduceSum", graph.cast(above, np.float64), graph.constant([2], np.int64), keepdims=0)
-        # Knots that only fill up are as large as the last one, and count where that one does.
-        before = graph.cast(graph.add("Min", counted, graph.constant(np.maximum(last - 1, 0), np.float64)), np.int64)
-        after = graph.add("Add", before, graph.constant(1, np.int64))
-        every = graph.constant(knots)
-        low, high = (graph.add("GatherElements", every, index, axis=1) for index in (before, after))
-        gap = graph.add("Sub", high, low)
-        empty = graph.add("Equal", gap, graph.constant(0.0))  # a column with one value only
-        part = graph.add("Div", graph.add("Sub", x, low), graph.add("Where", empty, graph.constant(1.0), gap))
-        missing = graph.add("IsNaN", columns)
-        values = []
-        for i in range(1, max(m.n for m in maps)):
-            rows = [m.table[i] if i < m.n else np.zeros(len(m.points)) for m in maps]
-            table = graph.constant(np.stack([np.pad(row, (0, n_knots - len(row)), mode="edge") for row in rows]))
-            left, right = (graph.add("GatherElements", table, index, axis=1) for index in (before, after))
-            value = graph.add("Add", left, graph.add("Mul", part, graph.add("Sub", right, left)))
-            instead = graph.constant(np.array([[m.missing[i] if i < m.n else 0.0] for m in maps]))
-            values.append(graph.add("Where", missing, instead, value))
-        return values
+    def _add_places(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> str:
+        """Add up the parts of the gaps between knots that lie below a value."""
+        knots = [m.points / 2 for m in maps]  # halves: the range itself may exceed the largest float
+        # Gaps that only fill up are infinite: no part of them is below a value.
+        low, gap = np.zeros((len(maps), 1, max(map(len, knots)))), np.full((len(maps), 1, max(map(len, knots))), np.inf)
+        for k, points in enumerate(knots):
+            low[k, 0, : len(points) - 1], gap[k, 0, : len(points) - 1] = points[:-1], np.diff(points)
+        first, last = (graph.constant([[points[end]] for points in knots]) for end in (0, -1))
+        half = graph.add("Min", graph.add("Max", graph.add("Mul", columns, graph.constant(0.5)), first), last)
+        lifted = graph.add("Unsqueeze", half, graph.constant([2], np.int64))  # (d, N, 1)
+        part = graph.add("Div", graph.add("Sub", lifted, graph.constant(low)), graph.constant(gap))
+        part = graph.add("Min", graph.add("Max", part, graph.constant(0.0)), graph.constant(1.0))
+        return graph.add("ReduceSum", part, graph.constant([2], np.int64), keepdims=0)
 
     @classmethod
     def c_code(cls, maps: Sequence[Self], writer: CWriter) -> str:
-        first = np.cumsum([0, *(len(m.points) for m in maps)])
-        tables = [np.vstack([m.table.T, m.missing]).ravel() for m in maps]
-        begin = np.cumsum([0, *map(len, tables)])[:-1]
-        return f"""/* Columns in tables over knots: where their knots and their functions [knot][function] begin.
-   After those of the knots come the functions of a missing value. */
-{writer.integers("table_first", first)}
-{writer.integers("table_begin", begin)}
-{writer.integers("table_dims", [m.n for m in maps])}
-{writer.table("table_knots", np.concatenate([m.points for m in maps]))}
-{writer.table("table_functions", np.concatenate(tables))}
-
-static void table_values(REAL value, int k, REAL *phi)
-{{
-    const REAL *knots = table_knots + table_first[k];
-    const REAL *here = table_functions + table_begin[k];
-    const int n = table_dims[k];
-    int low = 0, high = table_first[k + 1] - table_first[k] - 1;
-    REAL part = 0;
-    if (value != value) {{
-        for (int i = 0; i < n; i++) phi[i] = here[(high + 1) * n + i];
-        return;
-    }}
-    if (value < knots[0]) value = knots[0];
-    if (value > knots[high]) value = knots[high];
-    while (high - low > 1) {{
-        const int middle = (low + high) / 2;
-        if (value >= knots[middle]) low = middle;
-        else high = middle;
-    }}
-    if (knots[high] > knots[low]) part = (value - knots[low]) / (knots[high] - knots[low]);
-    for (int i = 0; i < n; i++)
-        phi[i] = here[low * n + i] + part * (here[high * n + i] - here[low * n + i]);
-}}
-"""
+        return cls._c_lookup(maps, writer, _SEARCH)
 
 
 def _place_knots(column: ColumnSummary, scale: str) -> tuple[FloatArray, FloatArray, float]:

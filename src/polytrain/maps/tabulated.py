@@ -11,6 +11,7 @@ import numpy as np
 
 from polytrain.arrays import FloatArray
 from polytrain.maps.feature_map import Arrays, FeatureMap, MapSettings, take_array
+from polytrain.writing import CWriter, GraphWriter
 
 __all__ = ["TabulatedMap", "mean_values", "row_parts"]
 
@@ -78,11 +79,9 @@ class TabulatedMap(FeatureMap):
     def __hash__(self) -> int:
         return hash((self.points.tobytes(), self.table.tobytes(), self.missing.tobytes()))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # without cached properties
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]  # pickles forget that arrays are read-only
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Pickles forget that arrays are read-only, and need no cached properties.
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     @property
     def has_missing(self) -> bool:
@@ -110,6 +109,11 @@ class TabulatedMap(FeatureMap):
         unknown = [mean_values(self.n)] * self.n_unknown
         lines = np.vstack([self.table.T, *unknown, self.missing, self.missing])
         return {char: lines.astype(char, order="C") for char in "df"}  # one order: rounding depends on it
+
+    @property
+    def _compared(self) -> FloatArray:
+        """The points that values are compared with."""
+        return self.points
 
     @property
     def range(self) -> tuple[float, float]:
@@ -140,9 +144,63 @@ class TabulatedMap(FeatureMap):
         return places
 
     @classmethod
-    def pack(cls, maps: Sequence[Self]) -> tuple[dict[str, Any], Arrays]:
+    def _add_places(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> str:
+        """Write `place` into an ONNX graph, for values that are not missing. Shapes: (len(maps), N) -> the same."""
+        raise NotImplementedError
+
+    @classmethod
+    def add_to_graph(cls, maps: Sequence[Self], graph: GraphWriter, columns: str) -> str:
+        n_lines, n = max(m.missing_place for m in maps) + 2, max(m.n for m in maps)
+        tables = np.zeros((len(maps), n_lines, n - 1))
+        for table, m in zip(tables, maps, strict=True):
+            table[: m.missing_place + 2, : m.n - 1] = m._knots["d"][:, 1:]
+        missing = graph.constant(np.array([[float(m.missing_place)] for m in maps]))
+        places = graph.add("Where", graph.add("IsNaN", columns), missing, cls._add_places(maps, graph, columns))
+        lifted = graph.add("Unsqueeze", places, graph.constant([2], np.int64))  # (d, N, 1)
+        before = graph.cast(lifted, np.int64)
+        after = graph.add("Add", before, graph.constant(1, np.int64))
+        functions = graph.constant(tables)
+        low, high = (
+            graph.add("GatherND", functions, index, batch_dims=1) for index in (before, after)
+        )  # (d, N, n - 1)
+        part = graph.add("Sub", lifted, graph.cast(before, np.float64))
+        return graph.add("Add", low, graph.add("Mul", part, graph.add("Sub", high, low)))
+
+    @classmethod
+    def _c_lookup(cls, maps: Sequence[Self], writer: CWriter, search: str) -> str:
+        """Write tables in C, and the function that reads them.
+
+        ``search`` are statements that set ``at``, the entry to read, and ``part``, how far the value is on the way to
+        the next entry.
+        """
+        tables = [m._knots["d"].ravel() for m in maps]
+        code = f"""/* Columns in tables: where their points and their functions [point][function] begin.
+   After those of the points come the functions of a missing value. */
+{writer.integers("KIND_first", np.cumsum([0, *(len(m.points) for m in maps)]))}
+{writer.integers("KIND_begin", np.cumsum([0, *map(len, tables)])[:-1])}
+{writer.integers("KIND_dims", [m.n for m in maps])}
+{writer.table("KIND_points", np.concatenate([m._compared for m in maps]))}
+{writer.table("KIND_functions", np.concatenate(tables))}
+
+static void KIND_values(REAL value, int k, REAL *phi)
+{{
+    const REAL *points = KIND_points + KIND_first[k], *here = KIND_functions + KIND_begin[k];
+    const int n = KIND_dims[k], last = KIND_first[k + 1] - KIND_first[k] - 1;
+    int at = last + {1 + cls.n_unknown};
+    REAL part = 0;
+    if (!(value != value)) {{
+{search}
+    }}
+    here += at * n;
+    for (int i = 0; i < n; i++) phi[i] = here[i] + part * (here[n + i] - here[i]);
+}}
+"""
+        return code.replace("KIND", cls.kind)
+
+    @classmethod
+    def pack(cls, maps: Sequence[Self]) -> Arrays:
         """The tables of all columns one after another."""
-        arrays = {
+        return {
             "size": np.array([m.table.shape for m in maps], dtype=np.int64),
             "points": np.concatenate([m.points for m in maps]),
             "weights": np.concatenate([m.weights for m in maps]),
@@ -150,12 +208,10 @@ class TabulatedMap(FeatureMap):
             "missing": np.concatenate([m.missing for m in maps]),
             "missing_weight": np.array([m.missing_weight for m in maps]),
         }
-        return {"bases": [m.basis for m in maps]}, arrays
 
     @classmethod
-    def unpack(cls, entries: dict[str, Any], arrays: Arrays, count: int) -> list[Self]:
-        bases = cls.check_bases(entries, count)
-        size = take_array(arrays, "size", np.int64, (count, 2))
+    def unpack(cls, bases: Sequence[str], arrays: Arrays) -> list[Self]:
+        size = take_array(arrays, "size", np.int64, (len(bases), 2))
         if (size < [[2, 1]]).any() or (size > _MOST_POINTS).any():
             raise ValueError("the sizes of the maps are not plausible.")
         n_functions, n_points = size.T
@@ -163,9 +219,7 @@ class TabulatedMap(FeatureMap):
             raise ValueError("the maps have more functions than points could tell apart.")
         lengths = {"points": n_points, "weights": n_points, "table": n_functions * n_points, "missing": n_functions}
         flat = {name: take_array(arrays, name, np.float64, (int(n.sum()),)) for name, n in lengths.items()}
-        gap_weights = take_array(arrays, "missing_weight", np.float64, (count,))
-        if arrays:
-            raise ValueError(f"the {cls.kind} maps have unknown arrays: {list(arrays)}.")
+        gap_weights = take_array(arrays, "missing_weight", np.float64, (len(bases),))
         if not all(np.isfinite(array).all() for array in flat.values()):
             raise ValueError("the maps contain NaN or infinity.")
         if max(np.abs(flat["table"]).max(), np.abs(flat["missing"]).max()) > _LARGEST:

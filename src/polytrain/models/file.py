@@ -11,13 +11,15 @@ import json
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from polytrain.arrays import Array
 from polytrain.atomic_file import write_atomically
 from polytrain.tensor_file import Header, pack_tensors, parse_json, read_header, read_tensors
 
-__all__ = ["FORMAT", "Document", "ModelFileError", "read_model_file", "write_model_file"]
+__all__ = ["FORMAT", "Document", "ModelFileError", "naming", "read_model_file", "write_model_file"]
 
 #: Number of the format that is written. A reader knows all numbers up to its own.
 FORMAT = 1
@@ -78,24 +80,25 @@ def read_model_file(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, 
             raise ModelFileError(
                 f"{path!s} has {n_bytes} bytes, more than max_bytes={max_bytes}. Raise max_bytes if you trust its size."
             )
-        try:
+        with naming(path, "is not a polytrain model file, or a damaged one"):
             header = read_header(stream, n_bytes, MAX_HEADER_BYTES)
-        except ValueError as error:
-            raise ModelFileError(f"{path!s} is not a polytrain model file, or a damaged one: {error}") from None
         _check_header(path, header)
-        if header.raw[_DIGEST].decode("ascii", "replace") != _checksum(
-            header.raw, iter(lambda: stream.read(_CHUNK), b"")
-        ):
+        checksum = _checksum(header.raw, iter(lambda: stream.read(_CHUNK), b""))
+        if header.raw[_DIGEST].decode("ascii", "replace") != checksum:
             raise ModelFileError(f"{path!s} is damaged: its checksum does not match its content. Get a fresh copy.")
-        try:
+        with naming(path, "is damaged"):
             tensors = read_tensors(stream, header)
-        except ValueError as error:
-            raise ModelFileError(f"{path!s} is damaged: {error}") from None
+    with naming(path):
+        return parse_json(header.metadata["model"]), tensors
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str], what: str = "is not a valid model file") -> Iterator[None]:
+    """Make errors about the content of a file say which file it is, and what is the matter with it."""
     try:
-        content = parse_json(header.metadata["model"])
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path!s} is not a valid model file: {error}") from error
-    return content, tensors
+        yield
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise ModelFileError(f"{path!s} {what}: {error}") from error
 
 
 def _open_file(path: str, flags: int) -> int:

@@ -183,26 +183,21 @@ class FittedModel:
             NaN is only in columns whose maps take missing values.
         """
         rows: Array
-        if self.columns is not None:
+        if self.columns is None and not self.takes_missing:
+            rows = validate_rows(estimator, X, reset=False)
+            return rows
+        if self.columns is None:
+            rows = validate_rows(estimator, X, reset=False, ensure_all_finite="allow-nan")
+        else:
             check_columns(estimator, X)
             rows = check_array(self.columns.encode(X), dtype=COMPUTE_DTYPES, ensure_all_finite="allow-nan")
-        else:
-            finite = "allow-nan" if self.takes_missing else True
-            rows = validate_rows(estimator, X, reset=False, ensure_all_finite=finite)
-        self._check_missing(rows)
+        for k, feature_map in enumerate(self.maps):
+            if not feature_map.takes_missing and np.isnan(rows[:, k]).any():
+                name = k if self.feature_names is None else repr(self.feature_names[k])
+                raise ValueError(
+                    f"X contains NaN in feature {name}, which had none in training and cannot take it. Impute."
+                )
         return rows
-
-    def _check_missing(self, X: Array) -> None:
-        """Refuse NaN in columns whose maps do not take missing values."""
-        unknown = [k for k, feature_map in enumerate(self.maps) if not feature_map.takes_missing]
-        if not unknown or not self.takes_missing:  # without a map that knows NaN, all were checked for it already
-            return
-        gone = [k for k in unknown if np.isnan(X[:, k]).any()]
-        if gone:
-            name = gone[0] if self.feature_names is None else repr(self.feature_names[gone[0]])
-            raise ValueError(
-                f"X contains NaN in feature {name}, which had none in training and cannot take it. Impute."
-            )
 
     @cached_property
     def _stack(self) -> TrainStack:
@@ -286,7 +281,7 @@ class FittedModel:
 
         The scores of many trains, and what decisions make of them, take much more memory than the answer.
         """
-        block = self._stack.block_rows(X.dtype)  # pieces of whole blocks: what is computed does not depend on the cuts
+        block = self._stack.block_rows()  # pieces of whole blocks: what is computed does not depend on the cuts
         size = block * max(n_threads, _MOST_SCORES // (block * max(self.n_trains, self._n_classes)), 1)
         with one_blas_thread():
             first = function(self.scores(X[:size], n_threads))

@@ -71,21 +71,20 @@ def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, Array
     return document, tensors
 
 
-def _describe_maps(maps: MapList) -> tuple[list[dict[str, Any]], dict[str, Array]]:
-    """Return one entry per kind of map, and its arrays; with several kinds, also the columns of each."""
-    groups: list[dict[str, Any]] = []
+def _describe_maps(maps: MapList) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return one entry per kind of map, and its arrays with the columns of each."""
+    described: dict[str, Any] = {}
     tensors: dict[str, Array] = {}
-    for index, (kind, columns) in enumerate(maps.groups):
+    for kind, columns in maps.groups:
         if KINDS.get(kind.kind) is not kind:
             raise ModelFileError(
                 f"maps of the kind {kind.kind!r} are not in the table of kinds, so a file cannot hold them."
             )
-        entries, arrays = kind.pack(maps.members(columns))
-        groups.append({"kind": kind.kind, "count": len(columns), **({"entries": entries} if entries else {})})
-        tensors |= {f"map.{index}.{name}": array for name, array in arrays.items()}
-        if len(maps.groups) > 1:
-            tensors[f"columns.{index}"] = np.array(columns, dtype=np.int64)
-    return groups, tensors
+        members = maps.members(columns)
+        described[kind.kind] = [feature_map.basis for feature_map in members]
+        tensors |= {f"map.{kind.kind}.{name}": array for name, array in kind.pack(members).items()}
+        tensors[f"columns.{kind.kind}"] = np.array(columns, dtype=np.int64)
+    return described, tensors
 
 
 def _describe_labels(classes: Array | None) -> tuple[dict[str, Any] | None, dict[str, Array]]:
@@ -93,15 +92,12 @@ def _describe_labels(classes: Array | None) -> tuple[dict[str, Any] | None, dict
     if classes is None:
         return None, {}
     classes = classes.astype(classes.dtype.newbyteorder("="), copy=False)
-    kind = classes.dtype.name
-    if kind in _NUMBERS:
-        return {"dtype": kind, "labels": None}, {"classes": classes}
-    if _DATES.fullmatch(kind):
-        return {"dtype": kind, "labels": None}, {"classes": classes.view(np.int64)}
-    if classes.dtype.kind == "U":
-        return {"dtype": f"str{classes.dtype.itemsize // 4}", "labels": classes.tolist()}, {}
-    if kind == "object" and all(type(label) is str for label in classes):
-        return {"dtype": "object", "labels": list(classes)}, {}
+    kind = f"str{classes.dtype.itemsize // 4}" if classes.dtype.kind == "U" else classes.dtype.name
+    if kind in _NUMBERS or _DATES.fullmatch(kind):
+        numbers = classes if kind in _NUMBERS else classes.view(np.int64)
+        return {"dtype": kind, "labels": None}, {"classes": numbers}
+    if all(type(label) is str for label in classes.tolist()):
+        return {"dtype": kind, "labels": classes.tolist()}, {}
     raise ModelFileError(f"labels of type {kind} cannot be stored in a model file. Use numbers or strings, or pickle.")
 
 
@@ -163,30 +159,21 @@ def _read_trains(cores: Array, dims: tuple[int, ...], ranks: Array) -> tuple[tup
 
 
 def _read_maps(document: Document, n_features: int) -> MapList:
-    groups = document.take("maps", list)
-    maps: dict[int, FeatureMap] = {}
-    seen: set[str] = set()
-    for index, group in enumerate(groups):
-        if not isinstance(group, dict) or not {"kind", "count"} <= group.keys() <= {"kind", "count", "entries"}:
-            raise ValueError(f"the maps should be described by kind, count and entries, not by {group!r:.60}.")
-        kind, count, entries = group["kind"], group["count"], group.get("entries", {})
-        if not isinstance(kind, str) or kind not in KINDS or not isinstance(entries, dict):
+    maps: list[FeatureMap] = []
+    columns: list[int] = []
+    for kind, bases in document.take("maps", dict).items():
+        if kind not in KINDS:
             raise ValueError(f"there are no maps of the kind {kind!r:.60}; there are {list(KINDS)}.")
-        if kind in seen:
-            raise ValueError(f"the maps of the kind {kind!r} are in two groups; one is for all of them.")
-        seen.add(kind)
-        if type(count) is not int or not 1 <= count <= n_features:
-            raise ValueError(f"there cannot be {count!r:.60} maps of the kind {kind!r}.")
-        columns = np.arange(n_features)
-        if len(groups) > 1:
-            columns = document.tensor(f"columns.{index}", (np.int64,), (count,))
-        if count != len(columns) or (columns < 0).any() or (columns >= n_features).any():
-            raise ValueError("the columns of the maps are not plausible.")
-        members = KINDS[kind].unpack(entries, document.tensors(f"map.{index}."), count)
-        maps.update(zip(columns.tolist(), members, strict=True))
-    if not n_features or len(maps) < n_features:
-        raise ValueError("some columns have no map.")
-    return MapList([maps[k] for k in range(n_features)])
+        if not isinstance(bases, list) or not bases or not all(basis in KINDS[kind].bases for basis in bases):
+            raise ValueError(f"the bases of the {kind} maps should be among {list(KINDS[kind].bases)}.")
+        columns += document.tensor(f"columns.{kind}", (np.int64,), (len(bases),)).tolist()
+        arrays = document.tensors(f"map.{kind}.")
+        maps += KINDS[kind].unpack(bases, arrays)
+        if arrays:
+            raise ValueError(f"the {kind} maps have unknown arrays: {list(arrays)}.")
+    if n_features < 1 or sorted(columns) != list(range(n_features)):
+        raise ValueError("every column should have one map.")
+    return MapList([maps[k] for k in np.argsort(columns)])
 
 
 def _read_ends(document: Document, n_trains: int) -> dict[str, Any]:
@@ -240,10 +227,9 @@ def _read_text(kind: str, labels: Any) -> Array:
         raise ValueError("the labels should be strings.")
     if kind == "object":
         return np.array(labels, dtype=object)
-    match = _TEXT.fullmatch(kind)
-    width, longest = int(match[1]) if match else 0, max(map(len, labels), default=0)
-    most = max(_FREE_WIDTH, _LARGEST_PADDING * longest)
-    if not longest <= width <= most or 4 * width * len(labels) > _MAX_TEXT_BYTES or not match:
+    match, longest = _TEXT.fullmatch(kind), max(map(len, labels), default=0)
+    width, most = int(match[1]) if match else 0, max(_FREE_WIDTH, _LARGEST_PADDING * longest)
+    if not max(longest, 1) <= width <= most or 4 * width * len(labels) > _MAX_TEXT_BYTES:
         raise ValueError(f"the labels do not fit the type {kind!r:.60}.")
     return np.array(labels, dtype=f"U{width}")
 

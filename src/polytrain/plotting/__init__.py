@@ -5,17 +5,6 @@ display; ``ax_`` and ``figure_`` say where it is drawn. For other settings of th
 `polytrain.explain` to the display: ``Display(result).plot()``. Needs matplotlib, the extra ``plot``.
 """
 
-from polytrain.plotting._style import (
-    COLOURS,
-    DARK_COLOURS,
-    DARK_PAPER,
-    MARKERS,
-    PAPER,
-    clean_axes,
-    draw_bars,
-    draw_lines,
-    shorten,
-)
 from polytrain.plotting.displays import (
     ConvergenceDisplay,
     LocalExplanationDisplay,
@@ -30,13 +19,11 @@ from polytrain.plotting.effects import (
     draw_main_effect,
     draw_pair_effect,
 )
+from polytrain.plotting.style import COLOURS, MARKERS, clean_axes
 
 __all__ = [
     "COLOURS",
-    "DARK_COLOURS",
-    "DARK_PAPER",
     "MARKERS",
-    "PAPER",
     "ConvergenceDisplay",
     "EffectsDisplay",
     "ImportancesDisplay",
@@ -46,9 +33,6 @@ __all__ = [
     "RankDisplay",
     "TermStrengthDisplay",
     "clean_axes",
-    "draw_bars",
-    "draw_lines",
     "draw_main_effect",
     "draw_pair_effect",
-    "shorten",
 ]

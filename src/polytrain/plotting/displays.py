@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +20,7 @@ from polytrain.explain import (
 )
 from polytrain.explain.local import number_format
 from polytrain.explain.view import read_model
-from polytrain.plotting._style import COLOURS, PAPER, Display, draw_bars, draw_lines, line_style, place_values, shorten
+from polytrain.plotting.style import COLOURS, PAPER, Display, draw_bars, draw_lines, line_style, place_values, shorten
 from polytrain.tensor import rank_bounds
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
@@ -160,12 +159,9 @@ class PartialDependenceDisplay(Display):
             self.figure_.colorbar(filled, ax=ax, label=_score_label(found.train_names[self.train or 0]))
             ax.set_ylabel(found.names[1])
         marks = {"color": "black", "clip_on": False, "zorder": 5}
-        for axis, ticks in zip("xy", self.ticks or (), strict=False):
-            for tick in ticks:
-                if axis == "x":
-                    ax.plot([tick, tick], [0, 0.03], transform=ax.get_xaxis_transform(), **marks)
-                else:
-                    ax.plot([0, 0.02], [tick, tick], transform=ax.get_yaxis_transform(), **marks)
+        across, along = [*(self.ticks or ()), [], []][:2]
+        ax.plot([across, across], [[0], [0.03]], transform=ax.get_xaxis_transform(), **marks)
+        ax.plot([[0], [0.02]], [along, along], transform=ax.get_yaxis_transform(), **marks)
 
 
 def _deciles(column: NDArray) -> NDArray:
@@ -233,11 +229,7 @@ class LocalExplanationDisplay(Display):
     def _draw(self, ax: Any) -> None:
         found, row = self.explanations, self.row
         score = int(np.argmax(found.scores[row])) if self.score is None else self.score
-        ranked, most = found.ranked(row, score), self.max_columns
-        if len(ranked) > most + 1:  # a bar for a single column has its name
-            rest = math.fsum(value for *_, value in ranked[most:])
-            ranked = [*ranked[:most], (f"{len(ranked) - most} other columns", "", rest)]
-        names, cells, contributions = zip(*ranked, strict=True)
+        names, cells, contributions = zip(*found.ranked(row, score, self.max_columns), strict=True)
         values = np.array(contributions)
         mean, total = float(found.base[score]), float(found.scores[row, score])
         # The smallest first, from the mean upwards, so that the largest end at the score.

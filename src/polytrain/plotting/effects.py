@@ -21,7 +21,7 @@ from polytrain.explain import (
 )
 from polytrain.explain.sensitivity import INDEPENDENCE
 from polytrain.explain.view import read_model
-from polytrain.plotting._style import COLOURS, PAPER, Display, begin_plots, draw_bars, line_style, place_values, shorten
+from polytrain.plotting.style import COLOURS, PAPER, Display, begin_plots, draw_bars, line_style, place_values, shorten
 from polytrain.tensor.checks import check_positive_integer
 
 __all__ = ["EffectsDisplay", "ImportancesDisplay", "InteractionDisplay", "draw_main_effect", "draw_pair_effect"]
@@ -137,6 +137,8 @@ class EffectsDisplay:
         names = [effect.name for effect in found.ranked()[:6]] if self.columns is None else self.columns
         shown = [found[name] for name in names]
         pairs = found.pairs[: self.n_pairs]
+        if not shown and not pairs:
+            raise ValueError(f"there is nothing to draw with columns={self.columns!r} and no pairs; name a column.")
         self.figure_, self.axes_ = begin_plots(axes, len(shown) + len(pairs))
         for ax, effect in zip(self.axes_, shown, strict=False):
             draw_main_effect(ax, effect)

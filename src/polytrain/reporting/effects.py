@@ -12,11 +12,12 @@ from polytrain.explain import MainEffect, PairEffect
 from polytrain.explain.effects import all_effects
 from polytrain.explain.local import explain_rows
 from polytrain.explain.sites import make_measure, value_text
-from polytrain.plotting import LocalExplanationDisplay, draw_bars, draw_main_effect, draw_pair_effect, shorten
+from polytrain.plotting import LocalExplanationDisplay, draw_main_effect, draw_pair_effect
+from polytrain.plotting.style import draw_bars, shorten
 from polytrain.reporting.errors import ScoredRows
 from polytrain.reporting.pictures import number, percent, picture, table
 
-__all__ = ["ColumnEffects", "effect_section", "row_section"]
+__all__ = ["ColumnEffects", "effect_section", "row_pictures"]
 
 # Rows that give the distributions of the columns.
 _MOST_ROWS = 5000
@@ -88,7 +89,7 @@ def _central(effect: MainEffect) -> MainEffect:
 
 def effect_section(rows: ScoredRows, effects: ColumnEffects) -> dict[str, Any]:
     """Importances, and a picture of every important column and pair."""
-    fitted, names, importances = rows.fitted, rows.view.column_names, effects.importances
+    fitted, names, importances = rows.view.fitted, rows.view.column_names, effects.importances
     unit = "the score" if fitted.classes is not None and not fitted.has_probabilities else _UNITS[fitted.link]
     shown, rest = list(importances)[:_MOST_BARS], list(importances)[_MOST_BARS:]
     more: dict[str, Any] = {}
@@ -159,14 +160,15 @@ def _told(effect: MainEffect, score: str) -> str:
 
 def _pair(rows: ScoredRows, effects: ColumnEffects, score: int, pair: PairEffect) -> dict[str, Any]:
     order = [0, 1] if pair.kinds[0] != "category" else [1, 0]  # names have more room at the side
-    values, names, grids = pair.values.transpose(order), [pair.names[k] for k in order], []
+    kept = [np.arange(len(pair.grids[k])) for k in order]
     for axis, k in enumerate(order):
-        kept = np.arange(len(pair.grids[k]))
         if pair.kinds[k] == "category":
-            kept = np.sort(np.argsort(-effects.effects[score][pair.names[k]].parts, kind="stable")[:_MOST_LEVELS])
-        values = values.take(kept, axis=axis)
-        grids.append(pair.grids[k][kept])
-    shown = PairEffect((names[0], names[1]), pair.kinds, (grids[0], grids[1]), values, pair.share)
+            parts = effects.effects[score][pair.names[k]].parts
+            kept[axis] = np.sort(np.argsort(-parts, kind="stable")[:_MOST_LEVELS])
+    names = pair.names[order[0]], pair.names[order[1]]
+    grids = pair.grids[order[0]][kept[0]], pair.grids[order[1]][kept[1]]
+    values = pair.values.transpose(order)[np.ix_(*kept)]
+    shown = replace(pair, names=names, grids=grids, values=values)
 
     def told(place: int) -> str:
         end = np.unravel_index(place, values.shape)
@@ -184,7 +186,7 @@ def _pair(rows: ScoredRows, effects: ColumnEffects, score: int, pair: PairEffect
     return picture(" and ".join(names), words, draw, height=3.0 if grids[0].dtype != object else 3.8, about=about)
 
 
-def row_section(rows: ScoredRows) -> dict[str, Any]:
+def row_pictures(rows: ScoredRows) -> list[dict[str, Any]]:
     """Explain the row with the most certain prediction, the worst one, and one with a median error."""
     order, view = np.argsort(rows.margins, kind="stable"), rows.view
     surest, titles = order[-1], ("Smallest error", "Largest error", "Typical row")
@@ -208,7 +210,7 @@ def row_section(rows: ScoredRows) -> dict[str, Any]:
         words = explained.sentence(place, score, _MOST_CONTRIBUTIONS)
         name = f"{title}: row {rows.places[j]}"
         pictures.append(picture(name, words, draw, height=height, about=_outcome(rows, j)))
-    return {"pictures": pictures}
+    return pictures
 
 
 def _outcome(rows: ScoredRows, j: int) -> str:
@@ -221,7 +223,7 @@ def _outcome(rows: ScoredRows, j: int) -> str:
 
 def _score_of(rows: ScoredRows, j: int) -> int:
     """The score that stands for the predicted class of a row, or that tells it from the second most likely one."""
-    fitted, decided = rows.fitted, rows.answers.decided
+    fitted, decided = rows.view.fitted, rows.answers.decided
     if fitted.n_trains == 1 or fitted.decision is None or decided is None:
         return 0
     if fitted.n_trains == decided.shape[1]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,12 @@ from sklearn.metrics import precision_recall_curve, precision_recall_fscore_supp
 
 from polytrain.columns import DateColumn
 from polytrain.explain.view import ModelView
-from polytrain.models import FittedModel
-from polytrain.plotting import COLOURS, MARKERS, PAPER, shorten
+from polytrain.plotting.style import COLOURS, MARKERS, PAPER, shorten
 from polytrain.reporting.pictures import draw_curves, number, percent, picture, table
 from polytrain.tables.evaluation import (
     METRICS,
     Answers,
+    RowSample,
     class_areas,
     constant_answers,
     linear_answers,
@@ -44,7 +44,8 @@ class ScoredRows:
     """Rows with their targets and predictions.
 
     ``every`` are the answers to all rows, ``X`` (N, d) the features of an even sample, and ``places`` (N,) the numbers
-    of its rows, from 0, among all that have a target. ``training`` holds facts about the training.
+    of its rows, from 0, among all that have a target. ``source`` is where the rows come from, ``seconds`` the time that
+    reading and scoring took, and ``training`` holds facts about the training.
     """
 
     view: ModelView
@@ -52,12 +53,15 @@ class ScoredRows:
     X: NDArray
     places: NDArray
     target: str | None = None
+    source: str = ""
+    seconds: float = 0.0
+    file_bytes: int | None = None
     training: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def fitted(self) -> FittedModel:
-        """The fitted model."""
-        return self.view.fitted
+    @classmethod
+    def of_sample(cls, view: ModelView, every: Answers, sample: RowSample, **facts: Any) -> Self:
+        """Take the features from a sample of the rows; ``facts`` are the other fields."""
+        return cls(view.on_features(), every, sample.rows, np.arange(every.n)[:: sample.step], **facts)
 
     @property
     def labels(self) -> list[str] | None:
@@ -101,7 +105,7 @@ class ScoredRows:
 
     def shuffled(self, columns: Sequence[int]) -> list[float]:
         """How much the error rises if a column is shuffled among the rows: wrong labels, or root mean squared error."""
-        most = min(max(int(_SHUFFLING_COST / self.fitted.n_parameters), _LEAST_SHUFFLED), _MOST_SHUFFLED)
+        most = min(max(int(_SHUFFLING_COST / self.view.fitted.n_parameters), _LEAST_SHUFFLED), _MOST_SHUFFLED)
         some = slice(None, None, -(-len(self.X) // most))
         X, y = self.X[some], self.answers.y[some]
         order = np.random.default_rng(0).permutation(len(y))
@@ -109,7 +113,7 @@ class ScoredRows:
         for column in columns:
             mixed, group = X.copy(), self.view.groups[column]
             mixed[:, group.start : group.stop] = X[order, group.start : group.stop]
-            rises.append(self.error(Answers.of(self.fitted, mixed, y).predicted, y) - before)
+            rises.append(self.error(Answers.of(self.view.fitted, mixed, y).predicted, y) - before)
         return rises
 
     def error(self, predicted: NDArray, y: NDArray) -> float:
@@ -126,12 +130,8 @@ class Comparison(NamedTuple):
     low: float
     high: float
     how: str
-
-    def texts(self, is_share: bool) -> tuple[str, str]:
-        """The error and its interval."""
-        if is_share:
-            return percent(self.error), f"{100 * self.low:.2f} to {100 * self.high:.2f} %"
-        return number(self.error), f"{number(self.low)} to {number(self.high)}"
+    #: The error and its interval.
+    texts: tuple[str, str]
 
 
 def bootstrap_rmse(residuals: NDArray) -> tuple[float, float]:
@@ -149,12 +149,12 @@ def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> l
     y, labels, every = rows.answers.y, rows.labels, rows.every
 
     def measured(name: str, predicted: NDArray, y: NDArray, how: str) -> Comparison:
+        error = rows.error(predicted, y)
         if labels is None:
-            interval = bootstrap_rmse((predicted - y)[:: -(-len(y) // len(rows.X))])
-        else:
-            bounds = binomtest(int((predicted != y).sum()), len(y)).proportion_ci(0.95, method="wilson")
-            interval = float(bounds.low), float(bounds.high)
-        return Comparison(name, rows.error(predicted, y), *interval, how)
+            low, high = bootstrap_rmse((predicted - y)[:: -(-len(y) // len(rows.X))])
+            return Comparison(name, error, low, high, how, (number(error), f"{number(low)} to {number(high)}"))
+        low, high = binomtest(int((predicted != y).sum()), len(y)).proportion_ci(0.95, method="wilson")
+        return Comparison(name, error, low, high, how, (percent(error), f"{100 * low:.2f} to {100 * high:.2f} %"))
 
     comparisons = [measured("this model", every.predicted, every.y, f"on {number(every.n)} rows")]
     n_classes = None if labels is None else len(labels)
@@ -171,33 +171,31 @@ def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> l
 
 def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: Sequence[int]) -> dict[str, Any]:
     """Errors beside those of simple models; then curves and a confusion matrix, or residuals and the worst rows."""
-    is_classifier = rows.labels is not None
-    what = "share of wrong labels" if is_classifier else "root mean squared error"
-    lines = [(model.name, model.how, *model.texts(is_classifier)) for model in comparisons]
+    what = "root mean squared error" if rows.labels is None else "share of wrong labels"
+    lines = [(model.name, model.how, *model.texts) for model in comparisons]
+
+    def draw(ax: Any) -> None:
+        for k, model in enumerate(comparisons):
+            ends = [[model.error - model.low], [model.high - model.error]]
+            ax.errorbar(model.error, k, xerr=np.maximum(ends, 0.0), fmt=MARKERS[k], color=COLOURS[k], capsize=4)
+            where = {"xycoords": ("axes fraction", "data"), "xytext": (4, 8), "textcoords": "offset points"}
+            ax.annotate(f"{shorten([model.name], 40)[0]}: {model.texts[0]}", (0, k), fontsize=11, **where)
+        highest = max(model.high for model in comparisons)
+        ax.set(xlim=(0, 1.05 * highest or 1.0), ylim=(len(comparisons) - 0.6, -0.8), yticks=[], xlabel=what)
+        ax.spines[["top", "right", "left"]].set_visible(False)
+
     first = picture(
         "Error",
         "; ".join(f"{name}: {error}, interval {interval}, {how}" for name, how, error, interval in lines),
-        partial(_draw_comparisons, comparisons=comparisons, what=what, texts=[line[2] for line in lines]),
+        draw,
         height=1.0 + 0.6 * len(comparisons),
         about=what,
         note=_in_folds(rows.training),
         table=table("Errors with 95 % intervals", ("model", "rows", what, "interval"), lines, 2),
     )
-    if is_classifier:
-        return {"pictures": [first, *_curves(rows)], "confusion": _confusion(rows)}
-    return {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
-
-
-def _draw_comparisons(ax: Any, comparisons: Sequence[Comparison], what: str, texts: Sequence[str]) -> None:
-    for k, model in enumerate(comparisons):
-        ends = [[model.error - model.low], [model.high - model.error]]
-        ax.errorbar(model.error, k, xerr=np.maximum(ends, 0.0), fmt=MARKERS[k], color=COLOURS[k], capsize=4)
-        label, place = f"{shorten([model.name], 40)[0]}: {texts[k]}", {"xytext": (4, 8), "textcoords": "offset points"}
-        ax.annotate(label, (0, k), xycoords=("axes fraction", "data"), fontsize=11, **place)
-    highest = max(model.high for model in comparisons)
-    ax.set(xlim=(0, 1.05 * highest or 1.0), ylim=(len(comparisons) - 0.6, -0.8), yticks=[])
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.set_xlabel(what)
+    if rows.labels is None:
+        return {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
+    return {"pictures": [first, *_curves(rows)], "confusion": _confusion(rows)}
 
 
 def _in_folds(training: dict[str, Any]) -> str:
@@ -217,31 +215,26 @@ def _in_folds(training: dict[str, Any]) -> str:
 def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     """ROC and precision-recall curves, of the second of two classes, or of each class against the others."""
     y, labels, ranking = rows.answers.y, rows.labels or [], np.asarray(rows.answers.ranking)
-    areas = class_areas(rows.answers)
-    if not areas:
-        return []
-    several, roc, recalls = len(labels) > 2, {}, {}
-    for k in areas:
-        false, true, _ = roc_curve(y == k, ranking[:, k])
-        precision, recall, _ = precision_recall_curve(y == k, ranking[:, k], drop_intermediate=True)
-        roc[k if several else 0], recalls[k if several else 0] = (false, true), (recall, precision)
+    areas, several, pictures = class_areas(rows.answers), len(labels) > 2, []
     shares = {k: float((y == k).mean()) for k in areas}
     more: dict[str, Any] = {"about": "mean over the classes" if several else f"for {labels[1]}"}
-    if several:
+    if several and areas:
         head = ("class", "area under ROC", "average precision", "share of the rows")
         lines = [(labels[k], f"{area:.3f}", f"{mean:.3f}", percent(shares[k])) for k, (area, mean) in areas.items()]
         more["table"] = table("Each class against all others", head, lines)
-    chance = ([], []) if several else ([0, 1], [shares[1]] * 2)
-    pictures = []
-    for which, (title, curves, axes, reference) in enumerate(
-        [
-            ("ROC: area", roc, ("false positive rate", "true positive rate"), ([0, 1], [0, 1])),
-            ("Precision-recall: average", recalls, ("recall", "precision"), chance),
-        ]
-    ):
+    thin = partial(precision_recall_curve, drop_intermediate=True)
+    kinds: tuple[tuple[str, Callable[..., Any], tuple[str, str], Any], ...] = (
+        ("ROC: area", roc_curve, ("false positive rate", "true positive rate"), ([0, 1], [0, 1])),
+        ("Precision-recall: average", thin, ("recall", "precision"), ([0, 1], [shares.get(1)] * 2)),
+    )
+    for which, (title, function, axes, reference) in enumerate(kinds if areas else ()):
+        ends = {k: function(y == k, ranking[:, k])[:2] for k in areas}
+        # scikit-learn returns the precision before the recall, which is drawn along the first axis.
+        curves = {k if several else 0: pair[::-1] if which else pair for k, pair in ends.items()}
         values = {labels[k]: area[which] for k, area in areas.items()}
         words = f"{axes[1]} over {axes[0]}; " + "; ".join(f"{name}: {value:.3f}" for name, value in values.items())
-        draw = draw_curves(curves, [f"{name[:16]}: {value:.3f}" for name, value in values.items()], axes, reference)
+        chance = ([], []) if several and which else reference
+        draw = draw_curves(curves, [f"{name[:16]}: {value:.3f}" for name, value in values.items()], axes, chance)
         pictures.append(picture(f"{title} {np.mean(list(values.values())):.3f}", words, draw, **more))
         more.pop("table", None)  # one is enough for both
     return pictures
@@ -266,33 +259,30 @@ def _confusion(rows: ScoredRows) -> dict[str, Any]:
 
 
 def _residuals(rows: ScoredRows) -> list[dict[str, Any]]:
+    """Scatter plots of predictions over true values, and of residuals over predictions."""
     figures, step = rows.figures, -(-len(rows.X) // _MOST_POINTS)
     y, predicted = rows.answers.y[::step], rows.answers.predicted[::step]
-    residuals = y - predicted
-    ends = np.quantile(residuals, [0.05, 0.25, 0.5, 0.75, 0.95])
+    residuals, r2 = y - predicted, f"R² {number(figures['r2'])}"
+    ends = [f"{end:.4g}" for end in np.quantile(residuals, [0.05, 0.25, 0.5, 0.75, 0.95])]
 
-    def scatter(ax: Any, x: NDArray, y: NDArray, slope: float, names: tuple[str, str]) -> None:
+    def draw(ax: Any, x: NDArray, y: NDArray, slope: float, names: tuple[str, str]) -> None:
         ax.plot(x, y, ".", color=COLOURS[0], alpha=0.6)
         ax.axline((slope * x.mean(),) * 2, slope=slope, linestyle="--", color=PAPER["muted"], linewidth=1)
         ax.set(xlabel=names[0], ylabel=names[1])
 
     names = {"rmse": "root mean squared error", "mae": "mean absolute error", "largest_error": "largest error"}
     lines = [(text, number(figures[name])) for name, text in {**names, "r2": "R²"}.items()]
+    fit = partial(draw, x=y, y=predicted, slope=1.0, names=("true value", "predicted value"))
+    rest = partial(draw, x=predicted, y=residuals, slope=0.0, names=("predicted value", "true minus predicted"))
+    words = (
+        f"Half of the residuals lie between {ends[1]} and {ends[3]}, 90 % between {ends[0]} and {ends[4]}; the median "
+        f"is {ends[2]}"
+    )
+    listed = table("Errors", ("metric", "value"), lines)
+    title = "Predicted and true values"
     return [
-        picture(
-            "Predicted and true values",
-            f"{len(y)} points around the diagonal; R² {number(figures['r2'])}",
-            partial(scatter, x=y, y=predicted, slope=1.0, names=("true value", "predicted value")),
-            about=f"R² {number(figures['r2'])}",
-            table=table("Errors", ("metric", "value"), lines),
-        ),
-        picture(
-            "Residuals",
-            f"Half of the residuals lie between {ends[1]:.4g} and {ends[3]:.4g}, 90 % between {ends[0]:.4g} and "
-            f"{ends[4]:.4g}; the median is {ends[2]:.4g}",
-            partial(scatter, x=predicted, y=residuals, slope=0.0, names=("predicted value", "true minus predicted")),
-            about="above the line: predicted too low",
-        ),
+        picture(title, f"{len(y)} points around the diagonal; {r2}", fit, about=r2, table=listed),
+        picture("Residuals", words, rest, about="above the line: predicted too low"),
     ]
 
 
@@ -314,54 +304,44 @@ def calibration_section(rows: ScoredRows) -> dict[str, Any]:
         return _coverage(rows)
     counts, sums, right = every.bins[:, every.bins[0] > 0]
     if not len(counts):
-        return {"words": "This model has no probabilities: it was fitted with the squared loss on more than 2 classes."}
+        return {}
     kept = counts >= min(_LEAST_ROWS, counts.max())
     stated, observed = sums / counts, right / counts
-    source = "The probability is the model's."
-    if every.probabilities is None:
-        source = (
-            "The squared loss has no probabilities of its own: its score s, an estimate of the mean of a target of -1 "
-            "and 1, is read as the probability (1 + |s|) / 2 of the predicted class, at most 1."
-        )
-    distance = 100 * np.abs(sums - right).sum() / counts.sum()
     lines = [(f"{100 * s:.1f} %", f"{100 * r:.1f} %", int(n)) for s, r, n in zip(stated, observed, counts, strict=True)]
-    return _diagonal(
+    found = _diagonal(
         "Calibration",
         ("probability of the predicted class", "share that is right"),
         (stated[kept], observed[kept]),
         table("Calibration", ("mean probability", "right", "rows"), lines, 0),
-        f"On the dashed line the model is right as often as it says. {source} Mean distance from the line, weighted by "
-        f"rows: {distance:.1f} percentage points.",
     )
+    return {"picture": found, "distance": 100 * np.abs(sums - right).sum() / counts.sum()}
 
 
 def _coverage(rows: ScoredRows) -> dict[str, Any]:
-    """Share of the true values inside intervals, by their coverage."""
-    if rows.fitted.uncertainty is None:
-        return {"words": "This model has no intervals: no rows were held out for them, or its loss does not give any."}
-    step = -(-len(rows.X) // _MOST_INTERVALS)
-    y, predicted, shares, lines = rows.answers.y[::step], rows.answers.predicted[::step], [], []
-    with suppress(ValueError):  # too few rows were held out for a coverage
-        for coverage, reach in zip(_COVERAGES, rows.fitted.half_widths(rows.X[::step], _COVERAGES), strict=False):
+    """Share of the true values inside intervals, by their coverage; nothing where there are none."""
+    step, shares, lines = -(-len(rows.X) // _MOST_INTERVALS), [], []
+    y, predicted = rows.answers.y[::step], rows.answers.predicted[::step]
+    with suppress(ValueError):  # no rows were held out, or too few for a coverage
+        for coverage, reach in zip(_COVERAGES, rows.view.fitted.half_widths(rows.X[::step], _COVERAGES), strict=False):
             shares.append(float(((predicted - reach <= y) & (y <= predicted + reach)).mean()))
             lines.append((f"{100 * coverage:.0f} %", f"{100 * shares[-1]:.1f} %", number(float(np.median(2 * reach)))))
     if not shares:
-        return {"words": "Too few rows were held out of the fit for intervals."}
-    return _diagonal(
+        return {}
+    found = _diagonal(
         "Coverage of intervals",
         ("coverage", "share of true values inside"),
         (np.array(_COVERAGES[: len(shares)]), np.array(shares)),
         table("Coverage and width of intervals", ("coverage", "inside", "median width"), lines, 0),
-        f"On the dashed line as many true values lie inside an interval as it says ({number(len(y))} rows).",
     )
+    return {"picture": found, "n_rows": len(y)}
 
 
 def _diagonal(
-    title: str, axes: tuple[str, str], curve: tuple[NDArray, NDArray], listed: dict[str, Any], words: str
+    title: str, axes: tuple[str, str], curve: tuple[NDArray, NDArray], listed: dict[str, Any]
 ) -> dict[str, Any]:
-    """A section with the picture of a curve that should be the diagonal."""
+    """A picture of a curve that should be the diagonal."""
     low = min(0.5, float(np.min(curve)))
     lines = [zip(listed["head"], line, strict=True) for line in listed["rows"]]
     told = "; ".join(", ".join(f"{name} {value}" for name, value in line) for line in lines)
     draw = draw_curves({0: curve}, [""], axes, ([low, 1], [low, 1]), low)
-    return {"words": words, "pictures": [picture(title, told, draw, table=listed)]}
+    return picture(title, told, draw, table=listed)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from polytrain.plotting import COLOURS, PAPER, draw_lines
+from polytrain.plotting.style import COLOURS, PAPER, draw_lines
 from polytrain.texts import printable
 
 __all__ = ["draw_curves", "number", "percent", "picture", "table"]

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 from polytrain.atomic_file import write_atomically
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, fitted_model
-from polytrain.plotting import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
-from polytrain.reporting.effects import ColumnEffects, effect_section, row_section
+from polytrain.plotting.style import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
+from polytrain.reporting.effects import ColumnEffects, effect_section, row_pictures
 from polytrain.reporting.errors import ScoredRows, calibration_section, compare, error_section
 from polytrain.reporting.pictures import number, percent
 from polytrain.reporting.training import settings_section, training_section
@@ -104,23 +104,23 @@ def report(
     (True, False)
     """
     _check_extra()
-    before, estimator = (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
-    fitted = fitted_model(estimator, "a report")
-    _check_one_output(fitted, ValueError)
+    _check_one_output(fitted_model(model[-1] if isinstance(model, Pipeline) else model, "a report"), ValueError)
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train belong together; pass both, or none.")
-    view = read_model(estimator, _names_after(before, estimator, fitted))
-    started = time.perf_counter()
-    rows, targets = _rows(view, before, X, y)
-    parts = [slice(start, start + _MOST_ROWS) for start in range(0, len(rows), _MOST_ROWS)]
-    every = Answers.join([Answers.of(fitted, rows[part], targets[part]) for part in parts])
+    view, started, sample = read_model(model, any_steps=True), time.perf_counter(), RowSample(_MOST_ROWS)
+    rows, targets = _rows(view, X, y)
+    parts = []
+    for start in range(0, len(rows), _MOST_ROWS):
+        part = slice(start, start + _MOST_ROWS)
+        parts.append(Answers.of(view.fitted, rows[part], targets[part]))
+        sample.add(rows[part])
+    every = Answers.join(parts)
     seconds = time.perf_counter() - started
-    train = None if X_train is None or y_train is None else _rows(view, before, X_train, y_train)
-    places = np.arange(len(rows))[:: -(-len(rows) // _MOST_ROWS)]
-    name = getattr(y, "name", None)
-    scored = ScoredRows(view.on_features(), every, rows[places], places, None if name is None else str(name))
-    title = type(estimator).__name__ if title is None else str(title)
-    return _make_page(scored, title, path, data_name="rows from Python", train=train, seconds=seconds)
+    train = None if X_train is None or y_train is None else _rows(view, X_train, y_train)
+    target = getattr(y, "name", None)
+    facts = {"target": None if target is None else str(target), "source": "rows from Python", "seconds": seconds}
+    scored = ScoredRows.of_sample(view, every, sample, **facts)
+    return _make_page(scored, type(view.estimator).__name__ if title is None else str(title), path, train)
 
 
 def _check_one_output(fitted: FittedModel, error: type[ValueError]) -> None:
@@ -130,20 +130,9 @@ def _check_one_output(fitted: FittedModel, error: type[ValueError]) -> None:
         )
 
 
-def _names_after(before: Any, estimator: Any, fitted: FittedModel) -> list[str] | None:
-    """Names of the columns that the first steps of a pipeline return, where the last step does not know them."""
-    if before is None or fitted.columns is not None or hasattr(estimator, "feature_names_in_"):
-        return None
-    try:
-        names = [str(name) for name in before.get_feature_names_out()]
-    except (AttributeError, ValueError):
-        return None
-    return names if len(set(names)) == len(names) == fitted.n_features else None
-
-
-def _rows(view: ModelView, before: Any, X: Any, y: ArrayLike) -> tuple[NDArray, NDArray]:
+def _rows(view: ModelView, X: Any, y: ArrayLike) -> tuple[NDArray, NDArray]:
     """Features (N, d) and targets (N,), for classifiers as indexes of classes."""
-    rows = view.rows(X if before is None else before.transform(X))
+    rows = view.rows(X)
     classes = view.fitted.classes
     if classes is None:
         targets = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
@@ -207,34 +196,25 @@ def report_table(
     _check_one_output(model.fitted, TableError)
     name = "standard input" if str(data) == "-" else Path(data).name
     started = time.perf_counter()
-    read = partial(_read, model, reading=reading, say=say, options=options)
-    every, X, places = read(data)
+
+    def answers(path: str | os.PathLike[str]) -> tuple[Answers, RowSample]:
+        sample = RowSample(_MOST_ROWS)
+        with model.open(path, reading) as table:
+            if say is not None:
+                for note in table.notes:
+                    say(f"note: {note}")
+            return model.answers(table, sample, say=say, **options), sample
+
+    every, sample = answers(data)
     seconds = time.perf_counter() - started
     learned = None
     if train is not None:
-        others, X_train, kept = read(train)
-        learned = X_train, others.y[kept]
-    target = model.layout.targets[0].name if model.layout.targets else None
-    scored = ScoredRows(model.view.on_features(), every, X, places, target, model.training)
-    title = name if title is None else title
-    return _make_page(scored, title, path, data_name=name, train=learned, file_bytes=file_bytes, seconds=seconds)
-
-
-def _read(
-    model: TableModel,
-    data: str | os.PathLike[str],
-    reading: ReadOptions | None,
-    say: Callable[[str], None] | None,
-    options: dict[str, Any],
-) -> tuple[Answers, NDArray, NDArray]:
-    """Answers to all rows, and the features (N, d) and numbers (N,) of an even sample of them."""
-    sample = RowSample(_MOST_ROWS)
-    with model.open(data, reading) as table:
-        if say is not None:
-            for note in table.notes:
-                say(f"note: {note}")
-        every = model.answers(table, sample, say=say, **options)
-    return every, sample.rows, np.arange(every.n)[:: sample.step]
+        others, kept = answers(train)
+        learned = kept.rows, others.y[:: kept.step]
+    target = model.layout.targets[0] if model.layout.targets else None
+    facts = {"target": target, "source": name, "seconds": seconds, "file_bytes": file_bytes, "training": model.training}
+    scored = ScoredRows.of_sample(model.view, every, sample, **facts)
+    return _make_page(scored, name if title is None else title, path, learned)
 
 
 def _check_extra() -> None:
@@ -265,43 +245,27 @@ def _template() -> Any:
 
 
 def _make_page(
-    rows: ScoredRows,
-    title: str,
-    path: str | os.PathLike[str] | None,
-    *,
-    data_name: str,
-    train: tuple[NDArray, NDArray] | None = None,
-    file_bytes: int | None = None,
-    seconds: float = 0.0,
+    rows: ScoredRows, title: str, path: str | os.PathLike[str] | None, train: tuple[NDArray, NDArray] | None
 ) -> Report:
     """Make the report, and write it to ``path`` if there is one.
 
-    ``train`` has features and targets of the training rows, for a linear model to compare with, and ``seconds`` is the
-    time that reading and scoring took.
+    ``train`` has features and targets of the training rows, for a linear model to compare with.
     """
     comparisons, effects = compare(rows, train), ColumnEffects(rows)
     important = list(effects.importances)
-    schemes = [
-        {**paper, **{f"series{k}": colour for k, colour in enumerate(colours)}}
-        for paper, colours in ((PAPER, COLOURS), (DARK_PAPER, DARK_COLOURS))
-    ]
     html = _template().render(
         title=title,
         version=__version__,
-        schemes=schemes,
-        target=rows.target or "the target",
-        labels=rows.labels,
-        all_rows=rows.figures,
-        n_columns=len(rows.view.groups),
+        schemes=((PAPER, COLOURS), (DARK_PAPER, DARK_COLOURS)),
+        scored=rows,
         most_important=rows.view.column_names[important[0]],
-        comparisons=[(model.name, *model.texts(rows.labels is not None)) for model in comparisons],
-        n_sampled=len(rows.X) if len(rows.X) < rows.every.n else None,
+        comparisons=comparisons,
         errors=error_section(rows, comparisons, important[:_MOST_VALUES]),
         calibration=calibration_section(rows),
         effects=effect_section(rows, effects),
-        rows=row_section(rows),
+        rows=row_pictures(rows),
         training=training_section(rows),
-        settings=settings_section(rows, data_name, file_bytes, seconds),
+        settings=settings_section(rows),
     )
     page = Report(html.lstrip(), title)
     if path is not None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from polytrain.plotting import PAPER, ConvergenceDisplay, draw_lines
+from polytrain.plotting import ConvergenceDisplay
+from polytrain.plotting.style import PAPER, draw_lines
 from polytrain.reporting.errors import ScoredRows
 from polytrain.reporting.pictures import number, percent, picture, table
 from polytrain.tables.model import model_facts
@@ -48,20 +49,15 @@ def _trials(trials: Any) -> dict[str, Any]:
         ax.plot(best + 1, errors[best], "o", markersize=13, markerfacecolor="none", color=PAPER["ink"])
         ax.set(xlabel="trial", ylabel="mean loss on held-out rows")
 
-    head = ("step", "basis", "bandwidth", "alpha", "rank", "rows", "error")
+    loss, head = "Mean loss on held-out rows", ("step", "basis", "bandwidth", "alpha", "rank", "rows", "error")
     lines = [
         (t.step, t.basis, number(t.bandwidth), number(t.alpha), t.rank or "any", t.n_rows, number(t.error))
         for t in trials
     ]
     counts = ", ".join(f"{(steps == step).sum()} for the {step}" for step in kinds)
-    return picture(
-        "Trials",
-        f"Mean loss on held-out rows; the smallest, of trial {best + 1}, is {errors[best]:.4g}. {counts}",
-        draw,
-        about="each point is a model, the best is ringed" + (f"; {hidden} far above left out" if hidden else ""),
-        table=table("Mean loss on held-out rows", head, lines, 2),
-        summary="All trials",
-    )
+    words = f"{loss}; the smallest, of trial {best + 1}, is {errors[best]:.4g}. {counts}"
+    about = "each point is a model, the best is ringed" + (f"; {hidden} far above left out" if hidden else "")
+    return picture("Trials", words, draw, about=about, table=table(loss, head, lines, 2), summary="All trials")
 
 
 def _convergence(estimator: Any, names: Any) -> dict[str, Any]:
@@ -78,24 +74,18 @@ def _convergence(estimator: Any, names: Any) -> dict[str, Any]:
     )
 
 
-def settings_section(rows: ScoredRows, data_name: str, file_bytes: int | None, seconds: float) -> dict[str, Any]:
+def settings_section(rows: ScoredRows) -> dict[str, Any]:
     """Tables of the model, the data, the cost and the columns."""
     facts = model_facts(rows.view.estimator)
     if (labels := facts.get("classes")) is not None:
         facts["classes"] = f"{len(labels)}: {', '.join(labels[:12])}{', …' if len(labels) > 12 else ''}"
-    data = {"evaluated on": data_name, "rows evaluated": rows.every.n, "target": rows.target or "not recorded"}
+    data = {"evaluated on": rows.source, "rows evaluated": rows.every.n, "target": rows.target or "not recorded"}
     columns = [_column(rows, k) for k in range(len(rows.view.groups))]
     n_categories = sum(kind == "category" for _, kind, _, _ in columns)
-    tables = {
-        "Model": facts,
-        "Data, and facts about the training": data | rows.training,
-        "Cost": _cost(rows, file_bytes, seconds),
-    }
+    tables = {"Model": facts, "Data, and facts about the training": data | rows.training, "Cost": _cost(rows)}
+    head = ("property", "value")
     return {
-        "tables": [
-            table(name, ("property", "value"), [_fact(*item) for item in lines.items()], None)
-            for name, lines in tables.items()
-        ],
+        "tables": [table(name, head, [_fact(*fact) for fact in lines.items()], None) for name, lines in tables.items()],
         "columns": table("Columns", ("column", "kind", "categories", "missing cells"), columns, None),
         "summary": f"{len(columns)} columns, {n_categories} of them categories",
     }
@@ -103,7 +93,7 @@ def settings_section(rows: ScoredRows, data_name: str, file_bytes: int | None, s
 
 def _column(rows: ScoredRows, column: int) -> tuple[str, str, str, str]:
     kind, levels = rows.view.column(column), rows.view.levels(column)
-    learned = any(rows.fitted.maps[k].has_missing for k in rows.view.groups[column])
+    learned = any(rows.view.fitted.maps[k].has_missing for k in rows.view.groups[column])
     name = "category" if levels is not None else "number" if kind is None else kind.kind
     missing = "learned" if learned else "none in training"
     return rows.view.column_names[column], name, ", ".join(levels or ()), missing
@@ -118,14 +108,14 @@ def _fact(name: str, value: Any) -> tuple[str, str]:
     return name.replace("_", " "), text
 
 
-def _cost(rows: ScoredRows, file_bytes: int | None, seconds: float) -> dict[str, str]:
+def _cost(rows: ScoredRows) -> dict[str, str]:
     """Memory, arithmetic and time."""
     trains, dims = rows.view.trains, rows.view.estimator.maps_.dims
     n_products = sum(core.size + core.shape[0] * core.shape[2] for train in trains for core in train.cores)
     digits = sum(np.log10(n) for n in dims)
     return {
-        **({} if file_bytes is None else {"model file": f"{number(file_bytes)} bytes"}),
+        **({} if rows.file_bytes is None else {"model file": f"{number(rows.file_bytes)} bytes"}),
         "coefficients of the full tensor": f"10^{digits:.0f}" if digits > 9 else number(int(np.prod(dims))),
         "multiplications per row": f"about {number(int(n_products))}",
-        "reading and scoring": f"{number(int(rows.every.n / seconds))} rows per second" if seconds > 0 else "-",
+        "reading and scoring": f"{number(int(rows.every.n / max(rows.seconds, 1e-9)))} rows per second",
     }

@@ -16,13 +16,12 @@ from scipy.sparse import issparse
 from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 
-from polytrain.checks import COMPUTE_DTYPES, check_weights
+from polytrain.checks import COMPUTE_DTYPES, check_numbers, check_weights
 from polytrain.columns import Columns
-from polytrain.columns.scalars import show
 from polytrain.learning.losses import Loss, get_loss
 from polytrain.rows.dask_blocks import is_dask
 from polytrain.rows.rows import Arrays
-from polytrain.texts import short_list
+from polytrain.texts import short_list, shown
 
 __all__ = ["check_arrays", "check_block", "check_bytes", "check_more", "check_offset", "to_rates"]
 
@@ -110,7 +109,7 @@ def check_bytes(name: str, value: Any) -> int:
             return max(1, int(size))
     elif not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0:
         return int(value)
-    raise ValueError(f"{name} must be a positive number of bytes or a text such as '2 GB', got {show(value)}.")
+    raise ValueError(f"{name} must be a positive number of bytes or a text such as '2 GB', got {shown(value)}.")
 
 
 # exp(700) is nearly the largest number there is.
@@ -126,15 +125,7 @@ def check_offset(offset: Any, loss: Loss, n_rows: int | None = None) -> NDArray:
         )
     if is_dask(offset):
         return offset
-    try:
-        numbers = np.asarray(offset, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"offset must be numbers, one per row: {error}.") from error
-    if numbers.ndim == 0 and n_rows is not None:
-        numbers = np.full(n_rows, float(numbers))
-    if numbers.ndim != 1 or (n_rows is not None and len(numbers) != n_rows):
-        wanted = "one number per row" if n_rows is None else f"one number for each of the {n_rows} rows"
-        raise ValueError(f"offset.shape == {numbers.shape}, expected {wanted}.")
+    numbers = check_numbers("offset", offset, n_rows)
     outside = numbers[~(np.abs(numbers) <= _LARGEST_OFFSET)]
     if len(outside):
         raise ValueError(

@@ -47,12 +47,9 @@ def aligned_blocks(X: Any, y: Any, sample_weight: Any) -> list[Any]:
     from dask import delayed
 
     pieces = [lazy_blocks(X, "X")]
-    for name, other in (("y", y), ("sample_weight", sample_weight)):
-        if name != "y" and other is None:
-            continue
+    for name, other in [("y", y)] + [("sample_weight", sample_weight)] * (sample_weight is not None):
         pieces.append(lazy_blocks(other, name))
-        both_arrays = hasattr(X, "chunks") and hasattr(other, "chunks")
-        if both_arrays and X.chunks[0] != other.chunks[0]:
+        if hasattr(X, "chunks") and hasattr(other, "chunks") and X.chunks[0] != other.chunks[0]:
             raise ValueError(
                 f"{name} has row chunks {other.chunks[0]} but X has {X.chunks[0]}; "
                 f"match them with {name}.rechunk(X.chunks[0])."

@@ -22,7 +22,7 @@ from polytrain.learning.threads import one_blas_thread
 from polytrain.rows.checking import check_arrays, check_block, check_bytes, check_more
 from polytrain.rows.dask_blocks import FEW_BYTES, aligned_blocks, block_bytes, is_dask, join_blocks
 from polytrain.rows.rows import Rows
-from polytrain.sources import MappedRows, SourcePartitions, is_source
+from polytrain.sources import SourcePartitions, is_source
 
 __all__ = ["given_validation", "hold_out", "open_fit"]
 
@@ -67,7 +67,7 @@ def _open(estimator: Any, X: Any, y: Any, sample_weight: Any, loss: str | None) 
     if isinstance(X, np.memmap) and X.ndim == 2 and y is not None and X.nbytes > max_bytes:
         arrays = [X, y] if sample_weight is None else [X, y, sample_weight]
         check_consistent_length(*arrays)
-        source: Any = MappedRows(*arrays)
+        source: Any = [arrays]
     elif is_source(X):
         if y is not None or sample_weight is not None:
             raise ValueError("X yields blocks of rows with their targets; leave y and sample_weight out.")
@@ -165,20 +165,14 @@ def hold_out(rows: Rows, fraction: float) -> tuple[Rows, Rows]:
 
     Where a side would be empty, the nearest fraction is taken that leaves both sides rows.
     """
-    low, stop, high = 0, min(max(1, round(fraction * _N_PARTS)), _N_PARTS - 1), _N_PARTS
-    while low < stop < high:
-        learned, held_out = (rows.part(0, stop, _N_PARTS, inside=inside) for inside in (False, True))
-        if not len(held_out.present_labels()):
-            low = stop
-        elif not len(learned.present_labels()):
-            high = stop
-        else:
-            return learned, held_out
-        stop = (low + high) // 2
-    raise ValueError(
-        "early_stopping=True needs rows to learn from and other rows to validate with, which must differ, got "
-        f"n_samples={rows.summary.n_rows}. Give more rows, or set early_stopping=False."
-    )
+    numbers = rows.part_numbers(_N_PARTS)
+    if len(numbers) < 2:
+        raise ValueError(
+            "early_stopping=True needs rows to learn from and other rows to validate with, which must differ, got "
+            f"n_samples={rows.summary.n_rows}. Give more rows, or set early_stopping=False."
+        )
+    stop = min(max(round(fraction * _N_PARTS), numbers[0] + 1), numbers[-1])
+    return rows.part(0, stop, _N_PARTS, inside=False), rows.part(0, stop, _N_PARTS)
 
 
 def given_validation(rows: Rows, X: Any, y: Any, sample_weight: Any, loss: str | None) -> Rows:

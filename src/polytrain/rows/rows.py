@@ -31,6 +31,7 @@ __all__ = ["Arrays", "Rows", "Scored", "positive_rows"]
 
 #: Checked features (N, d), labels (N,) or targets (N,) or (N, outputs), and weights (N,).
 Arrays = tuple[NDArray, NDArray, NDArray]
+Check = Callable[[Any], Arrays]
 
 
 class Scored(NamedTuple):
@@ -53,24 +54,24 @@ def positive_rows(X: NDArray, y: NDArray, weights: NDArray) -> Arrays:
     return (X, y, weights) if kept.all() else (X[kept], y[kept], weights[kept])
 
 
-def _apply(
-    raw: Any,
-    check: Callable[[Any], Arrays],
-    filters: Sequence[tuple[Callable[[NDArray, NDArray], NDArray], bool]],
-    function: Callable,
-    arguments: Sequence[Any],
-) -> Any:
-    """Apply a function to the arrays of the rows that are chosen from a partition; filters take hashes and targets."""
+def _apply(raw: Any, check: Check, function: Callable, arguments: Sequence[Any]) -> Any:
+    """Apply a function to the arrays of the rows of positive weight in a partition."""
+    return function(*positive_rows(*check(raw)), *arguments)
+
+
+def _chosen(raw: Any, check: Check, is_inside: Callable[[NDArray, NDArray], NDArray], wanted: bool) -> Arrays:
+    """Check a partition, and leave weight only to rows that are chosen by their hashes and targets."""
     X, y, weights = check(raw)
-    hashes = row_hashes(X) if filters else weights
-    for is_inside, wanted in filters:
-        weights = weights * (is_inside(hashes, y) == wanted)
-    return function(*positive_rows(X, y, weights), *arguments)
+    return X, y, weights * (is_inside(row_hashes(X), y) == wanted)
 
 
 def _in_part(hashes: NDArray, y: NDArray, start: int, stop: int, n_parts: int) -> NDArray:
     number = hashes % np.uint64(n_parts)
     return (number >= start) & (number < stop)
+
+
+def _part_numbers(X: NDArray, y: NDArray, weights: NDArray, n_parts: int) -> NDArray:
+    return np.unique(row_hashes(X) % np.uint64(n_parts))
 
 
 def _in_fraction(hashes: NDArray, y: NDArray, fraction: float) -> NDArray:
@@ -106,7 +107,7 @@ class Rows:
     def __init__(
         self,
         map_raw: Callable[[Callable[[Any], Any]], list[Any]],
-        check: Callable[[Any], Arrays],
+        check: Check,
         classify: bool,
         column_names: Sequence[str] | None = None,
         columns: Columns | None = None,
@@ -117,7 +118,6 @@ class Rows:
         self.column_names = None if column_names is None else [str(name) for name in column_names]
         self.columns_of_any_type = columns
         self._runner, self._max_bytes = runner, max_bytes
-        self._filters: tuple[tuple[Callable[[NDArray, NDArray], NDArray], bool], ...] = ()
 
     @classmethod
     def of_arrays(
@@ -143,9 +143,7 @@ class Rows:
         return None if self.columns_of_any_type is None else self.columns_of_any_type.is_category
 
     def _map(self, function: Callable, *arguments: Any) -> list[Any]:
-        return self._map_raw(
-            partial(_apply, check=self._check, filters=self._filters, function=function, arguments=arguments)
-        )
+        return self._map_raw(partial(_apply, check=self._check, function=function, arguments=arguments))
 
     def _collect(self, function: Callable, *arguments: Any) -> list[Any]:
         handles = self._map(function, *arguments)
@@ -165,14 +163,14 @@ class Rows:
         """Return the range of every column, and on request its values in the sketch, perhaps with other weights."""
         return column_summaries(self.summary, self.sketch if with_values else None, weights)
 
-    def _with_summary(self, summary: Summary | None, *filters: tuple[Callable, bool]) -> Rows:
-        """Return a copy without a sketch, with further filters, and with this summary or one that is yet to be made."""
+    def _with_summary(self, summary: Summary | None, check: Check | None = None) -> Rows:
+        """Return a copy without a sketch, with this summary or one that is yet to be made, and perhaps other checks."""
         other = copy(self)
         for name in ("summary", "sketch"):
             vars(other).pop(name, None)
         if summary is not None:
             other.summary = summary
-        other._filters = (*self._filters, *filters)
+        other._check = check or self._check
         return other
 
     def with_labels(self, labels: NDArray, weights: NDArray) -> Rows:
@@ -184,15 +182,21 @@ class Rows:
 
         The hash of a row says to which part it belongs: equal rows are together, wherever they are.
         """
-        return self._with_summary(self.summary, (partial(_in_part, start=start, stop=stop, n_parts=n_parts), inside))
+        in_part = partial(_in_part, start=start, stop=stop, n_parts=n_parts)
+        return self._with_summary(self.summary, partial(_chosen, check=self._check, is_inside=in_part, wanted=inside))
+
+    def part_numbers(self, n_parts: int) -> list[int]:
+        """Return the numbers of the parts that have any rows, ascending."""
+        return np.unique(np.concatenate(self._collect(_part_numbers, n_parts))).tolist()
 
     def set_apart(self, fraction: float) -> tuple[Rows, Rows]:
         """Return all rows but about this fraction of them, and that fraction, with summaries of their own.
 
         The hash of a row and its targets, which are numbers, says to which side it belongs.
         """
-        in_fraction = partial(_in_fraction, fraction=fraction)
-        return self._with_summary(None, (in_fraction, False)), self._with_summary(None, (in_fraction, True))
+        chosen = partial(_chosen, check=self._check, is_inside=partial(_in_fraction, fraction=fraction))
+        outside, inside = (self._with_summary(None, partial(chosen, wanted=wanted)) for wanted in (False, True))
+        return outside, inside
 
     def scored(self, scores: Callable[[NDArray], NDArray]) -> Scored:
         """Apply a function, rows X (N, d) -> scores (n_trains, N), to all rows, and bring its results here."""

@@ -45,20 +45,9 @@ class TargetSummary:
 class Summary:
     """Facts about the rows of positive weight.
 
-    Attributes
-    ----------
-    n_rows : int
-    low, high : ndarray of shape (d,)
-        Range of the features; NaN where all values are missing.
-    has_missing : ndarray of shape (d,), bool
-    dtype : numpy dtype
-        Compute dtype: float32 if all partitions are.
-    labels, label_weights : ndarray
-        Different labels in order and their total weights, for classification.
-    target : TargetSummary or None
-        For regression.
-    weight, largest_weight, least_weight : float
-        Total weight in units of the largest weight, that, and the least positive weight.
+    ``low``, ``high`` and ``has_missing`` (d,) are about the features, with NaN as the range where all values are
+    missing; ``labels`` are different and in order, ``label_weights`` their total weights. The ``dtype`` to compute in
+    is float32 if all partitions are, and ``weight`` is the total weight in units of ``largest_weight``.
     """
 
     n_rows: int
@@ -175,16 +164,9 @@ SKETCH_ROWS = 4096
 class RowSketch(NamedTuple):
     """The distinct rows with the smallest hashes: a sample that depends neither on order, place nor repetition of rows.
 
-    Attributes
-    ----------
-    hashes : ndarray of shape (k,), uint64
-        Ascending.
-    X : ndarray of shape (k, d), float64
-        NaN where a value is missing.
-    weights : ndarray of shape (k,)
-        Total weight of all rows equal to each, in units of the largest weight of a row.
-    sums : ndarray of shape (k, q)
-        The total weight of every label, or the weighted sum of every output divided by its largest magnitude.
+    ``hashes`` (k,) of 64 bits ascend, ``X`` is (k, d), ``weights`` (k,) are the total weights of all rows equal to
+    each, in units of the largest weight of a row, and ``sums`` (k, q) the total weight of every label, or the weighted
+    sum of every output divided by its largest magnitude.
     """
 
     hashes: NDArray

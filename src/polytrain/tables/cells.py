@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
@@ -15,12 +15,12 @@ from polytrain.columns.cells import Cells
 from polytrain.columns.forms import Form, find_form, is_number
 from polytrain.columns.scalars import is_missing, text_of
 from polytrain.columns.table import open_table
-from polytrain.tables.layout import FileColumn, Layout, fitted_columns
+from polytrain.tables.layout import Layout, column_names, fitted_columns
 from polytrain.tables.options import TableError, option
 from polytrain.tables.table_file import TableFile
 from polytrain.texts import listed
 
-__all__ = ["FileCells", "RowReader"]
+__all__ = ["FileCells", "RowReader", "match_texts"]
 
 _Kind = Literal["number", "date"]
 _TRUTH = Form("truth")
@@ -35,49 +35,34 @@ class FileCells:
     """
 
     def __init__(self, series: Any, table: TableFile, missing: Collection[str] = ()) -> None:
-        self._series, self._table, self._missing = series, table, missing
+        self.series, self._table, self._missing = series, table, missing
         self.name = series.name
 
     def __len__(self) -> int:
-        return len(self._series)
+        return len(self.series)
 
     def __getitem__(self, row: int) -> str:
         """Text of a cell; numbers of files with types in their shortest form."""
-        return _text(self._series.iloc[row])
+        return _text(self.series.iloc[row])
 
     def __iter__(self) -> Iterator[str]:
-        return map(_text, self._series)
+        return map(_text, self.series)
 
     def place(self, row: int) -> str:
         """Return where a cell is, for a message: the file and its line."""
-        return f"{self._table.label}, {self._table.place(self._series.index[row])}"
+        return f"{self._table.label}, {self._table.place(self.series.index[row])}"
 
     @cached_property
     def _cells(self) -> Cells:
         try:
-            return open_table(self._series.to_frame()).read(0)
+            return open_table(self.series.to_frame()).read(0)
         except ValueError as error:
             raise TableError(f"{self._table.label}: {error}") from None
 
     @cached_property
-    def declared(self) -> Form | None:
-        """The form that the type of the column declares; None for text, whose form is yet to be found."""
-        if self._series.dtype == "str":
-            return None
-        cells = self._cells
-        if cells.is_category:
-            return Form("text")
-        if cells.kind in ("text", "mixed", "empty"):
-            return None
-        if cells.kind == "date":
-            return Form("date")
-        is_truth = cells.values.dtype.kind == "b" or set(map(type, cells.values.tolist())) == {bool}
-        return Form("truth" if is_truth else "number")
-
-    @property
     def is_typed(self) -> bool:
         """Whether the cells are numbers or dates by their type."""
-        return self.declared is not None and self.declared.kind != "text"
+        return self.series.dtype != "str" and not self._cells.is_category and self._cells.kind in ("number", "date")
 
     @cached_property
     def coded(self) -> tuple[NDArray, list[str]]:
@@ -88,22 +73,31 @@ class FileCells:
         places = [known.setdefault(text, len(known)) if text and text not in self._missing else -1 for text in stripped]
         return np.array([*places, -1], dtype=np.int64)[codes], list(known)
 
-    def find_form(self, decimal: str | None) -> Form:
-        """Return the form that fits the texts, see `polytrain.columns.forms.find_form`."""
-        return find_form(self.coded[1], decimal=decimal, delimiter=self._table.delimiter)
+    def find_form(self, decimal: str | None = None) -> Form | None:
+        """Return the form that fits the cells, see `polytrain.columns.forms.find_form`; None if all are missing."""
+        if self.is_typed:
+            return Form("date" if self._cells.kind == "date" else "number")
+        if self.series.dtype == "category":
+            return Form("text")
+        if decimal != "," and self._plain_numbers is not None:  # as in most columns; their texts need not be looked at
+            return None if np.isnan(self._plain_numbers).all() else Form("number")
+        texts = self.coded[1]
+        return find_form(texts, decimal=decimal, delimiter=self._table.delimiter) if texts else None
 
-    def values(self, form: Form) -> tuple[NDArray, int | None]:
+    def values(self, form: Form) -> tuple[Any, int | None]:
         """Return values, and the index of the first cell that does not fit the form, or None if all do.
 
-        Values are float64 with NaN for missing cells, or datetime64[us] with NaT. Infinite numbers do not fit. Text has
-        its codes.
+        Values are float64 with NaN for missing cells, datetime64[us] with NaT, or categories of text. Infinite numbers
+        do not fit.
         """
         if form.kind == "text":
-            return self.coded[0], None
+            from pandas import Categorical
+
+            return Categorical.from_codes(*self.coded), None
         if self.is_typed:
             values, wrong = self._typed_values(form)
-        elif form.is_plain and (numbers := self._plain_numbers()) is not None:
-            return numbers, None
+        elif form.is_plain and self._plain_numbers is not None:
+            return self._plain_numbers, None
         else:
             codes, texts = self.coded
             parsed = [form.parse(text) for text in texts]
@@ -114,30 +108,29 @@ class FileCells:
             values = np.array(filled, np.int64).view("M8[us]")[codes] if is_date else np.array(filled, float)[codes]
         return values, int(wrong.argmax()) if wrong.any() else None
 
+    @cached_property
     def _plain_numbers(self) -> NDArray | None:
-        """Return what pandas reads as finite numbers; None if any cell is something else."""
+        """What pandas reads as finite numbers; None if any cell is something else."""
         import pandas
 
-        if self._series.dtype != "str":
+        if self.series.dtype != "str":
             return None
-        values = pandas.to_numeric(self._series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-        gone = self._series.str.strip().isin(["", *self._missing]).to_numpy()
+        values = pandas.to_numeric(self.series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        gone = self.series.str.strip().isin(["", *self._missing]).to_numpy()
         values = np.where(gone, np.nan, values)
         return values if (np.isfinite(values) | gone).all() else None
 
     def _typed_values(self, form: Form) -> tuple[NDArray, NDArray]:
         """Return values of a column that has a type, and which of them do not fit the form."""
-        if self._cells.kind == "date":
-            values = self._cells.dates().astype("datetime64[us]")
-            is_wrong = ~np.isnat(values) & (form.kind != "date")
-            return (values if form.kind == "date" else np.full(len(self), np.nan)), is_wrong
-        values = self._cells.numbers()
-        for marker in filter(is_number, self._missing):
-            values = np.where(values == float(marker), np.nan, values)
-        present = ~np.isnan(values)
-        if form.kind == "date":
-            return np.full(len(self), np.datetime64("NaT", "us")), present
-        return values, np.isinf(values) | (form.kind == "truth") & present & (values != 0) & (values != 1)
+        try:
+            if form.kind == "date":
+                dates = self._cells.dates().astype("datetime64[us]")
+                return dates, np.zeros(len(dates), dtype=bool)
+            values = self._cells.numbers()
+        except ValueError as error:  # a date in a column of numbers, or the reverse
+            raise TableError(f"{self._table.label}: {error}") from None
+        markers = [float(text) for text in self._missing if is_number(text)]
+        return np.where(np.isin(values, markers), np.nan, values), np.isinf(values)
 
 
 def _text(value: Any) -> str:
@@ -162,10 +155,11 @@ class RowReader:
     ) -> None:
         if decimal not in (None, ".", ","):
             raise TableError(f"{option('decimal', decimal)} must be '.' or ','.")
+        names = column_names(layout, estimator)
         self._table, self._missing = table, frozenset(layout.missing)
-        self._columns = list(zip(layout.columns, fitted_columns(estimator), layout.match(table, targets), strict=True))
+        self._columns = list(zip(names, fitted_columns(estimator), layout.find(table, names, targets), strict=True))
         self._decimal, self._say = decimal, say or (lambda text: None)
-        self._forms: dict[str, Form] = {}
+        self._forms = {name: _with_decimal(form, decimal) for name, form in layout.forms.items()}
         self._new: dict[str, tuple[int, list[str]]] = {}
 
     def cells(self, frame: Any, index: int) -> FileCells:
@@ -177,17 +171,17 @@ class RowReader:
         from pandas import DataFrame
 
         columns = {}
-        for column, kind, index in self._columns:
+        for name, kind, index in self._columns:
             cells = self.cells(frame, index)
             if isinstance(kind, CategoryColumn):
-                columns[column.name] = self._categories(cells, kind, column.name)
+                columns[name] = self._categories(cells, kind, name)
             else:
-                columns[column.name] = self.values(cells, column, "date" if isinstance(kind, DateColumn) else "number")
+                columns[name] = self.values(cells, name, "date" if isinstance(kind, DateColumn) else "number")
         return DataFrame(columns, index=frame.index)
 
-    def values(self, cells: FileCells, column: FileColumn, kind: _Kind = "number", what: str = "") -> NDArray:
-        """Return numbers or dates; an error names the cells, ``what``, that are something else."""
-        form = Form(kind) if cells.is_typed else self._form_of(column, cells, kind)
+    def values(self, cells: FileCells, name: str, kind: _Kind = "number", what: str = "") -> NDArray:
+        """Return numbers or dates of a column; an error names the cells, ``what``, that are something else."""
+        form = Form(kind) if cells.is_typed else self._form_of(name, cells, kind)
         values, wrong = cells.values(form)
         if wrong is not None and kind == "number" and _TRUTH.parse(cells[wrong]) is not None:
             values, wrong = cells.values(_TRUTH)  # as in a column of a frame
@@ -195,38 +189,33 @@ class RowReader:
             return values
         remedy = "" if self._decimal is not None else _decimal_remedy(cells[wrong], form)
         raise TableError(
-            f"{cells.place(wrong)}: {what or f'column {column.name!r} holds {kind}s'}, but here {cells[wrong]!r:.60}. "
-            f"Fix the cell, or leave it empty if the value is missing{remedy}."
+            f"{cells.place(wrong)}: {what or f'column {name!r} holds {kind}s'}, but here {cells[wrong]!r:.60}. Fix the "
+            f"cell, or leave it empty if the value is missing{remedy}."
         )
 
-    def _form_of(self, column: FileColumn, cells: FileCells, kind: _Kind) -> Form:
+    def _form_of(self, name: str, cells: FileCells, kind: _Kind) -> Form:
         """Return the form of text that holds numbers or dates: as in training, or as its first cells show."""
-        if column.form is not None and column.form.kind == kind:
-            return _with_decimal(column.form, self._decimal)
-        if column.name not in self._forms and cells.coded[1]:
-            form = cells.find_form(self._decimal)
+        if name not in self._forms and (form := cells.find_form(self._decimal)) is not None:
             if form.kind == kind and not form.is_plain:
-                self._say(f"note: column {column.name!r}: {form.describe()}")
-            self._forms[column.name] = form if form.kind == kind else _with_decimal(Form(kind), self._decimal)
-        return self._forms.get(column.name, Form(kind))
+                self._say(f"note: column {name!r}: {form.describe()}")
+            self._forms[name] = form
+        form = self._forms.get(name)
+        return form if form is not None and form.kind == kind else _with_decimal(Form(kind), self._decimal)
 
     def _categories(self, cells: FileCells, kind: CategoryColumn, name: str) -> NDArray:
         """Return the levels of cells; new ones are text."""
-        known = {text_of(level).strip(): level for level in kind.levels}  # cells of tables are stripped too
-        if len(known) < len(kind.levels):
+        if len({text_of(level).strip() for level in kind.levels}) < len(kind.levels):
             raise TableError(
                 f"the model was fitted on categories of column {name!r} that look alike in a table, such as 1 and '1'. "
                 "Use it from Python, with polytrain.load."
             )
-        known = {_number_text(text): level for text, level in known.items()} | known  # 3.0 is also 3
         codes, texts = cells.coded
-        levels: list[Any] = [known.get(text, known.get(_number_text(text))) for text in texts]
-        new = [code for code, level in enumerate(levels) if level is None]
-        if new:
+        places = match_texts(texts, kind.levels)
+        if new := [code for code, place in enumerate(places) if place < 0]:
             count, examples = self._new.get(name, (0, []))
-            examples = list(dict.fromkeys([*examples, *(texts[code] for code in new)]))[:_N_EXAMPLES]
+            examples = sorted({*examples, *(texts[code] for code in new)})[:_N_EXAMPLES]
             self._new[name] = count + int(np.isin(codes, new).sum()), examples
-            levels = [text if level is None else level for text, level in zip(texts, levels, strict=True)]
+        levels = [text if place < 0 else kind.levels[place] for text, place in zip(texts, places, strict=True)]
         return np.fromiter([*levels, None], dtype=object, count=len(levels) + 1)[codes]
 
     def tell_new(self) -> None:
@@ -234,7 +223,7 @@ class RowReader:
         for column, (count, examples) in self._new.items():
             self._say(
                 f"note: column {column!r}: {count} cells hold categories that the training did not have, such as "
-                f"{listed(map(repr, sorted(examples)))}; they count as the mean of all rows"
+                f"{listed(map(repr, examples))}; they count as the mean of all rows"
             )
 
 
@@ -251,6 +240,13 @@ def _with_decimal(form: Form, decimal: str | None) -> Form:
         return form
     other = "," if decimal == "." else "."
     return replace(form, decimal=decimal, thousands=other if form.thousands in ("", ".", ",") else form.thousands)
+
+
+def match_texts(texts: Sequence[str], labels: Iterable[Any]) -> list[int]:
+    """Return which of the labels each text is, -1 for none; 3.0 is also the label 3."""
+    known = {text_of(label).strip(): k for k, label in enumerate(labels)}  # cells of tables are stripped, too
+    known = {_number_text(text): k for text, k in known.items()} | known
+    return [known.get(text, known.get(_number_text(text), -1)) for text in texts]
 
 
 def _number_text(text: str) -> str:

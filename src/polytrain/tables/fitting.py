@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,6 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
-from polytrain.learning.losses import loss_names
-from polytrain.maps import basis_names, map_kind
 from polytrain.tables.evaluation import METRICS, Answers, constant_answers, linear_answers, metric_names
 from polytrain.tables.layout import Fact
 from polytrain.tables.learning import TrainingTable, read_training_table
@@ -29,8 +28,6 @@ __all__ = ["fit_table"]
 
 #: Largest number of rows on which the error is measured.
 MAX_CHECK_ROWS = 10_000
-# Parameters that only one of the estimators has.
-_FOR_CLASSES, _FOR_NUMBERS = {"class_weight", "decision"}, {"quantile", "epsilon"}
 
 
 def fit_table(
@@ -105,7 +102,7 @@ def fit_table(
         for note in table.notes:
             talk(f"note: {note}")
         rows = read_training_table(table, options)
-        talk(_describe(rows, table.label, table.names is not None))
+        talk(_describe(rows, table.label, table.named))
     for note in rows.notes:
         talk(f"note: {spell_options(note, spell)}")
     started = time.perf_counter()
@@ -114,7 +111,7 @@ def fit_table(
     if metric not in metric_names(task):
         names = ", ".join(metric_names(task))
         raise TableError(f"{option('metric', metric)} does not apply to {task}. Name one of {names}.")
-    estimator = _make_estimator(rows, {"random_state": seed, **parameters}, task)
+    estimator = _make_estimator(rows.is_classification, {"random_state": seed, **parameters})
     X, y, held = rows.X, rows.y, None
     if holdout:
         inside, outside = _split(y, holdout, seed, rows.is_classification)
@@ -152,31 +149,15 @@ def _describe(rows: TrainingTable, label: str, has_header: bool) -> str:
     return f"{label}: {size}; {task}{dropped}"
 
 
-def _make_estimator(rows: TrainingTable, parameters: dict[str, Any], task: str) -> Any:
-    """Return an estimator for the rows, or refuse parameters that do not apply to them."""
-    if rows.is_classification and len(np.unique(rows.y)) < 2:
-        raise TableError(f"all rows have the same label {rows.y[0]!s:.60}; bring rows of at least two classes.")
-    kind = TensorTrainClassifier if rows.is_classification else TensorTrainRegressor
-    known = ["auto", "multinomial", *loss_names(task)] if rows.is_classification else loss_names(task)
-    if parameters.get("loss", known[0]) not in known:
+def _make_estimator(is_classification: bool, parameters: dict[str, Any]) -> Any:
+    """Return an estimator, or refuse parameters that it does not have."""
+    kind = TensorTrainClassifier if is_classification else TensorTrainRegressor
+    for name in parameters.keys() - signature(kind).parameters.keys():
         raise TableError(
-            f"{option('loss', parameters['loss'])} does not apply to {task}. Name one of {', '.join(known)}."
+            f"{option(name)} does not apply to {'classification' if is_classification else 'regression'}. Leave it "
+            f"out, or say {option('task')}. Parameters are those of {kind.__name__}."
         )
-    other = _FOR_NUMBERS if rows.is_classification else _FOR_CLASSES
-    for name in other & parameters.keys():
-        raise TableError(f"{option(name)} does not apply to {task}. Leave it out, or say {option('task')}.")
-    basis = parameters.get("basis", "auto")
-    if basis in basis_names() and not map_kind(basis).takes_missing:
-        for name, column in rows.X.items():
-            if column.dtype.kind == "f" and column.isna().any():
-                raise TableError(
-                    f"column {name!r} has missing cells, which {option('basis', basis)} cannot take. Use "
-                    f"{option('basis', 'auto')}, or fill the cells."
-                )
-    try:
-        return kind(**parameters)
-    except TypeError as error:
-        raise TableError(f"{error}. Parameters are those of {kind.__name__}.") from None
+    return kind(**parameters)
 
 
 def _split(y: NDArray, holdout: float, seed: int, classify: bool) -> tuple[NDArray, NDArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,16 +12,17 @@ from numpy.typing import NDArray
 from polytrain.columns.column_list import LEAST_ROWS, is_identifier
 from polytrain.columns.forms import Form, is_number
 from polytrain.tables.cells import FileCells
-from polytrain.tables.layout import FileColumn, Layout, find_column
+from polytrain.tables.layout import Layout, find_column
 from polytrain.tables.options import TableError, TableOptions, option
-from polytrain.tables.table_file import TableFile, position_names
+from polytrain.tables.table_file import TableFile
 from polytrain.texts import listed
 
 __all__ = ["TrainingTable", "read_training_table"]
 
 # A target with at most this many different whole numbers holds labels.
 _MAX_NUMBER_LABELS = 10
-_NUMBER = Form("number")
+# Names that pandas and R give to an index which they write with the rows.
+_INDEX = re.compile("Unnamed: 0(_level_0)?|__index_level_[0-9]+__")
 
 
 @dataclass(frozen=True)
@@ -42,126 +44,121 @@ class TrainingTable:
 
 def read_training_table(table: TableFile, options: TableOptions) -> TrainingTable:
     """Read a table and detect what its columns hold."""
-    from pandas import Categorical, DataFrame
+    from pandas import DataFrame
+    from pandas.api.types import infer_dtype
 
-    names = _names(table, options)
+    if options.names is not None:
+        _rename(table, list(options.names))
 
     def find(given: Any) -> list[int]:
-        return [find_column(name, names, table.n_columns, table.label) for name in given]
+        return [find_column(name, table) for name in given]
 
     targets = find([options.target] if isinstance(options.target, str | int) else options.target)
     dropped, kept, categorical = (set(find(given)) for given in (options.drop, options.keep, options.categorical))
     for target in targets:
         if target in dropped | categorical or targets.count(target) > 1:
             raise TableError(
-                f"the target {names[target]!r} cannot be dropped, encoded or named twice. Leave it out of these "
+                f"the target {table.names[target]!r} cannot be dropped, encoded or named twice. Leave it out of these "
                 "options."
             )
     frame = next(table.blocks(None), None)
     if frame is None:
         raise TableError(f"{table.label} holds a header but no rows. Name a file with rows.")
-    frame.columns = names
-    columns = _read_columns(frame, table, dropped, categorical, options)
-    del frame
-    goals = [columns.pop(target) for target in targets]
-    rows = np.logical_and.reduce([goal.present for goal in goals])
-    y, classify = _targets(goals, rows, table.label, options)
-    if len(y) < 2:
-        raise TableError(f"{table.label} holds one row only. Name a file with more.")
-    notes: list[str] = []
-    X: dict[str, Any] = {}
-    places, n_missing = [], 0
-    for k, column in columns.items():
-        reason = _reason_to_leave_out(column, rows, k in kept, k in categorical, options.max_categories)
-        if reason is not None:
-            notes.append(f"column {column.name!r} left out: {reason}")
-            continue
-        notes += _understood("column", column)
-        places.append(FileColumn(column.name, k, column.form))
-        # Text becomes categories, so that the estimator does not interpret it again.
-        values = column.values[rows]
-        X[column.name] = Categorical.from_codes(values, column.texts) if column.is_text else values
-        n_missing += int((~column.present[rows]).sum())
+    missing = frozenset(options.missing_texts)
+    cells = {k: FileCells(frame.iloc[:, k], table, missing) for k in range(len(table.names)) if k not in dropped}
+    forms = _find_forms(cells, categorical, options.decimal)
+    typed = DataFrame({cells[k].name: _values(cells[k], form) for k, form in forms.items()})
+    goals = [table.names[k] for k in targets]
+    rows = typed[goals].notna().all(axis=1)
     for goal in goals:
-        notes += _understood("target", goal)
-    if not places:
+        if typed[goal].isna().all():
+            raise TableError(f"{table.label}: all cells of the target {goal!r} are missing. Name another target.")
+    if not rows.any():
+        raise TableError(f"{table.label}: no row has all targets. Name fewer, or fill their cells.")
+    typed = typed[rows].reset_index(drop=True)
+    if len(typed) < 2:
+        raise TableError(f"{table.label} holds one row only. Name a file with more.")
+    is_truth = infer_dtype(frame.iloc[:, targets[0]], skipna=True) == "boolean"
+    y, classify = _targets(typed[goals], is_truth, table.label, options)
+    reasons = {
+        name: _reason_to_leave_out(typed[name], form, k in kept, k in categorical, options.max_categories)
+        for k, form in forms.items()
+        if (name := table.names[k]) not in goals
+    }
+    notes = [f"column {name!r} left out: {reason}" for name, reason in reasons.items() if reason is not None]
+    X = typed[[name for name, reason in reasons.items() if reason is None]]
+    used = {*X, *goals}
+    written = {table.names[k]: form for k, form in forms.items() if form is not None and not cells[k].is_typed}
+    written = {name: form for name, form in written.items() if name in used and form.kind != "text"}
+    for name, form in written.items():
+        if not form.is_plain:
+            notes.append(f"{'target' if name in goals else 'column'} {name!r}: {form.describe()}")
+    if X.empty:
         raise TableError(
             f"{table.label} has no column to learn from besides the target. Name a file with more, or keep a column "
             f"that was left out with {option('keep')}{': ' if notes else ''}{notes[0] if notes else ''}."
         )
-    layout = Layout(
-        columns=tuple(places),
-        targets=tuple(FileColumn(goal.name, k, goal.form) for k, goal in zip(targets, goals, strict=True)),
-        named=table.names is not None,
-        n_columns=table.n_columns,
-        missing=options.missing_texts,
-    )
     return TrainingTable(
-        X=DataFrame(X),
+        X=X,
         y=y,
-        layout=layout,
+        layout=Layout(tuple(table.names), tuple(goals), table.named, written, options.missing_texts),
         is_classification=classify,
         n_dropped=int((~rows).sum()),
-        n_missing=n_missing,
+        n_missing=int(X.isna().sum().sum()),
         notes=tuple(notes),
     )
+
+
+def _rename(table: TableFile, names: list[str]) -> None:
+    """Give names to the columns of a table that has none."""
+    if table.named:
+        raise TableError(
+            f"{table.label} has a header with names. Leave out {option('names')}, or say {option('header', 'no')}."
+        )
+    if len(names) != len(table.names) or len(set(names)) < len(names) or not all(names):
+        raise TableError(
+            f"{option('names')} must be {len(table.names)} different names, one for each column of {table.label}, "
+            f"got {len(names)}: {listed(names)}."
+        )
+    table.names = names
 
 
 # --- what columns hold ---
 
 
-class _Column:
-    """A column of the training table; ``form`` is None where all cells are missing.
-
-    ``values`` are numbers or dates with NaN or NaT for missing cells, or codes of ``texts`` with -1.
-    """
-
-    def __init__(self, cells: FileCells, form: Form | None) -> None:
-        self.name, self.form = cells.name, form
-        self.values = cells.values(form or _NUMBER)[0]
-        self.is_text = form is not None and form.kind == "text"
-        self.texts = cells.coded[1] if self.is_text else []
-        self.present = self.values >= 0 if self.is_text else self.values == self.values
-
-
-def _read_columns(
-    frame: Any, table: TableFile, dropped: set[int], categorical: set[int], options: TableOptions
-) -> dict[int, _Column]:
-    """Return the columns that are not dropped, by position."""
-    used, missing = [k for k in range(table.n_columns) if k not in dropped], frozenset(options.missing_texts)
-    cells = {k: FileCells(frame.iloc[:, k], table, missing) for k in used}
-    forms = {k: Form("text") if k in categorical else _find_form(cells[k], options.decimal) for k in used}
-    numbers = [form for form in forms.values() if form is not None and form.kind == "number"]
-    if options.decimal is None and any(form.decimal == "," and not form.guessed for form in numbers):
-        # In a table in which commas separate fractions, 1.234 may be 1234.
-        for k, form in forms.items():
-            if form is not None and form.is_plain and cells[k].declared is None:
-                other = cells[k].find_form(",")
-                forms[k] = other if other.kind == "number" else form
-    return {k: _Column(cells[k], form) for k, form in forms.items()}
+def _find_forms(cells: dict[int, FileCells], categorical: set[int], decimal: str | None) -> dict[int, Form | None]:
+    """Return what columns hold, None where all cells are missing."""
+    forms = {k: Form("text") if k in categorical else _find_form(cells[k], decimal) for k in cells}
+    # In a table in which commas separate fractions, 1.234 may be 1234.
+    has_comma = any(form is not None and form.decimal == "," and not form.guessed for form in forms.values())
+    for k, form in forms.items():
+        if has_comma and decimal is None and form is not None and form.is_plain and not cells[k].is_typed:
+            other = cells[k].find_form(",")
+            forms[k] = other if other is not None and other.kind == "number" else form
+    return forms
 
 
 def _find_form(cells: FileCells, decimal: str | None) -> Form | None:
     """Return what a column holds, None if all cells are missing."""
-    if cells.declared is not None:
-        wrong = cells.values(cells.declared)[1]
-        if wrong is not None:  # an infinite number
-            raise _odd_cell(cells, wrong, decimal)
-        return cells.declared
-    if decimal != ",":
-        values, wrong = cells.values(_NUMBER)
-        if wrong is None:  # as in most columns; their texts need not be looked at
-            return None if np.isnan(values).all() else _NUMBER
-    codes, texts = cells.coded
-    if not texts:
-        return None
     form = cells.find_form(decimal)
-    counts = np.bincount(codes[codes >= 0])
-    if form.kind == "text" and 2 * counts[[*map(is_number, texts)]].sum() > counts.sum():
-        raise _odd_cell(cells, cells.values(_NUMBER)[1] or 0, decimal)
-    if form.is_plain and decimal == "," and not any("." in text for text in texts):
+    if form is None or cells.is_typed:
+        return form
+    if form.kind == "text":
+        codes, texts = cells.coded
+        counts = np.bincount(codes[codes >= 0])
+        if 2 * counts[[*map(is_number, texts)]].sum() > counts.sum():
+            raise _odd_cell(cells, cells.values(Form("number"))[1] or 0, decimal)
+    if form.is_plain and decimal == "," and not any("." in text for text in cells.coded[1]):
         return replace(form, decimal=",")  # whole numbers so far
     return form
+
+
+def _values(cells: FileCells, form: Form | None) -> Any:
+    """Return numbers, dates, or categories: the estimator does not interpret these again."""
+    values, wrong = cells.values(form or Form("number"))
+    if wrong is not None:  # an infinite number
+        raise _odd_cell(cells, wrong, None)
+    return values
 
 
 def _odd_cell(cells: FileCells, row: int, decimal: str | None) -> TableError:
@@ -175,95 +172,64 @@ def _odd_cell(cells: FileCells, row: int, decimal: str | None) -> TableError:
     )
 
 
-def _understood(what: str, column: _Column) -> list[str]:
-    """Say how a column is written, if that is not as programs write numbers and text."""
-    if column.form is None or column.form.is_plain or column.form.kind not in ("number", "date"):
-        return []
-    return [f"{what} {column.name!r}: {column.form.describe()}"]
-
-
-def _names(table: TableFile, options: TableOptions) -> list[str]:
-    if options.names is None:
-        return table.names if table.names is not None else position_names(table.n_columns)
-    names = list(options.names)
-    if table.names is not None:
-        raise TableError(
-            f"{table.label} has a header with names. Leave out {option('names')}, or say {option('header', 'no')}."
-        )
-    if len(names) != table.n_columns or len(set(names)) < len(names) or not all(names):
-        raise TableError(
-            f"{option('names')} must be {table.n_columns} different names, one for each column of {table.label}, "
-            f"got {len(names)}: {listed(names)}."
-        )
-    return names
-
-
 # --- the target ---
 
 
-def _targets(goals: list[_Column], rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
-    """Return the targets of some rows, and whether they are labels."""
-    for goal in goals:
-        if not goal.present.any():
-            raise TableError(f"{label}: all cells of the target {goal.name!r} are missing. Name another target.")
-    if not rows.any():
-        raise TableError(f"{label}: no row has all targets. Name fewer, or fill their cells.")
-    if len(goals) == 1:
-        return _one_target(goals[0], rows, label, options)
-    for goal in goals:
-        if goal.form is None or goal.form.kind not in ("number", "truth") or options.task == "classification":
-            raise TableError(
-                f"{label}: several targets must be numbers, for regression; {goal.name!r} is not. Fit one model per "
-                "column."
-            )
-    return np.stack([goal.values[rows] for goal in goals], axis=1), False
-
-
-def _one_target(column: _Column, rows: NDArray, label: str, options: TableOptions) -> tuple[NDArray, bool]:
-    values, form = column.values[rows], column.form or Form("text")
-    if form.kind == "truth" and options.task != "regression":
-        return np.array(["False", "True"])[values.astype(np.intp)], True
-    if form.kind == "date" or (form.kind == "text" and options.task == "regression"):
-        held = f"text such as {column.texts[0]!r:.60}" if form.kind == "text" else "dates"
+def _targets(goals: Any, is_truth: bool, label: str, options: TableOptions) -> tuple[NDArray, bool]:
+    """Return the targets, a frame, as an array, and whether they are labels."""
+    values, name = goals.iloc[:, 0], goals.columns[0]
+    is_text = values.dtype == "category"
+    if len(goals.columns) > 1:
+        for name, dtype in goals.dtypes.items():
+            if dtype.kind != "f" or options.task == "classification":
+                raise TableError(
+                    f"{label}: several targets must be numbers, for regression; {name!r} is not. Fit one model per "
+                    "column."
+                )
+        return goals.to_numpy(), False
+    if is_truth and options.task != "regression":
+        return values.to_numpy(dtype=bool), True
+    if values.dtype.kind == "M" or (is_text and options.task == "regression"):
+        held = f"text such as {values[0]!r:.60}" if is_text else "dates"
         raise TableError(
-            f"{label}: the target {column.name!r} holds {held}; regression needs numbers, and labels are text or "
-            f"numbers. Name another target, or, of text, leave out {option('task')}."
+            f"{label}: the target {name!r} holds {held}; regression needs numbers, and labels are text or numbers. "
+            f"Name another target, or, of text, leave out {option('task')}."
         )
-    if form.kind == "text":
-        return np.array(column.texts)[values], True
-    distinct = np.unique(values)
+    if is_text:
+        return values.to_numpy(dtype=str), True
+    distinct = values.unique()
     whole = bool((distinct == np.round(distinct)).all() and np.abs(distinct).max() < 2**53)
     classify = options.task == "classification" or (
         options.task == "auto" and whole and len(distinct) <= _MAX_NUMBER_LABELS
     )
     if classify and not whole:
         raise TableError(
-            f"{label}: the target {column.name!r} holds numbers with fractions, which cannot be labels. Leave out "
+            f"{label}: the target {name!r} holds numbers with fractions, which cannot be labels. Leave out "
             f"{option('task')}, or name another target."
         )
-    return values.astype(np.int64) if classify else values, classify
+    return values.to_numpy(dtype=np.int64 if classify else np.float64), classify
 
 
 # --- columns to learn from ---
 
 
 def _reason_to_leave_out(
-    column: _Column, rows: NDArray, kept: bool, as_category: bool, max_categories: int
+    column: Any, form: Form | None, kept: bool, as_category: bool, max_categories: int
 ) -> str | None:
     """Say why a column is left out; None for one that is used."""
-    keep = f"; keep it with {option('keep', column.name)}"
-    present, values = column.present[rows], column.values[rows]
-    distinct = np.unique(values[present])
-    if column.form is None or len(distinct) + (len(distinct) > 0 and not present.all()) < 2:
+    keep, count = f"; keep it with {option('keep', column.name)}", column.nunique()
+    if column.nunique(dropna=False) < 2:
         return "it has a single value, or none"
     if kept:
         return None
-    if column.is_text:
-        count, example = len(distinct), f"such as {column.texts[distinct[0]]!r:.40}"
-        if len(values) >= LEAST_ROWS and count > 0.9 * len(values):
-            return f"{count} different texts in {len(values)} rows, {example}, which looks like an identifier{keep}"
+    if _INDEX.fullmatch(column.name):
+        return f"its name is that of an index{keep}"
+    if column.dtype == "category":
+        example = f"such as {column.dropna().iloc[0]!r:.40}"
+        if len(column) >= LEAST_ROWS and count > 0.9 * len(column):
+            return f"{count} different texts in {len(column)} rows, {example}, which looks like an identifier{keep}"
         if count > max_categories and not as_category:
             return f"{count} different texts, {example}, are more than {max_categories} categories{keep}"
-    elif column.form.is_plain and is_identifier(column.name, column.values):
+    elif form is not None and form.is_plain and is_identifier(column.name, column.to_numpy()):
         return f"a different whole number in every row, which looks like an identifier{keep}"
     return None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.columns.scalars import text_of
 from polytrain.estimators.saving import load_with_table, save
 from polytrain.explain import LocalExplanations
 from polytrain.explain.local import MISSING, explain_rows
@@ -18,9 +19,9 @@ from polytrain.explain.sites import make_measure
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel
 from polytrain.models.file import ModelFileError
-from polytrain.tables.cells import FileCells, RowReader
+from polytrain.tables.cells import FileCells, RowReader, match_texts
 from polytrain.tables.evaluation import Answers, RowSample
-from polytrain.tables.layout import Fact, FileColumn, Layout, read_section, write_section
+from polytrain.tables.layout import Fact, Layout, column_names, read_section, write_section
 from polytrain.tables.options import ReadOptions, TableError, option
 from polytrain.tables.reading import open_table_file
 from polytrain.tables.table_file import TableFile
@@ -81,7 +82,7 @@ class TableModel:
         """The model as explanations see it: names and levels of the columns; its rows are features."""
         # Columns of arrays have no names but those of their positions.
         has_names = self.fitted.columns is not None or hasattr(self.estimator, "feature_names_in_")
-        names = None if has_names else [column.name for column in self.layout.columns]
+        names = None if has_names else list(self.layout.names)
         return read_model(self.estimator, names).on_features()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -129,7 +130,7 @@ class TableModel:
         """
         given = [target] if isinstance(target, str | int) else target
         wanted = 1 if self.fitted.one_output else self.fitted.n_trains
-        goals = self.layout.match_targets(table, given, wanted) if with_target else None
+        goals = self.layout.find_targets(table, given, wanted) if with_target else None
         reader = RowReader(self.layout, self.estimator, table, goals or (), decimal, say)
         for frame in table.blocks():
             X = self._features(reader.read(frame), table)
@@ -157,34 +158,30 @@ class TableModel:
         return X
 
     def _targets(self, columns: Sequence[FileCells], reader: RowReader) -> tuple[NDArray, int]:
-        """Return targets, NaN for missing ones, or indexes of classes, -1 for missing ones; how many lost a dot."""
+        """Return targets, NaN for missing ones, or indexes of classes, -2 for missing ones; how many lost a dot."""
         classes = self.fitted.classes
-        if classes is not None and classes.dtype.kind in "UOb":
-            codes, texts = columns[0].coded
-            known: dict[Any, int] = {str(name): k for k, name in enumerate(classes)}
-            if known.keys() == {"True", "False"}:  # in whatever case a file has them
-                texts = [text.capitalize() if text.capitalize() in known else text for text in texts]
-            places = [known.get(text, known.get(text.removesuffix("."), -2)) for text in texts]
-            is_dotted = [place >= 0 and text not in known for text, place in zip(texts, places, strict=True)]
-        else:
-            targets = self.layout.targets or [FileColumn(f"target {k}", k) for k in range(len(columns))]
-            what, pairs = "the target should be a number", zip(columns, targets, strict=True)
-            y = np.stack([reader.values(cells, target, what=what) for cells, target in pairs], axis=1)
-            y = y if len(columns) > 1 else y[:, 0]
-            if classes is None:
-                return y, 0
-            known = {float(number): k for k, number in enumerate(classes)}
-            numbers, codes = np.unique(y, return_inverse=True)
-            places = [-1 if np.isnan(number) else known.get(number, -2) for number in numbers.tolist()]
-            is_dotted = [False] * len(places)
-        indexes = np.array([*places, -1])[codes]
-        if (indexes == -2).any():
-            row, cells = int((indexes == -2).argmax()), columns[0]
+        if classes is None:
+            names = self.layout.targets or [f"target {k}" for k in range(len(columns))]
+            what, pairs = "the target should be a number", zip(columns, names, strict=True)
+            y = np.stack([reader.values(cells, name, what=what) for cells, name in pairs], axis=1)
+            return (y if len(columns) > 1 else y[:, 0]), 0
+        cells = columns[0]
+        codes, texts = cells.coded
+        if set(map(str, classes)) == {"True", "False"}:  # in whatever case a file has them
+            texts = [text.capitalize() for text in texts]
+        for form in [self.layout.forms[name] for name in self.layout.targets if name in self.layout.forms]:
+            texts = [text if (number := form.parse(text)) is None else text_of(number) for text in texts]
+        places = np.array([*match_texts(texts, classes), -2])
+        without = np.array([*match_texts([text.removesuffix(".") for text in texts], classes), -2])
+        is_dotted = (places == -1) & (without >= 0)
+        indexes = np.where(is_dotted, without, places)[codes]
+        if (indexes == -1).any():
+            row = int((indexes == -1).argmax())
             raise TableError(
                 f"{cells.place(row)}: {cells[row]!r:.60} is not one of the model's classes {listed(classes)}. "
                 f"Leave the row out, or name the right column with {option('target')}."
             )
-        return indexes, int(np.array([*is_dotted, False])[codes].sum())
+        return indexes, int(is_dotted[codes].sum())
 
     def predict(
         self,
@@ -296,7 +293,7 @@ class TableModel:
                 f"{option('background', 'data')}, with a table that is like the training's."
             )
         found: dict[int, tuple[NDArray, tuple[str, ...], str]] = {}
-        sample, start, indexes = RowSample(), 0, self.layout.match(table)
+        sample, start, indexes = RowSample(), 0, self.layout.find(table, column_names(self.layout, self.estimator))
         missing, wanted = {"", *self.layout.missing}, set(numbers)
         for block in self.blocks(table, **options):
             for number in wanted.intersection(range(start, start + len(block.X))):

@@ -62,19 +62,16 @@ class ReadOptions:
     Attributes
     ----------
     header : {"auto", "yes", "no"}
-        Whether the first row of a text file holds the names of the columns; "auto" detects it.
+        Whether the first row of a text file holds the names of the columns; "auto": if it holds text only.
     delimiter : str, optional
         What separates the cells of a text file; detected by default.
     encoding : str, optional
         Encoding of a text file; by default UTF-8, UTF-16 with a byte order mark and Windows-1252 are told apart.
-    keep_index : bool
-        Whether to keep, under the name "index", a first column without a name, as pandas and R write it.
     """
 
     header: str = "auto"
     delimiter: str | None = None
     encoding: str | None = None
-    keep_index: bool = False
 
     def __post_init__(self) -> None:
         if self.header not in ("auto", "yes", "no"):

@@ -75,9 +75,9 @@ def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOpt
     >>> with open_table_file(path) as table:
     ...     (frame,) = table.blocks()
     ...     print(table.names, list(frame["colour"]), table.place(frame.index[1]))
-    ['length', 'colour'] ['red', 'blue'] line 3
-    >>> print("; ".join(table.notes))
-    cells are separated by semicolons; the first column has no name and was left out as an index
+    ['Unnamed: 0', 'length', 'colour'] ['red', 'blue'] line 3
+    >>> table.notes
+    ['cells are separated by semicolons']
     """
     try:
         import pandas  # noqa: F401
@@ -236,7 +236,7 @@ def _open_typed(path: _Path, kind: str, stream: _Bytes, label: str, options: Rea
 
     # An array without names has columns 0, 1, ...
     names = None if columns[0] == 0 else [str(name).strip() for name in columns]
-    return make_table(label, names, len(columns), frames, options.keep_index)
+    return make_table(label, names, len(columns), frames)
 
 
 def _to_frame(table: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ __all__ = ["BLOCK_ROWS", "TableFile", "check_width", "clean_names", "make_table"
 #: Rows of a block unless told otherwise.
 BLOCK_ROWS = 8192
 _MAX_COLUMNS = 100_000
-_INDEX = re.compile(r"|Unnamed: 0(_level_0)?|__index_level_[0-9]+__")
 
 
 @dataclass(eq=False)
@@ -27,22 +25,21 @@ class TableFile:
     ----------
     label : str
         Its name in messages.
-    names : list of str or None
-        The columns' names, or None where the file has none.
-    n_columns : int
-        Number of columns that are read.
+    names : list of str
+        The columns' names; "column 0" and so on where the file has none.
+    named : bool
+        Whether the file has names.
     notes : list of str
-        What was understood that is not obvious: encoding, compression, delimiter, columns left out or renamed.
+        What was understood that is not obvious: encoding, compression, delimiter, columns renamed.
     delimiter : str or None
         What separates the cells of a text file; None for files of other kinds.
     """
 
     label: str
-    names: list[str] | None
-    n_columns: int
+    names: list[str]
+    named: bool
     notes: list[str]
     delimiter: str | None
-    _kept: list[int]
     _frames: Callable[[int | None], Iterator[Any]]
     _opened: ExitStack = field(default_factory=ExitStack)
 
@@ -57,10 +54,7 @@ class TableFile:
 
         Their index holds the lines of the rows, counted from 1, in text files, and numbers of rows, from 0, in others.
         """
-        names = self.names or position_names(self.n_columns)
-        for frame in self._frames(n_rows):
-            if len(frame):
-                yield frame.iloc[:, self._kept].set_axis(names, axis=1)
+        return (frame.set_axis(self.names, axis=1) for frame in self._frames(n_rows) if len(frame))
 
     def place(self, index: int) -> str:
         """Return where a row with this index in its frame is in the file, such as "line 3" or "row 2"."""
@@ -69,25 +63,20 @@ class TableFile:
 
 def make_table(
     label: str,
-    names: Sequence[str] | None,
+    cells: Sequence[str] | None,
     width: int,
     frames: Callable[[int | None], Iterator[Any]],
-    keep_index: bool,
     notes: Sequence[str] = (),
     delimiter: str | None = None,
 ) -> TableFile:
-    """Return a table of ``width`` columns whose rows ``frames`` yields."""
+    """Return a table of ``width`` columns whose rows ``frames`` yields; ``cells`` are their names in the file."""
     check_width(width, label)
-    cleaned, kept, changes = (None, list(range(width)), []) if names is None else clean_names(names, keep_index)
-    return TableFile(
-        label=label,
-        names=cleaned,
-        n_columns=len(kept),
-        notes=[*notes, *changes],
-        delimiter=delimiter,
-        _kept=kept,
-        _frames=frames,
-    )
+    names = position_names(width) if cells is None else clean_names(cells)
+    # The first column often has no name, because it is an index.
+    changed = [name for name, cell in zip(names, cells or names, strict=True) if cell != name != "Unnamed: 0"]
+    if changed:
+        notes = [*notes, f"columns without a name, or with that of another, are called {listed(map(repr, changed))}"]
+    return TableFile(label, names, cells is not None, list(notes), delimiter, frames)
 
 
 def check_width(n_columns: int, label: str) -> None:
@@ -104,48 +93,17 @@ def position_names(n_columns: int) -> list[str]:
     return [f"column {k}" for k in range(n_columns)]
 
 
-def clean_names(cells: Sequence[str], keep_index: bool = False) -> tuple[list[str], list[int], list[str]]:
-    """Return names that differ and are not empty, the columns that they belong to, and notes on what was changed.
+def clean_names(cells: Sequence[str]) -> list[str]:
+    """Return names that differ and are not empty, like those of pandas.read_csv, so that models of frames find them.
 
-    A first column without a name is an index; ``keep_index`` keeps it under the name "index".
-
-    >>> names, kept, notes = clean_names(["", "price", "price", "age"])
-    >>> names, kept
-    (['price', 'price_2', 'age'], [1, 2, 3])
-    >>> print("; ".join(notes))
-    the first column has no name and was left out as an index; columns with equal names were numbered: 'price_2'
+    >>> clean_names(["", "price", "price", "", "age"])
+    ['Unnamed: 0', 'price', 'price.1', 'Unnamed: 3', 'age']
     """
-    index = [k for k in range(len(cells)) if _is_index(cells, k)]
-    index = index if len(index) < len(cells) else []
-    kept = [k for k in range(len(cells)) if keep_index or k not in index]
-    notes = []
-    if index and not keep_index:
-        which = "the first column" if index == [0] else "a column"
-        what = "has no name" if not cells[index[0]] else f"is named {cells[index[0]]!r}"
-        notes.append(f"{which} {what} and was left out as an index")
-    given = {k: "" if k in index else cells[k] for k in kept}
-    taken, seen, counts = {*given.values()}, {""}, dict[str, int]()
-    names = dict[int, str]()
-    unnamed, numbered = list[str](), list[str]()
-    for k in kept:
-        name = names[k] = given[k] or ("index" if k in index else f"column {k}")
-        if given[k] in seen:
-            while names[k] in taken:
-                counts[name] = counts.get(name, 1) + 1  # remembered, as a header may repeat a name often
-                names[k] = f"{name}_{counts[name]}"
-            if k not in index:
-                (numbered if given[k] else unnamed).append(repr(names[k]))
-        taken.add(names[k])
-        seen.add(names[k])
-    if unnamed:
-        notes.append(f"columns without a name were named by position: {listed(unnamed)}")
-    if numbered:
-        notes.append(f"columns with equal names were numbered: {listed(numbered)}")
-    return [names[k] for k in kept], kept, notes
-
-
-def _is_index(cells: Sequence[str], k: int) -> bool:
-    """Whether a column is an index that was written with the table, by its name; only the first may lack one."""
-    if cells[k].startswith("__index_level_"):
-        return bool(_INDEX.fullmatch(cells[k]))
-    return k == 0 and bool(_INDEX.fullmatch(cells[0])) and all(cells[1:]) and len(cells) > 1
+    given, names, counts = {*cells}, dict[str, None](), dict[str, int]()
+    for k, cell in enumerate(cells):
+        first = name = cell or f"Unnamed: {k}"
+        while name in names or (name != cell and name in given):
+            counts[first] = counts.get(first, 0) + 1  # remembered, as a header may repeat a name often
+            name = f"{first}.{counts[first]}"
+        names[name] = None
+    return [*names]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import itertools
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from polytrain.columns.forms import DEFAULT_MISSING, find_form, is_number
+from polytrain.columns.forms import DEFAULT_MISSING, find_form
 from polytrain.tables.options import ReadOptions, TableError, option
 from polytrain.tables.table_file import TableFile, make_table
 
@@ -23,14 +24,11 @@ _SNIFF_ROWS, _SNIFF_LINES = 100, 1000
 _MAX_LINE_CHARACTERS = 1 << 23
 # Cells that are Python strings at the same time, before they become a frame.
 _PART_CELLS = 1 << 17
-# Stands after the last line, to tell whether a quote is still open there.
-_END = "\0end\0"
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
 _BOMS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # after UTF-32, which begins alike
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[^0-9]*[0-9.]*,[0-9]+[^0-9]*")
-_UNDECODED = re.compile("[\udc80-\udcff]")
 
 _Row = tuple[int, list[str]]
 
@@ -48,20 +46,20 @@ def open_text(stream: Any, label: str, options: ReadOptions) -> TableFile:
         rows.pop()  # it may go on behind the sample
     if not rows:
         raise TableError(f"{label} holds no rows. Name a file with rows.")
-    cells = [row for _, row in rows]
-    names, width = None, len(cells[0])
+    cells, names = [row for _, row in rows], None
     if options.header != "no":
-        hidden = _sample_rows([comment or ""], delimiter, 0, 1)
-        if hidden and _are_names_above(hidden[0][1], cells):
+        above = [row for _, row in _sample_rows([comment or ""], delimiter, 0, 1)]
+        are_names = [len(row) > 1 and looks_like_header(row) for row in (*above, cells[0])]
+        if are_names == [True, False] and len(above[0]) == len(cells[0]):
             notes.append("the names are those of the last comment")  # as NumPy writes them
-            names = hidden[0][1]
-        elif (names := _find_names(cells, options.header == "yes", notes)) is not None:
-            n_skipped, width = rows[0][0], len(names)  # the header may have several lines
-            rows = rows[1:]
+            names = above[0]
+        elif (names := _find_names(cells, options.header == "yes")) is not None:
+            n_skipped, rows = rows[0][0], rows[1:]  # the header may have several lines
+    width = len(cells[0] if names is None else names)
     text = _TextRows(stream, label, encoding, delimiter, n_skipped, width)
     for row in rows:
         text.check_width(*row)
-    return make_table(label, names, width, text.frames, options.keep_index, notes, delimiter)
+    return make_table(label, names, width, text.frames, notes, delimiter)
 
 
 @dataclass(eq=False)
@@ -88,7 +86,7 @@ class _TextRows:
             yield concat(whole)
 
     def check_width(self, line: int, row: list[str]) -> None:
-        """Refuse a row with too many or too few cells."""
+        """Refuse a row with too many or too few cells, which pandas would fill with gaps."""
         if len(row) != self.width:
             raise TableError(
                 f"{self.label}, line {line}: {len(row)} cells, but {self.width} in the first row. Fix the line, or "
@@ -97,29 +95,21 @@ class _TextRows:
 
     def _rows(self) -> Iterator[_Row]:
         end = self.n_skipped
-        lines = itertools.islice(self._lines(), self.n_skipped, None)
         try:
-            for line, row in _read_rows(itertools.chain(lines, [_END]), self.delimiter, self.n_skipped):
-                if row == [_END]:
-                    return
-                if row[-1].endswith(_END):
-                    raise TableError(
-                        f"{self.label}, line {end + 1}: a quote is opened here and not closed before the end of the "
-                        "file. Close it."
-                    )
+            for line, row in _read_rows(itertools.islice(self._lines(), end, None), self.delimiter, end, strict=True):
                 if row == [""] and self.width > 1:  # a line of spaces
                     continue
                 self.check_width(line, row)
                 yield line, row
                 end = line
-        except csv.Error as error:  # a cell of more than 128 KiB
+        except csv.Error as error:  # a cell of more than 128 KiB, or a quote that is not closed
             raise TableError(
                 f"{self.label}, line {end + 1}: a cell begins here that cannot be read: {error}. Close the quote before"
                 " it, or shorten the text."
             ) from None
 
     def _lines(self) -> Iterator[str]:
-        text = io.TextIOWrapper(io.BufferedReader(self.stream), self.encoding, errors="surrogateescape", newline="")
+        text = io.TextIOWrapper(io.BufferedReader(self.stream), self.encoding, newline="")
         number = 0
         try:
             for number, line in enumerate(iter(partial(text.readline, _MAX_LINE_CHARACTERS), ""), start=1):
@@ -128,36 +118,30 @@ class _TextRows:
                         f"{self.label}, line {number}: the line has more than {_MAX_LINE_CHARACTERS} characters. Check "
                         "that the file is a table."
                     )
-                if not line.isascii() and (wrong := _UNDECODED.search(line)):
-                    raise self._undecoded(number, ord(wrong[0]) & 0xFF)
                 yield line
-        except UnicodeDecodeError as error:  # part of a character of several bytes
-            raise self._undecoded(number + 1, error.object[error.start]) from None
-
-    def _undecoded(self, line: int, byte: int) -> TableError:
-        return TableError(
-            f"{self.label}, line {line}: byte 0x{byte:02x} is not a character in the encoding {self.encoding}. Name "
-            f"another encoding, such as {option('encoding', 'cp1252')}, or fix the line."
-        )
+        except UnicodeDecodeError as error:  # of some lines that were to be decoded at once
+            number, byte = number + len(error.object[: error.start + 1].splitlines()), error.object[error.start]
+            raise TableError(
+                f"{self.label}, line {number}: byte 0x{byte:02x} is not a character in the encoding "
+                f"{self.encoding}. Name another encoding, such as {option('encoding', 'cp1252')}, or fix the line."
+            ) from None
 
 
-def _read_rows(lines: Iterable[str], delimiter: str, n_skipped: int) -> Iterator[_Row]:
+def _read_rows(lines: Iterable[str], delimiter: str, n_skipped: int, strict: bool = False) -> Iterator[_Row]:
     """Yield the line on which each row ends, and its cells; blank lines are skipped."""
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=strict)
     return ((n_skipped + reader.line_num, row) for row in reader if row)
 
 
 def _sample_rows(lines: list[str], delimiter: str, n_skipped: int, n_rows: int) -> list[_Row]:
     """Return the first rows, with stripped cells."""
     rows = []
-    try:
+    with contextlib.suppress(csv.Error):  # a cell of more than 128 KiB, which is told when it is read
         for line, row in _read_rows(lines[n_skipped:], delimiter, n_skipped):
-            if len(row) > 1 or row[0].strip():
-                rows.append((line, [cell.strip() for cell in row]))
+            if (cells := [cell.strip() for cell in row]) != [""]:
+                rows.append((line, cells))
             if len(rows) == n_rows:
                 break
-    except csv.Error:  # a cell of more than 128 KiB, which is told when it is read
-        pass
     return rows
 
 
@@ -246,74 +230,25 @@ def _has_other(cell: str, delimiter: str) -> bool:
     return bool(others) and not (others == [","] and _DECIMAL_COMMA.fullmatch(cell))
 
 
-def _are_names_above(names: list[str], cells: list[list[str]]) -> bool:
-    """Whether a comment holds the names of a table without header."""
-    fits = len(names) > 1 and {*map(len, cells)} == {len(names)}
-    return fits and not looks_like_header(cells) and looks_like_header([names, *cells])
-
-
-def _find_names(cells: list[list[str]], has_header: bool, notes: list[str]) -> list[str] | None:
+def _find_names(cells: list[list[str]], has_header: bool) -> list[str] | None:
     """Return the first row as names of the columns below it, or None if it does not look like names."""
     first, *below = cells
     names = [first[0].removeprefix("\ufeff"), *first[1:]]
     extra = len(first) - len(below[0]) if below else 0
+    if not has_header and not looks_like_header(names):
+        return None
     if extra == -1 and (len(first) > 1 or has_header):
         # R leaves out the name of the row names, others that of an empty column at the end. A single name more likely
         # means that cells are separated by something else.
-        if any(row[-1] for row in below):
-            names = ["", *names]
-        else:
-            is_header = has_header or looks_like_header([first, *(row[:-1] for row in below)])
-            return [*names, ""] if is_header else None
-    elif extra == 1 and not first[-1]:
-        names = names[:-1]
-    # Rows of another length are wrong, which is told when they are read.
-    if not has_header and not looks_like_header([names, *(row for row in below if len(row) == len(names))]):
-        return None
-    if len(names) < len(first):
-        notes.append("the delimiter at the end of the header was left out")
-    return names
+        return ["", *names] if any(row[-1] for row in below) else [*names, ""]
+    return names[:-1] if extra == 1 and not names[-1] else names
 
 
-def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row holds names, not values.
+def looks_like_header(first: Sequence[str]) -> bool:
+    """Whether a first row holds names: text, and neither numbers nor dates nor what stands for a missing value.
 
-    It does if some cell of it is a name above nothing but figures. Other cells may then be numbers, such as years, or
-    empty. Without figures below, all of its cells must be names, different ones, and not be repeated below them.
+    >>> looks_like_header(["", "price", "price 2"]), looks_like_header(["red", "2.5"]), looks_like_header(["a", "?"])
+    (True, False, False)
     """
-    first, below = rows[0], rows[1:]
-    names = [k for k, cell in enumerate(first) if _is_name(cell)]
-    if not names or not below or any(cell in DEFAULT_MISSING for cell in first):
-        return False
-    columns = [[row[k] for row in below if row[k] and row[k] not in DEFAULT_MISSING] for k in range(len(first))]
-    numbers = [cell for cell in first if is_number(cell)]
-    distinct = len({first[k] for k in names}) == len(names)
-    if any(columns[k] and find_form(columns[k]).kind != "text" for k in names):
-        return not numbers or _are_names(numbers) or (distinct and len(names) >= len(numbers))
-    if distinct and numbers and len(names) + len(numbers) == len(first):
-        # Years above figures that are not years: a row of a table whose columns are years would have years below, too.
-        values = [cell for k, column in enumerate(columns) if k not in names for cell in column]
-        repeated = any(first[k] in columns[k] for k in names)
-        return _are_names(numbers) and bool(values) and not repeated and not any(map(_is_year, values))
-    if not distinct or len(names) < len(first) - (not first[0]):
-        return False
-    if any(is_number(cell) for column in columns for cell in column):
-        return True
-    return not any(cell == name for row in below for cell, name in zip(row, first, strict=True))
-
-
-def _is_name(cell: str) -> bool:
-    return any(map(str.isalpha, cell)) and not is_number(cell) and find_form([cell]).kind == "text"
-
-
-def _are_names(numbers: Sequence[str]) -> bool:
-    """Whether numbers in the first row might be years, or count columns."""
-    if len(set(numbers)) < len(numbers) or not all(number.isdecimal() and len(number) < 10 for number in numbers):
-        return False
-    values = [int(number) for number in numbers]
-    steps = {after - before for before, after in itertools.pairwise(values)}
-    return all(map(_is_year, numbers)) or (len(values) > 2 and steps == {1})
-
-
-def _is_year(cell: str) -> bool:
-    return len(cell) == 4 and cell.isdecimal() and 1800 <= int(cell) <= 2200
+    names = [cell for cell in first if cell]
+    return bool(names) and all(name not in DEFAULT_MISSING and find_form([name]).kind == "text" for name in names)

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from polytrain import native
 from polytrain.arrays import Array
-from polytrain.tensor.thin_products import piece_rows
+from polytrain.tensor.thin_products import khatri_rao
 
 __all__ = ["TrainStack"]
 
@@ -20,14 +20,11 @@ Functions = Callable[[Array], Array]
 #: A dtype -> the functions of one feature at its knots, (knots + 1, n), or None if it has no knots.
 Knots = Callable[[np.dtype[Any]], Array | None]
 
-# Rows per block: enough to make the overhead of a call small, few enough for the block's arrays to stay in cache.
-_BLOCK_ROWS, _LEAST_BLOCK_ROWS = 1000, 250
-# Bytes of the intermediate arrays of one block; more trains than fit are evaluated in groups.
-_GROUP_BYTES = 4 << 20
+# Rows per block: few enough for its arrays to stay in cache. Compiled kernels sort them by knots, so that a block must
+# have many more rows than there are knots.
+_PLAIN_ROWS, _COMPILED_ROWS = 1000, 4000
 # Scores of all trains on one block.
 _BLOCK_SCORES = 1 << 24
-# Compiled kernels sort the rows of a block by knots, so a block must have many more rows than there are knots.
-_COMPILED_ROWS = 4000
 # Bytes of all tables at knots, so that a small model stays small.
 _TABLE_BYTES = 64 << 20
 
@@ -38,30 +35,20 @@ def _transpose(rows: Array) -> Array:
 
 
 class TrainStack:
-    """Trains of equal dimensions, whose ranks may differ, laid out so that all of them are evaluated together.
+    """Trains of equal dimensions, whose ranks may differ, evaluated together.
 
     The first of the ``functions`` of each feature is 1. With ``knots``, feature values are positions among the knots.
     """
 
     def __init__(
-        self,
-        trains: Sequence[Sequence[Array]],
-        functions: Sequence[Functions],
-        knots: Sequence[Knots] | None = None,
+        self, trains: Sequence[Sequence[Array]], functions: Sequence[Functions], knots: Sequence[Knots] = ()
     ) -> None:
         self._trains, self._functions, self._knots = trains, functions, knots
-        self._evaluators: dict[tuple[np.dtype[Any], bool], _CompiledTrains | _StackedTrains] = {}
+        self._prepared: dict[tuple[np.dtype[Any], bool], Callable[[Array], Array]] = {}
 
-    def _evaluator(self, dtype: np.dtype[Any]) -> _CompiledTrains | _StackedTrains:
-        key = dtype, native.is_here()
-        if key not in self._evaluators:
-            kind = _CompiledTrains if native.is_here() else _StackedTrains
-            self._evaluators[key] = kind(self._trains, self._functions, self._knots, dtype)
-        return self._evaluators[key]
-
-    def block_rows(self, dtype: np.dtype[Any]) -> int:
+    def block_rows(self) -> int:
         """Rows that are evaluated at once; rounding depends on where blocks begin, and on nothing else."""
-        return max(1, min(self._evaluator(dtype).block_rows, _BLOCK_SCORES // len(self._trains)))
+        return max(1, min(_COMPILED_ROWS if native.is_here() else _PLAIN_ROWS, _BLOCK_SCORES // len(self._trains)))
 
     def evaluate(
         self,
@@ -75,12 +62,14 @@ class TrainStack:
         ``to_columns`` turns a block of rows into contiguous columns (d, rows).
         """
         dtype = X.dtype if dtype is None else np.dtype(dtype)
-        evaluator, size = self._evaluator(dtype), self.block_rows(dtype)
-        result = np.empty((len(self._trains), len(X)), dtype=dtype)
+        key, size = (dtype, native.is_here()), self.block_rows()
+        if key not in self._prepared:
+            self._prepared[key] = self._compiled(dtype) if native.is_here() else self._plain(dtype)
+        scores, result = self._prepared[key], np.empty((len(self._trains), len(X)), dtype=dtype)
 
         def evaluate_block(start: int) -> None:
             rows = slice(start, start + size)
-            evaluator.evaluate(to_columns(X[rows]).astype(dtype, copy=False), result[:, rows])
+            result[:, rows] = scores(to_columns(X[rows]).astype(dtype, copy=False))
 
         starts = range(0, len(X), size)
         if n_threads == 1 or len(starts) < 2:
@@ -91,86 +80,44 @@ class TrainStack:
                 list(pool.map(evaluate_block, starts))  # the list makes an error in a thread surface here
         return result
 
-
-class _CompiledTrains:
-    """Compiled kernels. Columns with knots are not expanded into functions as long as their tables are small."""
-
-    block_rows = _COMPILED_ROWS
-
-    def __init__(
-        self,
-        trains: Sequence[Sequence[Array]],
-        functions: Sequence[Functions],
-        knots: Sequence[Knots] | None,
-        dtype: np.dtype[Any],
-    ) -> None:
-        no_tables = [None] * len(functions)
-        tables = no_tables if knots is None else [table(dtype) for table in knots]
+    def _compiled(self, dtype: np.dtype[Any]) -> Callable[[Array], Array]:
+        """By compiled kernels. Columns with knots are not expanded into functions as long as their tables are small."""
+        none = [None] * len(self._functions)
+        tables = [table(dtype) for table in self._knots] or none
         n_numbers = sum(
             len(table) * train[k].shape[0] * native.local_width(train[k].shape[2], dtype)
-            for train in trains
+            for train in self._trains
             for k, table in enumerate(tables)
             if table is not None
         )
         if n_numbers * dtype.itemsize > _TABLE_BYTES:
-            tables = no_tables
-        self._functions = [
-            function if table is None else None for function, table in zip(functions, tables, strict=True)
+            tables = none
+        trains = native.Trains([[core.transpose(1, 0, 2) for core in train] for train in self._trains], tables, dtype)
+
+        def scores(columns: Array) -> Array:
+            sites = zip(self._functions, tables, columns, strict=True)
+            return trains.evaluate(
+                [function(column) if table is None else column[None] for function, table, column in sites]
+            )
+
+        return scores
+
+    def _plain(self, dtype: np.dtype[Any]) -> Callable[[Array], Array]:
+        """By NumPy, one train after another."""
+        # Every core as a matrix (right rank, basis * left rank): it multiplies a Khatri-Rao product.
+        trains = [
+            [core.transpose(2, 1, 0).reshape(core.shape[2], -1).astype(dtype) for core in train]
+            for train in self._trains
         ]
-        self._trains = native.Trains([[core.transpose(1, 0, 2) for core in train] for train in trains], tables, dtype)
 
-    def evaluate(self, columns: Array, out: Array) -> None:
-        """Write the values of all trains. Shapes: columns (d, rows), out (trains, rows)."""
-        out[:] = self._trains.evaluate(
-            [
-                column[None] if function is None else function(column)
-                for function, column in zip(self._functions, columns, strict=True)
-            ]
-        )
+        def scores(columns: Array) -> Array:
+            values = [function(column) for function, column in zip(self._functions, columns, strict=True)]
+            out = np.empty((len(trains), columns.shape[1]), dtype=dtype)
+            for train, own in zip(trains, out, strict=True):
+                left = np.ones_like(columns[:1])
+                for matrix, of_column in zip(train, values, strict=True):
+                    left = matrix @ khatri_rao(left, of_column)
+                own[:] = left[0]
+            return out
 
-
-class _StackedTrains:
-    """NumPy: core k of all trains is one stack of matrices, with ranks padded by zeros."""
-
-    def __init__(
-        self, trains: Sequence[Sequence[Array]], functions: Sequence[Functions], knots: object, dtype: np.dtype[Any]
-    ) -> None:
-        self._functions, self._dims = functions, [core.shape[1] for core in trains[0]]
-        # Core k of every train as a matrix (right rank, basis * left rank): it multiplies a Khatri-Rao product.
-        self._matrices = []
-        for cores in zip(*trains, strict=True):
-            left_rank, right_rank = (max(core.shape[axis] for core in cores) for axis in (0, 2))
-            stacked = np.zeros((len(trains), right_rank, cores[0].shape[1], left_rank), dtype=dtype)
-            for padded, core in zip(stacked, cores, strict=True):
-                padded[: core.shape[2], :, : core.shape[0]] = core.transpose(2, 1, 0)
-            self._matrices.append(stacked.reshape(len(trains), right_rank, -1))
-        largest = max(matrices[0].size for matrices in self._matrices)
-        self.block_rows = min(_BLOCK_ROWS, max(_LEAST_BLOCK_ROWS, piece_rows(largest)))
-
-    def evaluate(self, columns: Array, out: Array) -> None:
-        """Write the values of all trains, group after group. Shapes: columns (d, rows), out (trains, rows)."""
-        n_products = max(matrices.shape[2] for matrices in self._matrices)
-        n_group = min(len(out), max(1, _GROUP_BYTES // max(1, n_products * columns.nbytes // len(columns))))
-        # Two Khatri-Rao products, flat: one is read while the other is written.
-        buffers = np.empty((2, n_group * n_products * columns.shape[1]), dtype=columns.dtype)
-        for start in range(0, len(out), n_group):
-            trains = slice(start, start + n_group)
-            out[trains] = self._evaluate_group(columns, trains, buffers)
-
-    def _evaluate_group(self, columns: Array, trains: slice, buffers: Array) -> Array:
-        """Evaluate some of the trains. Shapes: columns (d, rows) -> (trains, rows)."""
-        m, n_rows = len(self._matrices[0][trains]), columns.shape[1]
-        spread = buffers[0, : m * self._dims[0] * n_rows].reshape(m, self._dims[0], 1, n_rows)
-        spread[:, 0] = 1
-        following = (*self._dims[1:], 1)
-        for k, (column, stacked, n_next) in enumerate(zip(columns, self._matrices, following, strict=True)):
-            values = self._functions[k](column)
-            for i in range(1, self._dims[k]):
-                np.multiply(spread[:, 0], values[i], out=spread[:, i])
-            flat = spread.reshape(m, -1, n_rows)
-            matrices = stacked[trains]
-            rank = matrices.shape[1]
-            # The product is written to where the next Khatri-Rao product begins.
-            spread = buffers[(k + 1) % 2, : m * n_next * rank * n_rows].reshape(m, n_next, rank, n_rows)
-            np.matmul(matrices, flat, out=spread[:, 0])
-        return spread[:, 0, 0]
+        return scores

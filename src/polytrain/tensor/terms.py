@@ -65,8 +65,7 @@ def _monomials(exponents: Array, columns: Array) -> Array:
     for column, powers_of_terms in zip(columns, exponents.T, strict=True):
         # Most terms have few variables, so only those with this one are touched.
         affected = np.flatnonzero(powers_of_terms)
-        powers, which = np.unique(powers_of_terms[affected], return_inverse=True)
-        monomials[affected] *= (column ** powers[:, None])[which]
+        monomials[affected] *= column ** powers_of_terms[affected, None]
     return monomials
 
 
@@ -78,7 +77,6 @@ def cores_from_terms(exponents: Array, coefficients: Array, dims: Sequence[int],
     So every vertex cover of the graph is a set of states, and the smallest one gives the smallest rank that holds for
     all values of the coefficients (Ren, Li, Jiang and Shuai, J. Chem. Phys. 153, 084118, 2020, for operators).
     """
-    order = len(dims)
     suffixes = _number_suffixes(exponents, dims)
     # Term `term[j]` stands for all terms that share its state and its suffix.
     term = np.arange(len(exponents))
@@ -87,18 +85,23 @@ def cores_from_terms(exponents: Array, coefficients: Array, dims: Sequence[int],
     n_states = 1
     size = 0
     cores = []
-    for k in range(order - 1):
+    for k, n in enumerate(dims):
         exponent = exponents[term, k]
-        prefixes, row = np.unique(state * dims[k] + exponent, return_inverse=True)
+        prefixes, row = np.unique(state * n + exponent, return_inverse=True)
         _, first, column = np.unique(suffixes[k + 1, term], return_index=True, return_inverse=True)
         row_cover, column_cover = _smallest_vertex_cover(row, column, (len(prefixes), len(first)))
         n_rows, n_columns = int(np.count_nonzero(row_cover)), int(np.count_nonzero(column_cover))
         row_state = np.cumsum(row_cover) - 1
         column_state = np.cumsum(column_cover) - 1 + n_rows
 
-        size += n_states * dims[k] * (n_rows + n_columns)
-        _check_core_size(size, k, n_rows + n_columns, max_size)
-        core = np.zeros((n_states, dims[k], n_rows + n_columns))
+        size += n_states * n * (n_rows + n_columns)
+        if size > max_size:
+            raise ValueError(
+                f"the train needs rank {n_rows + n_columns} after variable {k + 1} and more than max_size={max_size} "
+                "numbers. Drop small terms, order the variables so that those which occur together are neighbours, or "
+                "raise max_size."
+            )
+        core = np.zeros((n_states, n, n_rows + n_columns))
         collected = column_cover[column]
         passed = ~collected
         core[state[collected], exponent[collected], column_state[column[collected]]] = weight[collected]
@@ -109,10 +112,8 @@ def cores_from_terms(exponents: Array, coefficients: Array, dims: Sequence[int],
         state = np.concatenate((row_state[row[passed]], column_state[column_cover]))
         weight = np.concatenate((weight[passed], np.ones(n_columns)))
         n_states = n_rows + n_columns
-    _check_core_size(size + n_states * dims[-1], order - 1, 1, max_size)
-    last = np.zeros((n_states, dims[-1], 1))
-    last[state, exponents[term, -1], 0] = weight
-    return [*cores, last]
+    cores[-1] *= weight  # of the one state that is left
+    return cores
 
 
 def _number_suffixes(exponents: Array, dims: Sequence[int]) -> Array:
@@ -132,29 +133,18 @@ def _smallest_vertex_cover(row: Array, column: Array, shape: tuple[int, int]) ->
     edges = row.astype(np.int32), column.astype(np.int32)  # SciPy 1.13 matches no others
     graph = csr_array((np.ones(len(row), dtype=np.int8), edges), shape=shape)
     matched_column = maximum_bipartite_matching(graph, perm_type="column")
-    matched_row = np.full(shape[1], -1)
     matched = np.flatnonzero(matched_column >= 0)
+    matched_row = np.full(shape[1], -1)
     matched_row[matched_column[matched]] = matched
     # Reach what alternating paths reach from the unmatched rows: to any column, and back along the matching only.
     reached = matched_column < 0
     while True:
-        reached_columns = np.zeros(shape[1], dtype=bool)
-        reached_columns[column[reached[row]]] = True
+        n_reached = np.count_nonzero(reached)
+        columns = np.isin(np.arange(shape[1]), column[reached[row]])
         # No reached column is unmatched: the path to it would make the matching larger.
-        extended = reached.copy()
-        extended[matched_row[reached_columns]] = True
-        if np.array_equal(extended, reached):
-            return ~reached, reached_columns
-        reached = extended
-
-
-def _check_core_size(size: int, k: int, rank: int, max_size: int) -> None:
-    """Refuse to build cores of more than ``max_size`` numbers in all."""
-    if size > max_size:
-        raise ValueError(
-            f"the train needs rank {rank} after variable {k + 1} and more than max_size={max_size} numbers. Drop small "
-            "terms, order the variables so that those which occur together are neighbours, or raise max_size."
-        )
+        reached[matched_row[columns]] = True
+        if np.count_nonzero(reached) == n_reached:
+            return ~reached, columns
 
 
 def terms_from_cores(cores: Sequence[Array], tol: float, max_size: int) -> tuple[Array, Array]:

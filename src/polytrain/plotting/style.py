@@ -10,6 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from polytrain.texts import printable
 
+__all__ = [
+    *("COLOURS", "DARK_COLOURS", "DARK_PAPER", "MARKERS", "PAPER", "Display", "begin_plots", "clean_axes"),
+    *("draw_bars", "draw_lines", "line_style", "place_values", "shorten"),
+]
+
 #: Hues of Okabe and Ito's palette, which colour-blind readers tell apart, dark enough for thin lines on white; then
 #: black and grey.
 COLOURS = ("#0072B2", "#C04F00", "#00805E", "#A8497F", "#5A5FC7", "#8A6A00", "#000000", "#7F7F7F")
@@ -19,8 +24,9 @@ DARK_COLOURS = ("#56B4E9", "#F0A04B", "#3FC79A", "#E08FC0", "#A3A8FF", "#E0C04A"
 PAPER = {"paper": "#fff", "ink": "#1c1e21", "muted": "#5b6168", "rule": "#d5d9de", "panel": "#f4f6f8"}
 DARK_PAPER = {"paper": "#14171a", "ink": "#e8eaed", "muted": "#a3abb3", "rule": "#3a4047", "panel": "#1f2429"}
 
+#: Markers of lines and points, in the order of the colours.
 MARKERS = "osD^vPX*"
-LINE_STYLES = ("-", "--", "-.", ":")
+_LINE_STYLES = ("-", "--", "-.", ":")
 # More lines than this cannot be told apart; they are drawn alike.
 _MAX_LINES = 10
 
@@ -73,7 +79,7 @@ def line_style(index: int) -> dict[str, Any]:
     return {
         "color": COLOURS[index % len(COLOURS)],
         "marker": MARKERS[index % len(MARKERS)],
-        "linestyle": LINE_STYLES[index // len(COLOURS) % len(LINE_STYLES)],
+        "linestyle": _LINE_STYLES[index // len(COLOURS) % len(_LINE_STYLES)],
     }
 
 
