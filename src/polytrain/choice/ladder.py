@@ -19,7 +19,7 @@ from polytrain.choice.alphas import Evidence, simplest, strongest
 from polytrain.choice.calibration import fit_softmax
 from polytrain.choice.few_rows import LINEAR, choose_exactly
 from polytrain.choice.maps import MapTrial, function_values
-from polytrain.choice.task import Choice, HeldOut, Task
+from polytrain.choice.task import N_PARTS, Choice, HeldOut, Task
 from polytrain.learning.core_solvers import update_work
 from polytrain.learning.dual import product_kernel, round_together, solve_dual
 from polytrain.learning.losses import get_loss
@@ -35,21 +35,26 @@ from polytrain.tensor import clip_ranks
 
 __all__ = ["choose_by_climbing"]
 
-_RANKS, _GROUP_RANKS = (2, 4, 8, 16), (2, 4, 8)
-# Kinds of maps are compared at this rank.
-_FIRST_RANK = 4
-# Sweeps of a rung, sweeps of the last fit, and its rounds over groups of columns: each waits for what the others say.
-_RUNG_SWEEPS, _LAST_SWEEPS, _LAST_ROUNDS = 2, 2, 4
+_RANKS, _GROUP_RANKS = (2, 4, 8, 16, 24), (2, 4, 8)
+# Kinds of maps are compared at this rank, or at the other where a rung takes long.
+_FIRST_RANK, _FIRST_SLOW_RANK = 4, 8
+# Beyond this rank, the error must have fallen by this part of it for the next one to be tried.
+_HIGH_RANK, _LEAST_GAIN = 16, 0.02
+# Sweeps of the last fit, and its rounds over groups of columns: each waits for what the others say.
+_LAST_SWEEPS, _LAST_ROUNDS = 2, 4
 # Rows are cut into five parts, or into parts of this many rows, of which at most this many are learned from.
-_N_PARTS, _PART_ROWS, _MOST_PARTS = 5, 15_000, 4
-# Floating point operations that one rung may take: two seconds or so.
-_MOST_WORK = 3e11
+_PART_ROWS, _MOST_PARTS = 15_000, 4
+# Floating point operations that a rung of this rank may take where there are many cores; else it learns from fewer parts
+# of the rows, one at least.
+_WORK_RANK, _MOST_WORK, _SLOW_PART_ROWS = 16, 1e11, 5000
+# Operations that the last sweeps over all rows may take: half a minute or so on two cores.
+_LAST_WORK = 1.5e12
 # Rows of the exact solution with which sweeps may start, and operations for rounding it.
-_LEAST_EXACT_ROWS, _MOST_EXACT_ROWS, _ROUNDING_WORK = 500, 2500, 6e10
+_LEAST_EXACT_ROWS, _MOST_EXACT_ROWS, _ROUNDING_WORK = 500, 2500, 1e11
 # Newton steps of an update where the loss is not quadratic.
 _NEWTON_STEPS = 8
-# Updates of cores that take half a second or so, however small they are.
-_MOST_UPDATES = 500
+# Updates of cores of a rung with which alpha is still sought.
+_MOST_WALKED = 1000
 # Loss of a row whose score is beyond all bounds; and residuals that are outliers to losses that do not mind them, for
 # targets that are divided by their spread.
 _HOPELESS, _LARGEST_RESIDUAL = 1e100, 10.0
@@ -65,7 +70,7 @@ def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     """Choose on held-out rows among a few maps, the simplest first."""
     settings = task.settings
     ladders = [_Ladder(task, trial) for trial in finalists]
-    if ladders[0].is_slow:
+    if task.is_slow:
         ladders = [ladders[simplest([trial.evidence for trial in finalists])]]
     for ladder in ladders:
         linear = ladder.learn(LINEAR, ladder.alpha)
@@ -82,7 +87,7 @@ def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     if settings.rank != "auto" or settings.init in ("given", "random"):
         rungs = rungs[1:]
     rung = rungs[strongest([rung.evidence.error for rung in rungs])]
-    if settings.alpha == "auto" and not ladder.is_slow:
+    if ladder.may_walk and not ladder.is_slow:
         rung = _walk_alpha(ladder, rung)
     separate = _separately(task, finalists, rung.evidence) if _may_be_separate(task) else None
     return _conclude(task, ladder, rung) if separate is None else separate
@@ -130,14 +135,18 @@ class _Ladder:
         if settings.alpha == "auto":
             noise = trial.error / float(np.mean(task.sizes)) ** 2
             self.alpha *= get_loss(settings.loss).alpha_share(noise, task.guides[0].steepness)
-        self._n_sweeps = _RUNG_SWEEPS if settings.max_sweeps == "auto" else settings.max_sweeps
+        self.is_slow, self._n_sweeps, self._n_folds = task.is_slow, task.n_rung_sweeps, task.n_folds
         self._plan = settings.settled(self.maps.dims, alpha=self.alpha, init="linear", max_sweeps=self._n_sweeps)
         is_scaled = task.guides is task.targets or not task.rows.classify
         self._sizes = task.sizes if is_scaled else np.ones(len(task.targets))
-        self._n_parts = max(_N_PARTS, ceil(task.n_rows / _PART_ROWS))
-        self._n_folds = self._n_parts if task.n_rows <= FEW_ROWS else 1
+        self._widths = [m.n if m.knots(np.dtype(np.float64)) is None else 2 for m in self.maps]
+        self._n_parts = max(N_PARTS, ceil(task.n_rows / (_SLOW_PART_ROWS if self.is_slow else _PART_ROWS)))
         # Of very many rows, some parts are learned from; else all that are not held out.
         self._n_learned = min(self._n_parts - 1, _MOST_PARTS)
+        if self.is_slow and self._parts is None and self._n_folds == 1:
+            shape, part = clip_ranks(self.maps.dims, min(_WORK_RANK, self.ranks()[-1])), task.n_rows / self._n_parts
+            while self._n_learned > 1 and self._work(shape, part * self._n_learned) > _MOST_WORK:
+                self._n_learned -= 1
         self._share = self._n_learned / self._n_parts
         self._n_rows = round(task.n_rows * self._share)
         self.rungs: list[_Rung] = []
@@ -162,33 +171,34 @@ class _Ladder:
         return _Fold(learned.place(self.maps), held_out, has_rows)
 
     @property
-    def is_slow(self) -> bool:
-        """Whether a rung takes half a second or more, however low it is."""
-        grouped = sum(len(part.columns) for part in self._parts or () if not part.additive)
-        n_cores = max(len(self.maps), 2 * grouped)
-        return n_cores * len(self._targets) * self._n_sweeps * self._n_folds > _MOST_UPDATES
+    def may_walk(self) -> bool:
+        """Whether alpha is open, and may be sought with trains."""
+        return self._task.settings.alpha == "auto" and self._task.n_updates <= _MOST_WALKED
 
     def ranks(self) -> list[int]:
         """Ranks that are worth a try: more than the columns allow are the same as fewer, and the highest take long."""
         dims, parts = self.maps.dims, self._parts
-        shapes: dict[int, Any] = {}  # ranks of all bonds, or of those of all parts
-        for rank in _RANKS if parts is None else _GROUP_RANKS[: 2 if self.is_slow else 3]:
-            shape: Any = clip_ranks(dims, rank) if parts is None else with_rank(parts, dims, rank)
-            most = _MOST_WORK if rank < _RANKS[-1] else _MOST_WORK / 4
-            if shapes and ((parts is None and self._work(shape) > most) or shape in shapes.values()):
-                break
-            shapes[rank] = shape
-        return list(shapes)[-1:] if self.is_slow else list(shapes)
+        if parts is not None:
+            ranks = list(_GROUP_RANKS[: 2 if self.is_slow else 3])
+            shapes: list[Any] = [with_rank(parts, dims, rank) for rank in ranks]
+        else:
+            ranks = [rank for rank in _RANKS if rank >= (_FIRST_SLOW_RANK if self.is_slow else 0)]
+            shapes = [clip_ranks(dims, rank) for rank in ranks]
+            n_rows = float(self._task.n_rows)
+            ranks = [rank for rank, shape in zip(ranks, shapes, strict=True) if self._work(shape, n_rows) <= _LAST_WORK]
+        different = [rank for k, rank in enumerate(ranks) if shapes[k] not in shapes[:k]]
+        return different or [_FIRST_RANK]
 
     def first_rank(self) -> int:
         """The rank at which finalists are compared."""
         ranks = self.ranks()
         return max(rank for rank in ranks if rank <= max(_FIRST_RANK, ranks[0]))
 
-    def _work(self, ranks: Sequence[int]) -> float:
-        """Floating point operations of a rung, roughly."""
+    def _work(self, ranks: Sequence[int], n_rows: float) -> float:
+        """Floating point operations of a rung from this many rows, roughly."""
         shapes = zip(ranks, self.maps.dims, ranks[1:], strict=False)
-        work = sum(update_work(shape, float(self._n_rows), self._plan.solver == "exact") for shape in shapes)
+        exact = self._plan.solver == "exact"
+        work = sum(update_work(shape, n_rows, exact, width) for shape, width in zip(shapes, self._widths, strict=True))
         steps = 1 if get_loss(self._plan.loss).quadratic else _NEWTON_STEPS
         return work * steps * self._n_sweeps * len(self._targets) * self._n_folds
 
@@ -242,7 +252,7 @@ class _Ladder:
         if not np.isfinite(kernel).all():
             return None
         coefficients = solve_dual(kernel, rows.targets[learned], weights, self.alpha * task.n_rows / len(learned))
-        starts = round_together(values, (coefficients / task.sizes).T, clip_ranks(dims, rank))
+        starts: list[Any] = round_together(values, (coefficients / task.sizes).T, clip_ranks(dims, rank))
         return self.learn(rank, self.alpha, below._replace(rank=rank, trains=[starts]), "exact")
 
     def _exact_rows(self, rank: int) -> int:
@@ -302,7 +312,11 @@ def _climb_on(ladder: _Ladder) -> None:
     for rank in ladder.ranks():
         if (rank < first.rank) if is_worse else (rank > first.rank):
             ladder.rungs.append(ladder.learn(rank, ladder.alpha, ladder.rungs[-1]))
-            if ladder.rungs[-1].evidence.error > ladder.rungs[-2].evidence.error:
+            if rank == _HIGH_RANK and ladder.is_slow and ladder.may_walk:  # farther up, a step takes long
+                ladder.rungs[-1] = _walk_alpha(ladder, ladder.rungs[-1])
+                ladder.alpha = ladder.rungs[-1].alpha
+            last, before = (tried.evidence.error for tried in (ladder.rungs[-1], ladder.rungs[-2]))
+            if last > before or (rank >= _HIGH_RANK and last > (1.0 - _LEAST_GAIN) * before):
                 break
     if is_worse:  # where the linear model is out, it may be the best, or the only one
         ladder.rungs.append(first)
@@ -313,7 +327,7 @@ def _may_start_exactly(task: Task, ladder: _Ladder) -> bool:
     settings = task.settings
     is_open = settings.init == settings.rank == settings.max_sweeps == "auto" and not settings.patience
     known = task.guides is task.targets and task.parts is None and get_loss(settings.loss).quadratic
-    return bool(is_open and known and task.n_rows > FEW_ROWS and not ladder.is_slow)
+    return bool(is_open and known and task.n_rows > FEW_ROWS)
 
 
 def _start_exactly(task: Task, finalists: Sequence[MapTrial], ladder: _Ladder) -> _Ladder:

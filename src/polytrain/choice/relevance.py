@@ -20,8 +20,9 @@ from polytrain.learning.start import FEW_ROWS
 
 __all__ = ["column_sizes", "learn_sizes"]
 
-# Rows of each round. Rounds with many rows are few, since a trial takes time that grows with their cube.
-_ROUNDS = (500, 500, 1000, 2000)
+# Rows of each round. A trial takes time that grows with their cube: rounds with the same many rows go on only as long as
+# each lowers the error by this part of it.
+_ROUNDS, _MUCH = (500, 500, 1000, 2000, 2000, 2000), 0.1
 # From this many rows on, one exponent is tried. Kernels of rows squared times functions beyond this take seconds.
 _MANY_ROWS, _MOST_WORK = 2000, 8e9
 # Exponents of the sizes, the more careful one first, and factors of the bandwidth.
@@ -53,12 +54,13 @@ def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
     best = trial = min(finalists, key=_error)
     kept: float = _POWERS[0]
     powers: Sequence[float] = _POWERS
+    fell = True
     for count in _ROUNDS:
         rows = task.first_rows(min(count, task.n_rows))
         n_rows, n_before = len(rows.X), len(trial.residuals)
         if count >= _MANY_ROWS:
             work = n_rows**2 * sum(task.maker(*trial[:2], trial.sizes).dims)
-            if trial.sizes is None or n_rows <= n_before or work > _MOST_WORK:
+            if trial.sizes is None or n_rows < n_before or work > _MOST_WORK or (n_rows == n_before and not fell):
                 break
             powers = (kept,)
         search = task.search(rows)
@@ -82,9 +84,12 @@ def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
                 break
         # The more careful exponent wins unless the other is clearly better.
         index = simplest([tried.evidence for tried in each])
+        fell = each[index].error < (1.0 - _MUCH) * trial.error
         if simplest([trial.evidence, each[index].evidence]) == 1:
             trial, kept = each[index], powers[index]
-    if trial.sizes is None or (task.n_rows <= FEW_ROWS and not _holds(task, best, trial, kept)):
+    # Where trains on held-out rows do not judge, half of the rows must confirm the sizes of the other half.
+    must_hold = task.n_rows <= FEW_ROWS or task.is_slow
+    if trial.sizes is None or (must_hold and not _holds(task, best, trial, kept)):
         return finalists
     return _compare_kinds(task, best, trial)
 
@@ -132,4 +137,4 @@ def _compare_kinds(task: Task, best: MapTrial, sized: MapTrial) -> list[MapTrial
         for trial, (mean, error) in zip(trials, gaps, strict=True)
         if mean <= _CLEARLY * error and any(trial is other for other in least)
     ]
-    return kept if task.n_rows <= FEW_ROWS else [best, *kept]
+    return kept if task.n_rows <= FEW_ROWS or task.is_slow else [best, *kept]

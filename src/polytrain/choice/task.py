@@ -21,10 +21,14 @@ from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows import Rows
 from polytrain.rows.summary import RowSketch
 
-__all__ = ["Choice", "Chosen", "HeldOut", "Settings", "Task", "Tried"]
+__all__ = ["N_PARTS", "Choice", "Chosen", "HeldOut", "Settings", "Task", "Tried"]
 
 # Columns of less relevance than this are reported as hardly needed.
 _LITTLE = 0.2
+#: Parts of the rows, one of which is held out.
+N_PARTS = 5
+# Sweeps of a comparison, and updates of cores that take half a second or so, however small they are.
+_RUNG_SWEEPS, _MOST_UPDATES = 2, 500
 # With more than `FEW_ROWS` different rows, the kernel problem is solved for a sample of them.
 _SAMPLE_ROWS = 1000
 
@@ -258,6 +262,29 @@ class Task:
         """Whether anything is left to choose, or to learn about left-out rows."""
         free = self.maker.is_free or "auto" in (self.bandwidth, self.settings.alpha)
         return free or self.settings.rank == "auto" or self.calibrate
+
+    @property
+    def n_folds(self) -> int:
+        """How often trains are learned to choose among them: with few rows, each part is held out in turn."""
+        return N_PARTS if self.n_rows <= FEW_ROWS else 1
+
+    @property
+    def n_rung_sweeps(self) -> int:
+        """Sweeps of trains that are learned to choose among them."""
+        sweeps: int = _RUNG_SWEEPS if self.settings.max_sweeps == "auto" else self.settings.max_sweeps
+        return sweeps
+
+    @property
+    def n_updates(self) -> int:
+        """Updates of cores that one comparison of trains takes for each candidate."""
+        grouped = sum(len(part.columns) for part in self.parts or () if not part.additive)
+        n_cores = max(self.maker.n_columns, 2 * grouped)
+        return n_cores * len(self.targets) * self.n_rung_sweeps * self.n_folds
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether these take half a second or more, however low the rank: then leaving rows out chooses the maps."""
+        return self.n_updates > _MOST_UPDATES
 
     @property
     def learns_sizes(self) -> bool:

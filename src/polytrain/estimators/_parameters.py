@@ -61,10 +61,10 @@ class SharedParameters:
     bandwidth : float, "auto" or None, default="auto"
         How much the functions of all columns may vary together, unless they are polynomials of ``degree``: small values
         let few columns act at once, large ones many. None is 1.
-    relevance : None, "auto", or array-like of shape (n_features,), default=None
-        How much each column may matter, for bases that have a bandwidth: a factor of the bandwidth per column. None
-        gives all columns the same. "auto" learns the factors from rows that are left out, and keeps them equal where
-        those rows gain nothing; it takes longer, and is worth it where many columns do not matter.
+    relevance : "auto", None, or array-like of shape (n_features,), default="auto"
+        How much each column may matter, for bases that have a bandwidth: a factor of the bandwidth per column. "auto"
+        learns the factors from rows that are left out, and keeps them equal where those rows gain nothing. None keeps
+        them equal.
     degree : int or sequence of int, default=2
         Largest power of each feature, for "power", "chebyshev" and "legendre"; a sequence gives one per feature.
     scale : {"minmax"} or None, default="minmax"

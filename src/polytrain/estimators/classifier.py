@@ -121,7 +121,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         rank: str | int | Sequence[int] = "auto",
         alpha: str | float = "auto",
         bandwidth: str | float | None = "auto",
-        relevance: Any = None,
+        relevance: Any = "auto",
         degree: int | Sequence[int] = 2,
         scale: str | None = "minmax",
         categorical_features: Any = "from_dtype",

@@ -97,7 +97,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         rank: str | int | Sequence[int] = "auto",
         alpha: str | float = "auto",
         bandwidth: str | float | None = "auto",
-        relevance: Any = None,
+        relevance: Any = "auto",
         degree: int | Sequence[int] = 2,
         scale: str | None = "minmax",
         categorical_features: Any = "from_dtype",

@@ -313,8 +313,12 @@ def _prefers_exact(shape: tuple[int, ...], n_products: int) -> bool:
     return a * n * b <= 64 or exact <= _USUAL_CG * per_product
 
 
-def update_work(shape: tuple[int, ...], n_rows: float, exact: bool) -> float:
-    """Floating point operations of one update for a quadratic loss, roughly."""
+def update_work(shape: tuple[int, ...], n_rows: float, exact: bool, width: int) -> float:
+    """Floating point operations of one update for a quadratic loss, roughly.
+
+    ``width`` is the number of functions that are not 0 at a row in the basis in which products are computed: 2 between
+    knots, however many functions there are.
+    """
     a, n, b = shape
     unknowns = float(a * n * b)
     by_moments = unknowns**3 / 3 + n_rows * n * a * a * b * b / 2
@@ -322,7 +326,7 @@ def update_work(shape: tuple[int, ...], n_rows: float, exact: bool) -> float:
         return by_moments
     if not _suits_cg(shape, int(n_rows)):
         return n_rows**3 / 3 + n_rows * n_rows * unknowns if unknowns >= _MANY_UNKNOWNS else by_moments
-    return min(by_moments, 4 * _USUAL_CG * n_rows * unknowns)
+    return min(by_moments, 4 * _USUAL_CG * n_rows * a * b * width)
 
 
 def solve_linear(rows: LinearRows, n_functions: int, alpha: float, quadratic: bool) -> Array:
