@@ -57,7 +57,7 @@ def friedman():
 
 @pytest.fixture(scope="module")
 def learned(friedman):
-    return TensorTrainRegressor(relevance="auto", random_state=0).fit(*friedman[:2])
+    return TensorTrainRegressor(random_state=0).fit(*friedman[:2])
 
 
 def test_columns_that_matter_are_found(friedman, learned):
@@ -112,8 +112,8 @@ def test_sizes_survive_files_and_warm_starts(friedman, learned, tmp_path):
 def test_pure_noise_leaves_all_columns_alike():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(150, 8)), rng.normal(size=150)
-    assert (TensorTrainRegressor(relevance="auto", random_state=0).fit(X, y).relevances_ == 1).all()
-    assert (TensorTrainClassifier(relevance="auto", random_state=0).fit(X, y > 0).relevances_ == 1).all()
+    assert (TensorTrainRegressor(random_state=0).fit(X, y).relevances_ == 1).all()
+    assert (TensorTrainClassifier(random_state=0).fit(X, y > 0).relevances_ == 1).all()
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_float32_rows(model):
     X, y = _rows(300)
     single = _fit(X.astype(np.float32), y)
     std = single.predict(X.astype(np.float32), return_std=True)[1]
-    np.testing.assert_allclose(std, model.predict(X, return_std=True)[1], rtol=0.02)
+    np.testing.assert_allclose(std, model.predict(X, return_std=True)[1], rtol=0.05)
 
 
 def test_columns_of_any_type():

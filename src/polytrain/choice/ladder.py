@@ -44,8 +44,8 @@ _HIGH_RANK, _LEAST_GAIN = 16, 0.02
 _LAST_SWEEPS, _LAST_ROUNDS = 2, 4
 # Rows are cut into five parts, or into parts of this many rows, of which at most this many are learned from.
 _PART_ROWS, _MOST_PARTS = 15_000, 4
-# Floating point operations that a rung of this rank may take where there are many cores; else it learns from fewer parts
-# of the rows, one at least.
+# Floating point operations that a rung of this rank may take where there are many cores; else it learns from fewer
+# parts of the rows, one at least.
 _WORK_RANK, _MOST_WORK, _SLOW_PART_ROWS = 16, 1e11, 5000
 # Operations that the last sweeps over all rows may take: half a minute or so on two cores.
 _LAST_WORK = 1.5e12

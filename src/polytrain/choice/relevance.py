@@ -20,9 +20,8 @@ from polytrain.learning.start import FEW_ROWS
 
 __all__ = ["column_sizes", "learn_sizes"]
 
-# Rows of each round. A trial takes time that grows with their cube: rounds with the same many rows go on only as long as
-# each lowers the error by this part of it.
-_ROUNDS, _MUCH = (500, 500, 1000, 2000, 2000, 2000), 0.1
+# Rows of each round. Rounds with many rows are few, since a trial takes time that grows with their cube.
+_ROUNDS = (500, 500, 1000, 2000)
 # From this many rows on, one exponent is tried. Kernels of rows squared times functions beyond this take seconds.
 _MANY_ROWS, _MOST_WORK = 2000, 8e9
 # Exponents of the sizes, the more careful one first, and factors of the bandwidth.
@@ -54,13 +53,12 @@ def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
     best = trial = min(finalists, key=_error)
     kept: float = _POWERS[0]
     powers: Sequence[float] = _POWERS
-    fell = True
     for count in _ROUNDS:
         rows = task.first_rows(min(count, task.n_rows))
         n_rows, n_before = len(rows.X), len(trial.residuals)
         if count >= _MANY_ROWS:
             work = n_rows**2 * sum(task.maker(*trial[:2], trial.sizes).dims)
-            if trial.sizes is None or n_rows < n_before or work > _MOST_WORK or (n_rows == n_before and not fell):
+            if trial.sizes is None or n_rows <= n_before or work > _MOST_WORK:
                 break
             powers = (kept,)
         search = task.search(rows)
@@ -84,7 +82,6 @@ def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
                 break
         # The more careful exponent wins unless the other is clearly better.
         index = simplest([tried.evidence for tried in each])
-        fell = each[index].error < (1.0 - _MUCH) * trial.error
         if simplest([trial.evidence, each[index].evidence]) == 1:
             trial, kept = each[index], powers[index]
     # Where trains on held-out rows do not judge, half of the rows must confirm the sizes of the other half.

@@ -265,7 +265,7 @@ def feature_importances(
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = TensorTrainClassifier(rank=3, random_state=0).fit(X, y)
     >>> [name for name, _ in feature_importances(model, X, y, random_state=0).ranked()[:2]]
-    ['petal width (cm)', 'petal length (cm)']
+    ['petal length (cm)', 'petal width (cm)']
     """
     view = read_model(model, feature_names)
     if y is not None and X is None:
