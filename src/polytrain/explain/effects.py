@@ -324,11 +324,11 @@ def all_effects(
     pair_size = check_positive_integer(pair_grid_size, "pair_grid_size")
     measure = make_measure(view, X, sample_weight)
     n_rows = None if measure.rows is None else check_mass(sample_weight, len(measure.rows))
-    axis_of, names = cache(partial(column_axis, view, measure)), view.column_names
+    axis_of, names = cache(partial(column_axis, measure)), view.column_names
     found, upper = [], np.triu_indices(len(names), 1)
     for output in outputs:
-        shares = variance_shares(*column_cores(view.trains[output], measure))
-        sites, second = Sites(view, measure, output), shares.second
+        shares = variance_shares(*column_cores(view.fitted.trains[output], measure))
+        sites, second = Sites(measure, output), shares.second
         strongest = np.argsort(-second[upper], kind="stable")[:n_pairs]
         index = [(i, j) for i, j in np.transpose(upper)[strongest].tolist() if second[i, j] > _LEAST_SHARE]
         pairs = []
@@ -347,7 +347,7 @@ def all_effects(
                 main_share=main_share,
                 pair_share=pair_share,
                 rest_share=max(1.0 - main_share - pair_share, 0.0) if shares.deviation > 0 else 0.0,
-                output=view.train_names[output],
+                output=view.fitted.train_names[output],
                 n_rows=n_rows,
                 _sites=sites,
             )

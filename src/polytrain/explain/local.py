@@ -198,7 +198,7 @@ def explain_local(
         view,
         rows,
         make_measure(view, X_background),
-        scores=range(len(view.trains)) if output is None else [view.index("output", output)],
+        scores=range(len(view.fitted.trains)) if output is None else [view.index("output", output)],
         cells=cell_texts(X, view.taken),
         row_names=tuple(range(len(rows)) if labels is None else labels),
     )
@@ -215,7 +215,7 @@ def explain_rows(
     row_names: tuple[Any, ...],
 ) -> LocalExplanations:
     """Explain scores of checked rows (N, d); columns that are absent are averaged over the measure."""
-    trains, fitted = [view.trains[score].cores for score in scores], view.fitted
+    trains, fitted = [view.fitted.trains[score].cores for score in scores], view.fitted
     groups = [slice(group.start, group.stop) for group in view.groups]
     absent = [[measure.site_mean(k, cores[group]) for k, group in enumerate(groups)] for cores in trains]
     base = np.array([reduce(np.matmul, means)[0, 0] for means in absent]) + fitted.shift[list(scores)]
@@ -223,8 +223,8 @@ def explain_rows(
     size = max(1, _BLOCK_NUMBERS // max(sum(mean.size for mean in means) for means in absent))
     for start in range(0, len(rows), size):
         block = slice(start, start + size)
-        places = view.maps.place(rows[block])
-        functions = [m.values(x) for m, x in zip(view.maps, places, strict=True)]
+        places = view.fitted.maps.place(rows[block])
+        functions = [m.values(x) for m, x in zip(view.fitted.maps, places, strict=True)]
         for k, (cores, means) in enumerate(zip(trains, absent, strict=True)):
             present = [site_matrices(cores[group], functions[group]) for group in groups]
             values[block, :, k] = shapley_values(present, means)
@@ -243,7 +243,7 @@ def explain_rows(
         column_names=view.column_names,
         cells=cells,
         row_names=row_names,
-        score_names=tuple(view.train_names[score] for score in scores),
+        score_names=tuple(view.fitted.train_names[score] for score in scores),
         scale=_NUMBER_SCALES.get(fitted.link, "prediction") if is_number else _CLASS_SCALES.get(fitted.link, "score"),
     )
 

@@ -210,7 +210,7 @@ def sobol_indices(
     """
     view = read_model(model, feature_names)
     measure = make_measure(view, X, sample_weight)
-    shares = [variance_shares(*column_cores(train, measure)) for train in view.trains]
+    shares = [variance_shares(*column_cores(train, measure)) for train in view.fitted.trains]
     mean, deviation, first, second, total = (np.array(part) for part in zip(*shares, strict=True))
     with np.errstate(over="ignore"):
         variance = np.square(deviation)
@@ -221,7 +221,7 @@ def sobol_indices(
         second=second,
         total=total,
         feature_names=view.column_names,
-        train_names=view.train_names,
+        train_names=view.fitted.train_names,
         deviation=deviation,
     )
 
@@ -271,7 +271,7 @@ def feature_importances(
     if y is not None and X is None:
         raise ValueError("y are the targets of the rows of X; pass X as well, or leave y out.")
     measure = make_measure(view, X, sample_weight)
-    shares = [variance_shares(*column_cores(train, measure), pairs=False) for train in view.trains]
+    shares = [variance_shares(*column_cores(train, measure), pairs=False) for train in view.fitted.trains]
     total = np.mean([share.total for share in shares], axis=0)
     importances = total / (total.sum() or 1.0)
     if y is None:

@@ -174,7 +174,7 @@ def top_terms(
     constant = ~index.any(axis=1)
     shift = float(view.fitted.shift[which])
     if shift and not constant.any():
-        index = np.concatenate((index, np.zeros((1, len(view.maps)), dtype=np.intp)))
+        index = np.concatenate((index, np.zeros((1, len(view.fitted.maps)), dtype=np.intp)))
         constant = np.append(constant, True)
     shifts = np.where(constant, shift, 0.0)
     coefficients, strengths = entries_at(cores, index) + shifts, np.abs(entries_at(weighted, index) + shifts)
@@ -188,7 +188,7 @@ def top_terms(
         exact=exact,
         units=variables.units,
         variable_names=variables.names,
-        train_name=view.train_names[which],
+        train_name=view.fitted.train_names[which],
     )
 
 
@@ -273,7 +273,10 @@ def _expand(view: ModelView, which: int, units: str) -> _Expansion:
     if not isinstance(units, str) or units not in _UNITS:
         raise ValueError(f"units must be one of {list(_UNITS)}, got {units!r}.")
     if units == "auto":
-        norms = [[_norm(_in_powers(view, k, unit)) for unit in ("original", "scaled")] for k in range(len(view.trains))]
+        norms = [
+            [_norm(_in_powers(view, k, unit)) for unit in ("original", "scaled")]
+            for k in range(len(view.fitted.trains))
+        ]
         units = "original" if all(raw <= _MAX_GROWTH * scaled < np.inf for raw, scaled in norms) else "scaled"
     expansion = _in_powers(view, which, units)
     if not all(np.isfinite(core).all() for core in expansion.cores):
@@ -290,11 +293,11 @@ def _norm(expansion: _Expansion) -> float:
 @np.errstate(over="ignore", invalid="ignore")  # callers check that the cores are finite
 def _in_powers(view: ModelView, which: int, units: str) -> _Expansion:
     """Replace every scaled feature by ``factor * z + offset``, where z is the variable and |z| at most ``largest``."""
-    forms, ranges = _all_powers(view), [feature_map.range for feature_map in view.maps]
+    forms, ranges = _all_powers(view), [feature_map.range for feature_map in view.fitted.maps]
     if not any(ranges):
         units = "original"  # features were taken as they are
     names, cores, strengths = [], [], []
-    for name, form, ends, core in zip(view.feature_names, forms, ranges, view.trains[which].cores, strict=True):
+    for name, form, ends, core in zip(view.feature_names, forms, ranges, view.fitted.trains[which].cores, strict=True):
         factor, offset, largest = np.float64(form.factor), np.float64(0.0), 1.0
         if units == "original":
             offset, largest = -form.centre * factor, max(map(abs, ends)) if ends else 1.0
@@ -315,7 +318,7 @@ def _in_powers(view: ModelView, which: int, units: str) -> _Expansion:
 def _all_powers(view: ModelView) -> list[AffinePowers]:
     """Every map as polynomials; maps that are not polynomials are refused."""
     forms = []
-    for name, feature_map in zip(view.feature_names, view.maps, strict=True):
+    for name, feature_map in zip(view.feature_names, view.fitted.maps, strict=True):
         if feature_map.powers is None:
             raise ValueError(
                 f"terms are products of powers, but the column {name!r} has a map of the kind {feature_map.kind!r}, "
@@ -352,27 +355,29 @@ def strongest_terms(view: ModelView, X: NDArray | None = None, k: int = 10, trai
     deviations from their means; that of other functions of numbers is positive at the largest value.
     """
     measure = make_measure(view, X)
-    cores, names = _named_cores(view, view.trains[train], measure)
+    trained = view.fitted.trains[train]
+    cores, names = _named_cores(measure, trained)
     index, exact = largest_entries(cores, k + 1, _MAX_NODES)  # one of them may be the constant
     index = index[index.any(axis=1)][:k]
     effects = entries_at(cores, index)
-    deviation = variance_shares(*column_cores(view.trains[train], measure), pairs=False).deviation
+    deviation = variance_shares(*column_cores(trained, measure), pairs=False).deviation
     return StrongestTerms(
         names=tuple(" * ".join(n[j - 1] for n, j in zip(names, term, strict=True) if j) for term in index.tolist()),
         effects=effects,
         shares=(effects / deviation) ** 2 if deviation > 0 else np.zeros(len(effects)),
         exact=exact,
-        train_name=view.train_names[train],
+        train_name=view.fitted.train_names[train],
     )
 
 
-def _named_cores(view: ModelView, train: TensorTrain, measure: ColumnMeasure) -> tuple[list[NDArray], list[list[str]]]:
+def _named_cores(measure: ColumnMeasure, train: TensorTrain) -> tuple[list[NDArray], list[list[str]]]:
     """Cores in orthonormal functions, each without what those before it explain, and the names of the functions.
 
     There is one core per column, but one per feature where the features of a column are independent for lack of rows.
     """
+    view = measure.view
     titles = unique_names([(name, (name, f"{name} is missing")) for name in view.feature_names])
-    functions = [_function_names(titles[2 * k], titles[2 * k + 1], m) for k, m in enumerate(view.maps)]
+    functions = [_function_names(titles[2 * k], titles[2 * k + 1], m) for k, m in enumerate(view.fitted.maps)]
     cores, names = [], []
     for column, group in enumerate(view.groups):
         given = [train.cores[k].astype(np.float64) for k in group]

@@ -300,11 +300,11 @@ class ConvergenceDisplay(Display):
             raise ValueError(f"quantity must be one of {list(_QUANTITIES)}, got {quantity!r}.")
         if not view.estimator.history_:
             raise ValueError("the model made no sweep: it is the start of the sweeps, so there is no history to draw.")
-        points: list[list[tuple[int, float]]] = [[] for _ in view.trains]
+        points: list[list[tuple[int, float]]] = [[] for _ in view.fitted.trains]
         for record in view.estimator.history_:
             points[record["train"]].append((record["sweep"], record[quantity]))
         curves = [(np.array([sweep for sweep, _ in line]), np.array([value for _, value in line])) for line in points]
-        return cls(curves, view.train_names, quantity).plot(ax)
+        return cls(curves, view.fitted.train_names, quantity).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         from matplotlib.ticker import MaxNLocator, NullFormatter
@@ -354,7 +354,7 @@ class RankDisplay(Display):
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator, *, tol: float = 0.01, ax: Any = None) -> RankDisplay:
         """Read the ranks of a fitted estimator of at least two features and draw them."""
-        trains = read_model(estimator).trains
+        trains = read_model(estimator).fitted.trains
         if trains[0].order < 2:
             raise ValueError("the model has one feature only; there is no rank to draw.")
         ranks, needed = (

@@ -315,7 +315,7 @@ class TableModel:
             self.view,
             self.view.rows(np.stack(rows)),
             make_measure(self.view, sample.rows if background == "data" else None),
-            scores=range(len(self.view.trains)),
+            scores=range(len(self.view.fitted.trains)),
             cells=shown,
             row_names=tuple(numbers),
         )
