@@ -12,13 +12,13 @@ from sklearn.base import BaseEstimator
 
 from polytrain.columns import DateColumn
 from polytrain.columns.cells import Cells
+from polytrain.explain.sensitivity import frame, value_text
 from polytrain.explain.sites import (
     ColumnMeasure,
     column_axis,
     make_measure,
     number_grid,
     site_matrices,
-    value_text,
 )
 from polytrain.explain.view import read_model
 from polytrain.tensor.checks import check_positive_integer
@@ -59,13 +59,11 @@ class PartialDependence:
 
     def to_frame(self) -> Any:
         """Return a frame of pandas: a row per value, or pair of values, and a column per train."""
-        import pandas as pd
-
         axes = [np.ravel(axis) for axis in np.meshgrid(*self.grid, indexing="ij")]
-        frame = pd.DataFrame(self.values.reshape(len(self.train_names), -1).T, columns=list(self.train_names))
+        found = frame(self.values.reshape(len(self.train_names), -1).T, columns=list(self.train_names))
         for place, (name, axis) in enumerate(zip(self.names, axes, strict=True)):
-            frame.insert(place, name, axis, allow_duplicates=True)
-        return frame
+            found.insert(place, name, axis, allow_duplicates=True)
+        return found
 
     def __str__(self) -> str:
         lines = [f"mean score over {' and '.join(map(printable, self.names))}, {self.values[0].size} values"]

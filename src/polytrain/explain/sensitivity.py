@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.inspection import permutation_importance
 
-from polytrain.explain.sites import column_cores, make_measure, suffix_products
+from polytrain.explain.sites import ColumnMeasure, column_cores, make_measure, suffix_products
 from polytrain.explain.view import read_model
 from polytrain.tensor.decompose import scale_exponent
 from polytrain.texts import printable
@@ -27,8 +27,10 @@ __all__ = [
     "SobolIndices",
     "VarianceShares",
     "feature_importances",
+    "frame",
     "sobol_indices",
     "table_lines",
+    "value_text",
     "variance_shares",
 ]
 
@@ -82,10 +84,8 @@ class SobolIndices:
 
     def to_frame(self) -> Any:
         """Return a frame of pandas: a row per train and column, with main effect, share in pairs, and total."""
-        import pandas as pd
-
         n_trains, d = self.total.shape
-        return pd.DataFrame(
+        return frame(
             {
                 "output": np.repeat(np.array(self.train_names, dtype=object), d),
                 "column": np.tile(np.array(self.feature_names, dtype=object), n_trains),
@@ -136,12 +136,10 @@ class FeatureImportances:
 
     def to_frame(self) -> Any:
         """Return a frame of pandas, one row per column, the most important first."""
-        import pandas as pd
-
         found: dict[str, Any] = {"column": self.feature_names, "importance": self.importances}
         if self.permutation is not None:
             found |= {"permutation": self.permutation, "permutation_std": self.permutation_std}
-        return pd.DataFrame(found).iloc[self._order].reset_index(drop=True)
+        return frame(found).iloc[self._order].reset_index(drop=True)
 
     def __str__(self) -> str:
         heads, about = ["column", "importance"], f"importances (total Sobol indices; {INDEPENDENCE})"
@@ -151,6 +149,18 @@ class FeatureImportances:
             about += ", beside the loss of score where a column is permuted"
             columns = [(*line, self.permutation[k]) for line, k in zip(columns, self._order, strict=False)]
         return "\n".join([about, *table_lines(heads, columns)])
+
+
+def frame(data: Any, **options: Any) -> Any:
+    """Make a frame of pandas, which is imported only here."""
+    import pandas as pd
+
+    return pd.DataFrame(data, **options)
+
+
+def value_text(value: Any, digits: int = 4) -> str:
+    """A number with a few digits, or the name of a level or date."""
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def table_lines(heads: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> list[str]:
@@ -210,7 +220,7 @@ def sobol_indices(
     """
     view = read_model(model, feature_names)
     measure = make_measure(view, X, sample_weight)
-    shares = [variance_shares(*column_cores(train, measure)) for train in view.fitted.trains]
+    shares = [variance_shares(measure, output) for output in range(view.fitted.n_trains)]
     mean, deviation, first, second, total = (np.array(part) for part in zip(*shares, strict=True))
     with np.errstate(over="ignore"):
         variance = np.square(deviation)
@@ -271,7 +281,7 @@ def feature_importances(
     if y is not None and X is None:
         raise ValueError("y are the targets of the rows of X; pass X as well, or leave y out.")
     measure = make_measure(view, X, sample_weight)
-    shares = [variance_shares(*column_cores(train, measure), pairs=False) for train in view.fitted.trains]
+    shares = [variance_shares(measure, output, pairs=False) for output in range(view.fitted.n_trains)]
     total = np.mean([share.total for share in shares], axis=0)
     importances = total / (total.sum() or 1.0)
     if y is None:
@@ -297,8 +307,9 @@ class VarianceShares(NamedTuple):
     total: NDArray
 
 
-def variance_shares(cores: Sequence[NDArray], exponent: int, pairs: bool = True) -> VarianceShares:
-    """Shares of the variance of a train that `column_cores` has rewritten; without ``pairs``, ``second`` is 0."""
+def variance_shares(measure: ColumnMeasure, output: int, pairs: bool = True) -> VarianceShares:
+    """Shares of the variance of a score; without ``pairs``, ``second`` is 0."""
+    cores, exponent = column_cores(measure, output)
     d = len(cores)
     constants = suffix_products([core[:, 0, :] for core in cores])
     first, total, second = np.zeros(d), np.zeros(d), np.zeros((d, d))

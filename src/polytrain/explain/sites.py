@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +21,6 @@ from polytrain.columns.cells import Cells
 from polytrain.explain.view import ModelView
 from polytrain.maps import CategoryMap, FeatureMap
 from polytrain.maps.tabulated import TabulatedMap
-from polytrain.tensor import TensorTrain
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 
 __all__ = [
@@ -35,7 +33,6 @@ __all__ = [
     "number_grid",
     "site_matrices",
     "suffix_products",
-    "value_text",
 ]
 
 # Combinations of the features of one column whose matrices are formed at once.
@@ -135,14 +132,14 @@ def site_matrices(cores: Sequence[NDArray], functions: Sequence[NDArray]) -> NDA
     return reduce(np.matmul, matrices)
 
 
-def column_cores(train: TensorTrain, measure: ColumnMeasure) -> tuple[list[NDArray], int]:
+def column_cores(measure: ColumnMeasure, output: int) -> tuple[list[NDArray], int]:
     """One core per column, in functions that are orthonormal under the measure, the constant first.
 
     The functions of a column that is one feature are the map's, made orthonormal; those of other columns are any that
     span all that the train can distinguish. The cores are right-orthogonal: what lies right of a column sums to the
     identity, and nothing overflows. The train is theirs times 2 to the power of the integer that is also returned.
     """
-    cores = [core.astype(np.float64, copy=False) for core in train.cores]
+    cores = [core.astype(np.float64, copy=False) for core in measure.view.fitted.trains[output].cores]
     sites = []
     for column, group in enumerate(measure.view.groups):
         if measure.is_joint(column):
@@ -235,11 +232,6 @@ class ColumnAxis:
     features: list[NDArray]
     parts: NDArray
     missing_part: float | None
-
-
-def value_text(value: Any, digits: int = 4) -> str:
-    """A number with a few digits, or the name of a level or date."""
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def column_axis(measure: ColumnMeasure, column: int, size: int) -> ColumnAxis:

@@ -17,8 +17,8 @@ from sklearn.base import BaseEstimator
 
 from polytrain.columns.column_list import unique_names
 from polytrain.explain.search import entries_at, largest_entries
-from polytrain.explain.sensitivity import variance_shares
-from polytrain.explain.sites import ColumnMeasure, column_cores, make_measure, site_matrices
+from polytrain.explain.sensitivity import frame, variance_shares
+from polytrain.explain.sites import ColumnMeasure, make_measure, site_matrices
 from polytrain.explain.view import ModelView, read_model
 from polytrain.maps import AffinePowers, FeatureMap, TableMap
 from polytrain.tensor import Polynomial, TensorTrain
@@ -83,9 +83,7 @@ class TopTerms:
 
     def to_frame(self) -> Any:
         """Return a frame of pandas, one row per term."""
-        import pandas as pd
-
-        return pd.DataFrame({"term": self.names, "coefficient": self.coefficients, "strength": self.strengths})
+        return frame({"term": self.names, "coefficient": self.coefficients, "strength": self.strengths})
 
     def __str__(self) -> str:
         proof = "proven" if self.exact else "not proven to be the largest"
@@ -355,12 +353,11 @@ def strongest_terms(view: ModelView, X: NDArray | None = None, k: int = 10, trai
     deviations from their means; that of other functions of numbers is positive at the largest value.
     """
     measure = make_measure(view, X)
-    trained = view.fitted.trains[train]
-    cores, names = _named_cores(measure, trained)
+    cores, names = _named_cores(measure, train)
     index, exact = largest_entries(cores, k + 1, _MAX_NODES)  # one of them may be the constant
     index = index[index.any(axis=1)][:k]
     effects = entries_at(cores, index)
-    deviation = variance_shares(*column_cores(trained, measure), pairs=False).deviation
+    deviation = variance_shares(measure, train, pairs=False).deviation
     return StrongestTerms(
         names=tuple(" * ".join(n[j - 1] for n, j in zip(names, term, strict=True) if j) for term in index.tolist()),
         effects=effects,
@@ -370,7 +367,7 @@ def strongest_terms(view: ModelView, X: NDArray | None = None, k: int = 10, trai
     )
 
 
-def _named_cores(measure: ColumnMeasure, train: TensorTrain) -> tuple[list[NDArray], list[list[str]]]:
+def _named_cores(measure: ColumnMeasure, train: int) -> tuple[list[NDArray], list[list[str]]]:
     """Cores in orthonormal functions, each without what those before it explain, and the names of the functions.
 
     There is one core per column, but one per feature where the features of a column are independent for lack of rows.
@@ -380,7 +377,7 @@ def _named_cores(measure: ColumnMeasure, train: TensorTrain) -> tuple[list[NDArr
     functions = [_function_names(titles[2 * k], titles[2 * k + 1], m) for k, m in enumerate(view.fitted.maps)]
     cores, names = [], []
     for column, group in enumerate(view.groups):
-        given = [train.cores[k].astype(np.float64) for k in group]
+        given = [view.fitted.trains[train].cores[k].astype(np.float64) for k in group]
         if measure.is_joint(column):
             cores.append(_joint_core(measure, column, given))
             names.append([name for k in group for name in functions[k]])

@@ -11,7 +11,8 @@ import numpy as np
 from polytrain.explain import MainEffect, PairEffect
 from polytrain.explain.effects import all_effects
 from polytrain.explain.local import explain_rows
-from polytrain.explain.sites import make_measure, value_text
+from polytrain.explain.sensitivity import value_text
+from polytrain.explain.sites import make_measure
 from polytrain.plotting import LocalExplanationDisplay, draw_main_effect, draw_pair_effect
 from polytrain.plotting.style import draw_bars, shorten
 from polytrain.reporting.errors import ScoredRows
@@ -196,10 +197,8 @@ def row_pictures(rows: ScoredRows) -> list[dict[str, Any]]:
         surest = rows.answers.probabilities.max(axis=1).argmax()
     chosen = [int(surest), int(order[0]), int(order[len(order) // 2])]
     explained = explain_rows(
-        view,
         rows.X[chosen],
         make_measure(view, _sample(rows)),
-        scores=range(len(view.fitted.trains)),
         cells=tuple(rows.cells(j, range(len(view.groups))) for j in chosen),
         row_names=tuple(int(rows.places[j]) for j in chosen),
     )
