@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.inspection import permutation_importance
 
 from polytrain.explain.sites import ColumnMeasure, column_cores, make_measure, suffix_products
 from polytrain.explain.view import read_model
@@ -115,40 +114,23 @@ class FeatureImportances:
         Importance of each column, columns taken as independent.
     feature_names : tuple of d str
         Names of the columns.
-    permutation : ndarray of shape (d,), or None
-        Mean decrease of the model's score on given rows if a column is permuted; None without targets.
-    permutation_std : ndarray of shape (d,), or None
-        Its standard deviation over the repeats.
     """
 
     importances: NDArray
     feature_names: tuple[str, ...]
-    permutation: NDArray | None = None
-    permutation_std: NDArray | None = None
-
-    @property
-    def _order(self) -> list[int]:
-        return np.argsort(-self.importances, kind="stable").tolist()
 
     def ranked(self) -> list[tuple[str, float]]:
         """Return names and importances, the most important column first."""
-        return [(self.feature_names[k], float(self.importances[k])) for k in self._order]
+        order = np.argsort(-self.importances, kind="stable").tolist()
+        return [(self.feature_names[k], float(self.importances[k])) for k in order]
 
     def to_frame(self) -> Any:
         """Return a frame of pandas, one row per column, the most important first."""
-        found: dict[str, Any] = {"column": self.feature_names, "importance": self.importances}
-        if self.permutation is not None:
-            found |= {"permutation": self.permutation, "permutation_std": self.permutation_std}
-        return frame(found).iloc[self._order].reset_index(drop=True)
+        return frame(self.ranked(), columns=["column", "importance"])
 
     def __str__(self) -> str:
-        heads, about = ["column", "importance"], f"importances (total Sobol indices; {INDEPENDENCE})"
-        columns: list[tuple[Any, ...]] = list(self.ranked()[:_MOST_LINES])
-        if self.permutation is not None:
-            heads.append("permutation")
-            about += ", beside the loss of score where a column is permuted"
-            columns = [(*line, self.permutation[k]) for line, k in zip(columns, self._order, strict=False)]
-        return "\n".join([about, *table_lines(heads, columns)])
+        about = f"importances (total Sobol indices; {INDEPENDENCE})"
+        return "\n".join([about, *table_lines(("column", "importance"), self.ranked()[:_MOST_LINES])])
 
 
 def frame(data: Any, **options: Any) -> Any:
@@ -239,33 +221,28 @@ def sobol_indices(
 def feature_importances(
     model: BaseEstimator,
     X: ArrayLike | None = None,
-    y: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
-    scoring: Any = None,
-    n_repeats: int = 5,
-    random_state: Any = None,
 ) -> FeatureImportances:
     """Rank the columns by how much of the variance of the scores they take part in.
 
     The importance of a column is its total Sobol index, averaged over the trains, so that every class (or pair of
-    classes) counts the same, and divided by the sum over the columns. With targets ``y``, the rows also give
-    scikit-learn's permutation importances, which do not take columns as independent.
+    classes) counts the same, and divided by the sum over the columns.
 
     Parameters
     ----------
     model, X, sample_weight, feature_names
         See `sobol_indices`.
-    y : array-like of shape (N,), optional
-        Targets of the rows of ``X``; rows that the model was not fitted on say more.
-    scoring, n_repeats, random_state
-        See `sklearn.inspection.permutation_importance`.
 
     Returns
     -------
     FeatureImportances
         Numbers that sum to 1; all 0 if every score is constant.
+
+    See Also
+    --------
+    sklearn.inspection.permutation_importance : Importances for rows with targets, in which columns go together.
 
     Examples
     --------
@@ -274,27 +251,14 @@ def feature_importances(
     >>> from polytrain.explain import feature_importances
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = TensorTrainClassifier(rank=3, random_state=0).fit(X, y)
-    >>> [name for name, _ in feature_importances(model, X, y, random_state=0).ranked()[:2]]
+    >>> [name for name, _ in feature_importances(model, X).ranked()[:2]]
     ['petal width (cm)', 'petal length (cm)']
     """
     view = read_model(model, feature_names)
-    if y is not None and X is None:
-        raise ValueError("y are the targets of the rows of X; pass X as well, or leave y out.")
     measure = make_measure(view, X, sample_weight)
     shares = [variance_shares(measure, output, pairs=False) for output in range(view.fitted.n_trains)]
     total = np.mean([share.total for share in shares], axis=0)
-    importances = total / (total.sum() or 1.0)
-    if y is None:
-        return FeatureImportances(importances, view.column_names)
-    settings = {"scoring": scoring, "n_repeats": n_repeats, "random_state": random_state}
-    # scikit-learn permutes columns of pandas only, and makes one array of other frames.
-    rows = getattr(X, "to_pandas", lambda: X)()
-    permuted = permutation_importance(model, rows, y, sample_weight=sample_weight, **settings)
-    # Steps of a pipeline may have put the columns in another order.
-    order = slice(None) if view.taken is None else list(view.taken)
-    return FeatureImportances(
-        importances, view.column_names, permuted.importances_mean[order], permuted.importances_std[order]
-    )
+    return FeatureImportances(total / (total.sum() or 1.0), view.column_names)
 
 
 class VarianceShares(NamedTuple):
