@@ -44,8 +44,6 @@ class PartialDependence:
         Values of each of them, in original units; levels of categories as objects, a missing one as None; dates.
     values : ndarray of shape (n_trains, len(grid[0])) or (n_trains, len(grid[0]), len(grid[1]))
         The means, with a regressor's intercept.
-    coefficients : ndarray of shape (n_trains, n_k) or (n_trains, n_j, n_k)
-        The same as a polynomial in the estimator's basis and scaled features, without the intercept. Empty for a date.
     train_names : tuple of n_trains str
         What a high value of each polynomial stands for.
     """
@@ -54,7 +52,6 @@ class PartialDependence:
     names: tuple[str, ...]
     grid: tuple[NDArray, ...]
     values: NDArray
-    coefficients: NDArray
     train_names: tuple[str, ...]
 
     def to_frame(self) -> Any:
@@ -136,17 +133,16 @@ def partial_dependence(
     dates = {name: k for k, name in enumerate(view.column_names) if isinstance(view.column(k), DateColumn)}
     if len(given) == 1 and isinstance(given[0], str) and given[0] in dates:
         column = dates[given[0]]
-        names, chosen, coefficients = tuple(given), tuple(view.groups[column]), np.zeros((len(view.fitted.trains), 0))
+        names, chosen = tuple(given), tuple(view.groups[column])
         axes, means = _date_means(measure, column, grid, size)
     else:
         chosen = tuple(view.index("feature", feature) for feature in given)
         if len(chosen) not in (1, 2) or len(set(chosen)) < len(chosen):
             raise ValueError(f"features must name one or two different features, got {features!r}.")
         names, axes = tuple(view.feature_names[k] for k in chosen), _check_grid(measure, chosen, grid, size)
-        coefficients = _mean_coefficients([train.cores for train in view.fitted.trains], sorted(chosen), measure)
+        means = _mean_coefficients([train.cores for train in view.fitted.trains], sorted(chosen), measure)
         if sorted(chosen) != list(chosen):
-            coefficients = coefficients.transpose(0, 2, 1)
-        means = coefficients
+            means = means.transpose(0, 2, 1)
         for k, axis in zip(chosen, axes, strict=True):
             category = view.category(k)
             numbers = axis if category is None else category.encode(Cells.of_objects(category.name, axis))[0]
@@ -157,7 +153,6 @@ def partial_dependence(
         names=names,
         grid=axes,
         values=means + view.fitted.shift.reshape(-1, *(1,) * len(axes)),
-        coefficients=coefficients,
         train_names=view.fitted.train_names,
     )
 

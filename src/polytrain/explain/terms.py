@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from polytrain.checks import need
 from polytrain.columns.column_list import unique_names
 from polytrain.explain.search import entries_at, largest_entries
 from polytrain.explain.sensitivity import frame, variance_shares
@@ -28,7 +29,6 @@ from polytrain.texts import printable
 
 __all__ = ["StrongestTerms", "TopTerms", "strongest_terms", "to_sympy", "top_terms"]
 
-_RANKINGS = ("strength", "coefficient")
 _UNITS = ("auto", "original", "centred", "scaled")
 
 # Largest growth of the coefficients at which "auto" still takes raw features: one digit may cancel.
@@ -101,11 +101,14 @@ def top_terms(
     *,
     train: int = 0,
     units: str = "auto",
-    rank_by: str = "strength",
     feature_names: Sequence[str] | None = None,
     max_nodes: int = 200_000,
 ) -> TopTerms:
     """Find the k largest terms of a fitted polynomial, without forming its coefficients.
+
+    Terms are ordered by their strength, the largest magnitude that they reach in the fitted range, which does not
+    depend on the units of measurement. With ``scale=None`` the range is not known, and features are taken to be of size
+    one at most.
 
     The search follows prefixes of terms along the train and leaves those that provably lead to no large term, so the
     result is exact, not sampled; ``exact`` says so.
@@ -123,10 +126,6 @@ def top_terms(
         fitted range from each. "scaled" maps the range onto [-1, 1], as the estimator does. All of them write the same
         polynomial. Far from zero, powers of original features nearly cancel each other and their coefficients say
         little; "auto" takes "original" if at most one digit cancels, else "scaled".
-    rank_by : {"strength", "coefficient"}, default="strength"
-        Order by the largest magnitude that a term reaches in the fitted range, which does not depend on the units of
-        measurement, or by the magnitude of its coefficient. The two agree for scaled features. With ``scale=None`` the
-        range is not known, and features are taken to be of size one at most.
     feature_names : sequence of d str, optional
         Names to print. By default those of the training data, or x1, x2, ...
     max_nodes : int, default=200_000
@@ -159,16 +158,13 @@ def top_terms(
     max_nodes = check_positive_integer(max_nodes, "max_nodes")
     if max_nodes < k + 1:
         raise ValueError(f"max_nodes must be larger than k={k}, got {max_nodes}.")
-    if rank_by not in _RANKINGS:
-        raise ValueError(f"rank_by must be one of {list(_RANKINGS)}, got {rank_by!r}.")
     which = view.index("train", train)
     variables = _expand(view, which, units)
     cores, weighted = variables.cores, variables.strengths
     if not all(np.isfinite(core).all() for core in weighted):
         raise ValueError(f"the strengths overflow with units={variables.units!r}; use units='scaled'.")
     # One more than asked for: with its intercept, the constant may fall out of the list.
-    ranked = weighted if rank_by == "strength" else cores
-    index, exact = largest_entries(ranked, k + 1, max_nodes)
+    index, exact = largest_entries(weighted, k + 1, max_nodes)
     constant = ~index.any(axis=1)
     shift = float(view.fitted.shift[which])
     if shift and not constant.any():
@@ -176,9 +172,8 @@ def top_terms(
         constant = np.append(constant, True)
     shifts = np.where(constant, shift, 0.0)
     coefficients, strengths = entries_at(cores, index) + shifts, np.abs(entries_at(weighted, index) + shifts)
-    size = strengths if rank_by == "strength" else np.abs(coefficients)
-    best = np.argsort(-size, kind="stable")[:k]
-    best = best[size[best] > 0]
+    best = np.argsort(-strengths, kind="stable")[:k]
+    best = best[strengths[best] > 0]
     return TopTerms(
         exponents=index[best],
         coefficients=coefficients[best],
@@ -230,10 +225,7 @@ def to_sympy(
     >>> to_sympy(model, tol=1e-6).evalf(4)
     3.0*x1*x2 + 2.0
     """
-    try:
-        import sympy
-    except ImportError as error:
-        raise ImportError("to_sympy needs SymPy; install it with pip install 'polytrain[symbolic]'.") from error
+    sympy = need("to_sympy", "symbolic", "sympy")
     view = read_model(model, feature_names)
     which = view.index("train", train)
     max_terms = check_positive_integer(max_terms, "max_terms")

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from polytrain.checks import need
 from polytrain.texts import printable
 
 __all__ = [
@@ -55,12 +56,8 @@ def begin_plots(axes: Any, count: int, width: float = 3.4, height: float = 3.1) 
         if len(given) < count:
             raise ValueError(f"axes must be at least {count}, one per picture, got {len(given)}.")
         return given[0].figure, given[:count]
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib; install it with pip install 'polytrain[plot]'.") from error
     across, down = min(count, 4), -(-count // 4)
-    figure, grid = plt.subplots(
+    figure, grid = need("a picture", "plot", "matplotlib.pyplot").subplots(
         down, across, figsize=(width * across, height * down), layout="constrained", squeeze=False
     )
     for ax in grid.ravel()[count:]:

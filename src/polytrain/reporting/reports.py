@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from polytrain.atomic_file import write_atomically
+from polytrain.checks import need
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, fitted_model
 from polytrain.plotting.style import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
@@ -103,7 +104,7 @@ def report(
     >>> "petal width (cm)" in page.html, "<script" in page.html
     (True, False)
     """
-    _check_extra()
+    need("a report", "report", "jinja2", "matplotlib")
     _check_one_output(fitted_model(model[-1] if isinstance(model, Pipeline) else model, "a report"), ValueError)
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train belong together; pass both, or none.")
@@ -192,7 +193,7 @@ def report_table(
     --------
     polytrain.report : The same for rows in memory.
     """
-    _check_extra()
+    need("a report", "report", "jinja2", "matplotlib")
     _check_one_output(model.fitted, TableError)
     name = "standard input" if str(data) == "-" else Path(data).name
     started = time.perf_counter()
@@ -215,17 +216,6 @@ def report_table(
     facts = {"target": target, "source": name, "seconds": seconds, "file_bytes": file_bytes, "training": model.training}
     scored = ScoredRows.of_sample(model.view, every, sample, **facts)
     return _make_page(scored, name if title is None else title, path, learned)
-
-
-def _check_extra() -> None:
-    """Raise an error if the packages that draw the page are missing."""
-    try:
-        import jinja2  # noqa: F401
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"a report needs {error.name}, which is not installed: pip install 'polytrain[report]'."
-        ) from error
 
 
 @cache
