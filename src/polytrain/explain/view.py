@@ -141,12 +141,11 @@ def _last_step(
     own, count = getattr(steps[0][1], "feature_names_in_", None), steps[0][1].n_features_in_
     # scikit-learn names the columns of arrays x0, x1, ...; this package shows x1, x2, ...
     names = [f"x{k}" for k in range(count)] if own is None else list(map(str, own))
-    shown, indices = default_names(count) if own is None else names, list(range(count))
+    shown, indices = default_names(count) if own is None else names, {name: k for k, name in enumerate(names)}
     try:
         for name, step in steps:
-            after = _names_after(name, step, names)
-            indices = [indices[names.index(before)] for before in after.values()]
-            names = list(after)
+            after = _names_after(name, step, list(indices))
+            indices = {column: indices[before] for column, before in after.items()}
     except ValueError:
         if not any_steps:
             raise
@@ -154,7 +153,7 @@ def _last_step(
         with suppress(AttributeError, ValueError):
             made = list(map(str, model[:-1].get_feature_names_out()))
         return model[-1], model[:-1].transform, None, made if made and len(set(made)) == len(made) else None
-    return model[-1], model[:-1].transform, tuple(indices), [shown[k] for k in indices]
+    return model[-1], model[:-1].transform, tuple(indices.values()), [shown[k] for k in indices.values()]
 
 
 def _names_after(name: str, step: Any, names: Sequence[str]) -> dict[str, str]:

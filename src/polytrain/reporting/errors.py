@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from polytrain.reporting.pictures import draw_curves, number, percent, picture, 
 from polytrain.tables.evaluation import (
     METRICS,
     Answers,
-    RowSample,
     class_areas,
     constant_answers,
     linear_answers,
@@ -58,11 +57,6 @@ class ScoredRows:
     seconds: float = 0.0
     file_bytes: int | None = None
     training: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of_sample(cls, view: ModelView, every: Answers, sample: RowSample, **facts: Any) -> Self:
-        """Take the features from a sample of the rows; ``facts`` are the other fields."""
-        return cls(view.on_features(), every, sample.rows, np.arange(every.n)[:: sample.step], **facts)
 
     @property
     def labels(self) -> list[str] | None:
