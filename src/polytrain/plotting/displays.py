@@ -21,7 +21,7 @@ from polytrain.explain import (
 from polytrain.explain.local import number_format
 from polytrain.explain.view import read_model
 from polytrain.plotting.style import COLOURS, PAPER, Display, draw_bars, draw_lines, line_style, place_values, shorten
-from polytrain.tensor import rank_bounds
+from polytrain.tensor import clip_ranks
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
 
@@ -360,7 +360,7 @@ class RankDisplay(Display):
         ranks, needed = (
             np.array([train.ranks[1:-1] for train in some]) for some in (trains, [train.round(tol) for train in trains])
         )
-        bounds = np.array([min(bound, 10**6) for bound in rank_bounds(trains[0].dims)])  # they may exceed a float
+        bounds = clip_ranks(trains[0].dims, 10**6)[1:-1]  # the largest may exceed a float
         return cls(ranks, needed, bounds, tol).plot(ax)
 
     def _draw(self, ax: Any) -> None:
