@@ -35,7 +35,6 @@ PRINTED = {
     "row effects": lambda model, powers: effects(model).of_rows(ROWS),
     "sobol indices": lambda model, powers: sobol_indices(model),
     "importances": lambda model, powers: feature_importances(model),
-    "importances by permutation": lambda model, powers: feature_importances(model, ROWS, Y),
     "partial dependence": lambda model, powers: partial_dependence(model, [f"kind{EVIL}", f"size{EVIL}"]),
     "local explanations": lambda model, powers: explain_local(model, ROWS.set_index(Y)),
     "terms": lambda model, powers: top_terms(powers),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 __all__ = [
     *("COMPUTE_DTYPES", "check_columns", "check_mass", "check_numbers", "check_weight_range", "check_weights"),
-    "validate_rows",
+    *("need", "validate_rows"),
 ]
 
 #: Types that trains are learned and evaluated in; others become the first.
@@ -21,6 +22,15 @@ COMPUTE_DTYPES = (np.float64, np.float32)
 _WIDEST_RANGE = 1e300
 # Tables that are neither arrays nor frames, and what makes a frame of them.
 _REMEDIES = {("polars", "LazyFrame"): "X.collect()", ("pyarrow", "Table"): "X.to_pandas()"}
+
+
+def need(purpose: str, extra: str, *modules: str) -> Any:
+    """Import modules and return the last; an error names the extra of polytrain that brings them."""
+    try:
+        return [import_module(name) for name in modules][-1]
+    except ImportError as error:
+        message = f"{purpose} needs {error.name}, which is not installed: pip install 'polytrain[{extra}]'."
+        raise ImportError(message) from error
 
 
 def validate_rows(model: BaseEstimator, *data: Any, **checks: Any) -> Any:

@@ -78,14 +78,6 @@ def test_classifier_equals_scikit_learn(iris_model):
     np.testing.assert_allclose(found.values, expected["average"], rtol=1e-9, atol=1e-11)
 
 
-def test_coefficients_are_those_of_the_mean(random_model):
-    model = random_model((4, 2), basis="legendre")
-    found = partial_dependence(model, 0)
-    scaled = np.linspace(-1, 1, 50)
-    values = np.polynomial.legendre.legval(scaled, found.coefficients[0]) + model.intercept_
-    np.testing.assert_allclose(found.values[0], values, rtol=1e-10)
-
-
 def test_unscaled_model_takes_its_grid_from_the_rows(make_model):
     model = make_model(TensorTrain.random((3, 2), 2, random_state=0), scale=None)
     X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(20, 2))

@@ -237,11 +237,9 @@ class _Ladder:
         held_out = Scored.merge(scored)
         return self._noted(step, _Rung(rank, alpha, self._evidence(held_out), held_out, trains))
 
-    def learn_from_exact(self, below: _Rung) -> _Rung | None:
-        """Learn trains from the rounded exact solution for some of the rows; None where rounding would take long."""
-        task, dims = self._task, self.maps.dims
-        rank = self.ranks()[-1]
-        sketch = task.rows.sketch
+    def exact_trains(self, rank: int) -> list[Any] | None:
+        """Cores of the rounded exact solution for some of the rows; None where rounding would take long."""
+        task, sketch = self._task, self._task.rows.sketch
         learned = np.flatnonzero(sketch.hashes % np.uint64(self._n_parts))[: self._exact_rows(rank)]
         if len(learned) < _LEAST_EXACT_ROWS:
             return None
@@ -252,8 +250,8 @@ class _Ladder:
         if not np.isfinite(kernel).all():
             return None
         coefficients = solve_dual(kernel, rows.targets[learned], weights, self.alpha * task.n_rows / len(learned))
-        starts: list[Any] = round_together(values, (coefficients / task.sizes).T, clip_ranks(dims, rank))
-        return self.learn(rank, self.alpha, below._replace(rank=rank, trains=[starts]), "exact")
+        cores: list[Any] = round_together(values, (coefficients / task.sizes).T, clip_ranks(self.maps.dims, rank))
+        return cores
 
     def _exact_rows(self, rank: int) -> int:
         """Rows for which the exact solution is quickly rounded."""
@@ -338,9 +336,13 @@ def _start_exactly(task: Task, finalists: Sequence[MapTrial], ladder: _Ladder) -
     best = min(finalists, key=lambda trial: trial.error)
     ladders = [ladder] if ladder.trial is best else [ladder, _Ladder(task, best)]
     for tried in ladders:
-        rung = tried.learn_from_exact(ladder.rungs[0])
-        if rung is not None and rung.evidence.error < min(rung.evidence.error for rung in ladder.rungs):
-            tried.rungs = [ladder.rungs[0], rung]
+        rank, linear = tried.ranks()[-1], ladder.rungs[0]
+        trains = tried.exact_trains(rank)
+        if trains is None:
+            continue
+        rung = tried.learn(rank, tried.alpha, linear._replace(rank=rank, trains=[trains]), "exact")
+        if rung.evidence.error < min(other.evidence.error for other in ladder.rungs):
+            tried.rungs = [linear, rung]
             ladder = tried
     return ladder
 

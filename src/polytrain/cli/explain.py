@@ -164,7 +164,7 @@ def _show_shares(shares: list[tuple[str, float]]) -> None:
 
 def _train_index(model: TableModel, label: str | None) -> int | None:
     """Index of the polynomial that speaks for a class; None if no class was named."""
-    names = model.view.train_names
+    names = model.view.fitted.train_names
     if label is not None and label not in names:
         raise CommandError(f"--class {label}: there is no such polynomial; there are {listed(names)}.")
     return None if label is None else names.index(label)

@@ -12,15 +12,15 @@ from sklearn.base import BaseEstimator
 
 from polytrain.columns import DateColumn
 from polytrain.columns.cells import Cells
+from polytrain.explain.sensitivity import frame, value_text
 from polytrain.explain.sites import (
     ColumnMeasure,
     column_axis,
     make_measure,
     number_grid,
     site_matrices,
-    value_text,
 )
-from polytrain.explain.view import ModelView, read_model
+from polytrain.explain.view import read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
 
@@ -44,8 +44,6 @@ class PartialDependence:
         Values of each of them, in original units; levels of categories as objects, a missing one as None; dates.
     values : ndarray of shape (n_trains, len(grid[0])) or (n_trains, len(grid[0]), len(grid[1]))
         The means, with a regressor's intercept.
-    coefficients : ndarray of shape (n_trains, n_k) or (n_trains, n_j, n_k)
-        The same as a polynomial in the estimator's basis and scaled features, without the intercept. Empty for a date.
     train_names : tuple of n_trains str
         What a high value of each polynomial stands for.
     """
@@ -54,18 +52,15 @@ class PartialDependence:
     names: tuple[str, ...]
     grid: tuple[NDArray, ...]
     values: NDArray
-    coefficients: NDArray
     train_names: tuple[str, ...]
 
     def to_frame(self) -> Any:
         """Return a frame of pandas: a row per value, or pair of values, and a column per train."""
-        import pandas as pd
-
         axes = [np.ravel(axis) for axis in np.meshgrid(*self.grid, indexing="ij")]
-        frame = pd.DataFrame(self.values.reshape(len(self.train_names), -1).T, columns=list(self.train_names))
+        found = frame(self.values.reshape(len(self.train_names), -1).T, columns=list(self.train_names))
         for place, (name, axis) in enumerate(zip(self.names, axes, strict=True)):
-            frame.insert(place, name, axis, allow_duplicates=True)
-        return frame
+            found.insert(place, name, axis, allow_duplicates=True)
+        return found
 
     def __str__(self) -> str:
         lines = [f"mean score over {' and '.join(map(printable, self.names))}, {self.values[0].size} values"]
@@ -138,38 +133,34 @@ def partial_dependence(
     dates = {name: k for k, name in enumerate(view.column_names) if isinstance(view.column(k), DateColumn)}
     if len(given) == 1 and isinstance(given[0], str) and given[0] in dates:
         column = dates[given[0]]
-        names, chosen, coefficients = tuple(given), tuple(view.groups[column]), np.zeros((len(view.trains), 0))
-        axes, means = _date_means(view, column, measure, grid, size)
+        names, chosen = tuple(given), tuple(view.groups[column])
+        axes, means = _date_means(measure, column, grid, size)
     else:
         chosen = tuple(view.index("feature", feature) for feature in given)
         if len(chosen) not in (1, 2) or len(set(chosen)) < len(chosen):
             raise ValueError(f"features must name one or two different features, got {features!r}.")
-        names, axes = tuple(view.feature_names[k] for k in chosen), _check_grid(view, chosen, grid, size, measure)
-        coefficients = _mean_coefficients([train.cores for train in view.trains], sorted(chosen), measure)
+        names, axes = tuple(view.feature_names[k] for k in chosen), _check_grid(measure, chosen, grid, size)
+        means = _mean_coefficients([train.cores for train in view.fitted.trains], sorted(chosen), measure)
         if sorted(chosen) != list(chosen):
-            coefficients = coefficients.transpose(0, 2, 1)
-        means = coefficients
+            means = means.transpose(0, 2, 1)
         for k, axis in zip(chosen, axes, strict=True):
             category = view.category(k)
             numbers = axis if category is None else category.encode(Cells.of_objects(category.name, axis))[0]
             # The axis that is contracted is the second; its values are appended at the end, so the order is kept.
-            means = np.tensordot(means, view.maps[k].values(view.maps[k].place(numbers)), axes=(1, 0))
+            means = np.tensordot(means, view.fitted.maps[k].values(view.fitted.maps[k].place(numbers)), axes=(1, 0))
     return PartialDependence(
         features=chosen,
         names=names,
         grid=axes,
         values=means + view.fitted.shift.reshape(-1, *(1,) * len(axes)),
-        coefficients=coefficients,
-        train_names=view.train_names,
+        train_names=view.fitted.train_names,
     )
 
 
-def _date_means(
-    view: ModelView, column: int, measure: ColumnMeasure, grid: Any, grid_size: int
-) -> tuple[tuple[NDArray, ...], NDArray]:
+def _date_means(measure: ColumnMeasure, column: int, grid: Any, grid_size: int) -> tuple[tuple[NDArray, ...], NDArray]:
     """Dates, and means (n_trains, dates) over all columns but the date, whose parts vary together."""
+    view, axis = measure.view, column_axis(measure, column, grid_size)
     group, kind = view.groups[column], view.column(column)
-    axis = column_axis(view, measure, column, grid_size)
     dates, features = axis.grid, axis.features
     if grid is not None and isinstance(kind, DateColumn):
         dates = np.asarray(grid, dtype="datetime64")
@@ -177,25 +168,23 @@ def _date_means(
     functions = view.column_functions(column, features)
     # The parts of the date become one core, with one function per date of the grid.
     trains = []
-    for train in view.trains:
+    for train in view.fitted.trains:
         site = site_matrices(train.cores[group.start : group.stop], functions).transpose(1, 0, 2)
         trains.append([*train.cores[: group.start], site, *train.cores[group.stop :]])
     return (dates,), _mean_coefficients(trains, [group.start], measure, skipped=group[1:])
 
 
-def _check_grid(
-    view: ModelView, chosen: tuple[int, ...], grid: Any, grid_size: int, measure: ColumnMeasure
-) -> tuple[NDArray, ...]:
+def _check_grid(measure: ColumnMeasure, chosen: tuple[int, ...], grid: Any, grid_size: int) -> tuple[NDArray, ...]:
     """One array of values in original units for each chosen feature."""
     if grid is None:
-        return tuple(_default_axis(view, k, grid_size, measure) for k in chosen)
+        return tuple(_default_axis(measure, k, grid_size) for k in chosen)
     several = isinstance(grid, Sequence | np.ndarray) and len(grid) > 0 and np.ndim(grid[0]) > 0
     parts = list(grid) if several else [grid]
     if len(parts) != len(chosen):
         raise ValueError(f"grid must have one array per feature, got {len(parts)} for {len(chosen)} features.")
     axes = []
     for k, part in zip(chosen, parts, strict=True):
-        is_category = view.category(k) is not None
+        is_category = measure.view.category(k) is not None
         axis = np.asarray(part, dtype=object if is_category else np.float64)
         if axis.ndim != 1 or not len(axis) or not (is_category or np.isfinite(axis).all()):
             raise ValueError(f"grid must hold finite numbers, one-dimensional for each feature, got {axis!r}.")
@@ -203,8 +192,8 @@ def _check_grid(
     return tuple(axes)
 
 
-def _default_axis(view: ModelView, k: int, grid_size: int, measure: ColumnMeasure) -> NDArray:
-    feature_map, column = view.maps[k], view.category(k)
+def _default_axis(measure: ColumnMeasure, k: int, grid_size: int) -> NDArray:
+    feature_map, column = measure.view.fitted.maps[k], measure.view.category(k)
     axis = feature_map.grid(grid_size)
     if axis is None:
         return number_grid(measure, k, grid_size)
@@ -240,7 +229,7 @@ def _mean_coefficients(
 
 def _row_blocks(measure: ColumnMeasure, skipped: Sequence[int]) -> Iterator[tuple[list[NDArray], NDArray]]:
     """Yield the function values (n_k, rows) of the features and the weights (rows,), block after block."""
-    kept = [k for k in range(len(measure.maps)) if k not in skipped]
+    kept = [k for k in range(len(measure.features)) if k not in skipped]
     if measure.rows is None:
         # The score is linear in the functions of each feature: independent features are one row of mean values.
         yield [measure.means[k][:, None] for k in kept], np.ones(1)
@@ -248,4 +237,4 @@ def _row_blocks(measure: ColumnMeasure, skipped: Sequence[int]) -> Iterator[tupl
     weights = measure.features[0][1]
     for start in range(0, len(weights), _BLOCK_ROWS):
         some = slice(start, start + _BLOCK_ROWS)
-        yield [measure.maps[k].values(measure.features[k][0][some]) for k in kept], weights[some]
+        yield [measure.view.fitted.maps[k].values(measure.features[k][0][some]) for k in kept], weights[some]

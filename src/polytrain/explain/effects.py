@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from polytrain.checks import check_mass
-from polytrain.explain.sensitivity import INDEPENDENCE, VarianceShares, table_lines, variance_shares
-from polytrain.explain.sites import ColumnAxis, Sites, column_axis, column_cores, make_measure, value_text
+from polytrain.explain.sensitivity import INDEPENDENCE, VarianceShares, frame, table_lines, value_text, variance_shares
+from polytrain.explain.sites import ColumnAxis, Sites, column_axis, make_measure
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
@@ -69,8 +69,6 @@ class MainEffect:
 
     def to_frame(self) -> Any:
         """Return a frame of pandas, one row per value; a missing value is the last one, of the kind "missing"."""
-        import pandas as pd
-
         gap = self.missing is not None
         found: dict[str, Any] = {
             "column": self.name,
@@ -81,7 +79,7 @@ class MainEffect:
         }
         if self.counts is not None:
             found["count"] = np.append(self.counts, [self.missing_count] * gap).astype(float)
-        return pd.DataFrame(found)
+        return frame(found)
 
     def __str__(self) -> str:
         lines = [f"{printable(self.name)} ({self.kind}): {100 * self.share:.2f} % of the variance alone"]
@@ -118,10 +116,8 @@ class PairEffect:
 
     def to_frame(self) -> Any:
         """Return a frame of pandas: values of the first column down, of the second to the right."""
-        import pandas as pd
-
-        down, right = (pd.Index(grid, name=name) for grid, name in zip(self.grids, self.names, strict=True))
-        return pd.DataFrame(self.values, index=down, columns=right)
+        down, right = self.grids
+        return frame(self.values, index=down, columns=right).rename_axis(index=self.names[0], columns=self.names[1])
 
     def __str__(self) -> str:
         largest = np.unravel_index(np.abs(self.values).argmax(), self.values.shape)
@@ -156,11 +152,9 @@ class RowEffects:
 
     def to_frame(self) -> Any:
         """Return a frame of pandas, one row per row: all terms, the mean first, the rest and the score last."""
-        import pandas as pd
-
-        frame = pd.DataFrame(np.column_stack([self.main, self.pairs]), columns=list(self.names))
-        frame.insert(0, "(mean)", self.mean, allow_duplicates=True)
-        return frame.assign(**{"(rest)": self.rest, "(score)": self.scores})
+        found = frame(np.column_stack([self.main, self.pairs]), columns=list(self.names))
+        found.insert(0, "(mean)", self.mean, allow_duplicates=True)
+        return found.assign(**{"(rest)": self.rest, "(score)": self.scores})
 
     def __str__(self) -> str:
         found = np.abs(np.column_stack([self.main, self.pairs])).mean(axis=0)
@@ -230,11 +224,9 @@ class Effects:
 
     def to_frame(self) -> Any:
         """Return a frame of pandas, one row per column and pair: its share of the variance, and the total one."""
-        import pandas as pd
-
         lines = [(effect.name, "main", effect.share, effect.total) for effect in self.ranked()]
         lines += [(" * ".join(pair.names), "pair", pair.share, np.nan) for pair in self.pairs]
-        return pd.DataFrame(lines, columns=["term", "order", "share", "total"])
+        return frame(lines, columns=["term", "order", "share", "total"])
 
     def __str__(self) -> str:
         names = "single columns", "pairs", "three and more"
@@ -324,11 +316,11 @@ def all_effects(
     pair_size = check_positive_integer(pair_grid_size, "pair_grid_size")
     measure = make_measure(view, X, sample_weight)
     n_rows = None if measure.rows is None else check_mass(sample_weight, len(measure.rows))
-    axis_of, names = cache(partial(column_axis, view, measure)), view.column_names
+    axis_of, names = cache(partial(column_axis, measure)), view.column_names
     found, upper = [], np.triu_indices(len(names), 1)
     for output in outputs:
-        shares = variance_shares(*column_cores(view.trains[output], measure))
-        sites, second = Sites(view, measure, output), shares.second
+        shares = variance_shares(measure, output)
+        sites, second = Sites(measure, output), shares.second
         strongest = np.argsort(-second[upper], kind="stable")[:n_pairs]
         index = [(i, j) for i, j in np.transpose(upper)[strongest].tolist() if second[i, j] > _LEAST_SHARE]
         pairs = []
@@ -347,7 +339,7 @@ def all_effects(
                 main_share=main_share,
                 pair_share=pair_share,
                 rest_share=max(1.0 - main_share - pair_share, 0.0) if shares.deviation > 0 else 0.0,
-                output=view.train_names[output],
+                output=view.fitted.train_names[output],
                 n_rows=n_rows,
                 _sites=sites,
             )

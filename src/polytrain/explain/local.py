@@ -25,11 +25,20 @@ from sklearn.base import BaseEstimator
 
 from polytrain.columns.scalars import is_missing, sort_of, text_of
 from polytrain.columns.table import open_table
+from polytrain.explain.sensitivity import frame
 from polytrain.explain.sites import ColumnMeasure, make_measure, site_matrices
-from polytrain.explain.view import ModelView, read_model
+from polytrain.explain.view import read_model
 from polytrain.texts import printable
 
-__all__ = ["MISSING", "LocalExplanations", "explain_local", "explain_rows", "number_format", "shapley_values"]
+__all__ = [
+    "MISSING",
+    "LocalExplanations",
+    "cell_text",
+    "explain_local",
+    "explain_rows",
+    "number_format",
+    "shapley_values",
+]
 
 # Lines and columns that are printed.
 _MOST_LINES, _MOST_COLUMNS = 10, 6
@@ -128,11 +137,9 @@ class LocalExplanations:
         Its columns are ``row``, ``score_of``, ``column``, ``value`` (the row's own, as text), ``contribution``,
         ``mean`` and ``score``.
         """
-        import pandas as pd
-
         n_rows, n_columns, n_scores = self.values.shape
         row, score, column = (index.ravel() for index in np.indices((n_rows, n_scores, n_columns)))
-        return pd.DataFrame(
+        return frame(
             {
                 "row": [self.row_names[j] for j in row],
                 "score_of": [self.score_names[k] for k in score],
@@ -195,10 +202,9 @@ def explain_local(
     view = read_model(model)
     rows, labels = view.rows(X), X.index if hasattr(X, "iloc") else None
     return explain_rows(
-        view,
         rows,
         make_measure(view, X_background),
-        scores=range(len(view.trains)) if output is None else [view.index("output", output)],
+        scores=None if output is None else [view.index("output", output)],
         cells=cell_texts(X, view.taken),
         row_names=tuple(range(len(rows)) if labels is None else labels),
     )
@@ -206,16 +212,17 @@ def explain_local(
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers that are not finite are refused at the end
 def explain_rows(
-    view: ModelView,
     rows: NDArray,
     measure: ColumnMeasure,
     *,
-    scores: Sequence[int],
     cells: tuple[tuple[str, ...], ...],
     row_names: tuple[Any, ...],
+    scores: Sequence[int] | None = None,
 ) -> LocalExplanations:
-    """Explain scores of checked rows (N, d); columns that are absent are averaged over the measure."""
-    trains, fitted = [view.trains[score].cores for score in scores], view.fitted
+    """Explain all or some scores of checked rows (N, d); columns that are absent are averaged over the measure."""
+    view, fitted = measure.view, measure.view.fitted
+    scores = range(fitted.n_trains) if scores is None else scores
+    trains = [fitted.trains[score].cores for score in scores]
     groups = [slice(group.start, group.stop) for group in view.groups]
     absent = [[measure.site_mean(k, cores[group]) for k, group in enumerate(groups)] for cores in trains]
     base = np.array([reduce(np.matmul, means)[0, 0] for means in absent]) + fitted.shift[list(scores)]
@@ -223,8 +230,8 @@ def explain_rows(
     size = max(1, _BLOCK_NUMBERS // max(sum(mean.size for mean in means) for means in absent))
     for start in range(0, len(rows), size):
         block = slice(start, start + size)
-        places = view.maps.place(rows[block])
-        functions = [m.values(x) for m, x in zip(view.maps, places, strict=True)]
+        places = fitted.maps.place(rows[block])
+        functions = [m.values(x) for m, x in zip(fitted.maps, places, strict=True)]
         for k, (cores, means) in enumerate(zip(trains, absent, strict=True)):
             present = [site_matrices(cores[group], functions[group]) for group in groups]
             values[block, :, k] = shapley_values(present, means)
@@ -243,7 +250,7 @@ def explain_rows(
         column_names=view.column_names,
         cells=cells,
         row_names=row_names,
-        score_names=tuple(view.train_names[score] for score in scores),
+        score_names=tuple(fitted.train_names[score] for score in scores),
         scale=_NUMBER_SCALES.get(fitted.link, "prediction") if is_number else _CLASS_SCALES.get(fitted.link, "score"),
     )
 
@@ -263,13 +270,14 @@ def cell_texts(X: Any, columns: Sequence[int] | None) -> tuple[tuple[str, ...], 
     texts = []
     for k in range(len(table.names)) if columns is None else columns:
         cells = table.read(k)
-        distinct = [_cell_text(value) for value in cells.values]
+        distinct = [cell_text(value) for value in cells.values]
         codes = range(len(distinct)) if cells.codes is None else cells.codes
         texts.append([distinct[code] if code >= 0 else MISSING for code in codes])
     return tuple(zip(*texts, strict=True))
 
 
-def _cell_text(value: Any) -> str:
+def cell_text(value: Any) -> str:
+    """A value as text: whole numbers in full, others with six digits."""
     if is_missing(value):
         return MISSING
     if sort_of(type(value)) != "number" or isinstance(value, (bool, np.bool_)):

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.inspection import permutation_importance
 
-from polytrain.explain.sites import column_cores, make_measure, suffix_products
+from polytrain.explain.sites import ColumnMeasure, column_cores, make_measure, suffix_products
 from polytrain.explain.view import read_model
 from polytrain.tensor.decompose import scale_exponent
 from polytrain.texts import printable
@@ -27,8 +26,10 @@ __all__ = [
     "SobolIndices",
     "VarianceShares",
     "feature_importances",
+    "frame",
     "sobol_indices",
     "table_lines",
+    "value_text",
     "variance_shares",
 ]
 
@@ -82,10 +83,8 @@ class SobolIndices:
 
     def to_frame(self) -> Any:
         """Return a frame of pandas: a row per train and column, with main effect, share in pairs, and total."""
-        import pandas as pd
-
         n_trains, d = self.total.shape
-        return pd.DataFrame(
+        return frame(
             {
                 "output": np.repeat(np.array(self.train_names, dtype=object), d),
                 "column": np.tile(np.array(self.feature_names, dtype=object), n_trains),
@@ -115,42 +114,35 @@ class FeatureImportances:
         Importance of each column, columns taken as independent.
     feature_names : tuple of d str
         Names of the columns.
-    permutation : ndarray of shape (d,), or None
-        Mean decrease of the model's score on given rows if a column is permuted; None without targets.
-    permutation_std : ndarray of shape (d,), or None
-        Its standard deviation over the repeats.
     """
 
     importances: NDArray
     feature_names: tuple[str, ...]
-    permutation: NDArray | None = None
-    permutation_std: NDArray | None = None
-
-    @property
-    def _order(self) -> list[int]:
-        return np.argsort(-self.importances, kind="stable").tolist()
 
     def ranked(self) -> list[tuple[str, float]]:
         """Return names and importances, the most important column first."""
-        return [(self.feature_names[k], float(self.importances[k])) for k in self._order]
+        order = np.argsort(-self.importances, kind="stable").tolist()
+        return [(self.feature_names[k], float(self.importances[k])) for k in order]
 
     def to_frame(self) -> Any:
         """Return a frame of pandas, one row per column, the most important first."""
-        import pandas as pd
-
-        found: dict[str, Any] = {"column": self.feature_names, "importance": self.importances}
-        if self.permutation is not None:
-            found |= {"permutation": self.permutation, "permutation_std": self.permutation_std}
-        return pd.DataFrame(found).iloc[self._order].reset_index(drop=True)
+        return frame(self.ranked(), columns=["column", "importance"])
 
     def __str__(self) -> str:
-        heads, about = ["column", "importance"], f"importances (total Sobol indices; {INDEPENDENCE})"
-        columns: list[tuple[Any, ...]] = list(self.ranked()[:_MOST_LINES])
-        if self.permutation is not None:
-            heads.append("permutation")
-            about += ", beside the loss of score where a column is permuted"
-            columns = [(*line, self.permutation[k]) for line, k in zip(columns, self._order, strict=False)]
-        return "\n".join([about, *table_lines(heads, columns)])
+        about = f"importances (total Sobol indices; {INDEPENDENCE})"
+        return "\n".join([about, *table_lines(("column", "importance"), self.ranked()[:_MOST_LINES])])
+
+
+def frame(data: Any, **options: Any) -> Any:
+    """Make a frame of pandas, which is imported only here."""
+    import pandas as pd
+
+    return pd.DataFrame(data, **options)
+
+
+def value_text(value: Any, digits: int = 4) -> str:
+    """A number with a few digits, or the name of a level or date."""
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def table_lines(heads: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> list[str]:
@@ -210,7 +202,7 @@ def sobol_indices(
     """
     view = read_model(model, feature_names)
     measure = make_measure(view, X, sample_weight)
-    shares = [variance_shares(*column_cores(train, measure)) for train in view.trains]
+    shares = [variance_shares(measure, output) for output in range(view.fitted.n_trains)]
     mean, deviation, first, second, total = (np.array(part) for part in zip(*shares, strict=True))
     with np.errstate(over="ignore"):
         variance = np.square(deviation)
@@ -221,7 +213,7 @@ def sobol_indices(
         second=second,
         total=total,
         feature_names=view.column_names,
-        train_names=view.train_names,
+        train_names=view.fitted.train_names,
         deviation=deviation,
     )
 
@@ -229,33 +221,28 @@ def sobol_indices(
 def feature_importances(
     model: BaseEstimator,
     X: ArrayLike | None = None,
-    y: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
-    scoring: Any = None,
-    n_repeats: int = 5,
-    random_state: Any = None,
 ) -> FeatureImportances:
     """Rank the columns by how much of the variance of the scores they take part in.
 
     The importance of a column is its total Sobol index, averaged over the trains, so that every class (or pair of
-    classes) counts the same, and divided by the sum over the columns. With targets ``y``, the rows also give
-    scikit-learn's permutation importances, which do not take columns as independent.
+    classes) counts the same, and divided by the sum over the columns.
 
     Parameters
     ----------
     model, X, sample_weight, feature_names
         See `sobol_indices`.
-    y : array-like of shape (N,), optional
-        Targets of the rows of ``X``; rows that the model was not fitted on say more.
-    scoring, n_repeats, random_state
-        See `sklearn.inspection.permutation_importance`.
 
     Returns
     -------
     FeatureImportances
         Numbers that sum to 1; all 0 if every score is constant.
+
+    See Also
+    --------
+    sklearn.inspection.permutation_importance : Importances for rows with targets, in which columns go together.
 
     Examples
     --------
@@ -264,27 +251,14 @@ def feature_importances(
     >>> from polytrain.explain import feature_importances
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = TensorTrainClassifier(rank=3, random_state=0).fit(X, y)
-    >>> [name for name, _ in feature_importances(model, X, y, random_state=0).ranked()[:2]]
+    >>> [name for name, _ in feature_importances(model, X).ranked()[:2]]
     ['petal length (cm)', 'petal width (cm)']
     """
     view = read_model(model, feature_names)
-    if y is not None and X is None:
-        raise ValueError("y are the targets of the rows of X; pass X as well, or leave y out.")
     measure = make_measure(view, X, sample_weight)
-    shares = [variance_shares(*column_cores(train, measure), pairs=False) for train in view.trains]
+    shares = [variance_shares(measure, output, pairs=False) for output in range(view.fitted.n_trains)]
     total = np.mean([share.total for share in shares], axis=0)
-    importances = total / (total.sum() or 1.0)
-    if y is None:
-        return FeatureImportances(importances, view.column_names)
-    settings = {"scoring": scoring, "n_repeats": n_repeats, "random_state": random_state}
-    # scikit-learn permutes columns of pandas only, and makes one array of other frames.
-    rows = getattr(X, "to_pandas", lambda: X)()
-    permuted = permutation_importance(model, rows, y, sample_weight=sample_weight, **settings)
-    # Steps of a pipeline may have put the columns in another order.
-    order = slice(None) if view.taken is None else list(view.taken)
-    return FeatureImportances(
-        importances, view.column_names, permuted.importances_mean[order], permuted.importances_std[order]
-    )
+    return FeatureImportances(total / (total.sum() or 1.0), view.column_names)
 
 
 class VarianceShares(NamedTuple):
@@ -297,8 +271,9 @@ class VarianceShares(NamedTuple):
     total: NDArray
 
 
-def variance_shares(cores: Sequence[NDArray], exponent: int, pairs: bool = True) -> VarianceShares:
-    """Shares of the variance of a train that `column_cores` has rewritten; without ``pairs``, ``second`` is 0."""
+def variance_shares(measure: ColumnMeasure, output: int, pairs: bool = True) -> VarianceShares:
+    """Shares of the variance of a score; without ``pairs``, ``second`` is 0."""
+    cores, exponent = column_cores(measure, output)
     d = len(cores)
     constants = suffix_products([core[:, 0, :] for core in cores])
     first, total, second = np.zeros(d), np.zeros(d), np.zeros((d, d))

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,9 +19,8 @@ from polytrain.checks import check_weights
 from polytrain.columns import DateColumn
 from polytrain.columns.cells import Cells
 from polytrain.explain.view import ModelView
-from polytrain.maps import CategoryMap, FeatureMap, MapList
+from polytrain.maps import CategoryMap, FeatureMap
 from polytrain.maps.tabulated import TabulatedMap
-from polytrain.tensor import TensorTrain
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 
 __all__ = [
@@ -35,7 +33,6 @@ __all__ = [
     "number_grid",
     "site_matrices",
     "suffix_products",
-    "value_text",
 ]
 
 # Combinations of the features of one column whose matrices are formed at once.
@@ -51,15 +48,14 @@ class ColumnMeasure:
     ``rows`` (Q, d) holds the given rows as features; None if the distributions are those of the maps.
     """
 
-    maps: MapList
-    groups: tuple[range, ...]
+    view: ModelView
     features: list[tuple[NDArray, NDArray]]
     rows: NDArray | None = None
 
     @cached_property
     def means(self) -> list[NDArray]:
         """Mean of every function: one array (n_k,) per feature."""
-        return [m.values(points) @ weights for m, (points, weights) in zip(self.maps, self.features, strict=True)]
+        return [m.values(x) @ weights for m, (x, weights) in zip(self.view.fitted.maps, self.features, strict=True)]
 
     @cached_property
     def matrices(self) -> list[NDArray]:
@@ -69,7 +65,7 @@ class ColumnMeasure:
         constant 1. In the new coefficients, the variance is the sum of the squares of all but the constant's.
         """
         matrices = []
-        for feature_map, (points, weights) in zip(self.maps, self.features, strict=True):
+        for feature_map, (points, weights) in zip(self.view.fitted.maps, self.features, strict=True):
             values = (feature_map.values(points) * np.sqrt(weights)).T
             padding = np.zeros((max(feature_map.n - len(values), 0), feature_map.n))  # R needs n rows
             upper = np.asarray(np.linalg.qr(np.concatenate([values, padding]), mode="r"))
@@ -78,15 +74,15 @@ class ColumnMeasure:
 
     def is_joint(self, column: int) -> bool:
         """Whether a column has several features whose combinations are known."""
-        return self.rows is not None and len(self.groups[column]) > 1
+        return self.rows is not None and len(self.view.groups[column]) > 1
 
     def combinations(self, column: int) -> tuple[list[NDArray], NDArray]:
         """Function values (n_k, Q) of each feature at the different values of a column, and their weights (Q,)."""
-        group = self.groups[column]
+        group = self.view.groups[column]
         points = np.stack([self.features[k][0] for k in group])
         different, index = np.unique(points, axis=1, return_inverse=True)
         weights = np.bincount(index.ravel(), self.features[group[0]][1], minlength=different.shape[1])
-        return [self.maps[k].values(x) for k, x in zip(group, different, strict=True)], weights
+        return [self.view.fitted.maps[k].values(x) for k, x in zip(group, different, strict=True)], weights
 
     def site_blocks(self, column: int, cores: Sequence[NDArray]) -> Iterator[tuple[NDArray, NDArray]]:
         """Yield weights (Q,) and matrices (Q, left rank, right rank) of the combinations of a column."""
@@ -100,7 +96,7 @@ class ColumnMeasure:
         if self.is_joint(column):
             blocks = self.site_blocks(column, cores)
             return np.sum([np.tensordot(weights, matrices, axes=1) for weights, matrices in blocks], axis=0)
-        return site_matrices(cores, [self.means[k][:, None] for k in self.groups[column]])[0]
+        return site_matrices(cores, [self.means[k][:, None] for k in self.view.groups[column]])[0]
 
 
 def make_measure(view: ModelView, X: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ColumnMeasure:
@@ -109,11 +105,11 @@ def make_measure(view: ModelView, X: ArrayLike | None = None, sample_weight: Arr
         rows = view.rows(X)
         weights = check_weights(sample_weight, len(rows))
         weights = weights / weights.sum()
-        return ColumnMeasure(view.maps, view.groups, [(points, weights) for points in view.maps.place(rows)], rows)
+        return ColumnMeasure(view, [(points, weights) for points in view.fitted.maps.place(rows)], rows)
     if sample_weight is not None:
         raise ValueError("sample_weight belongs to the rows of X; pass X as well, or leave sample_weight out.")
     features = []
-    for name, feature_map in zip(view.feature_names, view.maps, strict=True):
+    for name, feature_map in zip(view.feature_names, view.fitted.maps, strict=True):
         measure = feature_map.measure()
         if measure is None:
             raise ValueError(
@@ -121,7 +117,7 @@ def make_measure(view: ModelView, X: ArrayLike | None = None, sample_weight: Arr
                 "training rows, to average over."
             )
         features.append(measure)
-    return ColumnMeasure(view.maps, view.groups, features)
+    return ColumnMeasure(view, features)
 
 
 def site_matrices(cores: Sequence[NDArray], functions: Sequence[NDArray]) -> NDArray:
@@ -136,16 +132,16 @@ def site_matrices(cores: Sequence[NDArray], functions: Sequence[NDArray]) -> NDA
     return reduce(np.matmul, matrices)
 
 
-def column_cores(train: TensorTrain, measure: ColumnMeasure) -> tuple[list[NDArray], int]:
+def column_cores(measure: ColumnMeasure, output: int) -> tuple[list[NDArray], int]:
     """One core per column, in functions that are orthonormal under the measure, the constant first.
 
     The functions of a column that is one feature are the map's, made orthonormal; those of other columns are any that
     span all that the train can distinguish. The cores are right-orthogonal: what lies right of a column sums to the
     identity, and nothing overflows. The train is theirs times 2 to the power of the integer that is also returned.
     """
-    cores = [core.astype(np.float64, copy=False) for core in train.cores]
+    cores = [core.astype(np.float64, copy=False) for core in measure.view.fitted.trains[output].cores]
     sites = []
-    for column, group in enumerate(measure.groups):
+    for column, group in enumerate(measure.view.groups):
         if measure.is_joint(column):
             sites.append(_joint_core(measure, column, [cores[k] for k in group]))
             continue
@@ -184,11 +180,11 @@ class Sites:
     hundreds of them neither overflow nor vanish.
     """
 
-    def __init__(self, view: ModelView, measure: ColumnMeasure, output: int) -> None:
-        self.view, self.output = view, output
-        cores = [core.astype(np.float64, copy=False) for core in view.trains[output].cores]
+    def __init__(self, measure: ColumnMeasure, output: int) -> None:
+        self.view, self.output = measure.view, output
+        cores = [core.astype(np.float64, copy=False) for core in self.view.fitted.trains[output].cores]
         cores, self._exponent = orthogonalize_cores(cores, 0)
-        self._cores = [cores[group.start : group.stop] for group in view.groups]
+        self._cores = [cores[group.start : group.stop] for group in self.view.groups]
         self._means = [measure.site_mean(column, some) for column, some in enumerate(self._cores)]
         self._suffix = suffix_products(self._means)
         self._prefix = suffix_products([mean.T for mean in reversed(self._means)])[::-1]
@@ -238,19 +234,14 @@ class ColumnAxis:
     missing_part: float | None
 
 
-def value_text(value: Any, digits: int = 4) -> str:
-    """A number with a few digits, or the name of a level or date."""
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
-
-
-def column_axis(view: ModelView, measure: ColumnMeasure, column: int, size: int) -> ColumnAxis:
+def column_axis(measure: ColumnMeasure, column: int, size: int) -> ColumnAxis:
     """Values of a column: all levels of a category, and at most ``size`` numbers or dates from end to end."""
+    view = measure.view
     feature, kind, levels = view.groups[column][0], view.column(column), view.levels(column)
-    feature_map, name = view.maps[feature], "number"
-    if isinstance(feature_map, CategoryMap):
-        numbers = feature_map.points
-    else:
-        numbers = number_grid(measure, feature, size) if levels is None else np.arange(len(levels), dtype=float)
+    feature_map, name = view.fitted.maps[feature], "number"
+    numbers = number_grid(measure, feature, size)
+    if levels is not None and not isinstance(feature_map, CategoryMap):
+        numbers = np.arange(len(levels), dtype=np.float64)
     grid, features = numbers, [numbers]
     if isinstance(kind, DateColumn):
         unit, per_day = ("m", 1440.0) if "hour" in kind.parts else ("D", 1.0)
@@ -275,7 +266,7 @@ def column_axis(view: ModelView, measure: ColumnMeasure, column: int, size: int)
 
 def number_grid(measure: ColumnMeasure, feature: int, size: int) -> NDArray:
     """At most ``size`` values of a feature from end to end; all of them where there are few."""
-    feature_map = measure.maps[feature]
+    feature_map = measure.view.fitted.maps[feature]
     if isinstance(feature_map, TabulatedMap) and len(feature_map.points) <= size:
         return feature_map.points.copy()
     grid = feature_map.grid(size)

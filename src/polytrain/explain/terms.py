@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from polytrain.checks import need
 from polytrain.columns.column_list import unique_names
 from polytrain.explain.search import entries_at, largest_entries
-from polytrain.explain.sensitivity import variance_shares
-from polytrain.explain.sites import ColumnMeasure, column_cores, make_measure, site_matrices
+from polytrain.explain.sensitivity import frame, variance_shares
+from polytrain.explain.sites import ColumnMeasure, make_measure, site_matrices
 from polytrain.explain.view import ModelView, read_model
 from polytrain.maps import AffinePowers, FeatureMap, TableMap
 from polytrain.tensor import Polynomial, TensorTrain
@@ -28,7 +29,6 @@ from polytrain.texts import printable
 
 __all__ = ["StrongestTerms", "TopTerms", "strongest_terms", "to_sympy", "top_terms"]
 
-_RANKINGS = ("strength", "coefficient")
 _UNITS = ("auto", "original", "centred", "scaled")
 
 # Largest growth of the coefficients at which "auto" still takes raw features: one digit may cancel.
@@ -83,9 +83,7 @@ class TopTerms:
 
     def to_frame(self) -> Any:
         """Return a frame of pandas, one row per term."""
-        import pandas as pd
-
-        return pd.DataFrame({"term": self.names, "coefficient": self.coefficients, "strength": self.strengths})
+        return frame({"term": self.names, "coefficient": self.coefficients, "strength": self.strengths})
 
     def __str__(self) -> str:
         proof = "proven" if self.exact else "not proven to be the largest"
@@ -103,11 +101,14 @@ def top_terms(
     *,
     train: int = 0,
     units: str = "auto",
-    rank_by: str = "strength",
     feature_names: Sequence[str] | None = None,
     max_nodes: int = 200_000,
 ) -> TopTerms:
     """Find the k largest terms of a fitted polynomial, without forming its coefficients.
+
+    Terms are ordered by their strength, the largest magnitude that they reach in the fitted range, which does not
+    depend on the units of measurement. With ``scale=None`` the range is not known, and features are taken to be of size
+    one at most.
 
     The search follows prefixes of terms along the train and leaves those that provably lead to no large term, so the
     result is exact, not sampled; ``exact`` says so.
@@ -125,10 +126,6 @@ def top_terms(
         fitted range from each. "scaled" maps the range onto [-1, 1], as the estimator does. All of them write the same
         polynomial. Far from zero, powers of original features nearly cancel each other and their coefficients say
         little; "auto" takes "original" if at most one digit cancels, else "scaled".
-    rank_by : {"strength", "coefficient"}, default="strength"
-        Order by the largest magnitude that a term reaches in the fitted range, which does not depend on the units of
-        measurement, or by the magnitude of its coefficient. The two agree for scaled features. With ``scale=None`` the
-        range is not known, and features are taken to be of size one at most.
     feature_names : sequence of d str, optional
         Names to print. By default those of the training data, or x1, x2, ...
     max_nodes : int, default=200_000
@@ -161,26 +158,22 @@ def top_terms(
     max_nodes = check_positive_integer(max_nodes, "max_nodes")
     if max_nodes < k + 1:
         raise ValueError(f"max_nodes must be larger than k={k}, got {max_nodes}.")
-    if rank_by not in _RANKINGS:
-        raise ValueError(f"rank_by must be one of {list(_RANKINGS)}, got {rank_by!r}.")
     which = view.index("train", train)
     variables = _expand(view, which, units)
     cores, weighted = variables.cores, variables.strengths
     if not all(np.isfinite(core).all() for core in weighted):
         raise ValueError(f"the strengths overflow with units={variables.units!r}; use units='scaled'.")
     # One more than asked for: with its intercept, the constant may fall out of the list.
-    ranked = weighted if rank_by == "strength" else cores
-    index, exact = largest_entries(ranked, k + 1, max_nodes)
+    index, exact = largest_entries(weighted, k + 1, max_nodes)
     constant = ~index.any(axis=1)
     shift = float(view.fitted.shift[which])
     if shift and not constant.any():
-        index = np.concatenate((index, np.zeros((1, len(view.maps)), dtype=np.intp)))
+        index = np.concatenate((index, np.zeros((1, len(view.fitted.maps)), dtype=np.intp)))
         constant = np.append(constant, True)
     shifts = np.where(constant, shift, 0.0)
     coefficients, strengths = entries_at(cores, index) + shifts, np.abs(entries_at(weighted, index) + shifts)
-    size = strengths if rank_by == "strength" else np.abs(coefficients)
-    best = np.argsort(-size, kind="stable")[:k]
-    best = best[size[best] > 0]
+    best = np.argsort(-strengths, kind="stable")[:k]
+    best = best[strengths[best] > 0]
     return TopTerms(
         exponents=index[best],
         coefficients=coefficients[best],
@@ -188,7 +181,7 @@ def top_terms(
         exact=exact,
         units=variables.units,
         variable_names=variables.names,
-        train_name=view.train_names[which],
+        train_name=view.fitted.train_names[which],
     )
 
 
@@ -232,10 +225,7 @@ def to_sympy(
     >>> to_sympy(model, tol=1e-6).evalf(4)
     3.0*x1*x2 + 2.0
     """
-    try:
-        import sympy
-    except ImportError as error:
-        raise ImportError("to_sympy needs SymPy; install it with pip install 'polytrain[symbolic]'.") from error
+    sympy = need("to_sympy", "symbolic", "sympy")
     view = read_model(model, feature_names)
     which = view.index("train", train)
     max_terms = check_positive_integer(max_terms, "max_terms")
@@ -273,7 +263,10 @@ def _expand(view: ModelView, which: int, units: str) -> _Expansion:
     if not isinstance(units, str) or units not in _UNITS:
         raise ValueError(f"units must be one of {list(_UNITS)}, got {units!r}.")
     if units == "auto":
-        norms = [[_norm(_in_powers(view, k, unit)) for unit in ("original", "scaled")] for k in range(len(view.trains))]
+        norms = [
+            [_norm(_in_powers(view, k, unit)) for unit in ("original", "scaled")]
+            for k in range(len(view.fitted.trains))
+        ]
         units = "original" if all(raw <= _MAX_GROWTH * scaled < np.inf for raw, scaled in norms) else "scaled"
     expansion = _in_powers(view, which, units)
     if not all(np.isfinite(core).all() for core in expansion.cores):
@@ -290,11 +283,11 @@ def _norm(expansion: _Expansion) -> float:
 @np.errstate(over="ignore", invalid="ignore")  # callers check that the cores are finite
 def _in_powers(view: ModelView, which: int, units: str) -> _Expansion:
     """Replace every scaled feature by ``factor * z + offset``, where z is the variable and |z| at most ``largest``."""
-    forms, ranges = _all_powers(view), [feature_map.range for feature_map in view.maps]
+    forms, ranges = _all_powers(view), [feature_map.range for feature_map in view.fitted.maps]
     if not any(ranges):
         units = "original"  # features were taken as they are
     names, cores, strengths = [], [], []
-    for name, form, ends, core in zip(view.feature_names, forms, ranges, view.trains[which].cores, strict=True):
+    for name, form, ends, core in zip(view.feature_names, forms, ranges, view.fitted.trains[which].cores, strict=True):
         factor, offset, largest = np.float64(form.factor), np.float64(0.0), 1.0
         if units == "original":
             offset, largest = -form.centre * factor, max(map(abs, ends)) if ends else 1.0
@@ -315,7 +308,7 @@ def _in_powers(view: ModelView, which: int, units: str) -> _Expansion:
 def _all_powers(view: ModelView) -> list[AffinePowers]:
     """Every map as polynomials; maps that are not polynomials are refused."""
     forms = []
-    for name, feature_map in zip(view.feature_names, view.maps, strict=True):
+    for name, feature_map in zip(view.feature_names, view.fitted.maps, strict=True):
         if feature_map.powers is None:
             raise ValueError(
                 f"terms are products of powers, but the column {name!r} has a map of the kind {feature_map.kind!r}, "
@@ -352,30 +345,31 @@ def strongest_terms(view: ModelView, X: NDArray | None = None, k: int = 10, trai
     deviations from their means; that of other functions of numbers is positive at the largest value.
     """
     measure = make_measure(view, X)
-    cores, names = _named_cores(view, view.trains[train], measure)
+    cores, names = _named_cores(measure, train)
     index, exact = largest_entries(cores, k + 1, _MAX_NODES)  # one of them may be the constant
     index = index[index.any(axis=1)][:k]
     effects = entries_at(cores, index)
-    deviation = variance_shares(*column_cores(view.trains[train], measure), pairs=False).deviation
+    deviation = variance_shares(measure, train, pairs=False).deviation
     return StrongestTerms(
         names=tuple(" * ".join(n[j - 1] for n, j in zip(names, term, strict=True) if j) for term in index.tolist()),
         effects=effects,
         shares=(effects / deviation) ** 2 if deviation > 0 else np.zeros(len(effects)),
         exact=exact,
-        train_name=view.train_names[train],
+        train_name=view.fitted.train_names[train],
     )
 
 
-def _named_cores(view: ModelView, train: TensorTrain, measure: ColumnMeasure) -> tuple[list[NDArray], list[list[str]]]:
+def _named_cores(measure: ColumnMeasure, train: int) -> tuple[list[NDArray], list[list[str]]]:
     """Cores in orthonormal functions, each without what those before it explain, and the names of the functions.
 
     There is one core per column, but one per feature where the features of a column are independent for lack of rows.
     """
+    view = measure.view
     titles = unique_names([(name, (name, f"{name} is missing")) for name in view.feature_names])
-    functions = [_function_names(titles[2 * k], titles[2 * k + 1], m) for k, m in enumerate(view.maps)]
+    functions = [_function_names(titles[2 * k], titles[2 * k + 1], m) for k, m in enumerate(view.fitted.maps)]
     cores, names = [], []
     for column, group in enumerate(view.groups):
-        given = [train.cores[k].astype(np.float64) for k in group]
+        given = [view.fitted.trains[train].cores[k].astype(np.float64) for k in group]
         if measure.is_joint(column):
             cores.append(_joint_core(measure, column, given))
             names.append([name for k in group for name in functions[k]])

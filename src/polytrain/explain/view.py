@@ -17,9 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polytrain.columns import CategoryColumn, Column
 from polytrain.columns.scalars import text_of
-from polytrain.maps import MapList
 from polytrain.models import FittedModel, fitted_model
-from polytrain.tensor import TensorTrain
 from polytrain.tensor.terms import default_names
 from polytrain.texts import listed
 
@@ -42,21 +40,6 @@ class ModelView:
     rows: Callable[[Any], NDArray]
     taken: tuple[int, ...] | None = None
 
-    @property
-    def maps(self) -> MapList:
-        """One map per feature."""
-        return self.fitted.maps
-
-    @property
-    def trains(self) -> tuple[TensorTrain, ...]:
-        """The trains, in units of the target."""
-        return self.fitted.trains
-
-    @property
-    def train_names(self) -> tuple[str, ...]:
-        """Name of the class or output that a high score of each train indicates."""
-        return self.fitted.train_names
-
     def column(self, column: int) -> Column | None:
         """How a column of a frame became features; None for a plain number."""
         return None if self.fitted.columns is None else self.fitted.columns.columns[column]
@@ -73,7 +56,7 @@ class ModelView:
 
     def index(self, kind: str, value: int | str) -> int:
         """Index of a "column", "feature" or "output" given by index or name, or of a "train" given by index."""
-        names = {"column": self.column_names, "feature": self.feature_names}.get(kind, self.train_names)
+        names = {"column": self.column_names, "feature": self.feature_names}.get(kind, self.fitted.train_names)
         if isinstance(value, str) and kind != "train":
             if value not in names:
                 raise ValueError(f"there is no {kind} {value!r}; the {kind}s are {listed(names)}.")
@@ -92,7 +75,7 @@ class ModelView:
 
     def column_functions(self, column: int, features: Sequence[NDArray]) -> list[NDArray]:
         """Values (n_k, Q) of the functions of a column's features at their numbers (Q,)."""
-        maps = [self.maps[k] for k in self.groups[column]]
+        maps = [self.fitted.maps[k] for k in self.groups[column]]
         return [m.values(m.place(np.asarray(x, dtype=np.float64))) for m, x in zip(maps, features, strict=True)]
 
 
@@ -158,12 +141,11 @@ def _last_step(
     own, count = getattr(steps[0][1], "feature_names_in_", None), steps[0][1].n_features_in_
     # scikit-learn names the columns of arrays x0, x1, ...; this package shows x1, x2, ...
     names = [f"x{k}" for k in range(count)] if own is None else list(map(str, own))
-    shown, indices = default_names(count) if own is None else names, list(range(count))
+    shown, indices = default_names(count) if own is None else names, {name: k for k, name in enumerate(names)}
     try:
         for name, step in steps:
-            after = _names_after(name, step, names)
-            indices = [indices[names.index(before)] for before in after.values()]
-            names = list(after)
+            after = _names_after(name, step, list(indices))
+            indices = {column: indices[before] for column, before in after.items()}
     except ValueError:
         if not any_steps:
             raise
@@ -171,7 +153,7 @@ def _last_step(
         with suppress(AttributeError, ValueError):
             made = list(map(str, model[:-1].get_feature_names_out()))
         return model[-1], model[:-1].transform, None, made if made and len(set(made)) == len(made) else None
-    return model[-1], model[:-1].transform, tuple(indices), [shown[k] for k in indices]
+    return model[-1], model[:-1].transform, tuple(indices.values()), [shown[k] for k in indices.values()]
 
 
 def _names_after(name: str, step: Any, names: Sequence[str]) -> dict[str, str]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from itertools import count
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from polytrain.checks import need
 from polytrain.columns.scalars import text_of
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.maps import MapList
@@ -32,15 +32,6 @@ __all__ = ["register_onnx_converters", "to_onnx"]
 #: The oldest operator set that the graph can be written in: Softmax means what it says since then.
 OLDEST_OPSET = 13
 _DTYPES = ("float32", "float64")
-
-
-def _need(extra_module: str) -> Any:
-    try:
-        return import_module(extra_module)
-    except ImportError as error:
-        raise ImportError(
-            f"the ONNX export needs {extra_module}, which is not installed: pip install 'polytrain[onnx]'."
-        ) from error
 
 
 def to_onnx(model: Any, *, dtype: str = "float32", opset: int = 17) -> Any:
@@ -88,7 +79,7 @@ def to_onnx(model: Any, *, dtype: str = "float32", opset: int = 17) -> Any:
     _check_opset(opset)
     if not isinstance(model, FittedModel):
         check_is_fitted(model)
-    _need("onnx")
+    need("the ONNX export", "onnx", "onnx")
     fitted = getattr(model, "model_", model)
     if not isinstance(fitted, FittedModel):
         return _convert_pipeline(model, dtype, opset)
@@ -239,7 +230,7 @@ def _label_array(classes: NDArray) -> NDArray:
 
 def _convert_pipeline(pipeline: Any, dtype: str, opset: int) -> Any:
     """Let skl2onnx convert a pipeline whose input is one matrix."""
-    skl2onnx = _need("skl2onnx")
+    skl2onnx = need("the ONNX export", "onnx", "skl2onnx")
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
     from sklearn.base import is_classifier
 
@@ -260,7 +251,7 @@ def register_onnx_converters() -> None:
     >>> from polytrain.export import register_onnx_converters
     >>> register_onnx_converters()
     """
-    skl2onnx = _need("skl2onnx")
+    skl2onnx = need("the ONNX export", "onnx", "skl2onnx")
     from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
 
     skl2onnx.update_registered_converter(

@@ -245,13 +245,8 @@ class FeatureMap(ABC):
         """The functions as polynomials; None if they are not polynomials."""
         return None
 
-    @property
-    def bound(self) -> float:
-        """Largest absolute value of the functions within the range: by default 1."""
-        return 1.0
-
     def extremes(self) -> FloatArray:
-        """Functions (n, P) at a few values where they are large: by default along the range, or around 0."""
+        """Functions (n, P) at a few values where they are largest: by default along the range, or around 0."""
         grid = self.grid(9)
         return self.values(self.place(np.linspace(-1.0, 1.0, 9) if grid is None else grid))
 

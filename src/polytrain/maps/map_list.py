@@ -77,17 +77,12 @@ class MapList:
 
     def place(self, X: FloatArray) -> FloatArray:
         """Raw rows (N, d) -> coordinates (d, N) of the same dtype."""
-        placers = [(columns, kind.place_all(self.members(columns))) for kind, columns in self.groups]
-        if len(placers) == 1 and len(X) <= _BLOCK_ROWS:
-            return placers[0][1](X)
-        out = np.empty(X.shape[::-1], dtype=X.dtype)
-        for start in range(0, len(X), _BLOCK_ROWS):
-            rows = slice(start, start + _BLOCK_ROWS)
-            for columns, place in placers:
-                if len(placers) == 1:
-                    out[:, rows] = place(X[rows])
-                else:
-                    out[columns, rows] = place(X[rows, columns])
+        groups, out = self.groups, np.empty(X.shape[::-1], dtype=X.dtype)
+        for kind, columns in groups:
+            place, some = kind.place_all(self.members(columns)), columns if len(groups) > 1 else slice(None)
+            for start in range(0, len(X), _BLOCK_ROWS):
+                rows = slice(start, start + _BLOCK_ROWS)
+                out[some, rows] = place(X[rows, some])
         return out
 
     def linear_sizes(self) -> list[int]:

@@ -127,10 +127,6 @@ class TabulatedMap(FeatureMap):
         weights = np.append((1.0 - self.missing_weight) * self.weights, self.missing_weight)
         return np.append(places, self.missing_place), weights
 
-    @property
-    def bound(self) -> float:
-        return max(float(np.abs(self.table).max()), float(np.abs(self.missing).max()))
-
     def extremes(self) -> FloatArray:
         largest = np.abs(self.table).max(axis=0)
         return np.column_stack([self.table[:, np.argsort(-largest)[:_N_EXTREMES]], self.missing])

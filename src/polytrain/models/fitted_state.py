@@ -246,22 +246,19 @@ def overflows(maps: MapList, trains: Sequence[Sequence[Array]], size: Array, shi
     most = _MOST_OF_CLASSIFIERS if is_classifier else _MOST
     if (np.abs(shift) > 2.0**most).any():
         return True
-    factors = np.log2(np.maximum(size, 1.0))
-    suspects = np.flatnonzero(factors + _log_bounds(maps, trains) > _MOST_OF_CLASSIFIERS).tolist()
-    if not suspects:
-        return False
-    extremes = [feature_map.extremes() for feature_map in maps]
+    factors, extremes = np.log2(np.maximum(size, 1.0)), [feature_map.extremes() for feature_map in maps]
+    suspects = np.flatnonzero(factors + _log_bounds(trains, extremes) > _MOST_OF_CLASSIFIERS).tolist()
     most = max(most, _MOST_STRETCH + float(np.log2(maps.dims).sum()) / 2)
     return any(_log_largest(trains[t], extremes, float(factors[t])) > most for t in suspects)
 
 
-def _log_bounds(maps: MapList, trains: Sequence[Sequence[Array]]) -> Array:
+def _log_bounds(trains: Sequence[Sequence[Array]], extremes: Sequence[Array]) -> Array:
     """Return log2 of a bound on all values on the way through each train, (n_trains,)."""
     cores = [core for train in trains for core in train]
     starts = np.cumsum([0, *(core.size for core in cores)])[:-1]
     with np.errstate(over="ignore", divide="ignore"):
         sums = np.add.reduceat(np.abs(np.concatenate([core.ravel() for core in cores])), starts)
-        logs: Array = np.log2(sums).reshape(len(trains), -1) + np.log2([feature_map.bound for feature_map in maps])
+        logs: Array = np.log2(sums).reshape(len(trains), -1) + np.log2([np.abs(values).max() for values in extremes])
     bounds: Array = np.maximum(logs, 0.0).sum(axis=1)
     return bounds
 

@@ -21,7 +21,7 @@ from polytrain.explain import (
 from polytrain.explain.local import number_format
 from polytrain.explain.view import read_model
 from polytrain.plotting.style import COLOURS, PAPER, Display, draw_bars, draw_lines, line_style, place_values, shorten
-from polytrain.tensor import rank_bounds
+from polytrain.tensor import clip_ranks
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
 
@@ -300,11 +300,11 @@ class ConvergenceDisplay(Display):
             raise ValueError(f"quantity must be one of {list(_QUANTITIES)}, got {quantity!r}.")
         if not view.estimator.history_:
             raise ValueError("the model made no sweep: it is the start of the sweeps, so there is no history to draw.")
-        points: list[list[tuple[int, float]]] = [[] for _ in view.trains]
+        points: list[list[tuple[int, float]]] = [[] for _ in view.fitted.trains]
         for record in view.estimator.history_:
             points[record["train"]].append((record["sweep"], record[quantity]))
         curves = [(np.array([sweep for sweep, _ in line]), np.array([value for _, value in line])) for line in points]
-        return cls(curves, view.train_names, quantity).plot(ax)
+        return cls(curves, view.fitted.train_names, quantity).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         from matplotlib.ticker import MaxNLocator, NullFormatter
@@ -354,13 +354,13 @@ class RankDisplay(Display):
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator, *, tol: float = 0.01, ax: Any = None) -> RankDisplay:
         """Read the ranks of a fitted estimator of at least two features and draw them."""
-        trains = read_model(estimator).trains
+        trains = read_model(estimator).fitted.trains
         if trains[0].order < 2:
             raise ValueError("the model has one feature only; there is no rank to draw.")
         ranks, needed = (
             np.array([train.ranks[1:-1] for train in some]) for some in (trains, [train.round(tol) for train in trains])
         )
-        bounds = np.array([min(bound, 10**6) for bound in rank_bounds(trains[0].dims)])  # they may exceed a float
+        bounds = clip_ranks(trains[0].dims, 10**6)[1:-1]  # the largest may exceed a float
         return cls(ranks, needed, bounds, tol).plot(ax)
 
     def _draw(self, ax: Any) -> None:

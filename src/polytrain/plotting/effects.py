@@ -36,8 +36,8 @@ _DENSITY_HEIGHT = 0.22
 
 
 @dataclass(eq=False, repr=False)
-class ImportancesDisplay:
-    """Importances of columns as bars, beside those by permutation where targets were given.
+class ImportancesDisplay(Display):
+    """Importances of columns as bars.
 
     Parameters
     ----------
@@ -52,38 +52,28 @@ class ImportancesDisplay:
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import ImportancesDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = TensorTrainClassifier(random_state=0).fit(X, y)
-    >>> len(ImportancesDisplay.from_estimator(model, X, y, random_state=0, axes=Figure().subplots(1, 2)).axes_)
-    2
+    >>> model = TensorTrainClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+    >>> ImportancesDisplay.from_estimator(model, ax=Figure().subplots()).importances.ranked()[0][0]
+    'x4'
     """
 
     importances: FeatureImportances
     max_columns: int = 15
 
     @classmethod
-    def from_estimator(
-        cls, estimator: BaseEstimator, X: Any = None, y: Any = None, *, random_state: Any = None, axes: Any = None
-    ) -> ImportancesDisplay:
+    def from_estimator(cls, estimator: BaseEstimator, X: Any = None, *, ax: Any = None) -> ImportancesDisplay:
         """Compute the importances of a fitted estimator and draw them; see `polytrain.explain.feature_importances`."""
-        return cls(feature_importances(estimator, X, y, random_state=random_state)).plot(axes)
+        return cls(feature_importances(estimator, X)).plot(ax)
 
-    def plot(self, axes: Any = None) -> ImportancesDisplay:
-        """Draw into the given axes, or into a new figure, and return the display."""
-        found = self.importances
-        count = check_positive_integer(self.max_columns, "max_columns")
-        order = np.argsort(-found.importances, kind="stable")[:count]
-        names = shorten([found.feature_names[k] for k in order])
-        self.figure_, self.axes_ = begin_plots(axes, 1 if found.permutation is None else 2)
-        draw_bars(self.axes_[0], names, found.importances[order])
-        self.axes_[0].set_xlabel("share of the variance, columns independent", fontsize="small")
-        if found.permutation is not None and found.permutation_std is not None:
-            values, errors = found.permutation[order], found.permutation_std[order]
-            draw_bars(self.axes_[1], [""] * len(order), values, marked=True, errors=errors)
-            self.axes_[1].set_xlabel("loss of score if permuted", fontsize="small")
-        for ax in self.axes_:
-            ax.tick_params(labelsize="small")
-        return self
+    def _size(self) -> tuple[float, float]:
+        most = check_positive_integer(self.max_columns, "max_columns")
+        return 4.8, 1.0 + 0.32 * min(len(self.importances.feature_names), most)
+
+    def _draw(self, ax: Any) -> None:
+        names, values = zip(*self.importances.ranked()[: self.max_columns], strict=True)
+        draw_bars(ax, shorten(names), values)
+        ax.set_xlabel("share of the variance, columns independent", fontsize="small")
+        ax.tick_params(labelsize="small")
 
 
 @dataclass(eq=False, repr=False)

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from polytrain.checks import need
 from polytrain.texts import printable
 
 __all__ = [
@@ -55,12 +56,8 @@ def begin_plots(axes: Any, count: int, width: float = 3.4, height: float = 3.1) 
         if len(given) < count:
             raise ValueError(f"axes must be at least {count}, one per picture, got {len(given)}.")
         return given[0].figure, given[:count]
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib; install it with pip install 'polytrain[plot]'.") from error
     across, down = min(count, 4), -(-count // 4)
-    figure, grid = plt.subplots(
+    figure, grid = need("a picture", "plot", "matplotlib.pyplot").subplots(
         down, across, figsize=(width * across, height * down), layout="constrained", squeeze=False
     )
     for ax in grid.ravel()[count:]:
@@ -114,11 +111,10 @@ def draw_bars(
     *,
     marked: ArrayLike = False,
     starts: ArrayLike = 0.0,
-    errors: Any = None,
     numbers: Sequence[str] = (),
     legend: tuple[str, str] | None = None,
 ) -> None:
-    """Draw horizontal bars from ``starts``, the first at the top, with ``errors`` as whiskers.
+    """Draw horizontal bars from ``starts``, the first at the top.
 
     Bars that are ``marked`` have the second colour and a hatch, ``numbers`` are texts at the right ends, and ``legend``
     has the names of both colours.
@@ -126,12 +122,11 @@ def draw_bars(
     lengths = np.asarray(values, dtype=float)
     places = np.arange(len(lengths))
     left, second = np.broadcast_to(starts, lengths.shape), np.broadcast_to(marked, lengths.shape)
-    look = {"edgecolor": "white", "ecolor": PAPER["muted"], "height": 0.75, "zorder": 2}
+    look = {"edgecolor": "white", "height": 0.75, "zorder": 2}
     for index, mask in enumerate((~second, second)):
         if mask.any():
             look |= {"color": COLOURS[index], "hatch": ("", "//")[index], "label": legend[index] if legend else None}
-            whiskers = None if errors is None else errors[mask]
-            ax.barh(places[mask], lengths[mask], left=left[mask], xerr=whiskers, **look)
+            ax.barh(places[mask], lengths[mask], left=left[mask], **look)
     note = {"textcoords": "offset points", "va": "center", "fontsize": "small", "zorder": 3}
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
     for place, (text, end) in enumerate(zip(numbers, np.maximum(left, left + lengths), strict=False)):

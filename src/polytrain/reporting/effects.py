@@ -11,7 +11,8 @@ import numpy as np
 from polytrain.explain import MainEffect, PairEffect
 from polytrain.explain.effects import all_effects
 from polytrain.explain.local import explain_rows
-from polytrain.explain.sites import make_measure, value_text
+from polytrain.explain.sensitivity import value_text
+from polytrain.explain.sites import make_measure
 from polytrain.plotting import LocalExplanationDisplay, draw_main_effect, draw_pair_effect
 from polytrain.plotting.style import draw_bars, shorten
 from polytrain.reporting.errors import ScoredRows
@@ -46,7 +47,7 @@ class ColumnEffects:
 
     def __init__(self, rows: ScoredRows) -> None:
         X = _sample(rows)
-        self.effects = all_effects(rows.view, X, range(len(rows.view.trains)), _MOST_PAIRS, _GRID, _PAIR_GRID)
+        self.effects = all_effects(rows.view, X, range(len(rows.view.fitted.trains)), _MOST_PAIRS, _GRID, _PAIR_GRID)
         self._is_sample = len(X) < rows.every.n
         total = np.mean([[effect.total for effect in of_score.main] for of_score in self.effects], axis=0)
         total = total / (total.sum() or 1.0)
@@ -129,7 +130,7 @@ def _shuffled(rows: ScoredRows, columns: Sequence[int]) -> dict[str, Any]:
 
 
 def _effect(rows: ScoredRows, effects: ColumnEffects, column: int, unit: str) -> dict[str, Any]:
-    main, scores = effects.main(column), rows.view.train_names
+    main, scores = effects.main(column), rows.view.fitted.train_names
     first = next(iter(main.values()))
     is_category, n_bars = first.kind == "category", min(len(first.grid), 12) + (first.missing is not None)
 
@@ -181,7 +182,7 @@ def _pair(rows: ScoredRows, effects: ColumnEffects, score: int, pair: PairEffect
 
     about = f"{percent(pair.share)} of the variance"
     if len(effects.effects) > 1:
-        about += f" of the score for {rows.view.train_names[score]}"
+        about += f" of the score for {rows.view.fitted.train_names[score]}"
     words = f"From {told(int(values.argmin()))} to {told(int(values.argmax()))}"
     return picture(" and ".join(names), words, draw, height=3.0 if grids[0].dtype != object else 3.8, about=about)
 
@@ -196,10 +197,8 @@ def row_pictures(rows: ScoredRows) -> list[dict[str, Any]]:
         surest = rows.answers.probabilities.max(axis=1).argmax()
     chosen = [int(surest), int(order[0]), int(order[len(order) // 2])]
     explained = explain_rows(
-        view,
         rows.X[chosen],
         make_measure(view, _sample(rows)),
-        scores=range(len(view.trains)),
         cells=tuple(rows.cells(j, range(len(view.groups))) for j in chosen),
         row_names=tuple(int(rows.places[j]) for j in chosen),
     )

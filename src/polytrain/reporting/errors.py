@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,13 @@ from scipy.stats import binomtest
 from sklearn.metrics import precision_recall_curve, precision_recall_fscore_support, roc_curve
 
 from polytrain.columns import DateColumn
+from polytrain.explain.local import cell_text
 from polytrain.explain.view import ModelView
 from polytrain.plotting.style import COLOURS, MARKERS, PAPER, shorten
 from polytrain.reporting.pictures import draw_curves, number, percent, picture, table
 from polytrain.tables.evaluation import (
     METRICS,
     Answers,
-    RowSample,
     class_areas,
     constant_answers,
     linear_answers,
@@ -58,11 +58,6 @@ class ScoredRows:
     file_bytes: int | None = None
     training: dict[str, Any] = field(default_factory=dict)
 
-    @classmethod
-    def of_sample(cls, view: ModelView, every: Answers, sample: RowSample, **facts: Any) -> Self:
-        """Take the features from a sample of the rows; ``facts`` are the other fields."""
-        return cls(view.on_features(), every, sample.rows, np.arange(every.n)[:: sample.step], **facts)
-
     @property
     def labels(self) -> list[str] | None:
         """Names of the classes; None for regressors."""
@@ -94,14 +89,12 @@ class ScoredRows:
 
     def _cell(self, column: int, value: float) -> str:
         levels = self.view.levels(column)
-        if np.isnan(value):
-            return "missing"
-        if levels is not None:
+        if levels is not None and not np.isnan(value):
             return levels[int(value)] if 0 <= value < len(levels) else "another"
-        if isinstance(self.view.column(column), DateColumn):
+        if isinstance(self.view.column(column), DateColumn) and not np.isnan(value):
             date = np.datetime64(round(1440 * value), "m")
             return str(date if value % 1 else date.astype("datetime64[D]"))
-        return str(int(value)) if abs(value) < 1e9 and value == int(value) else f"{value:.5g}"
+        return cell_text(value)
 
     def shuffled(self, columns: Sequence[int]) -> list[float]:
         """How much the error rises if a column is shuffled among the rows: wrong labels, or root mean squared error."""

@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from polytrain.atomic_file import write_atomically
+from polytrain.checks import need
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, fitted_model
 from polytrain.plotting.style import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
@@ -103,24 +104,19 @@ def report(
     >>> "petal width (cm)" in page.html, "<script" in page.html
     (True, False)
     """
-    _check_extra()
+    need("a report", "report", "jinja2", "matplotlib")
     _check_one_output(fitted_model(model[-1] if isinstance(model, Pipeline) else model, "a report"), ValueError)
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train belong together; pass both, or none.")
     view, started, sample = read_model(model, any_steps=True), time.perf_counter(), RowSample(_MOST_ROWS)
     rows, targets = _rows(view, X, y)
-    parts = []
-    for start in range(0, len(rows), _MOST_ROWS):
-        part = slice(start, start + _MOST_ROWS)
-        parts.append(Answers.of(view.fitted, rows[part], targets[part]))
-        sample.add(rows[part])
-    every = Answers.join(parts)
+    every = Answers.of(view.fitted, rows, targets)
+    sample.add(rows)
     seconds = time.perf_counter() - started
     train = None if X_train is None or y_train is None else _rows(view, X_train, y_train)
-    target = getattr(y, "name", None)
+    title, target = type(view.estimator).__name__ if title is None else str(title), getattr(y, "name", None)
     facts = {"target": None if target is None else str(target), "source": "rows from Python", "seconds": seconds}
-    scored = ScoredRows.of_sample(view, every, sample, **facts)
-    return _make_page(scored, type(view.estimator).__name__ if title is None else str(title), path, train)
+    return _make_page(view.on_features(), every, sample, title, path, train, **facts)
 
 
 def _check_one_output(fitted: FittedModel, error: type[ValueError]) -> None:
@@ -192,7 +188,7 @@ def report_table(
     --------
     polytrain.report : The same for rows in memory.
     """
-    _check_extra()
+    need("a report", "report", "jinja2", "matplotlib")
     _check_one_output(model.fitted, TableError)
     name = "standard input" if str(data) == "-" else Path(data).name
     started = time.perf_counter()
@@ -213,19 +209,7 @@ def report_table(
         learned = kept.rows, others.y[:: kept.step]
     target = model.layout.targets[0] if model.layout.targets else None
     facts = {"target": target, "source": name, "seconds": seconds, "file_bytes": file_bytes, "training": model.training}
-    scored = ScoredRows.of_sample(model.view, every, sample, **facts)
-    return _make_page(scored, name if title is None else title, path, learned)
-
-
-def _check_extra() -> None:
-    """Raise an error if the packages that draw the page are missing."""
-    try:
-        import jinja2  # noqa: F401
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"a report needs {error.name}, which is not installed: pip install 'polytrain[report]'."
-        ) from error
+    return _make_page(model.view, every, sample, name if title is None else title, path, learned, **facts)
 
 
 @cache
@@ -245,12 +229,19 @@ def _template() -> Any:
 
 
 def _make_page(
-    rows: ScoredRows, title: str, path: str | os.PathLike[str] | None, train: tuple[NDArray, NDArray] | None
+    view: ModelView,
+    every: Answers,
+    sample: RowSample,
+    title: str,
+    path: str | os.PathLike[str] | None,
+    train: tuple[NDArray, NDArray] | None,
+    **facts: Any,
 ) -> Report:
-    """Make the report, and write it to ``path`` if there is one.
+    """Make the report, and write it to ``path`` if there is one; ``facts`` are further fields of `ScoredRows`.
 
     ``train`` has features and targets of the training rows, for a linear model to compare with.
     """
+    rows = ScoredRows(view, every, sample.rows, np.arange(every.n)[:: sample.step], **facts)
     comparisons, effects = compare(rows, train), ColumnEffects(rows)
     important = list(effects.importances)
     html = _template().render(

@@ -26,7 +26,7 @@ def training_section(rows: ScoredRows) -> dict[str, Any]:
     if not estimator.choice_.tried:
         reasons = ["All settings were given: nothing was tried."]
     if estimator.history_ and "objective" in estimator.history_[0]:
-        pictures.append(_convergence(estimator, rows.view.train_names))
+        pictures.append(_convergence(estimator, rows.view.fitted.train_names))
     else:
         start = "the exact solution" if estimator.plan_.init == "dual" else "the linear start"
         reasons.append(f"The model made no sweep: it is {start}.")
@@ -110,7 +110,7 @@ def _fact(name: str, value: Any) -> tuple[str, str]:
 
 def _cost(rows: ScoredRows) -> dict[str, str]:
     """Memory, arithmetic and time."""
-    trains, dims = rows.view.trains, rows.view.estimator.maps_.dims
+    trains, dims = rows.view.fitted.trains, rows.view.estimator.maps_.dims
     n_products = sum(core.size + core.shape[0] * core.shape[2] for train in trains for core in train.cores)
     digits = sum(np.log10(n) for n in dims)
     return {

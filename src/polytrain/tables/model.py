@@ -312,10 +312,8 @@ class TableModel:
                 raise TableError(f"{table.label} has {known} and no row {number}. Rows of data are counted from 0.")
         rows, shown, places = zip(*(found[number] for number in numbers), strict=True)
         explanations = explain_rows(
-            self.view,
             self.view.rows(np.stack(rows)),
             make_measure(self.view, sample.rows if background == "data" else None),
-            scores=range(len(self.view.trains)),
             cells=shown,
             row_names=tuple(numbers),
         )

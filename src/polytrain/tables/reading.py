@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from polytrain.checks import need
 from polytrain.tables.options import ReadOptions, TableError, reading
 from polytrain.tables.table_file import TableFile, check_width, make_table
 from polytrain.tables.text_file import open_text
@@ -79,11 +80,7 @@ def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOpt
     >>> table.notes
     ['cells are separated by semicolons']
     """
-    try:
-        import pandas  # noqa: F401
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise ImportError("tables in files need pandas and pyarrow: pip install 'polytrain[tables]'.") from error
+    need("a table in a file", "tables", "pandas", "pyarrow")
     label = "standard input" if str(path) == "-" else str(path)
     with ExitStack() as opened:
         stream, packed = _open_bytes(path, label, opened)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
+import math
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import cast
 
 import numpy as np
@@ -36,10 +35,7 @@ def rank_bounds(dims: Sequence[int]) -> tuple[int, ...]:
     >>> rank_bounds((4, 2, 3))
     (4, 3)
     """
-    dims = check_dims(dims)
-    from_left = accumulate(dims[:-1], operator.mul)
-    from_right = tuple(accumulate(dims[:0:-1], operator.mul))[::-1]
-    return tuple(map(min, from_left, from_right))
+    return clip_ranks(dims, math.prod(check_dims(dims)))[1:-1]
 
 
 def clip_ranks(dims: Sequence[int], rank: int | Sequence[int]) -> tuple[int, ...]:
