@@ -26,7 +26,11 @@ def orthonormal_factor(matrix: Array, n_columns: int, rng: np.random.Generator) 
 
     Shapes: matrix (m, c) with m >= n_columns >= c -> Q (m, n_columns), R (n_columns, c).
     """
-    basis, factor = _compact_factor(matrix)
+    basis, factor = _positive_qr(matrix)
+    sizes = np.diagonal(factor)
+    if len(sizes) < matrix.shape[1] or not (sizes > _NOISE * np.linalg.norm(matrix)).all():
+        basis = _gram_schmidt(matrix)
+        factor = basis.T @ matrix
     rank = basis.shape[1]
     if rank < n_columns:
         factor = np.vstack([factor, np.zeros((n_columns - rank, matrix.shape[1]))])
@@ -50,16 +54,6 @@ def _positive_qr(matrix: Array) -> tuple[Array, Array]:
     basis, _, _ = dorgqr(reflectors[:, :n_columns], scales)
     basis *= np.where(np.diagonal(reflectors) < 0, -1.0, 1.0)
     return basis, basis.T @ matrix
-
-
-def _compact_factor(matrix: Array) -> tuple[Array, Array]:
-    """Factor ``matrix = Q @ R`` with as many orthonormal columns in Q as the matrix determines."""
-    basis, factor = _positive_qr(matrix)
-    sizes = np.diagonal(factor)
-    if len(sizes) < matrix.shape[1] or not (sizes > _NOISE * np.linalg.norm(matrix)).all():
-        basis = _gram_schmidt(matrix)
-        factor = basis.T @ matrix
-    return basis, factor
 
 
 def _gram_schmidt(matrix: Array) -> Array:

@@ -194,7 +194,7 @@ class Helper:
                 env=os.environ | _ONE_THREAD,
             )
         self.connection, self.pid = here, process.pid
-        self._process, self._was_called = process, False
+        self._process, self._was_asked = process, False
         #: Ends the process, also when this object is deleted or Python ends.
         self.end = weakref.finalize(self, _end, process, here, os.getpid())
 
@@ -217,25 +217,15 @@ class Helper:
         """Whether the process has not ended."""
         return self._process.poll() is None
 
-    def call(self) -> None:
-        """Ask for a sign of life, unless one is on its way."""
-        if not self._was_called:
-            self.begin(_reply)
-            self._was_called = True
-
-    def has_replied(self) -> bool:
-        """Whether a sign of life is there, without waiting for it."""
+    def is_free(self, seconds: float) -> bool:
+        """Whether there is a sign of life within this time: it may be starting, or have left after a long idle time."""
         with suppress(RuntimeError, OSError):
-            self.call()
-            return self.connection.poll(_REPLY_SECONDS)
-        return False
-
-    def is_free(self) -> bool:
-        """Wait for a sign of life: a helper that was idle for long may have left."""
-        with suppress(RuntimeError):
-            self.call()
-            self._was_called = False
-            return self.connection.poll(_START_SECONDS) and self.receive() is None
+            if not self._was_asked:
+                self.begin(_reply)
+                self._was_asked = True
+            if self.connection.poll(seconds):
+                self._was_asked = False
+                return self.receive() is None
         return False
 
 
@@ -278,7 +268,7 @@ def _find(n_helpers: int) -> list[Helper]:
         candidates = [_pool.idle.pop() for _ in range(min(n_helpers, len(_pool.idle)))]
     helpers = []
     for helper in candidates:
-        if helper.is_free():
+        if helper.is_free(_START_SECONDS):
             helpers.append(helper)
         else:
             helper.end()
@@ -304,12 +294,9 @@ def are_ready(n_helpers: int) -> bool:
     with _pool.lock:
         _pool.idle = [helper for helper in _pool.idle if helper.is_running]
         n_idle = len(_pool.idle)
-        if sum(helper.has_replied() for helper in _pool.idle) >= n_helpers:
+        if sum(helper.is_free(_REPLY_SECONDS) for helper in _pool.idle) >= n_helpers:
             return True
     started = _start(n_helpers - n_idle)
-    for helper in started:
-        with suppress(RuntimeError):
-            helper.call()
     with _pool.lock:
         _pool.idle += started
     return False

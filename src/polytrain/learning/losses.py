@@ -1,4 +1,4 @@
-"""Losses: the cost of a score. A new loss is one class and one line in the table ``_LOSSES``, at the end.
+"""Losses: the cost of a score. A new loss is one class and one entry in the tuple ``_KINDS``, at the end.
 
 Conventions
 -----------

@@ -87,24 +87,18 @@ def train(
     # With many more cores than trains, the rows of each train are shared by all of them in turn.
     n_sharing = n_processes if n_processes >= 2 * n_trains and may_borrow_helpers() else 1
     if most and n_sharing == 1 and _pays(plan, maps.dims, len(rows.block.y), min(n_processes, n_trains), n_trains):
-        for index, result in enumerate(spread(_learn_elsewhere, shared, calls, n_processes)):
+        for index, result in enumerate(spread(_learn_one, shared, calls, n_processes)):
             for record in result.history:
                 report(index, record, result.cores)
             results.append(result)
         return results
-    for index, (target, start) in enumerate(calls):
-        problem, watched = _problems(plan, maps, rows, validation, target)
-        options |= {"report": partial(report, index), "n_processes": n_sharing, "validation": watched}
-        results.append(learn_train(plan, maps, problem, start, **options))
+    for index, call in enumerate(calls):
+        options |= {"report": partial(report, index), "n_processes": n_sharing}
+        results.append(_learn_one(*shared, *call))
     return results
 
 
-def _problems(plan: Settings, maps: MapList, rows: PlacedRows, validation: PlacedRows | None, target: Any) -> list[Any]:
-    """Return the rows of one train to learn from, and those that say when to stop."""
-    return [None if placed is None else placed.problem(plan, maps, target) for placed in (rows, validation)]
-
-
-def _learn_elsewhere(
+def _learn_one(
     plan: Settings,
     maps: MapList,
     rows: PlacedRows,
@@ -113,9 +107,9 @@ def _learn_elsewhere(
     target: Any,
     start: Start,
 ) -> TrainResult:
-    """Learn one train in a process of its own."""
-    problem, watched = _problems(plan, maps, rows, validation, target)
-    return learn_train(plan, maps, problem, start, validation=watched, **options)
+    """Learn one train, maybe in a process of its own."""
+    watched = None if validation is None else validation.problem(plan, maps, target)
+    return learn_train(plan, maps, rows.problem(plan, maps, target), start, validation=watched, **options)
 
 
 def _shares_gram(plan: Settings, targets: Sequence[Target], starts: Sequence[Start]) -> bool:
