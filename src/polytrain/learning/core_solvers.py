@@ -111,17 +111,19 @@ class _RowSpace:
             eigenvalues, vectors = eigh(matrix, check_finite=False)
             kept = eigenvalues > _LEAST_EIGENVALUE * eigenvalues[-1]
             vectors, factors = vectors[:, kept], -1.0 / (eigenvalues[kept] * (eigenvalues[kept] + alpha))
+
+            def invert(vector: Array) -> Array:
+                inverse: Array = vectors @ (factors * (vectors.T @ vector))
+                return inverse
+
         spread = (left[:, None, :] * values).reshape(shape[0] * shape[1], -1)
 
         def solve(gradient: Array) -> Array:
-            step: Array
             image = np.einsum("pj,pj->j", gradient.reshape(len(spread), -1) @ right, spread)
+            dual = root * invert(root * image)
+            step: Array = ((spread * dual) @ right.T).reshape(shape)
             if alpha >= _LEAST_ALPHA:
-                dual = root * invert(root * image)
-                step = (((spread * dual) @ right.T).reshape(shape) - gradient) / alpha
-            else:
-                dual = root * (vectors @ (factors * (vectors.T @ (root * image))))
-                step = ((spread * dual) @ right.T).reshape(shape)
+                step = (step - gradient) / alpha
             rows.set_direction(step)
             return step
 

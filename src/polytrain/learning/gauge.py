@@ -84,6 +84,21 @@ def shift_left(core: Array, preceding: Array, rng: np.random.Generator) -> tuple
     return np.ascontiguousarray(basis.T).reshape(a, n, b), preceding @ factor.T
 
 
+def left_orthogonal(cores: Sequence[Array]) -> tuple[list[Array], list[Array]]:
+    """Make all cores but the last left-orthogonal; return them, and matrices from the old right bonds to the new.
+
+    The left environment of the old cores at bond k is the transpose of matrix k times that of the new ones.
+    """
+    cores, factors = list(cores), [np.ones((1, 1))]
+    for k in range(len(cores) - 1):
+        a, n, b = cores[k].shape
+        basis, factor = _positive_qr(cores[k].reshape(a * n, b))
+        cores[k] = basis.reshape(a, n, -1)
+        cores[k + 1] = np.tensordot(factor, cores[k + 1], axes=1)
+        factors.append(factor)
+    return cores, factors
+
+
 def fit_ranks(cores: Sequence[Array], ranks: Sequence[int], rng: np.random.Generator) -> list[Array]:
     """Write a train with the given ranks, right-orthogonal from the second core on.
 
@@ -91,15 +106,9 @@ def fit_ranks(cores: Sequence[Array], ranks: Sequence[int], rng: np.random.Gener
     orthonormal directions that the train does not use yet. Filling changes nothing about the represented tensor, but
     it gives the next core update something to work with: a slot of zeros would stay zero for ever.
     """
-    cores = [np.array(core, dtype=np.float64) for core in cores]
     # Left-orthogonal first: then the weights of the channels behind each core are those of the tensor itself, whatever
     # the gauge was, so that the cuts below are optimal and only what carries nothing is taken for noise.
-    for k in range(len(cores) - 1):
-        a, n, b = cores[k].shape
-        basis, factor = _positive_qr(cores[k].reshape(a * n, b))
-        cores[k] = basis.reshape(a, n, basis.shape[1])
-        following = cores[k + 1]
-        cores[k + 1] = (factor @ following.reshape(b, -1)).reshape(-1, *following.shape[1:])
+    cores, _ = left_orthogonal([np.array(core, dtype=np.float64) for core in cores])
     for k in range(len(cores) - 1, 0, -1):
         a, n, b = cores[k].shape
         matrix = cores[k].reshape(a, n * b)

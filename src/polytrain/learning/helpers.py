@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 import warnings
 import weakref
@@ -42,6 +43,9 @@ except ImportError:  # older versions of joblib come with one of their own
 
 # Seconds that a helper stays idle, that a new one may take to answer while it imports, and that an idle one may take.
 _IDLE_SECONDS, _START_SECONDS, _REPLY_SECONDS = 60, 60, 0.005
+# A sleeping process takes a tenth of a millisecond to wake up, and questions of engines come every few milliseconds:
+# look for the next one this long before going to sleep. Without it, a fit took 4 to 13 % longer on two.
+_WATCH_SECONDS = 0.003
 # Arrays of at least this many bytes travel in a file that all processes map, smaller ones in messages.
 _LARGE, _ALIGNMENT = 1 << 14, 64
 # Code of a helper. From the start, also while it imports or computes, it leaves when its parent is gone.
@@ -132,6 +136,13 @@ def receive_shared(connection: Connection) -> Any:
         finally:
             os.close(handle)
     return pickle.loads(content, buffers=[pages[start:stop] for start, stop in spans])
+
+
+def watch(connection: Connection) -> None:
+    """Look for a message for a while without going to sleep."""
+    deadline = time.perf_counter() + _WATCH_SECONDS
+    while time.perf_counter() < deadline and not connection.poll(0):
+        pass
 
 
 class Answer:
@@ -346,7 +357,7 @@ def _spread(
 ) -> Iterator[Any]:
     with Shared((function, shared, get_config(), warnings.filters)) as common:
         for helper in helpers:
-            helper.begin(_work)
+            helper.begin(answer_calls, _in_setting)
             common.send(helper)
     numbers = iter(range(len(calls)))
     asked: dict[Connection, tuple[Helper, int]] = {}
@@ -354,7 +365,7 @@ def _spread(
 
     def ask(helper: Helper) -> None:
         number = next(numbers, None)
-        helper.send(None if number is None else cloudpickle.dumps(calls[number]))
+        helper.send(None if number is None else (True, (cloudpickle.dumps(calls[number]),)))
         if number is not None:
             asked[helper.connection] = helper, number
 
@@ -376,24 +387,43 @@ def _reply(connection: Connection) -> None:
     connection.send(None)
 
 
-def _work(connection: Connection) -> None:
-    """Answer calls until there are no more."""
+def answer_calls(connection: Connection, make: Callable[..., Callable[..., Any]]) -> None:
+    """Make a function of what is shared, and answer calls of it until there are no more.
+
+    A message says whether an answer is wanted, and has the arguments. An error is reported with the next answer.
+    """
     failure = None
     try:
-        call, shared, config, filters = receive_shared(connection)
+        function = make(*receive_shared(connection))
     except Exception as error:
         failure = Answer(error=error)
-    while (message := connection.recv()) is not None:
-        if failure is not None:
-            connection.send(failure)
-            continue
-        try:
-            with config_context(**config), warnings.catch_warnings():
-                warnings.filters[:] = filters  # type: ignore[index]  # a list in fact
-                answer = Answer(call(*shared, *pickle.loads(message)))
-        except Exception as error:
-            answer = Answer(error=error)
-        connection.send(answer)
+    while True:
+        watch(connection)
+        message = connection.recv()
+        if message is None:
+            return
+        wanted, arguments = message
+        value = None
+        if failure is None:
+            try:
+                value = function(*arguments)
+            except Exception as error:
+                failure = Answer(error=error)
+        if wanted:
+            connection.send(failure or Answer(value))
+
+
+def _in_setting(
+    function: Callable[..., Any], shared: tuple[Any, ...], config: dict[str, Any], filters: Any
+) -> Callable[[bytes], Any]:
+    """Return the function for a helper of `spread`, which takes the pickled arguments of a call."""
+
+    def call(arguments: bytes) -> Any:
+        with config_context(**config), warnings.catch_warnings():
+            warnings.filters[:] = filters  # type: ignore[index]  # a list in fact
+            return function(*shared, *pickle.loads(arguments))
+
+    return call
 
 
 def _help(handle: int) -> None:

@@ -23,6 +23,13 @@ def _eigenbasis(matrix: Array) -> tuple[Array, Array]:
     return np.maximum(values, 0.0), vectors
 
 
+def damped_spectrum(left: Array, middle: Array, right: Array, alpha: float) -> Array:
+    """Products of three kinds of eigenvalues plus alpha, (a, n, b); all are positive."""
+    spectrum = np.multiply.outer(left, np.multiply.outer(middle, right)) + alpha
+    # Directions that no row has: keep the inverse bounded where alpha is zero.
+    return np.maximum(spectrum, max(_EPS * float(spectrum.max()), _TINY))
+
+
 class KroneckerHessian:
     """F1 x F2 x F3 + alpha, nearly the Hessian, diagonalised through three small eigendecompositions.
 
@@ -33,11 +40,8 @@ class KroneckerHessian:
     def __init__(self, facts: Facts, alpha: float) -> None:
         factors: tuple[Any, ...] = facts.left, facts.middle, facts.right
         self.eigenvectors: tuple[Array, ...]
-        self.eigenvalues: Array
         (left, middle, right), self.eigenvectors = zip(*map(_eigenbasis, factors), strict=True)
-        spectrum = np.multiply.outer(left, np.multiply.outer(middle, right)) + alpha
-        # Directions that no row has: keep the inverse bounded where alpha is zero.
-        self.eigenvalues = np.maximum(spectrum, max(_EPS * float(spectrum.max()), _TINY))
+        self.eigenvalues = damped_spectrum(left, middle, right, alpha)
 
     @cached_property
     def _rest(self) -> Array:

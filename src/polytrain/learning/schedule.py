@@ -20,13 +20,8 @@ from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, additive_part, join_parts, part_scores, share_additive
 from polytrain.learning.placed import PlacedRows
 from polytrain.learning.settings import Settings, Start
-from polytrain.learning.targets import (
-    ClassTarget,
-    JointTarget,
-    OtherParts,
-    PartTarget,
-    Target,
-)
+from polytrain.learning.sweep import ROUNDING
+from polytrain.learning.targets import ClassTarget, JointTarget, OtherParts, PartTarget, Target
 from polytrain.learning.trainer import TrainResult, learn_train, shared_linear_gram
 from polytrain.maps import MapList
 from polytrain.tensor import TensorTrain
@@ -37,8 +32,6 @@ _UPDATE_WORK, _SMALL_WORK, _TINY_WORK = 2e6, 1e9, 1e9
 # A visit of a class or a part is a sweep there and back, so that every core is updated; linear models are solved at
 # each visit.
 _SWEEPS_OF_VISIT, _LINEAR_ROUNDS = 2, 5
-# A relative rise of the objective over a round that rounding explains, also in float32.
-_ROUNDING = 1e-5
 
 #: Called with the index of a train, the record of one of its sweeps and its cores; True ends the sweeps of that train.
 Report = Callable[[int, dict[str, Any], Sequence[Array]], Any]
@@ -220,7 +213,7 @@ class _Backfitting:
             last = self._round(trains, going, objectives)
             for t in list(going):
                 objective, previous = last[t]["loss"] + self._penalty(trains[t]), objectives[t]
-                if objective > previous * (1.0 + _ROUNDING):
+                if objective > previous * (1.0 + ROUNDING):
                     # Only badly scaled features get here. Keep the better trains and say why it ends.
                     trains[t], objective, reasons[t] = before[t], previous, "rounding"
                 elif abs(previous - objective) <= plan.tol * abs(previous):
@@ -246,40 +239,32 @@ class _Backfitting:
     def _round(self, trains: Trains, going: Sequence[int], objectives: dict[int, float]) -> dict[int, dict[str, Any]]:
         """Learn all parts once; return the last record of every target. In the first round, note where it begins."""
         last: dict[int, dict[str, Any]] = {}
-        for number in range(len(self._parts)):
-            new = [t for t in going if t not in objectives]
-            beside = {t: self._penalty([cores for k, cores in enumerate(trains[t]) if k != number]) for t in new}
-            for t, result in self._improve(trains, number, going).items():
+        for number, part in enumerate(self._parts):
+            others = [self._others(trains[t], t, number) for t in going]
+            results = self._learn(part, going, others, [None if part.additive else trains[t][number] for t in going])
+            for t, rest, result in zip(going, others, results, strict=True):
+                trains[t][number] = result.cores
+                if not isinstance(rest, OtherParts) and self._block is not None:
+                    self._scores[t] = rest + part_scores(part, self._maps, result.cores, self._block.columns)
                 if result.history:
                     first, last[t] = result.history[0], result.history[-1]
-                    if t in beside:
-                        objectives[t] = first["objective"] + first["decrease"] + beside[t]
+                    if t not in objectives:
+                        beside = self._penalty([*trains[t][:number], *trains[t][number + 1 :]])
+                        objectives[t] = first["objective"] + first["decrease"] + beside
         return last
 
     def _first_trains(self) -> Trains:
         """Trains with the ranks of the parts: given ones, or else the additive model's."""
         missing = [t for t, start in enumerate(self._starts) if start.cores is None]
         everything = additive_part(range(len(self._maps)))
-        nothing = OtherParts((), self._maps, ())
-        additive = dict(zip(missing, self._learn(everything, missing, [nothing] * len(missing)), strict=True))
+        nothing, none = [OtherParts((), self._maps, ())] * len(missing), [None] * len(missing)
+        additive = dict(zip(missing, self._learn(everything, missing, nothing, none), strict=True))
         first: Trains = []
         for t, start in enumerate(self._starts):
             shares = share_additive(additive[t].cores, self._parts) if start.cores is None else start.cores
             pairs, rng = zip(self._parts, shares, strict=True), np.random.default_rng(start.seed)
             first.append([own if part.additive else fit_ranks(own, part.ranks, rng) for part, own in pairs])
         return first
-
-    def _improve(self, trains: Trains, number: int, targets: Sequence[int]) -> dict[int, TrainResult]:
-        """Learn one part of some targets, and replace it in their trains."""
-        part = self._parts[number]
-        others = [self._others(trains[t], t, number) for t in targets]
-        starts = [None if part.additive else trains[t][number] for t in targets]
-        learned = dict(zip(targets, self._learn(part, targets, others, starts), strict=True))
-        for (t, result), rest in zip(learned.items(), others, strict=True):
-            trains[t][number] = result.cores
-            if not isinstance(rest, OtherParts) and self._block is not None:
-                self._scores[t] = rest + part_scores(part, self._maps, result.cores, self._block.columns)
-        return learned
 
     def _penalty(self, trains: Sequence[Sequence[Array]]) -> float:
         """Half of alpha times the squared norms of parts."""
@@ -302,15 +287,15 @@ class _Backfitting:
         part: Part,
         targets: Sequence[int],
         others: Sequence[Array | OtherParts],
-        starts: Sequence[Sequence[Array] | None] | None = None,
+        starts: Sequence[Sequence[Array] | None],
     ) -> list[TrainResult]:
+        """Learn one part of some targets."""
         if not targets:
             return []
         maps = MapList(self._maps.members(part.columns), additive=part.additive)
-        settings = {"init": "given", "max_sweeps": _SWEEPS_OF_VISIT}
-        if part.additive:  # it is solved at once
-            settings = {"init": "linear", "max_sweeps": 0}
-        plan = replace(self._plan, rank=part.ranks, tol=0.0, sampling=None, patience=0, **settings)  # type: ignore[arg-type]
-        begins = [Start(self._starts[t].seed, None if starts is None else starts[i]) for i, t in enumerate(targets)]
+        init, sweeps = ("linear", 0) if part.additive else ("given", _SWEEPS_OF_VISIT)  # the former is solved at once
+        options: dict[str, Any] = {"rank": part.ranks, "tol": 0.0, "sampling": None, "patience": 0}
+        plan = replace(self._plan, init=init, max_sweeps=sweeps, **options)
+        begins = [Start(self._starts[t].seed, cores) for t, cores in zip(targets, starts, strict=True)]
         wanted = [PartTarget(self._targets[t], part.columns, rest) for t, rest in zip(targets, others, strict=True)]
         return train(self._rows, maps, plan, wanted, begins, n_jobs=self._n_jobs)
