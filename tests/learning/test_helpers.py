@@ -251,7 +251,7 @@ def test_a_helper_waits_for_a_while_only(monkeypatch):
     )
     helper = Helper()
     assert wait_until(lambda: not helper.is_running, 60)
-    assert not helper.is_free(60)
+    assert not helper.is_free()
 
 
 @pytest.mark.slow

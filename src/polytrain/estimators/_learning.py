@@ -20,8 +20,6 @@ from polytrain.models import FittedModel
 from polytrain.progress import SweepProgress
 from polytrain.rows import Rows
 
-__all__ = ["Goal", "fit_trains"]
-
 # How often a loss is adapted to the residuals, the sweeps after it, and the factor below which a change is ignored.
 _MOST_REFINEMENTS, _REFINING_SWEEPS, _SAME = 4, 2, 1.2
 

@@ -18,8 +18,6 @@ from polytrain.learning.targets import Target
 from polytrain.models import FittedModel
 from polytrain.texts import short_list
 
-__all__ = ["class_weights", "expected_labels", "fit_probabilities", "recalibrated"]
-
 # Rows of a stream that say how far scores lie apart.
 _ENOUGH_SCORES = 200
 

@@ -30,8 +30,6 @@ from polytrain.learning.trainer import TrainResult, learn_train
 from polytrain.models import FittedModel
 from polytrain.rows.rows import Arrays
 
-__all__ = ["Stream", "go_on"]
-
 # Rows of the memory, and rows whose scores are remembered for the calibration of probabilities.
 _MEMORY_ROWS, _SCORED_ROWS = 4096, 2048
 # One sweep there and one back.

@@ -41,8 +41,8 @@ try:  # it takes what is defined in a script or a notebook along
 except ImportError:  # older versions of joblib come with one of their own
     from joblib.externals import cloudpickle
 
-# Seconds that a helper stays idle, that a new one may take to answer while it imports, and that an idle one may take.
-_IDLE_SECONDS, _START_SECONDS, _REPLY_SECONDS = 60, 60, 0.005
+# Seconds that a helper stays idle, and that an idle one may take to answer.
+_IDLE_SECONDS, _REPLY_SECONDS = 60, 60
 # A sleeping process takes a tenth of a millisecond to wake up, and questions of engines come every few milliseconds:
 # look for the next one this long before going to sleep. Without it, a fit took 4 to 13 % longer on two.
 _WATCH_SECONDS = 0.003
@@ -205,7 +205,7 @@ class Helper:
                 env=os.environ | _ONE_THREAD,
             )
         self.connection, self.pid = here, process.pid
-        self._process, self._was_asked = process, False
+        self._process = process
         #: Ends the process, also when this object is deleted or Python ends.
         self.end = weakref.finalize(self, _end, process, here, os.getpid())
 
@@ -228,15 +228,11 @@ class Helper:
         """Whether the process has not ended."""
         return self._process.poll() is None
 
-    def is_free(self, seconds: float) -> bool:
-        """Whether there is a sign of life within this time: it may be starting, or have left after a long idle time."""
-        with suppress(RuntimeError, OSError):
-            if not self._was_asked:
-                self.begin(_reply)
-                self._was_asked = True
-            if self.connection.poll(seconds):
-                self._was_asked = False
-                return self.receive() is None
+    def is_free(self) -> bool:
+        """Wait for a sign of life: a helper that was idle for long may have left."""
+        with suppress(RuntimeError):
+            self.begin(_reply)
+            return self.connection.poll(_REPLY_SECONDS) and self.receive() is None
         return False
 
 
@@ -279,7 +275,7 @@ def _find(n_helpers: int) -> list[Helper]:
         candidates = [_pool.idle.pop() for _ in range(min(n_helpers, len(_pool.idle)))]
     helpers = []
     for helper in candidates:
-        if helper.is_free(_START_SECONDS):
+        if helper.is_free():
             helpers.append(helper)
         else:
             helper.end()
@@ -297,20 +293,10 @@ def _start(n_helpers: int) -> list[Helper]:
     return helpers
 
 
-def are_ready(n_helpers: int) -> bool:
-    """Whether ``n_helpers`` helpers are idle; if not, start them for the next time without waiting for them."""
-    if not may_borrow_helpers():
-        return False
-    n_helpers = min(n_helpers, cpu_count())
+def are_idle(n_helpers: int) -> bool:
+    """Whether ``n_helpers`` helpers are idle, so that none need be started."""
     with _pool.lock:
-        _pool.idle = [helper for helper in _pool.idle if helper.is_running]
-        n_idle = len(_pool.idle)
-        if sum(helper.is_free(_REPLY_SECONDS) for helper in _pool.idle) >= n_helpers:
-            return True
-    started = _start(n_helpers - n_idle)
-    with _pool.lock:
-        _pool.idle += started
-    return False
+        return sum(helper.is_running for helper in _pool.idle) >= n_helpers
 
 
 @contextmanager

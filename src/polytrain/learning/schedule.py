@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 from polytrain.arrays import Array
 from polytrain.learning.engines import open_engine
 from polytrain.learning.gauge import fit_ranks
-from polytrain.learning.helpers import are_ready, may_borrow_helpers, spread
+from polytrain.learning.helpers import are_idle, may_borrow_helpers, spread
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, additive_part, join_parts, part_scores, share_additive
 from polytrain.learning.placed import PlacedRows
@@ -26,9 +26,9 @@ from polytrain.learning.trainer import TrainResult, learn_train, shared_linear_g
 from polytrain.maps import MapList
 from polytrain.tensor import TensorTrain
 
-# Operations of an update of a small core; operations of a train, and of all trains, below which no process is started,
-# or even sent a message.
-_UPDATE_WORK, _SMALL_WORK, _TINY_WORK = 2e6, 1e9, 1e9
+# Operations of an update of a small core; operations of all trains below which no process is started, or even sent a
+# message.
+_UPDATE_WORK, _SMALL_WORK, _TINY_WORK = 2e6, 3e9, 1e9
 # A visit of a class or a part is a sweep there and back, so that every core is updated; linear models are solved at
 # each visit.
 _SWEEPS_OF_VISIT, _LINEAR_ROUNDS = 2, 5
@@ -115,8 +115,8 @@ def _pays(plan: Settings, dims: Sequence[int], n_rows: int, n_processes: int, n_
     """Whether to spread trains over processes: starting one takes longer than a small train."""
     if n_processes == 1:
         return False
-    work = len(dims) * plan.max_sweeps * (_UPDATE_WORK + n_rows * plan.n_unknowns(dims) * max(plan.ranks))
-    return work >= _SMALL_WORK or (work * n_trains >= _TINY_WORK and are_ready(n_processes))
+    per_train: float = len(dims) * plan.max_sweeps * (_UPDATE_WORK + n_rows * plan.n_unknowns(dims) * max(plan.ranks))
+    return per_train * n_trains >= (_TINY_WORK if are_idle(n_processes) else _SMALL_WORK)
 
 
 # --- classes together -------------------------------------------------------------------------------------------------
