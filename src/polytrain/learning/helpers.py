@@ -279,14 +279,8 @@ def _find(n_helpers: int) -> list[Helper]:
             helpers.append(helper)
         else:
             helper.end()
-    return helpers + _start(n_helpers - len(helpers))
-
-
-def _start(n_helpers: int) -> list[Helper]:
-    """Start ``n_helpers`` helpers, or as many as the system allows."""
-    helpers: list[Helper] = []
-    with suppress(OSError):
-        for _ in range(n_helpers):
+    with suppress(OSError):  # the system may allow fewer
+        while len(helpers) < n_helpers:
             helpers.append(Helper())
             with _pool.lock:
                 _pool.all.add(helpers[-1])
