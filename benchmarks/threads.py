@@ -72,12 +72,12 @@ def _open_engine(rows: Any, loss: Any, maps: Any, n_processes: int = 1) -> Any:
 @contextmanager
 def threads() -> Iterator[None]:
     """Let fits use threads in the place of processes."""
-    before = schedule.spread, schedule.are_ready, trainer.open_engine
-    schedule.spread, schedule.are_ready, trainer.open_engine = _spread, lambda n: True, _open_engine
+    before = schedule.spread, schedule.are_idle, trainer.open_engine
+    schedule.spread, schedule.are_idle, trainer.open_engine = _spread, lambda n: True, _open_engine
     try:
         yield
     finally:
-        schedule.spread, schedule.are_ready, trainer.open_engine = before
+        schedule.spread, schedule.are_idle, trainer.open_engine = before
 
 
 def _problems(quick: bool) -> Iterator[tuple[str, Any]]:

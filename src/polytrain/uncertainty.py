@@ -13,12 +13,13 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.learning.kronecker import damped_spectrum
 from polytrain.learning.moments import CoreMoments
 from polytrain.maps import MapList
 
 __all__ = ["LeftOutErrors", "TrainUncertainty", "Uncertainty", "fit_noise", "leverages"]
 
-_EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
+_TINY = float(np.finfo(float).tiny)
 
 
 def leverages(
@@ -55,9 +56,7 @@ def leverages(
 
 def _leverage(at: CoreMoments, alpha: float, left: NDArray, functions: NDArray, right: NDArray) -> NDArray:
     """The part of one core, (N,)."""
-    spectrum = np.multiply.outer(at.left_sizes, np.multiply.outer(at.middle_sizes, at.right_sizes)) + alpha
-    # Directions that no row has: keep the inverse bounded where alpha is zero.
-    spectrum = np.maximum(spectrum, max(_EPS * float(spectrum.max()), _TINY))
+    spectrum = damped_spectrum(at.left_sizes, at.middle_sizes, at.right_sizes, alpha)
     left, functions, right = np.square(at.left @ left), np.square(at.middle @ functions), np.square(at.right @ right)
     inner = (1.0 / spectrum).reshape(-1, len(right)) @ right
     inner = np.einsum("anN,nN->aN", inner.reshape(len(left), len(functions), -1), functions)

@@ -86,7 +86,7 @@ def test_gamma_deviance_is_that_of_the_truth():
     )
 
 
-@pytest.mark.parametrize("solver", ["exact", "cg", "lbfgs"])
+@pytest.mark.parametrize("solver", ["exact", "cg"])
 @pytest.mark.parametrize("loss", REGRESSIONS)
 def test_the_objective_never_rises(loss, solver):
     for seed in range(3):
@@ -182,7 +182,7 @@ def test_parameters_of_losses_are_checked():
         with pytest.raises(ValueError, match="quantile must be a number between 0 and 1"):
             TensorTrainRegressor(loss="quantile", quantile=level).fit(X, y)
     for epsilon in (0, -1.0, np.inf, "x"):
-        with pytest.raises(ValueError, match="epsilon must be a positive number"):
+        with pytest.raises(ValueError, match="epsilon must be a number between 0 and"):
             TensorTrainRegressor(loss="huber", epsilon=epsilon).fit(X, y)
     with pytest.raises(ValueError, match="y is 0 in every row of positive weight"):
         power_regressor(loss="poisson", **QUICK).fit(X, np.zeros(len(X)))

@@ -131,16 +131,22 @@ def test_twenty_kills_at_random_moments_end_in_twenty_identical_models(tmp_path)
         expected = [stored[name] for name in stored]
     moments = random.Random(0)
     n_killed = 0
-    for attempt in range(20):
+    for attempt in range(60):
         folder, result = tmp_path / f"kept{attempt}", tmp_path / f"{attempt}.npz"
         with _run(folder, result) as process:
             process.stdout.readline()
-            time.sleep(moments.uniform(0.0, 0.8 * duration))
+            pause = moments.uniform(0.0, 0.8 * duration)
+            time.sleep(pause)
             process.send_signal(signal.SIGKILL)
-            n_killed += process.wait() == -signal.SIGKILL
+            if process.wait() == -signal.SIGKILL:
+                n_killed += 1
+            else:  # it was over before: a fit takes less time than it did on a busy machine
+                duration = pause
         with _run(folder, result) as process:
             assert process.wait() == 0
         with np.load(result) as stored:
             for name, wanted in zip(stored, expected, strict=True):
                 np.testing.assert_array_equal(stored[name], wanted)
-    assert n_killed >= 15
+        if n_killed == 20:
+            break
+    assert n_killed == 20

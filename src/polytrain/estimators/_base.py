@@ -54,8 +54,6 @@ from polytrain.rows.rows import positive_rows
 from polytrain.sources import is_source
 from polytrain.tensor import TensorTrain
 
-__all__ = ["Conditional", "TrainModel", "learns_in_blocks"]
-
 # Entries of a record that are losses.
 _LOSSES = ("loss", "objective", "decrease", "validation_loss")
 

@@ -10,8 +10,6 @@ from polytrain.columns.column_list import column_number
 from polytrain.estimators._parameters import is_sequence
 from polytrain.texts import shown
 
-__all__ = ["allowed_groups", "check_no_conflict"]
-
 _REMEDY = (
     "Give None, 'no_interactions', 'pairwise', or a list of groups, each a list, tuple or set of numbers or names of "
     "columns."

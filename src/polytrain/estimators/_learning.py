@@ -20,8 +20,6 @@ from polytrain.models import FittedModel
 from polytrain.progress import SweepProgress
 from polytrain.rows import Rows
 
-__all__ = ["Goal", "fit_trains"]
-
 # How often a loss is adapted to the residuals, the sweeps after it, and the factor below which a change is ignored.
 _MOST_REFINEMENTS, _REFINING_SWEEPS, _SAME = 4, 2, 1.2
 
@@ -77,7 +75,11 @@ def fit_trains(
             following = [start.following(None if is_linear else result.following, stage) for start, result in pairs]
         with SweepProgress(len(starts), current.max_sweeps, verbose, watch) as progress:
             later = train(placed, maps, current, targets, following, report=progress.sweep_done, **options)
-        results = [_joined(*pair) for pair in zip(results, later, strict=True)] if results else later
+        pasts = [result.history for result in results] if results else [[]] * len(later)
+        results = [
+            replace(result, history=[*past, *result.later_history(len(past))])
+            for past, result in zip(pasts, later, strict=True)
+        ]
     return results, plan
 
 
@@ -95,8 +97,3 @@ def _refined(loss: Loss, rows: Rows, maps: MapList, targets: Sequence[Target], r
     after = min(scales)  # the sharpest one for all outputs
     sharpest = losses[1 + scales.index(after)]
     return loss if max(before / after, after / before) < _SAME else sharpest
-
-
-def _joined(first: TrainResult, second: TrainResult) -> TrainResult:
-    """The history of both, and the cores of the second."""
-    return replace(second, history=[*first.history, *second.later_history(len(first.history))])

@@ -15,24 +15,10 @@ from numpy.typing import NDArray
 
 from polytrain.choice import Settings
 from polytrain.learning.core_solvers import SOLVERS
-from polytrain.learning.losses import get_loss
 from polytrain.maps import basis_names
 from polytrain.rows.checking import check_bytes
 from polytrain.tensor import TensorTrain
 from polytrain.texts import shown
-
-__all__ = [
-    "INITS",
-    "SharedParameters",
-    "check_between",
-    "check_choice",
-    "check_count",
-    "check_nonnegative",
-    "check_parameters",
-    "given_starts",
-    "is_sequence",
-    "make_settings",
-]
 
 INITS = ("auto", "linear", "random", "dual")
 # Polynomials of a higher degree are rounding errors, and their values would fill the memory.
@@ -80,9 +66,9 @@ class SharedParameters:
         Where the sweeps start: where the choice of the other settings has ended ("auto"), at the linear model, at
         random cores (the paper), at the exact solution cut to the ranks, for the squared loss and at most 1300
         different rows ("dual"), or at given trains, one per train to be learned, for the functions of the maps.
-    solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
-        How a core problem is solved: exactly from moments, by preconditioned conjugate gradients, by L-BFGS, or by the
-        cheaper of the first two.
+    solver : {"auto", "exact", "cg"}, default="auto"
+        How a core problem is solved: exactly from moments, by preconditioned conjugate gradients, or by the cheaper of
+        the two.
     max_sweeps : int or "auto", default="auto"
         Largest number of one-way sweeps. 0 keeps the start. "auto" is 4, or fewer from a good start.
     tol : float, default=1e-3
@@ -217,23 +203,6 @@ def _per_feature(name: str, given: Any, n_features: int, check: Callable[[str, A
     return [check(f"{name}[{k}]", entry) for k, entry in enumerate(given)]
 
 
-def _check_map_parameters(
-    parameters: dict[str, Any], n_features: int, is_category: NDArray | None
-) -> tuple[list[int], list[str]]:
-    """Return degree and basis of every column; categories have a basis of their own, unless each column is named."""
-    degree, basis, bandwidth = (parameters[name] for name in ("degree", "basis", "bandwidth"))
-    also = "" if is_sequence(degree) else "a list with one degree per feature, or "
-    degrees = _per_feature("degree", degree, n_features, partial(check_count, least=1, also=also))
-    if max(degrees) > _MOST_DEGREE:
-        raise ValueError(f"degree must be at most {_MOST_DEGREE}, got {shown(degree)}.")
-    if not (bandwidth is None or _is_auto(bandwidth)):
-        check_between("bandwidth", bandwidth, 0.0, 1e6, "'auto', None or ")
-    bases = _per_feature("basis", basis, n_features, partial(check_choice, choices=["auto", *basis_names()]))
-    if is_category is not None and not is_sequence(basis):
-        bases = ["category" if known else basis for basis, known in zip(bases, is_category, strict=True)]
-    return degrees, bases
-
-
 def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
@@ -277,7 +246,16 @@ def make_settings(
     joint: bool,
 ) -> Settings:
     """Check an estimator's parameters and return what they settle and what they leave open."""
-    degrees, bases = _check_map_parameters(parameters, n_features, is_category)
+    degree, basis, bandwidth = (parameters[name] for name in ("degree", "basis", "bandwidth"))
+    also = "" if is_sequence(degree) else "a list with one degree per feature, or "
+    degrees = _per_feature("degree", degree, n_features, partial(check_count, least=1, also=also))
+    if max(degrees) > _MOST_DEGREE:
+        raise ValueError(f"degree must be at most {_MOST_DEGREE}, got {shown(degree)}.")
+    if not (bandwidth is None or _is_auto(bandwidth)):
+        bandwidth = check_between("bandwidth", bandwidth, 0.0, 1e6, "'auto', None or ")
+    bases = _per_feature("basis", basis, n_features, partial(check_choice, choices=["auto", *basis_names()]))
+    if is_category is not None and not is_sequence(basis):  # categories have a basis of their own
+        bases = ["category" if known else basis for basis, known in zip(bases, is_category, strict=True)]
     check_bytes("max_memory", parameters["max_memory"])
     for name, choices in (("scale", ["minmax", None]), ("solver", SOLVERS), ("sampling", ["auto", None])):
         check_choice(name, parameters[name], choices)
@@ -286,14 +264,13 @@ def make_settings(
     is_known = init in INITS if isinstance(init, str) else isinstance(init, TensorTrain) or (has_trains and len(init))
     if not is_known:
         raise ValueError(f"init must be one of {list(INITS)}, a TensorTrain or a list of them, got {shown(init)}.")
-    sweeps, bandwidth = parameters["max_sweeps"], parameters["bandwidth"]
-    relevance = _check_relevance(parameters["relevance"], n_features)
+    sweeps, relevance = parameters["max_sweeps"], _check_relevance(parameters["relevance"], n_features)
     patience = check_count("n_iter_no_change", parameters["n_iter_no_change"], 1)
     return Settings(
         bases=bases,
         degrees=degrees,
         scale=parameters["scale"],
-        bandwidth=bandwidth if bandwidth is None or _is_auto(bandwidth) else float(bandwidth),
+        bandwidth=bandwidth,
         alpha=alpha if _is_auto(alpha) else check_nonnegative("alpha", alpha, "'auto' or "),
         rank=_check_ranks(parameters["rank"], n_features),
         init=init if isinstance(init, str) else "given",
@@ -358,6 +335,3 @@ def check_parameters(parameters: dict[str, Any]) -> None:
         check_between("calibration_fraction", parameters["calibration_fraction"], 0.0, 1.0, "None or ")
     if check_nonnegative("forgetting", parameters["forgetting"]) >= 1.0:
         raise ValueError(f"forgetting must be less than 1, got {shown(parameters['forgetting'])}.")
-    for name, loss in (("quantile", "quantile"), ("epsilon", "huber")):
-        if name in parameters:
-            get_loss(loss).tuned(parameters)

@@ -18,8 +18,6 @@ from polytrain.learning.targets import Target
 from polytrain.models import FittedModel
 from polytrain.texts import short_list
 
-__all__ = ["class_weights", "expected_labels", "fit_probabilities", "recalibrated"]
-
 # Rows of a stream that say how far scores lie apart.
 _ENOUGH_SCORES = 200
 
@@ -41,14 +39,14 @@ def fit_probabilities(
     weights *= n_rows / weights.sum()
     if isinstance(decision, Softmax):
         size, shift = fit_softmax(scores, weights, None if sizes is None else float(sizes[0]))
-        return {"size": size, "shift": shift, "calibrated": True}
-    found = []
-    kept = [None] * len(targets) if sizes is None else sizes.tolist()
-    for code, column, factor in zip(codes, scores.T, kept, strict=True):
-        sides = [weights[:, code == sign].sum(axis=1) for sign in (1.0, -1.0)]
-        used = sides[0] + sides[1] > 0
-        found.append(fit_log_odds(column[used], sides[0][used], sides[1][used], factor))
-    size, shift = np.array(found).T
+    else:
+        found = []
+        kept = [None] * len(targets) if sizes is None else sizes.tolist()
+        for code, column, factor in zip(codes, scores.T, kept, strict=True):
+            sides = [weights[:, code == sign].sum(axis=1) for sign in (1.0, -1.0)]
+            used = sides[0] + sides[1] > 0
+            found.append(fit_log_odds(column[used], sides[0][used], sides[1][used], factor))
+        size, shift = np.array(found).T
     return {"size": size, "shift": shift, "calibrated": True}
 
 

@@ -22,17 +22,13 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from polytrain.learning.losses import Loss, get_loss
-from polytrain.learning.placed import PlacedRows
 from polytrain.learning.problem import ProblemRows
 from polytrain.learning.sampling import row_keys
-from polytrain.learning.schedule import train
 from polytrain.learning.settings import Settings, Start
-from polytrain.learning.targets import ClassTarget, GivenProblem, JointTarget, PlacedBlock, Target
-from polytrain.learning.trainer import TrainResult
+from polytrain.learning.targets import ClassTarget, JointTarget, PlacedBlock, Target
+from polytrain.learning.trainer import TrainResult, learn_train
 from polytrain.models import FittedModel
 from polytrain.rows.rows import Arrays
-
-__all__ = ["Stream", "go_on"]
 
 # Rows of the memory, and rows whose scores are remembered for the calibration of probabilities.
 _MEMORY_ROWS, _SCORED_ROWS = 4096, 2048
@@ -149,7 +145,7 @@ def go_on(
             score = before[index] - logsumexp(np.delete(before, index, axis=0), axis=0)
         problem = _joined(target.problem(new), _of_past(loss, target, own.wanted(past.y)[1] > 0, past, score))
         if len(problem.weights):
-            (result,) = train(PlacedRows(new), maps, own_plan, [GivenProblem(problem)], [Start(seed, trains[index])])
+            result = learn_train(own_plan, maps, problem.normalised(), Start(seed, trains[index]))
         else:  # a pair of classes that no row is of
             result = TrainResult(tuple(trains[index]), [], "max_sweeps")
         trains[index] = result.cores

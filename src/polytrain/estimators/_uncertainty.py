@@ -18,8 +18,6 @@ from polytrain.rows.rows import Scored
 from polytrain.rows.summary import target_hashes
 from polytrain.uncertainty import TrainUncertainty, Uncertainty, blocks_of_values, leverages
 
-__all__ = ["fit_uncertainty"]
-
 #: Moments of every core, for every train.
 Moments = Sequence[Sequence[CoreMoments]]
 

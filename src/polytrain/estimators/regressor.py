@@ -220,6 +220,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     def _learning_loss(self) -> str:
         """Return the loss with its settings, as text."""
         check_choice("loss", self.loss, loss_names("regression"))
+        check_between("quantile", self.quantile, 0.0, 1.0)
+        check_between("epsilon", self.epsilon, 0.0, 1e30)
         return get_loss(self.loss).tuned(self.get_params(deep=False)).spec
 
     @staticmethod

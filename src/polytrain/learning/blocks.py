@@ -274,14 +274,12 @@ class TrainBlock(RowBlock):
         rule.values(self._columns[self._site], products)
         if native.is_here():
             return native.dense_moments(left, products, right, self.here.curvature)
-        items = contractions.moment_items(len(left), rule.size, len(right))
-        size = min(self.n_rows, max(_MIN_ROWS, _WORK_BYTES // (self._dtype.itemsize * items)))
-        work = self._take("moments", (items * size,))
         n_left, n_right = (len(side) * (len(side) + 1) // 2 for side in (left, right))
         sums, curvature = np.zeros((rule.size, n_left, n_right)), self.here.curvature
+        size = max(_MIN_ROWS, _WORK_BYTES // (self._dtype.itemsize * rule.size * min(n_left, n_right)))
         for start in range(0, self.n_rows, size):
             rows = slice(start, start + size)
-            sums += contractions.moments(left[:, rows], products[:, rows], right[:, rows], curvature[rows], work)
+            sums += contractions.moments(left[:, rows], products[:, rows], right[:, rows], curvature[rows])
         return sums
 
     def facts(self, need: Need) -> Facts:

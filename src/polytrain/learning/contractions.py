@@ -225,48 +225,24 @@ def pair_index(size: int) -> Array:
     return table
 
 
-def _pair_products(rows: Array, others: Array, out: Array) -> None:
-    """Write rows[a] * others[a'] for a <= a' into ``out`` in the order of ``pair_index``."""
-    start = 0
-    for a in range(len(rows)):
-        stop = start + len(rows) - a
-        np.multiply(rows[a], others[a:], out=out[start:stop])
-        start = stop
-
-
-def moment_items(a: int, n_products: int, b: int) -> int:
-    """Numbers per row that ``moments`` handles for these ranks and this size of the product rule."""
-    fewer, more = sorted((a * (a + 1) // 2, b * (b + 1) // 2))
-    return n_products * fewer + more
-
-
-def moments(left: Array, products: Array, right: Array, weights: Array, work: Array | None = None) -> Array:
+def moments(left: Array, products: Array, right: Array, weights: Array) -> Array:
     """Sum over rows of weight * (pairs of left) x (functions of the product rule) x (pairs of right).
 
     These few sums hold the whole of C.T diag(weights) C: pairs are symmetric, and a product of two functions of a map
     is a combination of the m functions of its product rule (2n - 1 for polynomials). One GEMM per block of rows.
 
     Shapes: left (a, N), products (m, N) with products[0] = 1, right (b, N), weights (N,) -> (m, a(a+1)/2, b(b+1)/2).
-    ``work`` is a flat array of at least ``moment_items(a, m, b) * N`` numbers; fresh memory for every block would cost
-    a third more.
     """
-    n_products, n_rows = products.shape
-    n_left, n_right = len(left) * (len(left) + 1) // 2, len(right) * (len(right) + 1) // 2
-    if n_left > n_right:  # the functions go to the side with fewer pairs
-        return moments(right, products, left, weights, work).transpose(0, 2, 1)
-    if work is None:
-        work = np.empty((n_products * n_left + n_right) * n_rows, dtype=left.dtype)
-    cut = n_products * n_left * n_rows
-    spread = work[:cut].reshape(n_products, n_left, n_rows)
-    weighted = work[cut : cut + n_right * n_rows].reshape(n_right, n_rows)
-    _pair_products(left, left, spread[0])
-    for e in range(1, n_products):
-        np.multiply(spread[0], products[e], out=spread[e])
-    _pair_products(right * weights, right, weighted)
-    flat = spread.reshape(n_products * n_left, n_rows)
-    # The order of the operands is up to the BLAS kernels: in float64 with AVX-512 the narrow one first gains a third.
-    sums = (weighted @ flat.T).T if flat.dtype == np.float64 else flat @ weighted.T
-    return sums.reshape(n_products, n_left, n_right)
+    if len(left) > len(right):  # the functions go to the side with fewer pairs
+        return moments(right, products, left, weights).transpose(0, 2, 1)
+    pairs = _pairs(left)
+    sums: Array = khatri_rao(pairs, products) @ (_pairs(right) * weights).T
+    return sums.reshape(len(products), len(pairs), -1)
+
+
+def _pairs(rows: Array) -> Array:
+    """Products rows[a] * rows[a'] for a <= a', in the order of ``pair_index``."""
+    return np.concatenate([row * rows[a:] for a, row in enumerate(rows)])
 
 
 def gram_from_moments(sums: Array, shape: tuple[int, int, int], table: Array) -> Array:

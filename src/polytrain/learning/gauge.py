@@ -26,7 +26,11 @@ def orthonormal_factor(matrix: Array, n_columns: int, rng: np.random.Generator) 
 
     Shapes: matrix (m, c) with m >= n_columns >= c -> Q (m, n_columns), R (n_columns, c).
     """
-    basis, factor = _compact_factor(matrix)
+    basis, factor = _positive_qr(matrix)
+    sizes = np.diagonal(factor)
+    if len(sizes) < matrix.shape[1] or not (sizes > _NOISE * np.linalg.norm(matrix)).all():
+        basis = _gram_schmidt(matrix)
+        factor = basis.T @ matrix
     rank = basis.shape[1]
     if rank < n_columns:
         factor = np.vstack([factor, np.zeros((n_columns - rank, matrix.shape[1]))])
@@ -50,16 +54,6 @@ def _positive_qr(matrix: Array) -> tuple[Array, Array]:
     basis, _, _ = dorgqr(reflectors[:, :n_columns], scales)
     basis *= np.where(np.diagonal(reflectors) < 0, -1.0, 1.0)
     return basis, basis.T @ matrix
-
-
-def _compact_factor(matrix: Array) -> tuple[Array, Array]:
-    """Factor ``matrix = Q @ R`` with as many orthonormal columns in Q as the matrix determines."""
-    basis, factor = _positive_qr(matrix)
-    sizes = np.diagonal(factor)
-    if len(sizes) < matrix.shape[1] or not (sizes > _NOISE * np.linalg.norm(matrix)).all():
-        basis = _gram_schmidt(matrix)
-        factor = basis.T @ matrix
-    return basis, factor
 
 
 def _gram_schmidt(matrix: Array) -> Array:
@@ -90,6 +84,21 @@ def shift_left(core: Array, preceding: Array, rng: np.random.Generator) -> tuple
     return np.ascontiguousarray(basis.T).reshape(a, n, b), preceding @ factor.T
 
 
+def left_orthogonal(cores: Sequence[Array]) -> tuple[list[Array], list[Array]]:
+    """Make all cores but the last left-orthogonal; return them, and matrices from the old right bonds to the new.
+
+    The left environment of the old cores at bond k is the transpose of matrix k times that of the new ones.
+    """
+    cores, factors = list(cores), [np.ones((1, 1))]
+    for k in range(len(cores) - 1):
+        a, n, b = cores[k].shape
+        basis, factor = _positive_qr(cores[k].reshape(a * n, b))
+        cores[k] = basis.reshape(a, n, -1)
+        cores[k + 1] = np.tensordot(factor, cores[k + 1], axes=1)
+        factors.append(factor)
+    return cores, factors
+
+
 def fit_ranks(cores: Sequence[Array], ranks: Sequence[int], rng: np.random.Generator) -> list[Array]:
     """Write a train with the given ranks, right-orthogonal from the second core on.
 
@@ -97,15 +106,9 @@ def fit_ranks(cores: Sequence[Array], ranks: Sequence[int], rng: np.random.Gener
     orthonormal directions that the train does not use yet. Filling changes nothing about the represented tensor, but
     it gives the next core update something to work with: a slot of zeros would stay zero for ever.
     """
-    cores = [np.array(core, dtype=np.float64) for core in cores]
     # Left-orthogonal first: then the weights of the channels behind each core are those of the tensor itself, whatever
     # the gauge was, so that the cuts below are optimal and only what carries nothing is taken for noise.
-    for k in range(len(cores) - 1):
-        a, n, b = cores[k].shape
-        basis, factor = _positive_qr(cores[k].reshape(a * n, b))
-        cores[k] = basis.reshape(a, n, basis.shape[1])
-        following = cores[k + 1]
-        cores[k + 1] = (factor @ following.reshape(b, -1)).reshape(-1, *following.shape[1:])
+    cores, _ = left_orthogonal([np.array(core, dtype=np.float64) for core in cores])
     for k in range(len(cores) - 1, 0, -1):
         a, n, b = cores[k].shape
         matrix = cores[k].reshape(a, n * b)

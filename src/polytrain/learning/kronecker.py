@@ -23,6 +23,13 @@ def _eigenbasis(matrix: Array) -> tuple[Array, Array]:
     return np.maximum(values, 0.0), vectors
 
 
+def damped_spectrum(left: Array, middle: Array, right: Array, alpha: float) -> Array:
+    """Products of three kinds of eigenvalues plus alpha, (a, n, b); all are positive."""
+    spectrum = np.multiply.outer(left, np.multiply.outer(middle, right)) + alpha
+    # Directions that no row has: keep the inverse bounded where alpha is zero.
+    return np.maximum(spectrum, max(_EPS * float(spectrum.max()), _TINY))
+
+
 class KroneckerHessian:
     """F1 x F2 x F3 + alpha, nearly the Hessian, diagonalised through three small eigendecompositions.
 
@@ -33,11 +40,8 @@ class KroneckerHessian:
     def __init__(self, facts: Facts, alpha: float) -> None:
         factors: tuple[Any, ...] = facts.left, facts.middle, facts.right
         self.eigenvectors: tuple[Array, ...]
-        self.eigenvalues: Array
         (left, middle, right), self.eigenvectors = zip(*map(_eigenbasis, factors), strict=True)
-        spectrum = np.multiply.outer(left, np.multiply.outer(middle, right)) + alpha
-        # Directions that no row has: keep the inverse bounded where alpha is zero.
-        self.eigenvalues = np.maximum(spectrum, max(_EPS * float(spectrum.max()), _TINY))
+        self.eigenvalues = damped_spectrum(left, middle, right, alpha)
 
     @cached_property
     def _rest(self) -> Array:
@@ -47,24 +51,8 @@ class KroneckerHessian:
         outer: Array = np.multiply.outer(middle, right)
         return outer.transpose(0, 2, 1, 3).reshape(size, size)
 
-    @cached_property
-    def _flat(self) -> Array:
-        return self.eigenvalues.reshape(len(self.eigenvalues), -1)
-
-    def _to_eigenbasis(self, core: Array) -> Array:
-        return self.eigenvectors[0].T @ core.reshape(self._flat.shape) @ self._rest
-
-    def _from_eigenbasis(self, rotated: Array) -> Array:
-        return self.eigenvectors[0] @ rotated @ self._rest.T
-
     def solve(self, core: Array) -> Array:
         """Apply the inverse."""
-        return self._from_eigenbasis(self._to_eigenbasis(core) / self._flat).reshape(core.shape)
-
-    def whiten(self, gradient: Array) -> Array:
-        """Apply the transpose of ``color``; the result is a matrix of left rank times the rest."""
-        return self._to_eigenbasis(gradient) / np.sqrt(self._flat)
-
-    def color(self, white: Array) -> Array:
-        """Coordinates in which the Hessian is nearly the identity, flat -> core, flat."""
-        return self._from_eigenbasis(white.reshape(self._flat.shape) / np.sqrt(self._flat)).ravel()
+        left, spectrum = self.eigenvectors[0], self.eigenvalues.reshape(len(self.eigenvalues), -1)
+        rotated = left.T @ core.reshape(spectrum.shape) @ self._rest / spectrum
+        return (left @ rotated @ self._rest.T).reshape(core.shape)

@@ -15,6 +15,7 @@ import numpy as np
 
 from polytrain.arrays import Array
 from polytrain.learning.engines.engine import Engine
+from polytrain.learning.gauge import left_orthogonal
 from polytrain.learning.problem import FACTORS
 
 # Directions of a bond that carry no more than this part of the strongest are not used.
@@ -70,27 +71,14 @@ def _find_gauges(cores: Sequence[Array]) -> tuple[list[Array], ...] | None:
     Returns the train without unused directions, right-orthogonal from the second core on; its left-orthogonal cores;
     and matrices that bring the train's own left, and right, environment at every bond to the orthogonal one.
     """
-    n_cores = len(cores)
     # With l and r a train's own environments and p and q the orthogonal ones, l = before' p and r = behind q.
-    before, lefts = [np.ones((1, 1))], []
-    for core in cores:
-        a, n, b = core.shape
-        spread = np.tensordot(before[-1], core, axes=1)
-        basis, factor = np.linalg.qr(spread.reshape(len(before[-1]) * n, b))
-        lefts.append(basis.reshape(len(before[-1]), n, -1))
-        before.append(factor)
-    behind, rights = [np.ones((1, 1))], []
-    for core in reversed(cores):
-        a, n, b = core.shape
-        spread = np.tensordot(core, behind[-1], axes=1)
-        basis, factor = np.linalg.qr(spread.reshape(a, -1).T)
-        rights.append(np.ascontiguousarray(basis.T).reshape(-1, n, behind[-1].shape[1]))
-        behind.append(np.ascontiguousarray(factor.T))
-    behind.reverse()
-    rights.reverse()
+    lefts, before = left_orthogonal(cores)
+    mirrored, factors = left_orthogonal([core.transpose() for core in reversed(cores)])
     one = np.ones((1, 1))
+    start = [core.transpose() for core in reversed(mirrored)]
+    behind = [one, *(factor.T for factor in reversed(factors))]
     froms, tos, left_turns, right_turns = [one], [one], [one], [one]
-    for k in range(1, n_cores):
+    for k in range(1, len(cores)):
         between = before[k] @ behind[k]
         if not np.isfinite(between).all():
             return None
@@ -104,8 +92,7 @@ def _find_gauges(cores: Sequence[Array]) -> tuple[list[Array], ...] | None:
         left_turns.append((behind[k] @ outer.T / sizes).T)
         right_turns.append(inner.T @ before[k] / sizes[:, None])
     froms, tos = [*froms, one], [*tos, one]
-    first = np.tensordot(cores[0], behind[1], axes=1)
-    start = [_turned(core, tos[k], tos[k + 1]) for k, core in enumerate([first, *rights[1:]])]
+    start = [_turned(core, tos[k], tos[k + 1]) for k, core in enumerate(start)]
     lefts = [_turned(core, froms[k], froms[k + 1]) for k, core in enumerate(lefts[:-1])]
     return start, lefts, [*left_turns, one], [*right_turns, one]
 

@@ -15,30 +15,23 @@ from scipy.special import logsumexp
 from polytrain.arrays import Array
 from polytrain.learning.engines import open_engine
 from polytrain.learning.gauge import fit_ranks
-from polytrain.learning.helpers import are_ready, may_borrow_helpers, spread
+from polytrain.learning.helpers import are_idle, may_borrow_helpers, spread
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, additive_part, join_parts, part_scores, share_additive
 from polytrain.learning.placed import PlacedRows
 from polytrain.learning.settings import Settings, Start
-from polytrain.learning.targets import (
-    ClassTarget,
-    JointTarget,
-    OtherParts,
-    PartTarget,
-    Target,
-)
+from polytrain.learning.sweep import ROUNDING
+from polytrain.learning.targets import ClassTarget, JointTarget, OtherParts, PartTarget, Target
 from polytrain.learning.trainer import TrainResult, learn_train, shared_linear_gram
 from polytrain.maps import MapList
 from polytrain.tensor import TensorTrain
 
-# Operations of an update of a small core; operations of a train, and of all trains, below which no process is started,
-# or even sent a message.
-_UPDATE_WORK, _SMALL_WORK, _TINY_WORK = 2e6, 1e9, 1e9
+# Operations of an update of a small core; operations of all trains below which no process is started, or even sent a
+# message.
+_UPDATE_WORK, _SMALL_WORK, _TINY_WORK = 2e6, 3e9, 1e9
 # A visit of a class or a part is a sweep there and back, so that every core is updated; linear models are solved at
 # each visit.
 _SWEEPS_OF_VISIT, _LINEAR_ROUNDS = 2, 5
-# A relative rise of the objective over a round that rounding explains, also in float32.
-_ROUNDING = 1e-5
 
 #: Called with the index of a train, the record of one of its sweeps and its cores; True ends the sweeps of that train.
 Report = Callable[[int, dict[str, Any], Sequence[Array]], Any]
@@ -87,24 +80,18 @@ def train(
     # With many more cores than trains, the rows of each train are shared by all of them in turn.
     n_sharing = n_processes if n_processes >= 2 * n_trains and may_borrow_helpers() else 1
     if most and n_sharing == 1 and _pays(plan, maps.dims, len(rows.block.y), min(n_processes, n_trains), n_trains):
-        for index, result in enumerate(spread(_learn_elsewhere, shared, calls, n_processes)):
+        for index, result in enumerate(spread(_learn_one, shared, calls, n_processes)):
             for record in result.history:
                 report(index, record, result.cores)
             results.append(result)
         return results
-    for index, (target, start) in enumerate(calls):
-        problem, watched = _problems(plan, maps, rows, validation, target)
-        options |= {"report": partial(report, index), "n_processes": n_sharing, "validation": watched}
-        results.append(learn_train(plan, maps, problem, start, **options))
+    for index, call in enumerate(calls):
+        options |= {"report": partial(report, index), "n_processes": n_sharing}
+        results.append(_learn_one(*shared, *call))
     return results
 
 
-def _problems(plan: Settings, maps: MapList, rows: PlacedRows, validation: PlacedRows | None, target: Any) -> list[Any]:
-    """Return the rows of one train to learn from, and those that say when to stop."""
-    return [None if placed is None else placed.problem(plan, maps, target) for placed in (rows, validation)]
-
-
-def _learn_elsewhere(
+def _learn_one(
     plan: Settings,
     maps: MapList,
     rows: PlacedRows,
@@ -113,9 +100,9 @@ def _learn_elsewhere(
     target: Any,
     start: Start,
 ) -> TrainResult:
-    """Learn one train in a process of its own."""
-    problem, watched = _problems(plan, maps, rows, validation, target)
-    return learn_train(plan, maps, problem, start, validation=watched, **options)
+    """Learn one train, maybe in a process of its own."""
+    watched = None if validation is None else validation.problem(plan, maps, target)
+    return learn_train(plan, maps, rows.problem(plan, maps, target), start, validation=watched, **options)
 
 
 def _shares_gram(plan: Settings, targets: Sequence[Target], starts: Sequence[Start]) -> bool:
@@ -128,8 +115,8 @@ def _pays(plan: Settings, dims: Sequence[int], n_rows: int, n_processes: int, n_
     """Whether to spread trains over processes: starting one takes longer than a small train."""
     if n_processes == 1:
         return False
-    work = len(dims) * plan.max_sweeps * (_UPDATE_WORK + n_rows * plan.n_unknowns(dims) * max(plan.ranks))
-    return work >= _SMALL_WORK or (work * n_trains >= _TINY_WORK and are_ready(n_processes))
+    per_train: float = len(dims) * plan.max_sweeps * (_UPDATE_WORK + n_rows * plan.n_unknowns(dims) * max(plan.ranks))
+    return per_train * n_trains >= (_TINY_WORK if are_idle(n_processes) else _SMALL_WORK)
 
 
 # --- classes together -------------------------------------------------------------------------------------------------
@@ -226,7 +213,7 @@ class _Backfitting:
             last = self._round(trains, going, objectives)
             for t in list(going):
                 objective, previous = last[t]["loss"] + self._penalty(trains[t]), objectives[t]
-                if objective > previous * (1.0 + _ROUNDING):
+                if objective > previous * (1.0 + ROUNDING):
                     # Only badly scaled features get here. Keep the better trains and say why it ends.
                     trains[t], objective, reasons[t] = before[t], previous, "rounding"
                 elif abs(previous - objective) <= plan.tol * abs(previous):
@@ -252,40 +239,32 @@ class _Backfitting:
     def _round(self, trains: Trains, going: Sequence[int], objectives: dict[int, float]) -> dict[int, dict[str, Any]]:
         """Learn all parts once; return the last record of every target. In the first round, note where it begins."""
         last: dict[int, dict[str, Any]] = {}
-        for number in range(len(self._parts)):
-            new = [t for t in going if t not in objectives]
-            beside = {t: self._penalty([cores for k, cores in enumerate(trains[t]) if k != number]) for t in new}
-            for t, result in self._improve(trains, number, going).items():
+        for number, part in enumerate(self._parts):
+            others = [self._others(trains[t], t, number) for t in going]
+            results = self._learn(part, going, others, [None if part.additive else trains[t][number] for t in going])
+            for t, rest, result in zip(going, others, results, strict=True):
+                trains[t][number] = result.cores
+                if not isinstance(rest, OtherParts) and self._block is not None:
+                    self._scores[t] = rest + part_scores(part, self._maps, result.cores, self._block.columns)
                 if result.history:
                     first, last[t] = result.history[0], result.history[-1]
-                    if t in beside:
-                        objectives[t] = first["objective"] + first["decrease"] + beside[t]
+                    if t not in objectives:
+                        beside = self._penalty([*trains[t][:number], *trains[t][number + 1 :]])
+                        objectives[t] = first["objective"] + first["decrease"] + beside
         return last
 
     def _first_trains(self) -> Trains:
         """Trains with the ranks of the parts: given ones, or else the additive model's."""
         missing = [t for t, start in enumerate(self._starts) if start.cores is None]
         everything = additive_part(range(len(self._maps)))
-        nothing = OtherParts((), self._maps, ())
-        additive = dict(zip(missing, self._learn(everything, missing, [nothing] * len(missing)), strict=True))
+        nothing, none = [OtherParts((), self._maps, ())] * len(missing), [None] * len(missing)
+        additive = dict(zip(missing, self._learn(everything, missing, nothing, none), strict=True))
         first: Trains = []
         for t, start in enumerate(self._starts):
             shares = share_additive(additive[t].cores, self._parts) if start.cores is None else start.cores
             pairs, rng = zip(self._parts, shares, strict=True), np.random.default_rng(start.seed)
             first.append([own if part.additive else fit_ranks(own, part.ranks, rng) for part, own in pairs])
         return first
-
-    def _improve(self, trains: Trains, number: int, targets: Sequence[int]) -> dict[int, TrainResult]:
-        """Learn one part of some targets, and replace it in their trains."""
-        part = self._parts[number]
-        others = [self._others(trains[t], t, number) for t in targets]
-        starts = [None if part.additive else trains[t][number] for t in targets]
-        learned = dict(zip(targets, self._learn(part, targets, others, starts), strict=True))
-        for (t, result), rest in zip(learned.items(), others, strict=True):
-            trains[t][number] = result.cores
-            if not isinstance(rest, OtherParts) and self._block is not None:
-                self._scores[t] = rest + part_scores(part, self._maps, result.cores, self._block.columns)
-        return learned
 
     def _penalty(self, trains: Sequence[Sequence[Array]]) -> float:
         """Half of alpha times the squared norms of parts."""
@@ -308,15 +287,15 @@ class _Backfitting:
         part: Part,
         targets: Sequence[int],
         others: Sequence[Array | OtherParts],
-        starts: Sequence[Sequence[Array] | None] | None = None,
+        starts: Sequence[Sequence[Array] | None],
     ) -> list[TrainResult]:
+        """Learn one part of some targets."""
         if not targets:
             return []
         maps = MapList(self._maps.members(part.columns), additive=part.additive)
-        settings = {"init": "given", "max_sweeps": _SWEEPS_OF_VISIT}
-        if part.additive:  # it is solved at once
-            settings = {"init": "linear", "max_sweeps": 0}
-        plan = replace(self._plan, rank=part.ranks, tol=0.0, sampling=None, patience=0, **settings)  # type: ignore[arg-type]
-        begins = [Start(self._starts[t].seed, None if starts is None else starts[i]) for i, t in enumerate(targets)]
+        init, sweeps = ("linear", 0) if part.additive else ("given", _SWEEPS_OF_VISIT)  # the former is solved at once
+        options: dict[str, Any] = {"rank": part.ranks, "tol": 0.0, "sampling": None, "patience": 0}
+        plan = replace(self._plan, init=init, max_sweeps=sweeps, **options)
+        begins = [Start(self._starts[t].seed, cores) for t, cores in zip(targets, starts, strict=True)]
         wanted = [PartTarget(self._targets[t], part.columns, rest) for t, rest in zip(targets, others, strict=True)]
         return train(self._rows, maps, plan, wanted, begins, n_jobs=self._n_jobs)

@@ -17,8 +17,8 @@ from polytrain.learning.gauge import shift_left, shift_right
 #: Why sweeps end, the harmless reason first: a fit of several trains reports the last of its reasons in this order.
 STOP_REASONS = ("tolerance", "validation", "max_sweeps", "stopped", "rounding")
 
-# A relative rise of the objective over a sweep that rounding explains, also in float32.
-_ROUNDING = 1e-5
+# A relative rise of the objective over a sweep, or a round of them, that rounding explains, also in float32.
+ROUNDING = 1e-5
 
 
 class CoreUpdate(NamedTuple):
@@ -108,7 +108,7 @@ def sweep_train(
             position = last - position
         previous = current
         current = state(previous.sweep + 1, time.perf_counter() - started, previous.objective)
-        if current.objective > previous.objective * (1.0 + _ROUNDING):
+        if current.objective > previous.objective * (1.0 + ROUNDING):
             # Only badly scaled features get here. Keep the better train and say why it ends.
             current = replace(previous, sweep=current.sweep, seconds=current.seconds, stop_reason="rounding")
         yield current

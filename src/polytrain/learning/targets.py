@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -29,31 +29,6 @@ class PlacedBlock(NamedTuple):
     keys: Array
 
 
-class Target(Protocol):
-    """What one train learns about the rows."""
-
-    @property
-    def keeps_all(self) -> bool:
-        """Whether no row is left out, nor weighted differently than for the other trains of the fit."""
-
-    @property
-    def offset(self) -> float:
-        """Initial score."""
-
-    @property
-    def steepness(self) -> float:
-        """Size of the targets divided by their mean before they were centred; 1 for classes."""
-
-    def wanted(self, y: Array) -> tuple[Array, Array]:
-        """Return the targets of the scores, and factors of the weights, (N,) each."""
-
-    def sketched(self, sums: Array, weights: Array) -> tuple[Array, Array]:
-        """Return the mean targets of the rows of a sketch, and their weights, (k,) each."""
-
-    def problem(self, rows: PlacedBlock) -> ProblemRows:
-        """Return the rows of the problem; their weights need not sum to 1."""
-
-
 @dataclass(frozen=True)
 class ClassTarget:
     """Tell some classes from others: ``code`` (m,) is 1, -1, or 0 for classes that are left out.
@@ -69,15 +44,15 @@ class ClassTarget:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether no class is left out."""
+        """Whether no row is left out, nor weighted differently than for the other trains of the fit."""
         return bool(self.code.all())
 
     def wanted(self, y: Array) -> tuple[Array, Array]:
-        """The codes of the labels; classes that are left out have weight 0."""
+        """Return the targets of the scores, and factors of the weights, (N,) each: 0 for classes that are left out."""
         return self.code[y], (self.factors * (self.code != 0))[y]
 
     def sketched(self, sums: Array, weights: Array) -> tuple[Array, Array]:
-        """Equal rows may have different labels; those without a code have weight 0."""
+        """Return the mean targets of the rows of a sketch, which may have several labels, and their weights."""
         counted = sums * (self.factors * (self.code != 0))
         totals = counted.sum(axis=1)
         return counted @ self.code / np.where(totals > 0, totals, 1.0), totals
@@ -131,6 +106,10 @@ class NumberTarget:
         return ProblemRows(rows.columns, target, rows.weights, rows.keys, offset)
 
 
+#: What one train learns about the rows: both kinds have the same methods.
+Target = ClassTarget | NumberTarget
+
+
 @dataclass(frozen=True, eq=False)
 class JointTarget:
     """Tell one class from all others, given the trains of all classes; ``index`` is that of its own.
@@ -144,11 +123,6 @@ class JointTarget:
     maps: MapList
     trains: Sequence[Sequence[Array]]
 
-    @property
-    def keeps_all(self) -> bool:
-        """As for the class."""
-        return self.own.keeps_all
-
     def problem(self, rows: PlacedBlock) -> ProblemRows:
         """All rows, with an offset from the other trains."""
         others = [k for k in range(len(self.trains)) if k != self.index]
@@ -156,19 +130,6 @@ class JointTarget:
         stack = TrainStack([self.trains[k] for k in others], functions, knots)
         scores = stack.evaluate(rows.columns.T, np.transpose).astype(np.float64)
         return self.own.problem(rows)._replace(offset=-logsumexp(scores, axis=0))
-
-
-@dataclass(frozen=True, eq=False)
-class GivenProblem:
-    """A problem that is ready, whatever the rows are."""
-
-    rows: ProblemRows
-
-    keeps_all = True
-
-    def problem(self, rows: PlacedBlock) -> ProblemRows:
-        """The given rows."""
-        return self.rows
 
 
 @dataclass(frozen=True, eq=False)

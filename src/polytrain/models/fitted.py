@@ -93,12 +93,9 @@ class FittedModel:
         """Return the same model with other trains, given by their cores, for targets divided by ``size``."""
         return replace(self, cores=trains, uncertainty=None)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self.__post_init__()  # a pickle does not keep arrays read-only
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A pickle does not keep arrays read-only, and need not keep what is cached: it is made anew.
+        return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
     @property
     def estimator_name(self) -> str:

@@ -44,9 +44,11 @@ class ClusterRunner:
         return futures
 
     def map(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
+        """Start ``function(*row)`` for every row of these columns; handles among them stand for their results."""
         return self._client.map(function, *columns, pure=False)
 
     def collect(self, handles: Sequence[Any]) -> list[Any]:
+        """Return the results, in order."""
         results: list[Any] = self._client.gather(list(handles))  # type: ignore[no-untyped-call]
         return results
 

@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,25 +22,17 @@ from polytrain.arrays import Array
 from polytrain.learning.blocks import LinearBlock, LossAt, RowBlock, Scratch, TrainBlock
 from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Position
 from polytrain.learning.engines.local import hash_rows, row_ranges
+from polytrain.learning.engines.runners import ClusterRunner, SpillRunner
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import LocalFactors, ProblemRows, add_up
 from polytrain.learning.sampling import DistinctRows
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 
+#: Where tasks run; both have the same ``map`` and ``collect``.
+Runner = ClusterRunner | SpillRunner
 #: Names a task's result, wherever it is.
 Handle = Any
-
-
-class Runner(Protocol):
-    """Where tasks run."""
-
-    def map(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Handle]:
-        """Start ``function(*row)`` for every row of these columns; handles among them stand for their results."""
-
-    def collect(self, handles: Sequence[Handle]) -> Iterable[Any]:
-        """Return the results, in order."""
-
 
 # Memory of the tasks of each thread, enough for one block of rows; it is kept from one task to the next.
 _memory = threading.local()
