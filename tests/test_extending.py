@@ -128,7 +128,7 @@ SETTINGS = {"degree": 3, "rank": 4, "alpha": 1e-6, "random_state": 0}
 
 
 @pytest.mark.parametrize("basis", ["cosine", ["cosine", "power", "cosine"]])
-@pytest.mark.parametrize("solver", ["exact", "cg"])
+@pytest.mark.parametrize("solver", ["exact", "cg", "lbfgs"])
 def test_a_map_learns_by_every_solver(cosine, table, basis, solver):
     X, y = table
     model = power_regressor(basis=basis, solver=solver, **SETTINGS).fit(X, y)

@@ -242,7 +242,7 @@ def test_products_of_very_many_columns_that_overflow_are_not_chosen(kind, basis)
 
 
 @MODELS
-@pytest.mark.parametrize("solver", ["exact", "cg"])
+@pytest.mark.parametrize("solver", ["exact", "cg", "lbfgs"])
 def test_no_regularisation_works(model, solver):
     X, y = _data(n_rows=30, n_features=4)
     model = type(model)(**{**model.get_params(), "alpha": 0.0, "solver": solver, "rank": 6})

@@ -86,7 +86,7 @@ def test_gamma_deviance_is_that_of_the_truth():
     )
 
 
-@pytest.mark.parametrize("solver", ["exact", "cg"])
+@pytest.mark.parametrize("solver", ["exact", "cg", "lbfgs"])
 @pytest.mark.parametrize("loss", REGRESSIONS)
 def test_the_objective_never_rises(loss, solver):
     for seed in range(3):

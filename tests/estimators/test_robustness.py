@@ -161,7 +161,7 @@ def test_huge_class_weights(iris, make):
     np.testing.assert_allclose(huge.decision_function(iris[0]), plain)
 
 
-@pytest.mark.parametrize("solver", ["exact", "cg"])
+@pytest.mark.parametrize("solver", ["exact", "cg", "lbfgs"])
 def test_overflow_of_raw_features_proposes_scaling(diabetes, solver):
     X, y = diabetes
     model = power_classifier(scale=None, solver=solver, random_state=0)

@@ -95,7 +95,7 @@ def test_exact_update_of_the_squared_loss_is_the_minimiser(alpha, basis, site):
     np.testing.assert_allclose(core, _squared_minimiser(problem, cores, site, alpha), rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("solver", ["exact", "cg", "auto"])
+@pytest.mark.parametrize("solver", ["exact", "cg", "lbfgs", "auto"])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_scores_follow_the_update(loss, solver):
     problem = make_problem(1, (3, 3, 3, 3, 3), 5, 150, loss)
@@ -140,7 +140,7 @@ def test_repeated_logistic_updates_meet_the_first_order_condition(basis, site):
     np.testing.assert_allclose(core, _logistic_minimiser(problem, cores, site, ALPHA), atol=1e-6)
 
 
-@pytest.mark.parametrize("solver", ["cg", "auto"])
+@pytest.mark.parametrize("solver", ["cg", "lbfgs", "auto"])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("basis", BASES)
 def test_inexact_updates_of_the_squared_loss_reach_nearly_the_exact_objective(basis, seed, solver):

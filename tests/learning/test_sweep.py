@@ -114,8 +114,10 @@ def test_gauge_and_objective_at_every_core_update(dims, rank, loss, start):
 def test_objective_never_rises(loss, solver, basis, start, dtype):
     """Neither over a sweep nor over any single core update."""
     slack = 1e-10 if dtype == np.float64 else 1e-5
+    # L-BFGS takes hundreds of passes over the rows where the others take a few, so it gets a smaller train.
+    dims = (3, 3, 3) if solver == "lbfgs" else (3, 3, 3, 3, 3)
     for seed, n_rows in ((0, 200), (1, 60)):
-        problem = make_problem(seed, (3, 3, 3, 3, 3), 5, n_rows, loss, basis).with_dtype(dtype)
+        problem = make_problem(seed, dims, 5, n_rows, loss, basis).with_dtype(dtype)
         trace = []
 
         def watch(engine, cores, trace=trace):
@@ -124,7 +126,7 @@ def test_objective_never_rises(loss, solver, basis, start, dtype):
             trace.append(engine.mean_loss() + ALPHA / 2 * np.sum(core**2))
 
         states = _sweep(problem, 5, start, solver, watch=watch, max_sweeps=3)
-        assert len(trace) == 2 * (len(problem.dims) - 1) * (len(states) - 1)
+        assert len(trace) == 2 * (len(dims) - 1) * (len(states) - 1)
         assert all(after <= before * (1 + slack) for before, after in pairwise(trace))
         objectives = [state.objective for state in states]
         assert all(after <= before * (1 + slack) for before, after in pairwise(objectives))
@@ -180,7 +182,7 @@ def test_an_objective_that_is_not_finite_is_refused():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", ["exact", "cg"])
+@pytest.mark.parametrize("solver", ["exact", "cg", "lbfgs"])
 def test_stream_has_one_record_per_core_update_with_the_objective_there(loss, solver):
     problem = make_problem(6, (2, 3, 2), 3, 30, loss)
     engine, cores, rng = _prepare(problem, 3, "random")

@@ -66,9 +66,9 @@ class SharedParameters:
         Where the sweeps start: where the choice of the other settings has ended ("auto"), at the linear model, at
         random cores (the paper), at the exact solution cut to the ranks, for the squared loss and at most 1300
         different rows ("dual"), or at given trains, one per train to be learned, for the functions of the maps.
-    solver : {"auto", "exact", "cg"}, default="auto"
-        How a core problem is solved: exactly from moments, by preconditioned conjugate gradients, or by the cheaper of
-        the two.
+    solver : {"auto", "exact", "cg", "lbfgs"}, default="auto"
+        How a core problem is solved: exactly from moments, by preconditioned conjugate gradients, by L-BFGS, or by the
+        cheaper of the first two.
     max_sweeps : int or "auto", default="auto"
         Largest number of one-way sweeps. 0 keeps the start. "auto" is 4, or fewer from a good start.
     tol : float, default=1e-3

@@ -51,8 +51,24 @@ class KroneckerHessian:
         outer: Array = np.multiply.outer(middle, right)
         return outer.transpose(0, 2, 1, 3).reshape(size, size)
 
+    @cached_property
+    def _flat(self) -> Array:
+        return self.eigenvalues.reshape(len(self.eigenvalues), -1)
+
+    def _to_eigenbasis(self, core: Array) -> Array:
+        return self.eigenvectors[0].T @ core.reshape(self._flat.shape) @ self._rest
+
+    def _from_eigenbasis(self, rotated: Array) -> Array:
+        return self.eigenvectors[0] @ rotated @ self._rest.T
+
     def solve(self, core: Array) -> Array:
         """Apply the inverse."""
-        left, spectrum = self.eigenvectors[0], self.eigenvalues.reshape(len(self.eigenvalues), -1)
-        rotated = left.T @ core.reshape(spectrum.shape) @ self._rest / spectrum
-        return (left @ rotated @ self._rest.T).reshape(core.shape)
+        return self._from_eigenbasis(self._to_eigenbasis(core) / self._flat).reshape(core.shape)
+
+    def whiten(self, gradient: Array) -> Array:
+        """Apply the transpose of ``color``; the result is a matrix of left rank times the rest."""
+        return self._to_eigenbasis(gradient) / np.sqrt(self._flat)
+
+    def color(self, white: Array) -> Array:
+        """Coordinates in which the Hessian is nearly the identity, flat -> core, flat."""
+        return self._from_eigenbasis(white.reshape(self._flat.shape) / np.sqrt(self._flat)).ravel()
