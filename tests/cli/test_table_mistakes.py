@@ -99,8 +99,6 @@ def test_bad_tables(folder, capsys, command, kind):
             ["NaN in feature 'size'", "Use basis='auto'"],
         ),
         (b"size,y\n1,a\n2,b\n", ["--max-sweeps", "-1"], ["max_sweeps must be"]),
-        (b"size,y\n1,a\n2,b\n", ["--holdout", "1.5"], ["--holdout 1.5 must be a part from 0 to 1"]),
-        (b"size,y\n1,a\n2,b\n", ["--holdout", "0.5"], ["cannot be set aside"]),
         (b"size,y\n1,a\n2,b\n", ["--alpha", "-1"], ["alpha must be 'auto' or a finite number"]),
         (b"size,y\n1,a\n2,b\n", ["--alpha", "small"], ["invalid float value: 'small'", "--help"]),
         (b"size,y\n1,a\n2,b\n", ["--delimiter", "ab"], ["--delimiter must be one character"]),

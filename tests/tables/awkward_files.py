@@ -222,11 +222,6 @@ AWKWARD_FILES = [
     AwkwardFile("blank_lines.csv", "\n  \n" + table(end="\n\n") + "   \n"),
     AwkwardFile("excel.csv", "sep=;\r\n" + table(";", end="\r\n"), notes=("first line says", "semicolons")),
     AwkwardFile("comments.csv", "# measured in May, by hand\n#\n" + table(), notes=("skipped: 2",)),
-    AwkwardFile(
-        "savetxt.csv",
-        "# size,amount,colour,target\n" + table(names=None),
-        notes=("names are those of the last comment",),
-    ),
     AwkwardFile("trailing.csv", table(tail=","), names=(*NAMES, "Unnamed: 4"), notes=("without a name",)),
     AwkwardFile(
         "trailing_rows.csv",

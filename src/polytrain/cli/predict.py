@@ -45,8 +45,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     confusion matrix. For regressors: n, rmse, mae, deviance (of the model's loss: Poisson, gamma, pinball, or else the
     mean squared error), r2 and largest_error. --metric prints one of these alone.
 
-    Labels are compared as they are written. One exception: a label that the model knows only without the dot at its
-    end, as in the test file of the Adult data (">50K."), is taken without it, and a note says so.
+    Labels are compared as they are written.
 
       polytrain evaluate adult.polytrain adult-test.csv
       polytrain evaluate adult.polytrain adult-test.csv --metric auc

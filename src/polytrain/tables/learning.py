@@ -15,7 +15,6 @@ from polytrain.tables.cells import FileCells
 from polytrain.tables.layout import Layout, find_column
 from polytrain.tables.options import TableError, TableOptions, option
 from polytrain.tables.table_file import TableFile
-from polytrain.texts import listed
 
 __all__ = ["TrainingTable", "read_training_table"]
 
@@ -46,9 +45,6 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
     """Read a table and detect what its columns hold."""
     from pandas import DataFrame
     from pandas.api.types import infer_dtype
-
-    if options.names is not None:
-        _rename(table, list(options.names))
 
     def find(given: Any) -> list[int]:
         return [find_column(name, table) for name in given]
@@ -107,20 +103,6 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
         n_missing=int(X.isna().sum().sum()),
         notes=tuple(notes),
     )
-
-
-def _rename(table: TableFile, names: list[str]) -> None:
-    """Give names to the columns of a table that has none."""
-    if table.named:
-        raise TableError(
-            f"{table.label} has a header with names. Leave out {option('names')}, or say {option('header', 'no')}."
-        )
-    if len(names) != len(table.names) or len(set(names)) < len(names) or not all(names):
-        raise TableError(
-            f"{option('names')} must be {len(table.names)} different names, one for each column of {table.label}, "
-            f"got {len(names)}: {listed(names)}."
-        )
-    table.names = names
 
 
 # --- what columns hold ---

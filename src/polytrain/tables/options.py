@@ -91,8 +91,6 @@ class TableOptions:
         The column to predict; several columns of numbers make a model with several outputs.
     task : {"auto", "classification", "regression"}
         "auto": text is labels, and so are at most ten different whole numbers; other numbers are predicted as such.
-    names : sequence of str, optional
-        Names for the columns of a table that has none.
     drop, keep : str, int, or sequence of these
         Columns to leave out; columns to learn from although they look like identifiers, or have many categories.
     categorical : str, int, or sequence of these
@@ -109,7 +107,6 @@ class TableOptions:
 
     target: str | int | Sequence[str | int]
     task: str = "auto"
-    names: Sequence[str] | None = None
     drop: str | int | Sequence[str | int] = ()
     keep: str | int | Sequence[str | int] = ()
     categorical: str | int | Sequence[str | int] = ()
