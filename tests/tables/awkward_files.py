@@ -259,7 +259,7 @@ AWKWARD_FILES = [
     of_amounts("french.csv", lambda value: number(value, ",", "\u202f"), "a decimal comma and spaces", ";"),
     of_amounts("swiss.csv", lambda value: f"CHF {number(value, '.', chr(39))}", "apostrophes between thousands"),
     of_amounts(
-        "dollars.csv", lambda value: f'"${number(value, ".", ",")}"', "commas between thousands, such as '$1,234.5'"
+        "dollars.csv", lambda value: f'"${number(value, ".", ",")}"', "commas between thousands, such as '1,234.5 $'"
     ),
     AwkwardFile(
         "euros.csv",

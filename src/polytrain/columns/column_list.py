@@ -174,7 +174,7 @@ class Columns:
             raise ValueError(f"parts of one table have the same columns, got {sorted(counts)} of them.")
         return cls(tuple(_merge_column(k, [part.columns[k] for part in parts]) for k in range(counts.pop())))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> list[dict[str, Any]]:
         """Return values that JSON can hold."""
         counts = [(len(column.levels), column.name) for column in self.columns if isinstance(column, CategoryColumn)]
         total = sum(count for count, _ in counts)
@@ -184,14 +184,11 @@ class Columns:
                 f"the columns have {total} levels, more than the {_MOST_LEVELS} that can be stored; {name!r} alone has "
                 f"{count}. Leave out columns that only identify rows."
             )
-        return {"columns": [column.to_json() for column in self.columns]}
+        return [column.to_json() for column in self.columns]
 
     @classmethod
-    def from_json(cls, document: Any) -> Self:
+    def from_json(cls, entries: list[Any]) -> Self:
         """Check and undo `to_json`; a ValueError says what is wrong."""
-        entries = document.get("columns") if isinstance(document, dict) and len(document) == 1 else None
-        if not isinstance(entries, list):
-            raise ValueError(f"the columns must be a dict whose entry 'columns' must be a list, got {shown(document)}.")
         counts = [len(levels) for e in entries if isinstance(e, dict) and isinstance(levels := e.get("levels"), list)]
         if sum(counts) > _MOST_LEVELS:
             raise ValueError(f"the columns have {sum(counts)} levels; at most {_MOST_LEVELS} are allowed.")
