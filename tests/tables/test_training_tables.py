@@ -140,7 +140,7 @@ def test_too_many_categories(tmp_path):
         "column 'column 0' left out: 120 different texts, such as 't0', are more than 100 categories; keep it with "
         "keep='column 0'"
     ]
-    for options in ({"max_categories": 120}, {"keep": [0]}, {"categorical": [0]}):
+    for options in ({"keep": [0]}, {"categorical": [0]}):
         assert len(learn(tmp_path / "a.csv", text, **options).X.iloc[:, 0].unique()) == 120
 
 

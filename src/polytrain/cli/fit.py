@@ -53,13 +53,6 @@ _READING = common.reading(
         action="store_false",
     ),
     option(
-        "--max-categories",
-        "text columns with more categories are left out (default: 100)",
-        type=int,
-        default=100,
-        metavar="N",
-    ),
-    option(
         "--task",
         "what the target is (default: auto)",
         choices=("auto", "classification", "regression"),

@@ -11,7 +11,6 @@ from collections.abc import Collection, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from polytrain.cli import common
 from polytrain.version import __version__
@@ -30,6 +29,10 @@ _COMMANDS = {
     "reproduce": ("main", "recompute the paper's tables and convergence figure"),
     "completion": ("main", "print a script for shell completion"),
 }
+_PAPER = (
+    "reproduce comes with a second package, which has the digits, their features and the paper's tables: "
+    "pip install polytrain-paper, or pip install ./paper in a clone of polytrain."
+)
 EPILOG = """\
 examples:
   polytrain fit train.csv --target price --out price.polytrain
@@ -53,10 +56,12 @@ def make_parser(commands: Collection[str] = tuple(_COMMANDS)) -> common.Parser:
     parser.add_argument("--version", action="version", version=f"polytrain {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, (module, summary) in _COMMANDS.items():
-        if name not in commands:
+        if name not in commands or (name == "reproduce" and find_spec("polytrain_paper") is None):
             subparsers.add_parser(name, help=summary)
         elif name == "reproduce":
-            _add_reproduce(subparsers, summary)
+            from polytrain_paper.cli import add_parser
+
+            add_parser(subparsers)
         else:
             import_module(f"polytrain.cli.{module}")
             common.add_command(subparsers, name, summary)
@@ -85,7 +90,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
-        arguments = make_parser([word for word in argv if not word.startswith("-")][:1]).parse_args(argv)
+        named = [word for word in argv if not word.startswith("-")][:1]
+        if named == ["reproduce"] and find_spec("polytrain_paper") is None:
+            raise common.CommandError(_PAPER)
+        arguments = make_parser(named).parse_args(argv)
         arguments.command_line = shlex.join(["polytrain", *argv])
         arguments.run(arguments)
         return 0
@@ -162,26 +170,3 @@ def completion(arguments: argparse.Namespace) -> None:
             action.complete = shtab.FILE
     for line in shtab.complete(parser, shell).rstrip("\n").split("\n"):
         common.show(line.replace("\t", "    "))
-
-
-_PAPER = (
-    "reproduce comes with a second package, which has the digits, their features and the paper's tables: "
-    "pip install polytrain-paper, or pip install ./paper in a clone of polytrain."
-)
-
-
-def _add_reproduce(subparsers: Any, summary: str) -> None:
-    """Add the command, with its options where the package that has it is installed."""
-    if find_spec("polytrain_paper") is None:
-        # No argument begins with NUL, so all of them, --help included, are positional and meet the same answer.
-        parser = subparsers.add_parser("reproduce", help=summary, prefix_chars="\0", add_help=False)
-        parser.add_argument("arguments", nargs="*")
-        parser.set_defaults(run=_refuse)
-        return
-    from polytrain_paper.cli import add_parser
-
-    add_parser(subparsers)
-
-
-def _refuse(arguments: argparse.Namespace) -> None:
-    raise common.CommandError(_PAPER)

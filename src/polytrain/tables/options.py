@@ -99,8 +99,6 @@ class TableOptions:
         Texts that stand for a missing value, besides the empty cell and the usual texts.
     usual_missing : bool
         Whether the usual texts, `DEFAULT_MISSING`, stand for missing values.
-    max_categories : int
-        Columns of text with more categories are left out.
     decimal : {".", ","}, optional
         The decimal mark; detected by default.
     """
@@ -112,7 +110,6 @@ class TableOptions:
     categorical: str | int | Sequence[str | int] = ()
     missing: str | Sequence[str] = ()
     usual_missing: bool = True
-    max_categories: int = 100
     decimal: str | None = None
 
     def __post_init__(self) -> None:
