@@ -79,7 +79,13 @@ def add_command(subparsers: Any, name: str, summary: str) -> None:
 
 def option(name: str, about: str, **settings: Any) -> Argument:
     """Return an argument; ``settings`` are those of argparse."""
-    return lambda parser: parser.add_argument(name, help=about, **settings)
+
+    def add(parser: Any) -> None:
+        action = parser.add_argument(name, help=about, **settings)
+        if settings.get("type") is Path or name in ("data", "--train"):
+            action.complete = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}  # shtab reads this
+
+    return add
 
 
 def switch(name: str, about: str, **settings: Any) -> Argument:

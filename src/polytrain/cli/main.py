@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import os
 import shlex
@@ -10,7 +9,6 @@ import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 
 from polytrain.cli import common
 from polytrain.version import __version__
@@ -27,7 +25,6 @@ _COMMANDS = {
     "export": ("export", "write a model as ONNX or C"),
     "info": ("export", "show what a model file holds"),
     "reproduce": ("main", "recompute the paper's tables and convergence figure"),
-    "completion": ("main", "print a script for shell completion"),
 }
 _PAPER = (
     "reproduce comes with a second package, which has the digits, their features and the paper's tables: "
@@ -144,29 +141,3 @@ def _forget_stdout() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-@common.command(common.option("shell", "the shell", choices=("bash", "zsh", "fish", "tcsh", "powershell")))
-def completion(arguments: argparse.Namespace) -> None:
-    """Print a script for the shell, with the options that this version has; make it again after an upgrade.
-
-    The scripts are written by shtab, which the extra "completion" installs.
-
-      polytrain completion bash > ~/.local/share/bash-completion/completions/polytrain
-      polytrain completion zsh > ~/.zfunc/_polytrain        (with fpath+=~/.zfunc before compinit in ~/.zshrc)
-      polytrain completion fish > ~/.config/fish/completions/polytrain.fish
-    """
-    try:
-        import shtab
-    except ImportError:
-        need = "scripts for shells need shtab. Install it: pip install 'polytrain[completion]'."
-        raise common.CommandError(need) from None
-    shell, parser = arguments.shell, make_parser()
-    if shell not in shtab.SUPPORTED_SHELLS:
-        raise common.CommandError(f"this version of shtab does not know {shell}. Upgrade it, or name another shell.")
-    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    for action in (action for command in commands.choices.values() for action in command._actions):
-        if action.type is Path or action.dest in ("data", "train"):
-            action.complete = shtab.FILE
-    for line in shtab.complete(parser, shell).rstrip("\n").split("\n"):
-        common.show(line.replace("\t", "    "))

@@ -32,7 +32,7 @@ _UNITS = (
     *("BRL", "MXN", "ZAR", "RUB", "TRY", "KRW", "SGD", "HKD", "ILS", "RON", "BGN", "UAH", "THB"),
     *("zł", "Kč", "kr.", "kr", "Ft", "Fr.", "Rs.", "Rs", "euro", "Euro", ""),
 )
-_THOUSANDS = {"": "", ",": "commas", ".": "points", " ": "spaces", "'": "apostrophes"}
+_THOUSANDS = ("", ",", ".", " ", "'")
 # Decimal mark and separator of thousands, in the order in which they are tried. A decimal comma allows points between
 # thousands, whether or not the column has any.
 _MARKS = ((".", ""), (".", ","), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"))
@@ -116,7 +116,7 @@ class Form:
     >>> Form("date").parse("1970-01-01 00:00:01"), Form("date", pattern="%d.%m.%Y").parse("31.02.1970")
     (1000000, None)
     >>> print(form.describe())
-    numbers with a decimal comma, such as '1.234,5 €'
+    numbers, such as '1.234,5 €'
     """
 
     kind: Kind
@@ -209,26 +209,11 @@ class Form:
         """Return the form in words, with an example."""
         if self.is_plain or self.kind in ("text", "truth"):
             return {"number": "numbers", "text": "text", "truth": "true and false"}[self.kind]
-        what, example, other = self._describe_dates() if self.kind == "date" else self._describe_numbers()
-        return f"{what}, such as {example!r}" + (f" ({other} would fit, too)" if self.guessed else "")
-
-    def _describe_numbers(self) -> tuple[str, str, str]:
-        has_comma, is_share = self.decimal == ",", self.unit == "%"
-        details = ["a decimal comma"] if has_comma else []
-        if self.thousands in (" ", "'", ","):
-            details.append(f"{_THOUSANDS[self.thousands]} between thousands")
-        what = " with ".join(["percentages" if is_share else "numbers", *filter(None, [" and ".join(details)])])
-        figure = f"12{self.decimal}5" if is_share else f"1{self.thousands}234{self.decimal}5"
-        return what, f"{figure} {self.unit}".strip(), "commas between thousands" if has_comma else "a decimal comma"
-
-    def _describe_dates(self) -> tuple[str, str, str]:
-        if self.pattern == "iso":
-            return "dates", "2024-12-31", ""
-        orders = ["day first", "month first"]
-        if self.pattern.index("%d") > (self.pattern.find("%m") % 99):
-            orders.reverse()
-        is_clear = "%b" in self.pattern or self.pattern.startswith("%Y")
-        return "dates" if is_clear else f"dates, {orders[0]}", date(2024, 12, 31).strftime(self.pattern), orders[1]
+        if self.kind == "date":
+            example = date(2024, 12, 31).strftime("%Y-%m-%d" if self.pattern == "iso" else self.pattern)
+        else:
+            example = f"1{self.thousands}234{self.decimal}5 {self.unit}".strip()
+        return f"{self.kind}s, such as {example!r}" + (" (another form would fit, too)" if self.guessed else "")
 
 
 _DATE_FORMS = tuple(Form("date", pattern=pattern) for pattern in DATE_PATTERNS)
@@ -244,9 +229,9 @@ def find_form(texts: Sequence[str], *, decimal: str | None = None, delimiter: st
     >>> find_form(["1", "2.5"]).describe(), find_form(["1", "two"]).describe()
     ('numbers', 'text')
     >>> find_form(["$1,200", "$900"]).describe()
-    "numbers with commas between thousands, such as '1,234.5 $'"
+    "numbers, such as '1,234.5 $'"
     >>> find_form(["24.12.2025", "1.1.2026 14:30"]).describe()
-    "dates, day first, such as '31.12.2024'"
+    "dates, such as '31.12.2024'"
     """
     if not texts:
         return Form("text")
