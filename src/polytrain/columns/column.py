@@ -132,12 +132,10 @@ class CategoryColumn(Column):
         column = super().from_json({**entries, "levels": []} if stored else entries)
         infinities = {repr(entry): number for number, entry in _INFINITIES.items()}
         levels: list[Any] = [infinities.get(repr(entry), entry) for entry in stored] if isinstance(stored, list) else []
-        kinds, where = (
-            (str,) if column.as_text else (str, int, float, bool),
-            f"the levels of column {shown(column.name)}",
-        )
+        where = f"the levels of column {shown(column.name)}"
+        kinds, what = ((str,), "text") if column.as_text else ((str, int, float, bool), "text or numbers")
         if not levels or any(type(level) not in kinds or level != level for level in levels):  # NaN
-            raise ValueError(f"{where} must be {'text' if column.as_text else 'text or numbers'}, got {shown(stored)}.")
+            raise ValueError(f"{where} must be {what}, got {shown(stored)}.")
         check_hashes(levels, f"the list of {where}")
         if sort_levels(levels) != tuple(levels):
             raise ValueError(f"{where} must differ, and be numbers in order, then text in order.")
