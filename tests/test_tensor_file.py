@@ -80,8 +80,8 @@ def test_unknown_types_are_not_written():
         (b"[1,3]", b"[1.0]", "cannot be read"),
         (b"[1,3]", b"[-13]", "not plausible"),
         (b"[1,3]", b"[1e3]", "not plausible"),
-        (b'"shape":[1,3]', b'"shape":"13 "', "are not lists"),
-        (b'"dtype"', b'"stype"', "does not have a dtype"),
+        (b'"shape":[1,3]', b'"shape":"13 "', "shape of .* is '13 ', which is not plausible"),
+        (b'"dtype"', b'"stype"', "needs the entries .'dtype', 'shape', 'data_offsets'."),
     ],
 )
 def test_bad_headers(old, new, message):

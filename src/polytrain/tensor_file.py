@@ -19,6 +19,8 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from polytrain.records import read_entries, read_value
+
 __all__ = ["Header", "Place", "pack_tensors", "parse_json", "read_header", "read_tensor_file", "read_tensors"]
 
 DTYPES = {"BOOL": np.dtype("?")} | {
@@ -72,18 +74,15 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def _as_place(name: str, entry: Any, n_bytes: int) -> Place:
-    if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
-        raise ValueError(f"{name!r} does not have a dtype, a shape and data_offsets")
-    dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    if dtype not in list(DTYPES):
+    entries = read_entries(repr(name), entry, {"dtype": str, "shape": tuple[int, ...], "data_offsets": tuple[int, int]})
+    dtype, shape, offsets = entries["dtype"], entries["shape"], entries["data_offsets"]
+    if dtype not in DTYPES:
         raise ValueError(f"{name!r} has dtype {dtype}; known are {', '.join(DTYPES)}")
-    if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2:
-        raise ValueError(f"the shape or the offsets of {name!r} are not lists")
     # No size in the file can exceed the file.
-    if len(shape) > _MAX_DIMENSIONS or any(type(n) is not int or not 0 <= n <= n_bytes for n in shape + offsets):
+    if len(shape) > _MAX_DIMENSIONS or max(shape + offsets) > n_bytes:
         raise ValueError(f"the shape or the offsets of {name!r} are not plausible")
     _check_shape(name, shape)
-    return Place(dtype, tuple(shape), *offsets)
+    return Place(dtype, shape, *offsets)
 
 
 def _check_shape(name: str, shape: Sequence[int]) -> None:
@@ -105,9 +104,7 @@ def read_header(stream: BinaryIO, n_bytes: int, max_header_bytes: int) -> Header
         content = parse_json(raw)
         if not isinstance(content, dict):
             raise ValueError("the header is not a JSON object")
-        metadata = content.pop("__metadata__", {})
-        if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
-            raise ValueError("__metadata__ does not map names to strings")
+        metadata = read_value("__metadata__", content.pop("__metadata__", {}), dict[str, str])
         places = {name: _as_place(name, entry, n_bytes) for name, entry in content.items()}
     except ValueError as error:
         raise ValueError(f"its header cannot be read ({error}).") from None

@@ -19,7 +19,7 @@ def test_version_and_help(capsys):
     [
         ([], "the following arguments are required: COMMAND. See polytrain --help."),
         (["reproduse"], "invalid choice: 'reproduse'"),
-        (["completion", "csh"], "invalid choice: 'csh'"),
+        (["export", "m", "--to", "d"], "invalid choice: 'd'"),
         (["info", "x.polytrain", "--what"], "unrecognized arguments: --what"),
     ],
 )

@@ -99,8 +99,6 @@ def test_bad_tables(folder, capsys, command, kind):
             ["NaN in feature 'size'", "Use basis='auto'"],
         ),
         (b"size,y\n1,a\n2,b\n", ["--max-sweeps", "-1"], ["max_sweeps must be"]),
-        (b"size,y\n1,a\n2,b\n", ["--holdout", "1.5"], ["--holdout 1.5 must be a part from 0 to 1"]),
-        (b"size,y\n1,a\n2,b\n", ["--holdout", "0.5"], ["cannot be set aside"]),
         (b"size,y\n1,a\n2,b\n", ["--alpha", "-1"], ["alpha must be 'auto' or a finite number"]),
         (b"size,y\n1,a\n2,b\n", ["--alpha", "small"], ["invalid float value: 'small'", "--help"]),
         (b"size,y\n1,a\n2,b\n", ["--delimiter", "ab"], ["--delimiter must be one character"]),
@@ -137,7 +135,7 @@ def test_model_and_table_exchanged(folder, capsys):
 def test_bad_outputs(folder, capsys):
     model, table = folder / "m.polytrain", folder / "train.csv"
     check_err(capsys, folder, ["fit", table, "--out", folder / "no" / "m", *FIT], "there is no folder", "Make it")
-    check_err(capsys, folder, ["fit", table, "--out", folder, *FIT], "is a folder. Name a file")
+    check_err(capsys, folder, ["fit", table, "--out", folder, *FIT], "is a directory. Name a file")
     check_err(capsys, folder, ["fit", table, "--out", table, *FIT], "would replace a file that is read")
     check_err(capsys, folder, ["predict", model, table, "--out", model], "would replace a file that is read")
     check_err(capsys, folder, ["predict", model, table, "--probabilities"], "this model has none", "--loss auto")

@@ -403,18 +403,6 @@ def test_large_integers_are_told_apart():
     assert columns.encode(values + 1).ravel().tolist() == [1, 2, -1]
 
 
-def test_fractions_are_the_same_in_single_precision():
-    double = np.array([[0.1, 0.5, 3.0]]).T
-    single = double.astype(np.float32)
-    for training, rows in [(double, single), (single, double)]:
-        assert Columns.fit(training, [0]).encode(rows).ravel().tolist() == [0, 1, 2]
-    close = np.array([[0.1, 0.1 + 1e-12]]).T
-    columns = Columns.fit(close, [0])
-    assert columns.encode(close).ravel().tolist() == [0, 1]
-    assert columns.encode(close + 1e-13).ravel().tolist() == [-1, -1]
-    assert Columns.fit(double, [0]).encode(np.array([[3.0 + 1e-12, 1e-60]]).T).ravel().tolist() == [-1, -1]
-
-
 def test_infinite_and_extreme_levels():
     values = np.array([[np.inf, -np.inf, 0.0, 1e300, -0.0, NAN]]).T
     columns = Columns.fit(values, [0])
@@ -595,9 +583,7 @@ def test_dates_in_text_that_is_declared_as_categories_stay_categories():
 
 def test_dates_whose_order_is_a_guess_are_warned_of():
     frame = frame_of("pandas", when=["03/04/2024", "05/06/2024"])
-    with pytest.warns(
-        UserWarning, match=r"column 'when' is read as dates, month first, .*\(day first would fit, too\)"
-    ):
+    with pytest.warns(UserWarning, match=r"column 'when' is read as dates, such as '12/31/2024' \(another form would"):
         columns = Columns.fit(frame)
     assert columns.encode(frame)[:, 1].tolist() == [3, 5]
 
@@ -675,9 +661,8 @@ def test_names_of_columns():
         ([-1], "the column number -1"),
         ([True], "has 1 of True and False, but X has 2 columns. Give one for each"),
         (np.array([True, False, True]), "has 3 of True and False"),
-        ([0, "a"], "of one type, got a list of int, str"),
-        ([True, 1], "of one type, got a list of bool, int"),
-        ([1.5], "of one type, got a list of float"),
+        ([True, 1], "has the entry True, which is not a column"),
+        ([1.5], "has the entry 1.5, which is not a column"),
     ],
 )
 def test_wrong_choices(choice, message):
@@ -787,20 +772,14 @@ DATE = {"kind": "date", "name": "a", "ranges": [[1, 1], [0, 0], [0.5, 23]], "pat
 
 def test_documents_that_are_right():
     for entry in (NUMBER, CATEGORY, DATE, DATE | {"pattern": "%d.%m.%Y"}):
-        assert Columns.from_json({"columns": [entry]}).to_json() == {"columns": [entry]}
-    assert Columns.from_json({"columns": []}) == Columns(())
+        assert Columns.from_json([entry]).to_json() == [entry]
+    assert Columns.from_json([]) == Columns(())
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        None, [], {}, {"columns": {}}, {"columns": None}, {"columns": [], "more": 1}, {"columns": [3]},
-        {"columns": [[]]},
-    ],
-)  # fmt: skip
-def test_documents_that_are_no_columns(document):
-    with pytest.raises(ValueError, match=r"must be a (dict|list)"):
-        Columns.from_json(document)
+@pytest.mark.parametrize("entry", [None, 3, [], {}])
+def test_what_is_no_column(entry):
+    with pytest.raises(ValueError, match="must be a dict"):
+        Columns.from_json([entry])
 
 
 @pytest.mark.parametrize(
@@ -809,21 +788,21 @@ def test_documents_that_are_no_columns(document):
         (NUMBER, {"kind": "other"}, "kind"),
         (NUMBER, {"kind": ["number"]}, "kind"),
         (NUMBER, {"name": 3}, "name"),
-        (NUMBER, {"empty": 0}, "true or false"),
+        (NUMBER, {"empty": 0}, "empty of column 'a' is 0"),
         (NUMBER, {"more": 1}, "entries"),
-        (CATEGORY, {"levels": []}, "not empty"),
-        (CATEGORY, {"levels": "abc"}, "not empty"),
-        (CATEGORY, {"levels": [None]}, "text or a number"),
-        (CATEGORY, {"levels": [[1]]}, "text or a number"),
-        (CATEGORY, {"levels": [NAN]}, "text or a number"),
-        (CATEGORY, {"levels": [{"number": "nan"}]}, "text or a number"),
-        (CATEGORY, {"levels": [{"number": 3}]}, "text or a number"),
+        (CATEGORY, {"levels": []}, "text or numbers"),
+        (CATEGORY, {"levels": "abc"}, "text or numbers"),
+        (CATEGORY, {"levels": [None]}, "text or numbers"),
+        (CATEGORY, {"levels": [[1]]}, "text or numbers"),
+        (CATEGORY, {"levels": [NAN]}, "text or numbers"),
+        (CATEGORY, {"levels": [{"number": "nan"}]}, "text or numbers"),
+        (CATEGORY, {"levels": [{"number": 3}]}, "text or numbers"),
         (CATEGORY, {"levels": [2, 1]}, "in order"),
         (CATEGORY, {"levels": ["a", 1]}, "in order"),
         (CATEGORY, {"levels": [1, 1.0]}, "differ"),
         (CATEGORY, {"levels": [1, True]}, "differ"),
         (CATEGORY, {"as_text": True}, "must be text"),
-        (CATEGORY, {"as_text": 1}, "true or false"),
+        (CATEGORY, {"as_text": 1}, "as_text of column 'a' is 1"),
         (DATE, {"ranges": [[1, 1]]}, "ranges"),
         (DATE, {"ranges": [[1, 1], [0, 0], [5, 3]]}, "ranges"),
         (DATE, {"ranges": [[1, 1], [0, 0], [0, NAN]]}, "ranges"),
@@ -836,19 +815,10 @@ def test_documents_that_are_no_columns(document):
 )
 def test_documents_that_are_wrong(entry, changes, message):
     with pytest.raises(ValueError, match=message):
-        Columns.from_json({"columns": [entry | changes]})
+        Columns.from_json([entry | changes])
     for key in entry:
-        with pytest.raises(ValueError, match="must"):
-            Columns.from_json({"columns": [{name: value for name, value in entry.items() if name != key}]})
-
-
-def test_too_many_levels_for_a_file():
-    column = CategoryColumn("id", tuple(range(600_000)))
-    with pytest.raises(ValueError, match="have 1200000 levels, more than the 1000000"):
-        Columns((column, column)).to_json()
-    entry = column.to_json()
-    with pytest.raises(ValueError, match="have 1200000 levels; at most 1000000 are allowed"):
-        Columns.from_json({"columns": [entry, entry]})
+        with pytest.raises(ValueError, match=r"must|needs"):
+            Columns.from_json([{name: value for name, value in entry.items() if name != key}])
 
 
 # --- small things -----------------------------------------------------------------------------------------------------

@@ -169,8 +169,8 @@ def test_levels_with_one_hash(tmp_path, refused):
     model = power_regressor(basis="category", categorical_features=[0]).fit(rows, rows[:, 0] * 1.0)
     model.save(tmp_path / "levels")
     parts = ModelParts((tmp_path / "levels").read_bytes())
-    parts.document["columns"]["columns"][0]["levels"] = [k * (2**61 - 1) for k in range(200)]
-    refused(parts, "the list of levels of column 'x0' has 200 values with the same hash")
+    parts.document["columns"][0]["levels"] = [k * (2**61 - 1) for k in range(200)]
+    refused(parts, "the list of the levels of column 'x0' has 200 values with the same hash")
 
 
 def test_labels_much_narrower_than_their_type(sides, refused):

@@ -123,8 +123,8 @@ class AwkwardFile:
 
 
 def of_amounts(name: str, write: Callable[[float], str], form: str, delimiter: str = ",") -> AwkwardFile:
-    """A table whose amounts are written in some way: numbers with ``form``."""
-    kinds, first = {"amount": f"numbers with {form}"}, {"amount": 1000.0}
+    """A table whose amounts are written in some way: numbers such as ``form``."""
+    kinds, first = {"amount": f"numbers, such as {form}"}, {"amount": 1000.0}
     return AwkwardFile(name, table(delimiter, amount=write), kinds=kinds, first=first)
 
 
@@ -222,11 +222,6 @@ AWKWARD_FILES = [
     AwkwardFile("blank_lines.csv", "\n  \n" + table(end="\n\n") + "   \n"),
     AwkwardFile("excel.csv", "sep=;\r\n" + table(";", end="\r\n"), notes=("first line says", "semicolons")),
     AwkwardFile("comments.csv", "# measured in May, by hand\n#\n" + table(), notes=("skipped: 2",)),
-    AwkwardFile(
-        "savetxt.csv",
-        "# size,amount,colour,target\n" + table(names=None),
-        notes=("names are those of the last comment",),
-    ),
     AwkwardFile("trailing.csv", table(tail=","), names=(*NAMES, "Unnamed: 4"), notes=("without a name",)),
     AwkwardFile(
         "trailing_rows.csv",
@@ -239,13 +234,13 @@ AWKWARD_FILES = [
     AwkwardFile(
         "decimal_commas.csv",
         table(";", size=lambda value: number(value, ","), amount=lambda value: number(value, ",")),
-        kinds={"size": "numbers with a decimal comma", "amount": "numbers with a decimal comma"},
+        kinds={"size": "numbers, such as '1.234,5'", "amount": "numbers, such as '1.234,5'"},
         first={"size": 0.25, "amount": 1000.0},
     ),
     AwkwardFile(
         "decimal_commas_quoted.csv",
         table(size=lambda value: f'"{number(value, ",")}"'),
-        kinds={"size": "numbers with a decimal comma"},
+        kinds={"size": "numbers, such as '1.234,5'"},
         first={"size": 0.25},
     ),
     AwkwardFile(
@@ -254,32 +249,33 @@ AWKWARD_FILES = [
         names=None,
         first={"column 0": 0.25},
     ),
-    of_amounts("thousands.csv", lambda value: f'"{number(value, ".", ",")}"', "commas between thousands"),
+    of_amounts("thousands.csv", lambda value: f'"{number(value, ".", ",")}"', "'1,234.5'"),
     of_amounts(
         "ambiguous_thousands.csv",
         lambda value: f'"{int(value):,}"',
-        "commas between thousands, such as '1,234.5' (a decimal comma would fit, too)",
+        "'1,234.5' (another form would fit, too)",
     ),
-    of_amounts("german.csv", lambda value: number(value, ",", "."), "a decimal comma, such as '1.234,5'", ";"),
-    of_amounts("french.csv", lambda value: number(value, ",", "\u202f"), "a decimal comma and spaces", ";"),
-    of_amounts("swiss.csv", lambda value: f"CHF {number(value, '.', chr(39))}", "apostrophes between thousands"),
-    of_amounts(
-        "dollars.csv", lambda value: f'"${number(value, ".", ",")}"', "commas between thousands, such as '$1,234.5'"
-    ),
+    of_amounts("german.csv", lambda value: number(value, ",", "."), "'1.234,5'", ";"),
+    of_amounts("french.csv", lambda value: number(value, ",", "\u202f"), "'1 234,5'", ";"),
+    of_amounts("swiss.csv", lambda value: f"CHF {number(value, '.', chr(39))}", '"1\'234.5 CHF"'),
+    of_amounts("dollars.csv", lambda value: f'"${number(value, ".", ",")}"', "'1,234.5 $'"),
     AwkwardFile(
         "euros.csv",
         table(";", amount=lambda value: f"{number(value, ',', '.')} \u20ac").encode("cp1252"),
         notes=("Windows-1252",),
-        kinds={"amount": "numbers with a decimal comma, such as '1.234,5 \u20ac'"},
+        kinds={"amount": "numbers, such as '1.234,5 \u20ac'"},
         first={"amount": 1000.0},
     ),
     AwkwardFile(
-        "percents.csv", table(size=lambda value: f"{value} %"), kinds={"size": "percentages"}, first={"size": 0.25}
+        "percents.csv",
+        table(size=lambda value: f"{value} %"),
+        kinds={"size": "numbers, such as '1234.5 %'"},
+        first={"size": 0.25},
     ),
     of_amounts(
         "accounting.csv",
         lambda value: f'"({value - 1000:,.1f})"' if value > 3000 else f'"{value:,.1f}"',
-        "commas between thousands",
+        "'1,234.5'",
     ),
     AwkwardFile(
         "gaps.csv",
@@ -289,8 +285,8 @@ AWKWARD_FILES = [
     # Dates.
     dated("iso_dates.csv", "2024-03-{:02}", "dates", "2024-03-01"),
     dated("zones.csv", "2024-03-{:02}T01:30:00+02:00", "dates", "2024-03-01T01:30"),
-    dated("german_dates.csv", "{}.3.2024 14:30", "dates, day first", "2024-03-01T14:30"),
-    dated("american_dates.csv", "3/{}/2024", "dates, month first, such as '12/31/2024'", "2024-03-01"),
+    dated("german_dates.csv", "{}.3.2024 14:30", "dates, such as '31.12.2024'", "2024-03-01T14:30"),
+    dated("american_dates.csv", "3/{}/2024", "dates, such as '12/31/2024'", "2024-03-01"),
     dated("month_names.csv", "{:02}-Mar-2024", "dates, such as '31-Dec-2024'", "2024-03-01"),
     # JSON and files with types.
     AwkwardFile("lines.jsonl", lines(records()), first={"size": 0.25}),

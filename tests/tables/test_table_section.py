@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,7 @@ def set_entry(*path_and_value):
     *path, last, value = path_and_value
 
     def alter(metadata, document):
-        place = document["table"]
+        place = document["table"]["layout"]
         for step in path:
             place = place[step]
         place[last] = value
@@ -83,29 +84,33 @@ def set_entry(*path_and_value):
     return alter
 
 
+def set_training(value):
+    return lambda metadata, document: document["table"].update(training=value)
+
+
 @pytest.mark.parametrize(
     ("alter", "message"),
     [
         (lambda metadata, document: document.pop("table"), "lacks 'table'"),
         (lambda metadata, document: document.update(table=[]), "'table' should be dict"),
-        (set_entry("more", 1), "the table should have"),
-        (set_entry("named", 1), "named should be true or false"),
+        (set_entry("more", 1), "the table is .* not plausible"),
+        (set_entry("named", 1), "named of layout of the table is 1"),
         (set_entry("names", []), "the table should be those of its columns"),
-        (set_entry("names", 0, "job"), "names of the table should be a list of different texts"),
-        (set_entry("names", 0, None), "names of the table should be a list of different texts"),
+        (set_entry("names", 0, "job"), "names of the table should be different texts"),
+        (set_entry("names", 0, None), "names of layout of the table is None"),
         (set_entry("names", 2, "old"), "columns of the table are not those of the model"),
-        (set_entry("forms", []), "the forms of the table"),
-        (set_entry("forms", "old", {}), "the forms of the table"),
+        (set_entry("forms", []), "forms of layout of the table"),
+        (set_entry("forms", "old", asdict(Form("date"))), "the forms of the table"),
         (set_entry("forms", "age", 1), "form"),
         (set_entry("forms", "age", {}), "form"),
         (set_entry("forms", "age", "kind", "colour"), "form|kind"),
-        (set_entry("targets", {}), "targets of the table should be a list of different texts"),
-        (set_entry("targets", [1]), "targets of the table should be a list of different texts"),
+        (set_entry("targets", {}), "targets of layout of the table is {}"),
+        (set_entry("targets", [1]), "targets of layout of the table is 1"),
         (set_entry("targets", ["old"]), "columns of the table are not those of the model"),
         (set_entry("targets", ["job"]), "columns of the table are not those of the model"),
-        (set_entry("missing", "?"), "missing of the table should be a list of different texts"),
-        (set_entry("training", []), "record of the training"),
-        (set_entry("training", "rows", [1]), "record of the training"),
+        (set_entry("missing", "?"), "missing of layout of the table"),
+        (set_training([]), "training of the table"),
+        (set_training({"rows": [1]}), "rows of training of the table"),
     ],
 )
 def test_bad_tables_are_refused(model, tmp_path, alter, message):

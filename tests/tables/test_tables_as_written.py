@@ -13,7 +13,7 @@ def test_points_between_thousands_where_other_columns_have_decimal_commas(tmp_pa
     lines = [f"1.{137 + 3 * k};{k % 7},5;{'ab'[k % 2]}" for k in range(40)]
     rows = learn(tmp_path / "a.csv", "\n".join(["x;z;y", *lines]))
     assert rows.X.iloc[:, 0].to_numpy()[:2].tolist() == [1137.0, 1140.0]
-    assert noted(rows)[0].startswith("column 'x': numbers with a decimal comma")
+    assert noted(rows)[0].startswith("column 'x': numbers, such as '1.234,5'")
 
 
 def test_models_of_python_find_out_how_each_file_is_written(tmp_path):
@@ -28,7 +28,7 @@ def test_models_of_python_find_out_how_each_file_is_written(tmp_path):
         np.testing.assert_array_equal(model.predict(tmp_path / name), estimator.predict(frame))
     with model.open(tmp_path / "de.csv") as table:
         list(model.blocks(table, say=told.append))
-    assert told[0].startswith("note: column 'x': numbers with a decimal comma")
+    assert told[0].startswith("note: column 'x': numbers, such as '1.234,5'")
 
 
 def test_targets_of_python_models(tmp_path):

@@ -79,7 +79,13 @@ def add_command(subparsers: Any, name: str, summary: str) -> None:
 
 def option(name: str, about: str, **settings: Any) -> Argument:
     """Return an argument; ``settings`` are those of argparse."""
-    return lambda parser: parser.add_argument(name, help=about, **settings)
+
+    def add(parser: Any) -> None:
+        action = parser.add_argument(name, help=about, **settings)
+        if settings.get("type") is Path or name in ("data", "--train"):
+            action.complete = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}  # shtab reads this
+
+    return add
 
 
 def switch(name: str, about: str, **settings: Any) -> Argument:
@@ -163,16 +169,12 @@ def open_table(model: TableModel, arguments: argparse.Namespace) -> TableFile:
 
 def check_output(path: Path, *inputs: str | os.PathLike[str]) -> None:
     """Refuse an output file that could not be written, before the work begins."""
-    folder = Path(os.path.realpath(path)).parent
-    if path.is_dir() or path.is_socket():
-        raise CommandError(f"--out {path} is a {'folder' if path.is_dir() else 'socket'}. Name a file.")
-    if written_in_place(path):
-        if open_descriptor(path) is None and not os.access(path, os.W_OK):
-            raise CommandError(f"--out {path}: no permission to write into it. Name another file.")
-    elif not folder.is_dir():
+    in_place, folder = written_in_place(path), Path(os.path.realpath(path)).parent
+    if not in_place and not folder.is_dir():
         raise CommandError(f"--out {path}: there is no folder {folder}. Make it, or name another.")
-    elif not os.access(folder, os.W_OK | os.X_OK):
-        raise CommandError(f"--out {path}: no permission to write in {folder}. Name a file in another folder.")
+    target, needed = (path, os.W_OK) if in_place else (folder, os.W_OK | os.X_OK)
+    if open_descriptor(path) is None and not os.access(target, needed):
+        raise CommandError(f"--out {path}: no permission to write to {target}. Name another file.")
     for given in inputs:
         if not path.exists() or path.is_char_device() or str(given) == "-" or not Path(given).exists():
             continue

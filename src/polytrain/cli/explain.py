@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from typing import Any
 
 import numpy as np
@@ -200,8 +199,9 @@ def _explain_rows(model: TableModel, train: int | None, arguments: argparse.Name
         common.show_json({"background": background, "rows": rows})
         return
     common.show(f"what columns bring, taken as independent and distributed {_DISTRIBUTIONS[background]}")
-    for row, score in zip(rows, scores, strict=True):
-        _show_row(row, explained.score_label(score), arguments.terms)
+    for k, (row, score) in enumerate(zip(rows, scores, strict=True)):
+        columns = explained.ranked(k, score, arguments.terms)
+        _show_row(row, columns, explained.score_label(score))
 
 
 def _row_facts(explained: LocalExplanations, place: str, row: int, score: int) -> dict[str, Any]:
@@ -217,15 +217,16 @@ def _row_facts(explained: LocalExplanations, place: str, row: int, score: int) -
     }
 
 
-def _show_row(row: dict[str, Any], label: str, most: int) -> None:
+def _show_row(row: dict[str, Any], columns: list[tuple[str, str, float]], label: str) -> None:
     """Show a sum: the mean, what columns bring, and the score below."""
-    columns = [(f"{column['column']} = {column['value']}", column["contribution"]) for column in row["columns"]]
-    written = number_format([row["score"], row["mean"], *(value for _, value in columns)])
-    if rest := [value for _, value in columns[most:]]:
-        columns = [*columns[:most], (f"{len(rest)} other columns", math.fsum(rest))]
+    written = number_format([row["score"], row["mean"], *(value for *_, value in columns)])
+    names = [f"{name} = {cell}" if cell else name for name, cell, _ in columns]
     lines = [
         ("mean", written(row["mean"])),
-        *((name, written(value) if value < 0 else f"+{written(value)}") for name, value in columns),
+        *(
+            (name, f"{'' if value < 0 else '+'}{written(value)}")
+            for name, (*_, value) in zip(names, columns, strict=True)
+        ),
         (label, written(row["score"])),
     ]
     width = max(len(number) for _, number in lines)

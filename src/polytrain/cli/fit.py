@@ -40,7 +40,6 @@ def _auto_or(kind: Callable[[str], Any]) -> dict[str, Any]:
 _READING = common.reading(
     ("auto", "yes", "no"),
     "detected",
-    option("--names", "names of the columns, for a file that has none", metavar="A,B,..."),
     several("--drop", "COLUMN", "columns to leave out"),
     several("--keep", "COLUMN", "columns to learn from although they look like identifiers, or have many categories"),
     several("--categorical", "COLUMN", "columns of numbers that are categories"),
@@ -52,13 +51,6 @@ _READING = common.reading(
         "only the empty cell and what --missing names is missing",
         dest="usual_missing",
         action="store_false",
-    ),
-    option(
-        "--max-categories",
-        "text columns with more categories are left out (default: 100)",
-        type=int,
-        default=100,
-        metavar="N",
     ),
     option(
         "--task",
@@ -103,14 +95,13 @@ _CHECKING = group(
         default=3,
         metavar="K",
     ),
-    option("--holdout", "part of the rows, such as 0.2", type=float, default=0.0, metavar="PART"),
     option(
         "--metric",
         f"what is measured: {', '.join(METRICS)} (default: error, or rmse)",
         choices=list(METRICS),
         metavar="NAME",
     ),
-    option("--seed", "seed of folds, splits and starts (default: 0)", type=int, default=0),
+    option("--seed", "seed of folds and starts (default: 0)", type=int, default=0),
 )
 
 
@@ -137,11 +128,10 @@ def fit(arguments: argparse.Namespace) -> None:
     such. --task says otherwise. Several targets of numbers make one model with several outputs.
 
     Settings that are not given are chosen by the model itself, on training rows. Its error is then measured by
-    cross-validation, all settings being chosen again in each fold; --folds 0 leaves this out. --holdout sets rows aside
-    before anything else, and reports the error on them.
+    cross-validation, all settings being chosen again in each fold; --folds 0 leaves this out.
 
       polytrain fit adult-train.csv --target -1 --out adult.polytrain
-      polytrain fit houses.csv.gz --target price --out price.polytrain --holdout 0.2 --metric mae
+      polytrain fit houses.csv.gz --target price --out price.polytrain --metric mae
       polytrain fit claims.csv --target count --task regression --loss poisson --out claims.polytrain
       polytrain fit plant.parquet --target yield purity --out plant.polytrain
       polytrain fit train.npz --target y --loss logistic --rank 8 --alpha 1e-3 --out model.polytrain --json
@@ -176,7 +166,4 @@ def _parameters(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments that are parameters of `fit_table`, of the table or of the estimator."""
     if not 0 <= arguments.seed < 1 << 32:
         raise CommandError(f"--seed must be from 0 to 2**32 - 1, got {arguments.seed}.")
-    given = {name: value for name, value in vars(arguments).items() if value is not None and name not in _OTHERS}
-    if arguments.names is not None:
-        given["names"] = [name.strip() for name in arguments.names.split(",")]
-    return given
+    return {name: value for name, value in vars(arguments).items() if value is not None and name not in _OTHERS}

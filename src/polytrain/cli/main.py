@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import os
 import shlex
@@ -10,8 +9,6 @@ import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
 
 from polytrain.cli import common
 from polytrain.version import __version__
@@ -28,8 +25,11 @@ _COMMANDS = {
     "export": ("export", "write a model as ONNX or C"),
     "info": ("export", "show what a model file holds"),
     "reproduce": ("main", "recompute the paper's tables and convergence figure"),
-    "completion": ("main", "print a script for shell completion"),
 }
+_PAPER = (
+    "reproduce comes with a second package, which has the digits, their features and the paper's tables: "
+    "pip install polytrain-paper, or pip install ./paper in a clone of polytrain."
+)
 EPILOG = """\
 examples:
   polytrain fit train.csv --target price --out price.polytrain
@@ -53,10 +53,12 @@ def make_parser(commands: Collection[str] = tuple(_COMMANDS)) -> common.Parser:
     parser.add_argument("--version", action="version", version=f"polytrain {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, (module, summary) in _COMMANDS.items():
-        if name not in commands:
+        if name not in commands or (name == "reproduce" and find_spec("polytrain_paper") is None):
             subparsers.add_parser(name, help=summary)
         elif name == "reproduce":
-            _add_reproduce(subparsers, summary)
+            from polytrain_paper.cli import add_parser
+
+            add_parser(subparsers)
         else:
             import_module(f"polytrain.cli.{module}")
             common.add_command(subparsers, name, summary)
@@ -85,7 +87,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
-        arguments = make_parser([word for word in argv if not word.startswith("-")][:1]).parse_args(argv)
+        named = [word for word in argv if not word.startswith("-")][:1]
+        if named == ["reproduce"] and find_spec("polytrain_paper") is None:
+            raise common.CommandError(_PAPER)
+        arguments = make_parser(named).parse_args(argv)
         arguments.command_line = shlex.join(["polytrain", *argv])
         arguments.run(arguments)
         return 0
@@ -136,52 +141,3 @@ def _forget_stdout() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-@common.command(common.option("shell", "the shell", choices=("bash", "zsh", "fish", "tcsh", "powershell")))
-def completion(arguments: argparse.Namespace) -> None:
-    """Print a script for the shell, with the options that this version has; make it again after an upgrade.
-
-    The scripts are written by shtab, which the extra "completion" installs.
-
-      polytrain completion bash > ~/.local/share/bash-completion/completions/polytrain
-      polytrain completion zsh > ~/.zfunc/_polytrain        (with fpath+=~/.zfunc before compinit in ~/.zshrc)
-      polytrain completion fish > ~/.config/fish/completions/polytrain.fish
-    """
-    try:
-        import shtab
-    except ImportError:
-        need = "scripts for shells need shtab. Install it: pip install 'polytrain[completion]'."
-        raise common.CommandError(need) from None
-    shell, parser = arguments.shell, make_parser()
-    if shell not in shtab.SUPPORTED_SHELLS:
-        raise common.CommandError(f"this version of shtab does not know {shell}. Upgrade it, or name another shell.")
-    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    for action in (action for command in commands.choices.values() for action in command._actions):
-        if action.type is Path or action.dest in ("data", "train"):
-            action.complete = shtab.FILE
-    for line in shtab.complete(parser, shell).rstrip("\n").split("\n"):
-        common.show(line.replace("\t", "    "))
-
-
-_PAPER = (
-    "reproduce comes with a second package, which has the digits, their features and the paper's tables: "
-    "pip install polytrain-paper, or pip install ./paper in a clone of polytrain."
-)
-
-
-def _add_reproduce(subparsers: Any, summary: str) -> None:
-    """Add the command, with its options where the package that has it is installed."""
-    if find_spec("polytrain_paper") is None:
-        # No argument begins with NUL, so all of them, --help included, are positional and meet the same answer.
-        parser = subparsers.add_parser("reproduce", help=summary, prefix_chars="\0", add_help=False)
-        parser.add_argument("arguments", nargs="*")
-        parser.set_defaults(run=_refuse)
-        return
-    from polytrain_paper.cli import add_parser
-
-    add_parser(subparsers)
-
-
-def _refuse(arguments: argparse.Namespace) -> None:
-    raise common.CommandError(_PAPER)

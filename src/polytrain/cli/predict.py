@@ -35,7 +35,6 @@ _MOST_CLASSES = 30
     common.READING,
     common.TARGET,
     common.JSON,
-    option("--metric", "print this figure alone", metavar="NAME"),
 )
 def evaluate(arguments: argparse.Namespace) -> None:
     """Compare predictions with the target in a table. Rows whose target is missing are left out.
@@ -43,26 +42,17 @@ def evaluate(arguments: argparse.Namespace) -> None:
     For classifiers: n, error, balanced_error (mean over the classes), log_loss where the model has probabilities, auc
     (of the probabilities; of several classes the mean over each against the rest), accuracy, balanced_accuracy, and the
     confusion matrix. For regressors: n, rmse, mae, deviance (of the model's loss: Poisson, gamma, pinball, or else the
-    mean squared error), r2 and largest_error. --metric prints one of these alone.
+    mean squared error), r2 and largest_error.
 
-    Labels are compared as they are written. One exception: a label that the model knows only without the dot at its
-    end, as in the test file of the Adult data (">50K."), is taken without it, and a note says so.
+    Labels are compared as they are written.
 
       polytrain evaluate adult.polytrain adult-test.csv
-      polytrain evaluate adult.polytrain adult-test.csv --metric auc
       polytrain evaluate adult.polytrain adult-test.csv --json | jq .error
     """
     model = load_table_model(arguments.model)
     with common.open_table(model, arguments) as table:
         answers = model.answers(table, target=arguments.target, decimal=arguments.decimal, say=common.say)
-    figures, metric = answers.summary(), arguments.metric
-    if metric is not None:
-        names = [name for name in figures if name not in ("n", "classes", "confusion")]
-        if metric not in names:
-            raise CommandError(
-                f"--metric {metric}: there is no such figure of this model. Name one of {', '.join(names)}."
-            )
-        figures = {metric: figures[metric]}
+    figures = answers.summary()
     if arguments.json:
         common.show_json(figures)
         return

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import repeat
 from typing import Any, ClassVar, Self
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from polytrain.columns.cells import Cells
 from polytrain.columns.forms import DATE_PATTERNS, DEFAULT_MISSING, find_form
 from polytrain.columns.scalars import Level, check_hashes, sort_levels, text_of
+from polytrain.records import read_value
 from polytrain.texts import shown
 
 __all__ = ["CategoryColumn", "Column", "DateColumn", "NumberColumn", "TextColumn", "column_from_json", "fit_column"]
@@ -60,9 +61,9 @@ class Column(ABC):
         return {"kind": self.kind, **self.__getstate__()}
 
     @classmethod
-    @abstractmethod
     def from_json(cls, entries: dict[str, Any]) -> Self:
-        """Check and undo `to_json`; kind, name and keys are already checked."""
+        """Check and undo `to_json`, without the kind."""
+        return read_value(f"column {shown(entries.get('name'))}", entries, cls)
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # without cached properties
@@ -82,19 +83,14 @@ class NumberColumn(Column):
     def encode(self, cells: Cells) -> list[NDArray]:
         return [cells.numbers()]
 
-    @classmethod
-    def from_json(cls, entries: dict[str, Any]) -> Self:
-        return cls(entries["name"], _checked(entries, "empty", _is_flag, "true or false"))
-
 
 @dataclass(frozen=True)
 class CategoryColumn(Column):
     """A column of categories, which become the indices 0, 1, ... of their levels.
 
     Levels are the distinct values in training: numbers first, ascending, then text by code point. They are compared by
-    value: 1, 1.0 and True are one level, and "1" is another. Fractions are compared in single precision, unless that
-    would make two levels equal. With ``as_text``, because numbers were mixed with text, every value is replaced by its
-    text: 1 and 1.0 by "1". Missing cells become NaN, unknown levels -1.
+    value: 1, 1.0 and True are one level, and "1" is another. With ``as_text``, because numbers were mixed with text,
+    every value is replaced by its text: 1 and 1.0 by "1". Missing cells become NaN, unknown levels -1.
 
     >>> colours = CategoryColumn("colour", ("blue", "red"))
     >>> colours.encode(Cells.of_objects("colour", ["red", None, "pink"]))
@@ -113,18 +109,13 @@ class CategoryColumn(Column):
 
     def encode(self, cells: Cells) -> list[NDArray]:
         codes, levels = cells.levels(self.as_text)
-        indices, rounded = self._indices
         encoded = np.full(len(levels) + 1, np.nan)  # the last one is for missing values
-        encoded[:-1] = list(map(indices.get, _rounded(levels) if rounded else levels, repeat(-1)))
+        encoded[:-1] = list(map(self._indices.get, levels, repeat(-1)))
         return [encoded[codes]]
 
     @cached_property
-    def _indices(self) -> tuple[dict[Level, int], bool]:
-        """Indices by level, and whether levels are rounded to single precision, where they still differ."""
-        has_numbers = not all(isinstance(level, str) for level in self.levels[:1])  # numbers come first
-        keys = _rounded(self.levels) if has_numbers else list(self.levels)
-        rounded = has_numbers and len(set(keys)) == len(keys)
-        return dict(zip(keys if rounded else self.levels, range(len(keys)), strict=True)), rounded
+    def _indices(self) -> dict[Level, int]:
+        return {level: index for index, level in enumerate(self.levels)}
 
     @classmethod
     def merge(cls, parts: Sequence[Self]) -> Self:
@@ -137,19 +128,18 @@ class CategoryColumn(Column):
 
     @classmethod
     def from_json(cls, entries: dict[str, Any]) -> Self:
-        as_text = _checked(entries, "as_text", _is_flag, "true or false")
-        stored = _checked(entries, "levels", _is_filled_list, "a list that is not empty")
+        stored = entries.get("levels")
+        column = super().from_json({**entries, "levels": []} if stored else entries)
         infinities = {repr(entry): number for number, entry in _INFINITIES.items()}
-        levels: list[Any] = [infinities.get(repr(entry)) if isinstance(entry, dict) else entry for entry in stored]
-        where = f"column {shown(entries['name'])}"
-        for entry, level in zip(stored, levels, strict=True):
-            if type(level) not in ((str,) if as_text else (str, int, float, bool)) or level != level:  # NaN
-                what = "text, because as_text is true" if as_text else "text or a number"
-                raise ValueError(f"a level of {where} must be {what}, got {shown(entry)}.")
-        check_hashes(levels, f"the list of levels of {where}")
+        levels: list[Any] = [infinities.get(repr(entry), entry) for entry in stored] if isinstance(stored, list) else []
+        where = f"the levels of column {shown(column.name)}"
+        kinds, what = ((str,), "text") if column.as_text else ((str, int, float, bool), "text or numbers")
+        if not levels or any(type(level) not in kinds or level != level for level in levels):  # NaN
+            raise ValueError(f"{where} must be {what}, got {shown(stored)}.")
+        check_hashes(levels, f"the list of {where}")
         if sort_levels(levels) != tuple(levels):
-            raise ValueError(f"the levels of {where} must differ, and be numbers in order, then text in order.")
-        return cls(entries["name"], tuple(levels), as_text)
+            raise ValueError(f"{where} must differ, and be numbers in order, then text in order.")
+        return replace(column, levels=tuple(levels))
 
 
 @dataclass(frozen=True)
@@ -238,9 +228,11 @@ class DateColumn(Column):
 
     @classmethod
     def from_json(cls, entries: dict[str, Any]) -> Self:
-        ranges = _checked(entries, "ranges", _are_ranges, f"a smallest and a largest {', '.join(_CALENDAR)}")
-        pattern = _checked(entries, "pattern", DATE_PATTERNS.__contains__, f"one of {DATE_PATTERNS}")
-        return cls(entries["name"], tuple((float(low), float(high)) for low, high in ranges), pattern)
+        column = super().from_json(entries)
+        are_ranges = len(column.ranges) == len(_CALENDAR) and all(0 <= low <= high <= 24 for low, high in column.ranges)
+        if not are_ranges or column.pattern not in DATE_PATTERNS:
+            raise ValueError(f"column {shown(column.name)} has ranges or a pattern that are not plausible.")
+        return column
 
 
 def _date_parts(dates: NDArray, parts: Sequence[str]) -> list[NDArray]:
@@ -260,16 +252,6 @@ def _date_parts(dates: NDArray, parts: Sequence[str]) -> list[NDArray]:
     return [np.where(np.isnat(dates), np.nan, values[part]) for part in parts]
 
 
-def _rounded(levels: Sequence[Level]) -> list[Level]:
-    """Round fractions to single precision, unless that makes integers of them, and leave all else alone."""
-    exact = np.array([level if isinstance(level, float) else 0.0 for level in levels], dtype=np.float64)
-    with np.errstate(over="ignore", under="ignore"):
-        rounded = exact.astype(np.float32).astype(np.float64)
-    changes = (exact != np.floor(exact)) & (rounded != np.floor(rounded))
-    triples = zip(levels, rounded.tolist(), changes.tolist(), strict=True)
-    return [single if change else level for level, single, change in triples]
-
-
 def fit_column(cells: Cells, is_category: bool | None = None) -> Column:
     """Return a column of the kind that suits the cells; their type says whether they are categories, if nobody does."""
     if cells.kind == "empty":
@@ -283,38 +265,8 @@ def fit_column(cells: Cells, is_category: bool | None = None) -> Column:
 
 def column_from_json(entries: Any) -> Column:
     """Check and undo the ``to_json`` of a column of any kind."""
-    if not isinstance(entries, dict):
-        raise ValueError(f"a column must be a dict, got {shown(entries)}.")
-    classes: dict[Any, type[Column]] = {cls.kind: cls for cls in (NumberColumn, CategoryColumn, DateColumn)}
-    kind, name = entries.get("kind"), entries.get("name")
-    if not isinstance(kind, str) or kind not in classes:
-        raise ValueError(f"the kind of a column must be one of {list(classes)}, got {shown(kind)}.")
-    if not isinstance(name, str):
-        raise ValueError(f"the name of a column must be text, got {shown(name)}.")
-    expected = {"kind", *(field.name for field in fields(classes[kind]))}
-    if entries.keys() != expected:
-        raise ValueError(f"column {shown(name)} must have the entries {sorted(expected)}, got {shown(list(entries))}.")
-    return classes[kind].from_json(entries)
-
-
-def _checked(entries: dict[str, Any], key: str, is_right: Callable[[Any], Any], what: str) -> Any:
-    """Return an entry, or say what it must be."""
-    if not is_right(entries[key]):
-        raise ValueError(f"the {key} of column {shown(entries['name'])} must be {what}, got {shown(entries[key])}.")
-    return entries[key]
-
-
-def _is_flag(entry: Any) -> bool:
-    return isinstance(entry, bool)
-
-
-def _is_filled_list(entry: Any) -> bool:
-    return isinstance(entry, list) and bool(entry)
-
-
-def _are_ranges(entry: Any) -> bool:
-    def is_range(ends: Any) -> bool:
-        is_pair = isinstance(ends, list) and len(ends) == 2 and all(type(end) in (int, float) for end in ends)
-        return is_pair and 0 <= ends[0] <= ends[1] <= 24
-
-    return isinstance(entry, list) and len(entry) == len(_CALENDAR) and all(map(is_range, entry))
+    if isinstance(entries, dict):
+        for cls in (NumberColumn, CategoryColumn, DateColumn):
+            if entries.get("kind") == cls.kind:
+                return cls.from_json({name: entry for name, entry in entries.items() if name != "kind"})
+    raise ValueError(f"a column must be a dict whose kind is number, category or date, got {shown(entries)}.")

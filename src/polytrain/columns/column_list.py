@@ -21,9 +21,6 @@ __all__ = [
     *("LEAST_ROWS", "Columns", "chosen_columns", "column_number", "is_identifier", "needs_encoding", "unique_names"),
 ]
 
-# Largest number of levels of all columns together in a file; a table with more has columns of identifiers.
-_MOST_LEVELS = 1_000_000
-
 
 def needs_encoding(X: Any, categorical_features: Any) -> bool:
     """Whether X is more than a matrix of numbers, so that it needs `Columns`.
@@ -174,27 +171,13 @@ class Columns:
             raise ValueError(f"parts of one table have the same columns, got {sorted(counts)} of them.")
         return cls(tuple(_merge_column(k, [part.columns[k] for part in parts]) for k in range(counts.pop())))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> list[dict[str, Any]]:
         """Return values that JSON can hold."""
-        counts = [(len(column.levels), column.name) for column in self.columns if isinstance(column, CategoryColumn)]
-        total = sum(count for count, _ in counts)
-        if total > _MOST_LEVELS:
-            count, name = max(counts)
-            raise ValueError(
-                f"the columns have {total} levels, more than the {_MOST_LEVELS} that can be stored; {name!r} alone has "
-                f"{count}. Leave out columns that only identify rows."
-            )
-        return {"columns": [column.to_json() for column in self.columns]}
+        return [column.to_json() for column in self.columns]
 
     @classmethod
-    def from_json(cls, document: Any) -> Self:
+    def from_json(cls, entries: list[Any]) -> Self:
         """Check and undo `to_json`; a ValueError says what is wrong."""
-        entries = document.get("columns") if isinstance(document, dict) and len(document) == 1 else None
-        if not isinstance(entries, list):
-            raise ValueError(f"the columns must be a dict whose entry 'columns' must be a list, got {shown(document)}.")
-        counts = [len(levels) for e in entries if isinstance(e, dict) and isinstance(levels := e.get("levels"), list)]
-        if sum(counts) > _MOST_LEVELS:
-            raise ValueError(f"the columns have {sum(counts)} levels; at most {_MOST_LEVELS} are allowed.")
         return cls(tuple(map(column_from_json, entries)))
 
 
@@ -284,16 +267,9 @@ def chosen_columns(categorical_features: Any, names: tuple[str, ...], has_names:
                 "for each column."
             )
         return frozenset(np.flatnonzero(items).tolist())
-    if len({isinstance(item, str) for item in items}) > 1 or not all(map(_is_reference, items)):
-        kinds = ", ".join(sorted({type(item).__name__ for item in items}))
-        raise ValueError(f"categorical_features must hold items of one type, got a list of {kinds}. {_REMEDY}")
     known = names if has_names else None
     chosen = {column_number("categorical_features", item, known, len(names)) for item in items}
     return frozenset(k for k, name in enumerate(names) if k in chosen or name in set(items))  # names may occur twice
-
-
-def _is_reference(item: Any) -> bool:
-    return isinstance(item, str | Integral) and not isinstance(item, bool)
 
 
 def column_number(where: str, given: Any, names: Sequence[str] | None, n_columns: int) -> int:
@@ -310,7 +286,7 @@ def column_number(where: str, given: Any, names: Sequence[str] | None, n_columns
                 f"{listed(map(repr, names))}."
             )
         return list(names).index(given)
-    if not _is_reference(given):
+    if not isinstance(given, Integral) or isinstance(given, bool):
         raise ValueError(f"{where} has the entry {shown(given)}, which is not a column. Give column numbers or names.")
     if not 0 <= int(given) < n_columns:
         raise ValueError(

@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
 from itertools import takewhile
-from typing import Any, Literal, get_args
-
-from polytrain.texts import shown
+from typing import Literal
 
 __all__ = ["DATE_PATTERNS", "DEFAULT_MISSING", "Form", "find_form", "is_number"]
 
@@ -28,25 +26,25 @@ Kind = Literal["number", "date", "text", "truth"]
 # The space, no-break, thin and narrow no-break space: each may separate thousands, or stand beside a currency.
 _SPACES = " \u00a0\u2009\u202f"
 # Currencies and other units beside a number; a longer one comes before those that it begins with.
-_AFFIXES = (
+_UNITS = (
     *("US$", "R$", "A$", "C$", "HK$", "NZ$", "S$", "$", "€", "£", "¥", "₹", "₽", "₩", "₺", "₫", "₪", "₴", "₦", "%"),
     *("CHF", "EUR", "USD", "GBP", "JPY", "CNY", "INR", "AUD", "CAD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF"),
     *("BRL", "MXN", "ZAR", "RUB", "TRY", "KRW", "SGD", "HKD", "ILS", "RON", "BGN", "UAH", "THB"),
-    *("zł", "Kč", "kr.", "kr", "Ft", "Fr.", "Rs.", "Rs", "euro", "Euro"),
+    *("zł", "Kč", "kr.", "kr", "Ft", "Fr.", "Rs.", "Rs", "euro", "Euro", ""),
 )
-_THOUSANDS = {"": "", ",": "commas", ".": "points", " ": "spaces", "'": "apostrophes"}
+_THOUSANDS = ("", ",", ".", " ", "'")
 # Decimal mark and separator of thousands, in the order in which they are tried. A decimal comma allows points between
 # thousands, whether or not the column has any.
 _MARKS = ((".", ""), (".", ","), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"))
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _MINUS, _CURVED = "\u2212", "\u2019"
 _ALIKE = {" ": _SPACES, "'": f"'{_CURVED}"}
-_AFFIX = "|".join(map(re.escape, _AFFIXES))
+_UNIT = "|".join(map(re.escape, _UNITS[:-1]))
 _FIGURE = rf"[0-9.,'{_CURVED}{_SPACES}]*[0-9](?:[eE][+-]?[0-9]+)?"
 # A sign stands beside a currency in front, or is a minus at the end; parentheses enclose the figure or everything.
 _LOOSE = re.compile(
-    rf"([(+{_MINUS}-]?)[{_SPACES}]?(?:(?P<prefix>{_AFFIX})[{_SPACES}]?)?([(+{_MINUS}-]?)(?P<figure>{_FIGURE})(\)?)"
-    rf"(?:[{_SPACES}]?(?P<suffix>{_AFFIX}))?([){_MINUS}-]?)"
+    rf"([(+{_MINUS}-]?)[{_SPACES}]?(?:(?P<prefix>{_UNIT})[{_SPACES}]?)?([(+{_MINUS}-]?)(?P<figure>{_FIGURE})(\)?)"
+    rf"(?:[{_SPACES}]?(?P<suffix>{_UNIT}))?([){_MINUS}-]?)"
 )
 _SIGNS = {"": 1, "+": 1, "-": -1, _MINUS: -1, "()": -1}
 
@@ -103,8 +101,8 @@ class Form:
         The decimal mark of a number.
     thousands : {"", ",", ".", " ", "'"}
         Separator of thousands. The space stands for all kinds of spaces, the apostrophe also for the curved one.
-    prefix, suffix : str
-        Unit before or after a number: a currency, or "%". 12 % is the number 12.
+    unit : str
+        Unit before or after numbers: a currency, or "%". 12 % is the number 12.
     pattern : str
         How a date is written: "iso", or in the letters of strptime, such as "%d.%m.%Y". A time of day may follow.
     guessed : bool
@@ -112,29 +110,31 @@ class Form:
 
     Examples
     --------
-    >>> form = Form("number", decimal=",", thousands=".", suffix="€")
+    >>> form = Form("number", decimal=",", thousands=".", unit="€")
     >>> form.parse("-1.234,50 €"), form.parse("(1.234)"), form.parse("nothing")
     (-1234.5, -1234.0, None)
     >>> Form("date").parse("1970-01-01 00:00:01"), Form("date", pattern="%d.%m.%Y").parse("31.02.1970")
     (1000000, None)
     >>> print(form.describe())
-    numbers with a decimal comma, such as '1.234,5 €'
-    >>> Form.from_json(form.to_json()) == form
-    True
+    numbers, such as '1.234,5 €'
     """
 
     kind: Kind
     decimal: str = "."
     thousands: str = ""
-    prefix: str = ""
-    suffix: str = ""
+    unit: str = ""
     pattern: str = "iso"
     guessed: bool = False
+
+    def __post_init__(self) -> None:
+        marks_are_right = self.decimal in (".", ",") and self.thousands in _THOUSANDS and self.thousands != self.decimal
+        if not marks_are_right or self.unit not in _UNITS or self.pattern not in DATE_PATTERNS:
+            raise ValueError(f"{self} is not the form of a column.")
 
     @cached_property
     def is_plain(self) -> bool:
         """Whether cells are numbers as programs write them."""
-        return self.kind == "number" and (self.decimal, self.thousands, self.prefix, self.suffix) == (".", "", "", "")
+        return self.kind == "number" and (self.decimal, self.thousands, self.unit) == (".", "", "")
 
     def parse(self, text: str) -> float | int | None:
         """Return the value of a cell that is not missing; None if it does not fit.
@@ -170,7 +170,7 @@ class Form:
             value = float(text) if _PLAIN.fullmatch(text) else math.inf
         else:
             match = _LOOSE.fullmatch(text)
-            if match is None or any(match[side] not in (None, getattr(self, side)) for side in ("prefix", "suffix")):
+            if match is None or not {match["prefix"], match["suffix"]} <= {None, self.unit}:
                 return None
             figure, sign = match["figure"], _SIGNS.get("".join(match.group(1, 3, 5, 7)))
             if sign is None or not self._regex.fullmatch(figure):
@@ -209,57 +209,13 @@ class Form:
         """Return the form in words, with an example."""
         if self.is_plain or self.kind in ("text", "truth"):
             return {"number": "numbers", "text": "text", "truth": "true and false"}[self.kind]
-        what, example, other = self._describe_dates() if self.kind == "date" else self._describe_numbers()
-        return f"{what}, such as {example!r}" + (f" ({other} would fit, too)" if self.guessed else "")
-
-    def _describe_numbers(self) -> tuple[str, str, str]:
-        has_comma, is_share = self.decimal == ",", "%" in (self.prefix, self.suffix)
-        details = ["a decimal comma"] if has_comma else []
-        if self.thousands in (" ", "'", ","):
-            details.append(f"{_THOUSANDS[self.thousands]} between thousands")
-        what = " with ".join(["percentages" if is_share else "numbers", *filter(None, [" and ".join(details)])])
-        figure = f"12{self.decimal}5" if is_share else f"1{self.thousands}234{self.decimal}5"
-        if self.suffix:
-            example = f"{figure}{'' if self.suffix == '%' else ' '}{self.suffix}"
+        if self.kind == "date":
+            example = date(2024, 12, 31).strftime("%Y-%m-%d" if self.pattern == "iso" else self.pattern)
         else:
-            example = f"{self.prefix}{' ' if self.prefix.isalpha() else ''}{figure}"
-        return what, example, "commas between thousands" if has_comma else "a decimal comma"
-
-    def _describe_dates(self) -> tuple[str, str, str]:
-        if self.pattern == "iso":
-            return "dates", "2024-12-31", ""
-        orders = ["day first", "month first"]
-        if self.pattern.index("%d") > (self.pattern.find("%m") % 99):
-            orders.reverse()
-        is_clear = "%b" in self.pattern or self.pattern.startswith("%Y")
-        return "dates" if is_clear else f"dates, {orders[0]}", date(2024, 12, 31).strftime(self.pattern), orders[1]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a dict for `from_json`."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, content: Any) -> Form:
-        """Undo `to_json`; anything else is a ValueError."""
-        is_right = isinstance(content, dict) and "kind" in content and content.keys() <= _ALLOWED.keys()
-        for name, value in content.items() if is_right else ():
-            is_right &= type(value) is type(_ALLOWED[name][0]) and value in _ALLOWED[name]
-        form = cls(**content) if is_right else None
-        if form is None or form.thousands == form.decimal:
-            raise ValueError(f"a column's form in the file is {shown(content)}, which is not plausible.")
-        return form
+            example = f"1{self.thousands}234{self.decimal}5 {self.unit}".strip()
+        return f"{self.kind}s, such as {example!r}" + (" (another form would fit, too)" if self.guessed else "")
 
 
-# Values of each attribute of a form in a file.
-_ALLOWED: dict[str, tuple[object, ...]] = {
-    "kind": get_args(Kind),
-    "decimal": (".", ","),
-    "thousands": tuple(_THOUSANDS),
-    "prefix": ("", *_AFFIXES),
-    "suffix": ("", *_AFFIXES),
-    "pattern": DATE_PATTERNS,
-    "guessed": (False, True),
-}
 _DATE_FORMS = tuple(Form("date", pattern=pattern) for pattern in DATE_PATTERNS)
 
 
@@ -273,9 +229,9 @@ def find_form(texts: Sequence[str], *, decimal: str | None = None, delimiter: st
     >>> find_form(["1", "2.5"]).describe(), find_form(["1", "two"]).describe()
     ('numbers', 'text')
     >>> find_form(["$1,200", "$900"]).describe()
-    "numbers with commas between thousands, such as '$1,234.5'"
+    "numbers, such as '1,234.5 $'"
     >>> find_form(["24.12.2025", "1.1.2026 14:30"]).describe()
-    "dates, day first, such as '31.12.2024'"
+    "dates, such as '31.12.2024'"
     """
     if not texts:
         return Form("text")
@@ -288,20 +244,19 @@ def _find_number(texts: Sequence[str], decimal: str | None, delimiter: str | Non
         return Form("number")
     fallback = Form("number") if plain else None
     matches = [match for match in takewhile(bool, map(_LOOSE.fullmatch, texts)) if match]
-    affixes = [(match["prefix"] or "", match["suffix"] or "") for match in matches]
-    units = {affix for both in affixes for affix in both} - {""}
-    if len(matches) < len(texts) or len(units) > 1:
+    found = [match["prefix"] or match["suffix"] or "" for match in matches]
+    unit = max(found, default="")
+    if len(matches) < len(texts) or not set(found) <= {"", unit}:
         return fallback
-    if "%" in units and not all(prefix or suffix for prefix, suffix in affixes):
+    if unit == "%" and not all(found):
         return None  # 12 % beside 0.12 would be two units
-    prefix, suffix = ("".join(set(side)) for side in zip(*affixes, strict=True))
-    forms = [Form("number", *marks, prefix, suffix) for marks in _MARKS if decimal in (None, marks[0])]
+    forms = [Form("number", *marks, unit) for marks in _MARKS if decimal in (None, marks[0])]
     fitting = [form for form in forms if form.fits(texts)]
     if not fitting:
         return fallback
     if not any(mark in match["figure"] for match in matches for mark in f",.'{_CURVED}{_SPACES}"):
         fitting = fitting[:1]
-    is_money = bool(units - {"%"})  # amounts of money do not have three decimals
+    is_money = unit not in ("", "%")  # amounts of money do not have three decimals
     marks = {(form.decimal, form.thousands) for form in fitting}
     ambiguous = {(".", ","), (",", ".")} <= marks and decimal is None and not is_money
     prefers_comma = decimal == "," or (decimal is None and delimiter == ";" and not plain and not is_money)

@@ -11,14 +11,13 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
 import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
 
-from polytrain.choice import Chosen, Tried
+from polytrain.choice import Chosen
 from polytrain.columns.scalars import check_hashes
 from polytrain.estimators._parameters import INITS
 from polytrain.estimators._streaming import Stream
@@ -28,6 +27,7 @@ from polytrain.learning.core_solvers import SOLVERS
 from polytrain.learning.settings import Settings
 from polytrain.models.file import Document, ModelFileError, naming, read_model_file, write_model_file
 from polytrain.models.fitted_state import describe_fitted, read_fitted
+from polytrain.records import read_entries, read_value
 from polytrain.version import __version__
 
 __all__ = ["load", "load_with_table", "save"]
@@ -146,50 +146,24 @@ def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
         if names is None:
             raise ValueError("the names of the columns are missing.")
         model.feature_names_in_ = np.array(names, dtype=object)
-    plan = model.plan_ = Settings(fitted.loss, **_entries("the plan", document.take("plan", dict), _PLAN))
+    plan = model.plan_ = Settings(fitted.loss, **read_entries("the plan", document.take("plan", dict), _PLAN))
     if len(plan.ranks) != fitted.n_features + 1 or min(plan.ranks) < 1 or math.isnan(plan.alpha + plan.tol):
         raise ValueError("the plan is not plausible.")
     allowed = {"solver": SOLVERS, "init": (*INITS, "given"), "sampling": ("auto", None)}
     for key, known in allowed.items():
         if getattr(plan, key) not in known:
             raise ValueError(f"{key} of the plan is {getattr(plan, key)!r:.60}, which is none of {list(known)}.")
-    model.choice_ = _structured("the choice", document.take("choice", dict), Chosen)
+    model.choice_ = read_value("the choice", document.take("choice", dict), Chosen)
     model.history_ = _read_history(document, fitted.n_features + 1, fitted.n_trains)
     model.n_iter_ = max(Counter(record["train"] for record in model.history_).values(), default=0)
     model.stop_reason_ = document.take("stop_reason", str)
-    weights = _structured("the weight of the past", document.take("seen", list), tuple[float, ...])
+    weights = read_value("the weight of the past", document.take("seen", list), tuple[float, ...])
     if len(weights) != 2 or math.isnan(sum(weights)):
         raise ValueError(f"the weight of the past is {str(weights)[:60]}.")
     model.stream_ = Stream(*weights)
     table = document.take("table", dict, type(None))
     document.check_empty()
     return model, table
-
-
-def _structured(what: str, value: Any, kind: Any) -> Any:
-    """Check JSON and return it as a value of this type: text, a number of at least 0, a tuple, or a record of these."""
-    if get_origin(kind) is tuple and isinstance(value, list):
-        return tuple(_structured(what, item, get_args(kind)[0]) for item in value)
-    if isinstance(kind, UnionType):
-        return None if value is None else _structured(what, value, get_args(kind)[0])
-    if kind is float and (value is None or (type(value) in (int, float) and 0 <= value <= sys.float_info.max)):
-        return math.nan if value is None else float(value)
-    if kind is int and type(value) is int and 0 <= value < 1 << 62:
-        return value
-    if kind in (str, bool) and type(value) is kind:
-        return value
-    if kind is Tried and isinstance(value, list) and len(value) == len(Tried._fields):
-        value = dict(zip(Tried._fields, value, strict=True))
-    if kind in (Chosen, Tried):
-        return kind(**_entries(what, value, get_type_hints(kind)))
-    raise ValueError(f"{what} is {value!r:.60}, which is not plausible.")
-
-
-def _entries(what: str, value: Any, kinds: dict[str, Any]) -> dict[str, Any]:
-    """Check a JSON object with these names and types of values."""
-    if not isinstance(value, dict) or value.keys() != kinds.keys():
-        raise ValueError(f"{what} is {value!r:.60}, which is not plausible.")
-    return {name: _structured(f"{name} of {what}", value[name], kinds[name]) for name in kinds}
 
 
 # --- parameters -------------------------------------------------------------------------------------------------------

@@ -124,7 +124,7 @@ def read_fitted(document: Document) -> FittedModel:
 
 def _read_columns(document: Document, maps: MapList) -> tuple[Columns | None, Sequence[str] | None]:
     """Return how columns of any type become the features, if they do, and the names of the features."""
-    described, names = document.take("columns", dict, type(None)), document.take("feature_names", list, type(None))
+    described, names = document.take("columns", list, type(None)), document.take("feature_names", list, type(None))
     if described is None:
         if names is not None and (len(names) != len(maps) or not all(isinstance(name, str) for name in names)):
             raise ValueError(f"there should be {len(maps)} feature names.")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.tables.evaluation import METRICS, Answers, constant_answers, linear_answers, metric_names
@@ -36,7 +36,6 @@ def fit_table(
     *,
     reading: ReadOptions | None = None,
     folds: int = 3,
-    holdout: float = 0.0,
     metric: str | None = None,
     seed: int = 0,
     say: Callable[[str], None] | None = None,
@@ -56,12 +55,10 @@ def fit_table(
         How the file is read; detected by default.
     folds : int, default=3
         Folds of a cross-validation that measures the error; 0 does without.
-    holdout : float, default=0
-        Part of the rows that is set aside to measure the error, 0 for none.
     metric : str, optional
         What is measured, see `polytrain.tables.evaluation.METRICS`; by default "error" or "rmse".
     seed : int, default=0
-        Seed of folds, splits and starts.
+        Seed of folds and starts.
     say : callable, optional
         Called with lines about what was understood, and about progress.
     spell : callable, optional
@@ -93,8 +90,6 @@ def fit_table(
     """
     if folds < 0 or folds == 1:
         raise TableError(f"{option('folds', folds)} must be 0 or at least 2.")
-    if not 0 <= holdout < 1:
-        raise TableError(f"{option('holdout', holdout)} must be a part from 0 to 1, such as 0.2.")
     talk = say or (lambda text: None)
     known = {field.name for field in fields(TableOptions)}
     options = TableOptions(target, **{name: parameters.pop(name) for name in known & parameters.keys()})
@@ -112,11 +107,7 @@ def fit_table(
         names = ", ".join(metric_names(task))
         raise TableError(f"{option('metric', metric)} does not apply to {task}. Name one of {names}.")
     estimator = _make_estimator(rows.is_classification, {"random_state": seed, **parameters})
-    X, y, held = rows.X, rows.y, None
-    if holdout:
-        inside, outside = _split(y, holdout, seed, rows.is_classification)
-        held = X.iloc[outside], y[outside]
-        X, y = X.iloc[inside], y[inside]
+    X, y = rows.X, rows.y
     facts: dict[str, Fact] = {"file": Path(path).name, "rows": len(X)}
     facts |= {"rows_without_target": rows.n_dropped, "missing_cells": rows.n_missing}
     model = TableModel(estimator, rows.layout, facts)
@@ -134,9 +125,6 @@ def fit_table(
         on_fitted(model)
     if folds:
         facts |= _cross_validate(estimator, X, y, metric, folds, seed, talk)
-    if held is not None:
-        facts["holdout_rows"] = len(held[0])
-        facts |= {f"holdout_{name}": error for name, error in _errors(estimator, (X, y), held, metric).items()}
     facts[f"training_{metric}"] = _errors(estimator, None, (X, y), metric)[metric]
     facts["total_seconds"] = time.perf_counter() - started
     return model
@@ -158,20 +146,6 @@ def _make_estimator(is_classification: bool, parameters: dict[str, Any]) -> Any:
             f"out, or say {option('task')}. Parameters are those of {kind.__name__}."
         )
     return kind(**parameters)
-
-
-def _split(y: NDArray, holdout: float, seed: int, classify: bool) -> tuple[NDArray, NDArray]:
-    """Return the rows to learn from, and those that are set aside."""
-    rare = classify and np.unique(y, return_counts=True)[1].min() < 2
-    stratify = y if classify and not rare else None
-    try:
-        inside, outside = train_test_split(np.arange(len(y)), test_size=holdout, random_state=seed, stratify=stratify)
-        if classify and len(np.unique(y[inside])) < 2:
-            raise ValueError("the other rows would be of one class.")
-    except ValueError as error:
-        given = option("holdout", holdout)
-        raise TableError(f"{given} cannot be set aside: {error} Use {option('folds')} instead.") from None
-    return inside, outside
 
 
 def _cross_validate(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from polytrain.columns import Column
 from polytrain.columns.forms import DEFAULT_MISSING, Form
 from polytrain.columns.scalars import text_of
+from polytrain.records import read_value
 from polytrain.tables.options import TableError, option
 from polytrain.tables.table_file import TableFile, position_names
 from polytrain.texts import listed
@@ -136,39 +136,31 @@ def find_column(given: str | int, table: TableFile) -> int:
 # --- the layout in a model file: docs/model-files.md describes it ---
 
 
+@dataclass(frozen=True)
+class _Section:
+    """What a model file holds about tables."""
+
+    layout: Layout
+    training: dict[str, Fact]
+
+
 def write_section(layout: Layout, training: dict[str, Fact], estimator: Any) -> dict[str, Any]:
     """Return the JSON of a layout, and of facts about the training: file, rows, errors."""
     _check_fits(layout, estimator)
-    lists = {name: list(getattr(layout, name)) for name in ("names", "targets", "missing")}
-    forms = {name: form.to_json() for name, form in layout.forms.items()}
-    return lists | {"named": layout.named, "forms": forms, "training": training}
+    return asdict(_Section(layout, training))
 
 
 def read_section(content: dict[str, Any], estimator: Any) -> tuple[Layout, dict[str, Fact]]:
     """Return layout and facts about the training; nothing is trusted, and what is wrong is a ValueError."""
-    entries = ("names", "targets", "missing", "named", "forms", "training")
-    if content.keys() != set(entries):
-        raise ValueError(f"the table should have {', '.join(entries)}.")
+    section = read_value("the table", content, _Section)
+    layout = section.layout
     for name in ("names", "targets", "missing"):
-        texts = content[name]
-        is_list = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
-        if not is_list or len(set(texts)) < len(texts):
-            raise ValueError(f"{name} of the table should be a list of different texts.")
-    names, targets, missing, named, forms, training = (content[name] for name in entries)
-    if type(named) is not bool:
-        raise ValueError("named should be true or false.")
-    if not isinstance(forms, dict) or not forms.keys() <= set(names):
+        if len(set(getattr(layout, name))) < len(getattr(layout, name)):
+            raise ValueError(f"{name} of the table should be different texts.")
+    if not layout.forms.keys() <= set(layout.names):
         raise ValueError("the forms of the table should be those of its columns.")
-    if not isinstance(training, dict) or not all(map(_is_fact, training.values())):
-        raise ValueError("the record of the training should map names to text and finite numbers.")
-    forms = {name: Form.from_json(form) for name, form in forms.items()}
-    layout = Layout(tuple(names), tuple(targets), named, forms, tuple(missing))
     _check_fits(layout, estimator)
-    return layout, training
-
-
-def _is_fact(value: Any) -> bool:
-    return isinstance(value, Fact) and (not isinstance(value, float) or math.isfinite(value))
+    return layout, section.training
 
 
 def _check_fits(layout: Layout, estimator: Any) -> None:

@@ -15,12 +15,13 @@ from polytrain.tables.cells import FileCells
 from polytrain.tables.layout import Layout, find_column
 from polytrain.tables.options import TableError, TableOptions, option
 from polytrain.tables.table_file import TableFile
-from polytrain.texts import listed
 
 __all__ = ["TrainingTable", "read_training_table"]
 
 # A target with at most this many different whole numbers holds labels.
 _MAX_NUMBER_LABELS = 10
+# Columns of text with more categories are left out.
+_MAX_CATEGORIES = 100
 # Names that pandas and R give to an index which they write with the rows.
 _INDEX = re.compile("Unnamed: 0(_level_0)?|__index_level_[0-9]+__")
 
@@ -46,9 +47,6 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
     """Read a table and detect what its columns hold."""
     from pandas import DataFrame
     from pandas.api.types import infer_dtype
-
-    if options.names is not None:
-        _rename(table, list(options.names))
 
     def find(given: Any) -> list[int]:
         return [find_column(name, table) for name in given]
@@ -81,7 +79,7 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
     is_truth = infer_dtype(frame.iloc[:, targets[0]], skipna=True) == "boolean"
     y, classify = _targets(typed[goals], is_truth, table.label, options)
     reasons = {
-        name: _reason_to_leave_out(typed[name], form, k in kept, k in categorical, options.max_categories)
+        name: _reason_to_leave_out(typed[name], form, k in kept, k in categorical)
         for k, form in forms.items()
         if (name := table.names[k]) not in goals
     }
@@ -107,20 +105,6 @@ def read_training_table(table: TableFile, options: TableOptions) -> TrainingTabl
         n_missing=int(X.isna().sum().sum()),
         notes=tuple(notes),
     )
-
-
-def _rename(table: TableFile, names: list[str]) -> None:
-    """Give names to the columns of a table that has none."""
-    if table.named:
-        raise TableError(
-            f"{table.label} has a header with names. Leave out {option('names')}, or say {option('header', 'no')}."
-        )
-    if len(names) != len(table.names) or len(set(names)) < len(names) or not all(names):
-        raise TableError(
-            f"{option('names')} must be {len(table.names)} different names, one for each column of {table.label}, "
-            f"got {len(names)}: {listed(names)}."
-        )
-    table.names = names
 
 
 # --- what columns hold ---
@@ -213,9 +197,7 @@ def _targets(goals: Any, is_truth: bool, label: str, options: TableOptions) -> t
 # --- columns to learn from ---
 
 
-def _reason_to_leave_out(
-    column: Any, form: Form | None, kept: bool, as_category: bool, max_categories: int
-) -> str | None:
+def _reason_to_leave_out(column: Any, form: Form | None, kept: bool, as_category: bool) -> str | None:
     """Say why a column is left out; None for one that is used."""
     keep, count = f"; keep it with {option('keep', column.name)}", column.nunique()
     if column.nunique(dropna=False) < 2:
@@ -228,8 +210,8 @@ def _reason_to_leave_out(
         example = f"such as {column.dropna().iloc[0]!r:.40}"
         if len(column) >= LEAST_ROWS and count > 0.9 * len(column):
             return f"{count} different texts in {len(column)} rows, {example}, which looks like an identifier{keep}"
-        if count > max_categories and not as_category:
-            return f"{count} different texts, {example}, are more than {max_categories} categories{keep}"
+        if count > _MAX_CATEGORIES and not as_category:
+            return f"{count} different texts, {example}, are more than {_MAX_CATEGORIES} categories{keep}"
     elif form is not None and form.is_plain and is_identifier(column.name, column.to_numpy()):
         return f"a different whole number in every row, which looks like an identifier{keep}"
     return None

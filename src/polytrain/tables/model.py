@@ -35,13 +35,12 @@ class PreparedBlock:
     """Some rows of a table: the ``frame`` as it was read, and features X (N, d) as the fitted model takes them.
 
     ``y``, (N,) or (N, n_targets), are targets, where they were asked for; for classifiers, indexes of classes. Rows
-    without target are not in X. ``n_dotted`` counts labels that were taken without the dot at their end.
+    without target are not in X.
     """
 
     frame: Any
     X: NDArray
     y: NDArray | None = None
-    n_dotted: int = 0
 
 
 @dataclass(frozen=True)
@@ -118,8 +117,7 @@ class TableModel:
         table : TableFile
             The table.
         with_target : bool, default=False
-            Whether to return targets too. Rows without one are then left out, so that a block may be empty. A label
-            that is known only without the dot at its end, as in some published test files, is taken without it.
+            Whether to return targets too. Rows without one are then left out, so that a block may be empty.
         target : str, int, or sequence of these, optional
             Names or positions of the targets, if they differ from training.
         decimal : {".", ","}, optional
@@ -137,9 +135,9 @@ class TableModel:
             if goals is None:
                 yield PreparedBlock(frame, X)
                 continue
-            y, n_dotted = self._targets([reader.cells(frame, index) for index in goals], reader)
+            y = self._targets([reader.cells(frame, index) for index in goals], reader)
             rows = y >= 0 if self.is_classifier else ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
-            yield PreparedBlock(frame, X[rows], y[rows], n_dotted)
+            yield PreparedBlock(frame, X[rows], y[rows])
         reader.tell_new()
 
     def _features(self, frame: Any, table: TableFile) -> NDArray:
@@ -157,31 +155,28 @@ class TableModel:
                 )
         return X
 
-    def _targets(self, columns: Sequence[FileCells], reader: RowReader) -> tuple[NDArray, int]:
-        """Return targets, NaN for missing ones, or indexes of classes, -2 for missing ones; how many lost a dot."""
+    def _targets(self, columns: Sequence[FileCells], reader: RowReader) -> NDArray:
+        """Return targets, NaN for missing ones, or indexes of classes, -2 for missing ones."""
         classes = self.fitted.classes
         if classes is None:
             names = self.layout.targets or [f"target {k}" for k in range(len(columns))]
             what, pairs = "the target should be a number", zip(columns, names, strict=True)
             y = np.stack([reader.values(cells, name, what=what) for cells, name in pairs], axis=1)
-            return (y if len(columns) > 1 else y[:, 0]), 0
+            return y if len(columns) > 1 else y[:, 0]
         cells = columns[0]
         codes, texts = cells.coded
         if set(map(str, classes)) == {"True", "False"}:  # in whatever case a file has them
             texts = [text.capitalize() for text in texts]
         for form in [self.layout.forms[name] for name in self.layout.targets if name in self.layout.forms]:
             texts = [text if (number := form.parse(text)) is None else text_of(number) for text in texts]
-        places = np.array([*match_texts(texts, classes), -2])
-        without = np.array([*match_texts([text.removesuffix(".") for text in texts], classes), -2])
-        is_dotted = (places == -1) & (without >= 0)
-        indexes = np.where(is_dotted, without, places)[codes]
+        indexes = np.array([*match_texts(texts, classes), -2])[codes]
         if (indexes == -1).any():
             row = int((indexes == -1).argmax())
             raise TableError(
                 f"{cells.place(row)}: {cells[row]!r:.60} is not one of the model's classes {listed(classes)}. "
                 f"Leave the row out, or name the right column with {option('target')}."
             )
-        return indexes, int(is_dotted[codes].sum())
+        return indexes
 
     def predict(
         self,
@@ -242,10 +237,9 @@ class TableModel:
 
     def answers(self, table: TableFile, sample: RowSample | None = None, **options: Any) -> Answers:
         """Return predictions and targets of a table, and add its features to ``sample``; ``options``: see `blocks`."""
-        parts, n_rows, n_dotted = [], 0, 0
+        parts, n_rows = [], 0
         for block in self.blocks(table, with_target=True, **options):
             n_rows += len(block.frame)
-            n_dotted += block.n_dotted
             if block.y is not None and len(block.y):
                 parts.append(Answers.of(self.fitted, block.X, block.y))
                 if sample is not None:
@@ -255,10 +249,6 @@ class TableModel:
                 f"{table.label} holds no row with a target. Name the right column with {option('target')}."
             )
         answers, say = Answers.join(parts), options.get("say") or (lambda text: None)
-        if n_dotted:
-            say(
-                f"note: {n_dotted} labels end with a dot that the model's labels do not have; they are taken without it"
-            )
         if n_rows > answers.n:
             say(f"note: {n_rows - answers.n} rows without target are left out")
         return answers

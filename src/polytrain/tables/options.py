@@ -91,8 +91,6 @@ class TableOptions:
         The column to predict; several columns of numbers make a model with several outputs.
     task : {"auto", "classification", "regression"}
         "auto": text is labels, and so are at most ten different whole numbers; other numbers are predicted as such.
-    names : sequence of str, optional
-        Names for the columns of a table that has none.
     drop, keep : str, int, or sequence of these
         Columns to leave out; columns to learn from although they look like identifiers, or have many categories.
     categorical : str, int, or sequence of these
@@ -101,21 +99,17 @@ class TableOptions:
         Texts that stand for a missing value, besides the empty cell and the usual texts.
     usual_missing : bool
         Whether the usual texts, `DEFAULT_MISSING`, stand for missing values.
-    max_categories : int
-        Columns of text with more categories are left out.
     decimal : {".", ","}, optional
         The decimal mark; detected by default.
     """
 
     target: str | int | Sequence[str | int]
     task: str = "auto"
-    names: Sequence[str] | None = None
     drop: str | int | Sequence[str | int] = ()
     keep: str | int | Sequence[str | int] = ()
     categorical: str | int | Sequence[str | int] = ()
     missing: str | Sequence[str] = ()
     usual_missing: bool = True
-    max_categories: int = 100
     decimal: str | None = None
 
     def __post_init__(self) -> None:

@@ -40,21 +40,15 @@ def open_text(stream: Any, label: str, options: ReadOptions) -> TableFile:
     if not stream.is_whole:  # the last line may be cut
         sample = sample[: max(sample.rfind("\n"), sample.rfind("\r")) + 1] or sample
     lines = list(itertools.islice(io.StringIO(sample, newline=""), _SNIFF_LINES))
-    delimiter, n_skipped, comment = _find_layout(lines, options.delimiter, notes)
+    delimiter, n_skipped = _find_layout(lines, options.delimiter, notes)
     rows = _sample_rows(lines, delimiter, n_skipped, _SNIFF_ROWS)
     if 2 < len(rows) < _SNIFF_ROWS and (len(lines) == _SNIFF_LINES or not stream.is_whole):
         rows.pop()  # it may go on behind the sample
     if not rows:
         raise TableError(f"{label} holds no rows. Name a file with rows.")
     cells, names = [row for _, row in rows], None
-    if options.header != "no":
-        above = [row for _, row in _sample_rows([comment or ""], delimiter, 0, 1)]
-        are_names = [len(row) > 1 and looks_like_header(row) for row in (*above, cells[0])]
-        if are_names == [True, False] and len(above[0]) == len(cells[0]):
-            notes.append("the names are those of the last comment")  # as NumPy writes them
-            names = above[0]
-        elif (names := _find_names(cells, options.header == "yes")) is not None:
-            n_skipped, rows = rows[0][0], rows[1:]  # the header may have several lines
+    if options.header != "no" and (names := _find_names(cells, options.header == "yes")) is not None:
+        n_skipped, rows = rows[0][0], rows[1:]  # the header may have several lines
     width = len(cells[0] if names is None else names)
     text = _TextRows(stream, label, encoding, delimiter, n_skipped, width)
     for row in rows:
@@ -179,25 +173,24 @@ def _find_encoding(stream: Any, encoding: str | None, label: str) -> tuple[str, 
     return "latin-1", ["read as Latin-1 since it is not UTF-8"]  # which has a character for every byte
 
 
-def _find_layout(lines: list[str], delimiter: str | None, notes: list[str]) -> tuple[str, int, str | None]:
-    """Return the delimiter, the number of lines before the table, and the last comment among these; add notes."""
-    n_skipped, comments = 0, []
+def _find_layout(lines: list[str], delimiter: str | None, notes: list[str]) -> tuple[str, int]:
+    """Return the delimiter and the number of lines before the table; add notes."""
+    n_skipped = n_comments = 0
     if lines and (said := _SEPARATOR.fullmatch(lines[0])):
         n_skipped, delimiter = 1, delimiter or said[1]
         notes.append(f"the first line says that cells are separated by {_DELIMITERS.get(said[1], repr(said[1]))}")
     for number, line in enumerate(lines[n_skipped:], start=n_skipped):
         if line.lstrip().startswith("#"):
-            comments.append(line.strip().removeprefix("#").strip())
-            n_skipped = number + 1
+            n_skipped, n_comments = number + 1, n_comments + 1
         elif line.strip():
             break
-    if comments:
-        notes.append(f"comment lines before the table were skipped: {len(comments)}")
+    if n_comments:
+        notes.append(f"comment lines before the table were skipped: {n_comments}")
     if delimiter is None:
         delimiter = _find_delimiter(lines[n_skipped:])
         if delimiter != ",":
             notes.append(f"cells are separated by {_DELIMITERS[delimiter]}")
-    return delimiter, n_skipped, comments[-1] if comments else None
+    return delimiter, n_skipped
 
 
 def _find_delimiter(lines: list[str]) -> str:
