@@ -9,7 +9,14 @@ from reference import dense_scores, dense_tensor, is_left_orthogonal, is_right_o
 from sklearn.kernel_ridge import KernelRidge
 
 from polytrain import TensorTrain
-from polytrain.learning.dual import _right_kernels, product_kernel, round_rank_ones, solve_dual
+from polytrain.learning.dual import (
+    _right_kernels,
+    product_kernel,
+    round_for_sweeps,
+    round_rank_ones,
+    round_together,
+    solve_dual,
+)
 from polytrain.learning.engines.tasks import TaskEngine
 from polytrain.learning.losses import get_loss
 from polytrain.learning.settings import Settings, Start
@@ -195,3 +202,28 @@ def test_a_kernel_that_overflows_says_what_to_do():
     X = np.where(np.random.default_rng(0).random((40, 1100)) > 0.5, 1.0, -1.0)
     with pytest.raises(ValueError, match=r"the kernel of init='dual' overflows with 1100 columns; use init='linear'"):
         power_regressor(init="dual", rank=2, max_sweeps=0).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rounding_for_sweeps_is_nearly_as_good(seed):
+    rng = np.random.default_rng(seed)
+    n_rows, d, rank = 120, 5, 6
+    x = rng.uniform(-1, 1, size=(d, n_rows))
+    values = [np.stack([np.ones(n_rows), 0.5 * column, 0.2 * column**2, 0.1 * column**3]) for column in x]
+    coefficients = rng.standard_normal((2, n_rows)) / n_rows
+    quick = round_for_sweeps(values, coefficients, rank)
+    best = round_together(values, coefficients, clip_ranks([4] * d, rank))
+    for own, cores, careful in zip(coefficients, quick, best, strict=True):
+        whole = np.einsum("j,aj,bj,cj,dj,ej->abcde", own, *values)
+        errors = [np.linalg.norm(TensorTrain(train).to_dense() - whole) for train in (cores, careful)]
+        assert max(core.shape[2] for core in cores) <= rank
+        assert errors[0] <= 2.0 * errors[1] + 1e-12 * np.linalg.norm(whole)
+
+
+def test_rounding_for_sweeps_is_exact_where_the_rank_allows_it():
+    rng = np.random.default_rng(0)
+    values = [np.vstack([np.ones(30), rng.standard_normal((2, 30))]) for _ in range(3)]
+    coefficients = rng.standard_normal((1, 30))
+    (cores,) = round_for_sweeps(values, coefficients, 9)
+    whole = np.einsum("j,aj,bj,cj->abc", coefficients[0], *values)
+    np.testing.assert_allclose(TensorTrain(cores).to_dense(), whole, atol=1e-10)

@@ -21,7 +21,7 @@ from polytrain.choice.few_rows import LINEAR, choose_exactly
 from polytrain.choice.maps import MapTrial, function_values
 from polytrain.choice.task import N_PARTS, Choice, HeldOut, Task
 from polytrain.learning.core_solvers import update_work
-from polytrain.learning.dual import product_kernel, round_together, solve_dual
+from polytrain.learning.dual import product_kernel, round_for_sweeps, solve_dual
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, additive_part, join_parts, joined_ranks, share_additive, with_rank
 from polytrain.learning.placed import PlacedRows
@@ -49,8 +49,8 @@ _PART_ROWS, _MOST_PARTS = 15_000, 4
 _WORK_RANK, _MOST_WORK, _SLOW_PART_ROWS = 16, 1e11, 5000
 # Operations that the last sweeps over all rows may take: half a minute or so on two cores.
 _LAST_WORK = 1.5e12
-# Rows of the exact solution with which sweeps may start, and operations for rounding it.
-_LEAST_EXACT_ROWS, _MOST_EXACT_ROWS, _ROUNDING_WORK = 500, 2500, 1e11
+# Rows of the exact solution with which sweeps may start; operations for rounding it, and numbers that it keeps.
+_LEAST_EXACT_ROWS, _MOST_EXACT_ROWS, _ROUNDING_WORK, _ROUNDING_NUMBERS = 500, 2500, 1e11, 2e7
 # Newton steps of an update where the loss is not quadratic.
 _NEWTON_STEPS = 8
 # Updates of cores of a rung with which alpha is still sought.
@@ -250,13 +250,13 @@ class _Ladder:
         if not np.isfinite(kernel).all():
             return None
         coefficients = solve_dual(kernel, rows.targets[learned], weights, self.alpha * task.n_rows / len(learned))
-        cores: list[Any] = round_together(values, (coefficients / task.sizes).T, clip_ranks(self.maps.dims, rank))
-        return cores
+        return round_for_sweeps(values, (coefficients / task.sizes).T, rank)
 
     def _exact_rows(self, rank: int) -> int:
-        """Rows for which the exact solution is quickly rounded."""
-        work = 2.0 * rank * sum(self.maps.dims) * len(self._targets)
-        return int(min(_MOST_EXACT_ROWS, sqrt(_ROUNDING_WORK / work)))
+        """Rows for which the exact solution is quickly rounded, in little memory."""
+        work = 16.0 * rank * rank * sum(self.maps.dims) * len(self._targets)
+        numbers = 2.0 * rank * len(self.maps)
+        return int(min(_MOST_EXACT_ROWS, _ROUNDING_WORK / work, _ROUNDING_NUMBERS / numbers))
 
     def _noted(self, step: str, rung: _Rung) -> _Rung:
         if step:

@@ -23,6 +23,8 @@ from polytrain.rows.summary import RowSketch
 
 __all__ = ["N_PARTS", "Choice", "Chosen", "HeldOut", "Settings", "Task", "Tried"]
 
+# With more columns than these, learning their relevance would take minutes.
+_MOST_SIZED = 1000
 # Columns of less relevance than this are reported as hardly needed.
 _LITTLE = 0.2
 #: Parts of the rows, one of which is held out.
@@ -289,8 +291,9 @@ class Task:
     @property
     def learns_sizes(self) -> bool:
         """Whether the relevance of columns is left open, and can be learned."""
-        settings, maker = self.settings, self.maker
-        return settings.relevance == "auto" == self.bandwidth and self.parts is None and maker.n_columns > 1
+        settings, n_columns = self.settings, self.maker.n_columns
+        is_open = settings.relevance == "auto" == self.bandwidth and self.parts is None
+        return is_open and 1 < n_columns <= _MOST_SIZED
 
     @property
     def needs_held_out(self) -> bool:
