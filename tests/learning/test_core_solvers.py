@@ -279,7 +279,8 @@ def test_many_rows_are_left_to_conjugate_gradients_even_with_more_unknowns(loss,
 
 def test_the_estimated_work_follows_the_route_that_is_taken():
     work = core_solvers.update_work
-    assert work((16, 17, 16), 1000, False) == pytest.approx(1e9 / 3 + 4352e6)  # in the space of the rows
-    assert work((16, 17, 16), 4000, False) == 24 * 4000 * 4352  # by conjugate gradients
-    assert work((16, 17, 16), 4000, True) == pytest.approx(4352**3 / 3 + 4000 * 17 * 256 * 256 / 2)  # by moments
-    assert work((2, 3, 2), 4000, False) == pytest.approx(12**3 / 3 + 4000 * 3 * 16 / 2)
+    assert work((16, 17, 16), 1000, False, 17) == pytest.approx(1e9 / 3 + 4352e6)  # in the space of the rows
+    assert work((16, 17, 16), 4000, False, 17) == 24 * 4000 * 4352  # by conjugate gradients
+    assert work((16, 17, 16), 4000, False, 2) == 24 * 4000 * 512  # between knots
+    assert work((16, 17, 16), 4000, True, 17) == pytest.approx(4352**3 / 3 + 4000 * 17 * 256 * 256 / 2)  # by moments
+    assert work((2, 3, 2), 4000, False, 3) == pytest.approx(12**3 / 3 + 4000 * 3 * 16 / 2)

@@ -34,9 +34,9 @@ def test_rows_are_images_and_then_their_distorted_copies(digits, pca):
     found = list(source)
     assert [len(X) for X, _ in found] == [20, 20, 10] * 3
     versions = [images, *(shift.fit_transform(images) for shift in SHIFTS[:2])]
-    # Blocks of another size round differently.
+    # Blocks of another size round differently, in single precision.
     np.testing.assert_allclose(
-        np.concatenate([X for X, _ in found]), np.concatenate([pca.transform(each) for each in versions]), atol=1e-12
+        np.concatenate([X for X, _ in found]), np.concatenate([pca.transform(each) for each in versions]), atol=1e-5
     )
     assert_array_equal(np.concatenate([y for _, y in found]), np.tile(labels, 3))
     assert source.n_rows == 150

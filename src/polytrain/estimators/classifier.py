@@ -102,7 +102,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
     >>> bool(model.score(X, y) > 0.95)
     True
     >>> model.choice_.basis
-    'smooth'
+    'gauss'
 
     The polynomial classifier of the paper, with the logistic loss:
 

@@ -54,7 +54,7 @@ class ImportancesDisplay(Display):
     >>> from polytrain.plotting import ImportancesDisplay
     >>> model = TensorTrainClassifier(random_state=0).fit(*load_iris(return_X_y=True))
     >>> ImportancesDisplay.from_estimator(model, ax=Figure().subplots()).importances.ranked()[0][0]
-    'x4'
+    'x3'
     """
 
     importances: FeatureImportances
