@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from polytrain.choice.alphas import find_alpha, simplest, strongest
 from polytrain.choice.maps import MapSearch, MapTrial, function_values
 from polytrain.choice.task import Choice, HeldOut, Task
-from polytrain.learning.dual import product_kernel, round_rank_ones, round_together, solve_dual
+from polytrain.learning.dual import product_kernel, round_for_sweeps, round_rank_ones, round_together, solve_dual
 from polytrain.learning.parts import Part, additive_part, joined_ranks, parts_kernel
 from polytrain.learning.start import linear_cores
 from polytrain.maps import MapList
@@ -25,6 +25,8 @@ __all__ = ["LINEAR", "additive_kernel", "choose_exactly"]
 LINEAR = 1
 # Ranks to which the solution may be rounded: the largest that takes no more operations than these.
 _RANKS, _MOST_WORK, _TOLERANCE = (32, 24, 16, 8, 4), 2e10, 1e-3
+# Where that rank is lower than this one, rounding is quick and not quite as good.
+_QUICK_RANK = 8
 # Sweeps after rounding, if it lost more than this fraction of the squared coefficients.
 _SWEEPS, _LITTLE = 1, 1e-4
 # With a smaller alpha, cores are not solved in the space of the few rows, but in that of their thousands of entries.
@@ -126,7 +128,11 @@ def _round(
         return parts, joined_ranks(parts, dims), sums, _lost(solutions, kept)
     ranks = clip_ranks(dims, most)
     if all(len(solution.used) == len(kernel) for solution in solutions):
-        trains = round_together(values, np.stack([own.coefficients for own in solutions]), ranks, tolerance)
+        together = np.stack([own.coefficients for own in solutions])
+        if is_open and most < _QUICK_RANK:  # nearly as good in less time, which is better than a lower rank
+            trains = round_for_sweeps(values, together, _QUICK_RANK)
+        else:
+            trains = round_together(values, together, ranks, tolerance)
     else:
         trains = [
             round_rank_ones([functions[:, own.used] for functions in values], own.coefficients, ranks, tolerance)

@@ -25,6 +25,8 @@ __all__ = ["N_PARTS", "Choice", "Chosen", "HeldOut", "Settings", "Task", "Tried"
 
 # With more columns than these, learning their relevance would take minutes.
 _MOST_SIZED = 1000
+# Few rows squared times columns times trains, beyond which the exact solution is rounded to a low rank.
+_MOST_ROUNDED = 1e8
 # Columns of less relevance than this are reported as hardly needed.
 _LITTLE = 0.2
 #: Parts of the rows, one of which is held out.
@@ -292,8 +294,11 @@ class Task:
     def learns_sizes(self) -> bool:
         """Whether the relevance of columns is left open, and can be learned."""
         settings, n_columns = self.settings, self.maker.n_columns
-        is_open = settings.relevance == "auto" == self.bandwidth and self.parts is None
-        return is_open and 1 < n_columns <= _MOST_SIZED
+        if not (settings.relevance == "auto" == self.bandwidth and self.parts is None and 1 < n_columns <= _MOST_SIZED):
+            return False
+        # What left-out rows say is about the exact solution, of which little is left where the rank must be low.
+        work = float(self.n_rows) ** 2 * n_columns * len(self.targets)
+        return self.n_rows > FEW_ROWS or work <= _MOST_ROUNDED
 
     @property
     def needs_held_out(self) -> bool:

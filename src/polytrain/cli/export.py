@@ -82,9 +82,9 @@ def info(arguments: argparse.Namespace) -> None:
     targets = list(layout.targets)
     if arguments.json:
         facts["n_features"] = facts.pop("features")
-        for column in columns:
+        for k, column in enumerate(columns):
             form = layout.forms.get(column["name"])
-            column |= {"position": positions[column["name"]], "form": None if form is None else form.describe()}
+            column |= {"position": positions.get(column["name"], k), "form": None if form is None else form.describe()}
         common.show_json(
             {
                 **facts,
@@ -100,10 +100,10 @@ def info(arguments: argparse.Namespace) -> None:
     common.show_facts({**facts, "file size": f"{size} bytes", "target": targets or "not known"})
     common.show()
     common.show(f"columns, found by {'name' if layout.named else 'position'}")
-    for column in columns:
+    for k, column in enumerate(columns):
         form = layout.forms.get(column["name"])
         written = "" if form is None or form.is_plain else f" ({form.describe()})"
-        common.show(f"  {positions[column['name']]:>4}  {column['name']}: {_describe_column(column)}{written}")
+        common.show(f"  {positions.get(column['name'], k):>4}  {column['name']}: {_describe_column(column)}{written}")
     if model.estimator.choice_.reasons:
         common.show()
         common.show("chosen")
