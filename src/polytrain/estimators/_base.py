@@ -196,7 +196,9 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
     def _block_targets(self) -> Sequence[Target]:
         """Say what is to be learned from one more block of rows, one entry per train."""
 
-    def _fit_rows(self, rows: Rows, loss: str, validation: Rows | None = None, maps: MapList | None = None) -> None:
+    def _fit_rows(
+        self, rows: Rows, loss: str, validation: Rows | None = None, maps: MapList | None = None, is_block: bool = False
+    ) -> None:
         """Learn from rows, wherever they are; once all is done, store what came of it."""
         rows, apart = self._set_apart(rows)
         summary, goal = rows.summary, self._goal(rows, loss)
@@ -204,6 +206,8 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         parameters, stops_early = self.get_params(deep=False), validation is not None
         settings = make_settings(parameters, summary.n_features, loss, rows.is_category, stops_early, goal.joint)
         settings = replace(settings, groups=self._groups(rows, stops_early))
+        if is_block and isinstance(settings.relevance, str):  # other columns may matter in later blocks
+            settings = replace(settings, relevance=None)
         if maps is None:
             _check_missing(rows, settings.bases)
         else:
@@ -302,7 +306,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         is_first, loss = not hasattr(self, "model_"), self._learning_loss()
         if is_first:
             with self._open(X, y, sample_weight, loss) as first:
-                self._fit_rows(first if prepare is None else prepare(first), loss, maps=maps)
+                self._fit_rows(first if prepare is None else prepare(first), loss, maps=maps, is_block=True)
         check_parameters(self.get_params(deep=False))
         check_columns(self, X)
         model, classes, targets = self.model_, self.model_.classes, self._block_targets()
