@@ -403,6 +403,18 @@ def test_large_integers_are_told_apart():
     assert columns.encode(values + 1).ravel().tolist() == [1, 2, -1]
 
 
+def test_fractions_are_the_same_in_single_precision():
+    double = np.array([[0.1, 0.5, 3.0]]).T
+    single = double.astype(np.float32)
+    for training, rows in [(double, single), (single, double)]:
+        assert Columns.fit(training, [0]).encode(rows).ravel().tolist() == [0, 1, 2]
+    close = np.array([[0.1, 0.1 + 1e-12]]).T
+    columns = Columns.fit(close, [0])
+    assert columns.encode(close).ravel().tolist() == [0, 1]
+    assert columns.encode(close + 1e-13).ravel().tolist() == [-1, -1]
+    assert Columns.fit(double, [0]).encode(np.array([[3.0 + 1e-12, 1e-60]]).T).ravel().tolist() == [-1, -1]
+
+
 def test_infinite_and_extreme_levels():
     values = np.array([[np.inf, -np.inf, 0.0, 1e300, -0.0, NAN]]).T
     columns = Columns.fit(values, [0])

@@ -89,8 +89,9 @@ class CategoryColumn(Column):
     """A column of categories, which become the indices 0, 1, ... of their levels.
 
     Levels are the distinct values in training: numbers first, ascending, then text by code point. They are compared by
-    value: 1, 1.0 and True are one level, and "1" is another. With ``as_text``, because numbers were mixed with text,
-    every value is replaced by its text: 1 and 1.0 by "1". Missing cells become NaN, unknown levels -1.
+    value: 1, 1.0 and True are one level, and "1" is another. Fractions are compared in single precision, unless that
+    would make two levels equal. With ``as_text``, because numbers were mixed with text, every value is replaced by its
+    text: 1 and 1.0 by "1". Missing cells become NaN, unknown levels -1.
 
     >>> colours = CategoryColumn("colour", ("blue", "red"))
     >>> colours.encode(Cells.of_objects("colour", ["red", None, "pink"]))
@@ -109,13 +110,18 @@ class CategoryColumn(Column):
 
     def encode(self, cells: Cells) -> list[NDArray]:
         codes, levels = cells.levels(self.as_text)
+        indices, rounded = self._indices
         encoded = np.full(len(levels) + 1, np.nan)  # the last one is for missing values
-        encoded[:-1] = list(map(self._indices.get, levels, repeat(-1)))
+        encoded[:-1] = list(map(indices.get, _rounded(levels) if rounded else levels, repeat(-1)))
         return [encoded[codes]]
 
     @cached_property
-    def _indices(self) -> dict[Level, int]:
-        return {level: index for index, level in enumerate(self.levels)}
+    def _indices(self) -> tuple[dict[Level, int], bool]:
+        """Indices by level, and whether levels are rounded to single precision, where they still differ."""
+        has_numbers = not all(isinstance(level, str) for level in self.levels[:1])  # numbers come first
+        keys = _rounded(self.levels) if has_numbers else list(self.levels)
+        rounded = has_numbers and len(set(keys)) == len(keys)
+        return dict(zip(keys if rounded else self.levels, range(len(keys)), strict=True)), rounded
 
     @classmethod
     def merge(cls, parts: Sequence[Self]) -> Self:
@@ -250,6 +256,16 @@ def _date_parts(dates: NDArray, parts: Sequence[str]) -> list[NDArray]:
         "hour": (dates - days) / np.timedelta64(1, "h"),
     }
     return [np.where(np.isnat(dates), np.nan, values[part]) for part in parts]
+
+
+def _rounded(levels: Sequence[Level]) -> list[Level]:
+    """Round fractions to single precision, unless that makes integers of them, and leave all else alone."""
+    exact = np.array([level if isinstance(level, float) else 0.0 for level in levels], dtype=np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = exact.astype(np.float32).astype(np.float64)
+    changes = (exact != np.floor(exact)) & (rounded != np.floor(rounded))
+    triples = zip(levels, rounded.tolist(), changes.tolist(), strict=True)
+    return [single if change else level for level, single, change in triples]
 
 
 def fit_column(cells: Cells, is_category: bool | None = None) -> Column:
