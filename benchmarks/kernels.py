@@ -19,7 +19,7 @@ from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
 from polytrain import TensorTrainRegressor, native
 from polytrain.learning.contractions import CompiledContraction, SpreadContraction
-from polytrain.maps import TableMap
+from polytrain.maps import InterpolatedMap
 
 N_ROWS, N_KNOTS = 8000, 128
 SIZES, RANKS = (5, 9, 17), (4, 8, 16)
@@ -27,11 +27,11 @@ SIZES, RANKS = (5, 9, 17), (4, 8, 16)
 TARGETS = {9: 3.0, 17: 6.0}
 
 
-def table_map(n: int) -> TableMap:
+def table_map(n: int) -> InterpolatedMap:
     """A map with so many functions: cosines over the knots."""
     knots = np.linspace(0.0, 1.0, N_KNOTS)
     table = np.cos(np.pi * np.arange(n)[:, None] * knots)
-    return TableMap(knots, np.full(N_KNOTS, 1 / N_KNOTS), table, np.eye(1, n)[0], 0.0, "spline")
+    return InterpolatedMap(knots, np.full(N_KNOTS, 1 / N_KNOTS), table, np.eye(1, n)[0], 0.0, "spline")
 
 
 def compare(n: int, rank: int, dtype: type, repeats: int) -> dict:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import polytrain.choice.alphas as searching
 from polytrain.choice.alphas import find_alpha, strongest
-from polytrain.choice.maps import ALPHAS, MapMaker
+from polytrain.choice.map_search import ALPHAS, MapMaker
 from polytrain.learning.dual import LeftOut, leave_one_out
 from polytrain.maps import ColumnSummary
 

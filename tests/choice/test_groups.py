@@ -6,7 +6,7 @@ from refits import refitted
 
 from polytrain import TensorTrainRegressor
 from polytrain.choice import MapMaker
-from polytrain.choice.maps import ChoiceRows, MapSearch, function_values
+from polytrain.choice.map_search import ChoiceRows, MapSearch, function_values
 from polytrain.learning.parts import make_parts, parts_kernel
 from polytrain.maps import ColumnSummary
 

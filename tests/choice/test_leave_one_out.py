@@ -11,7 +11,7 @@ from refits import refitted
 from polytrain import TensorTrain
 from polytrain.choice import MapMaker
 from polytrain.choice.few_rows import additive_kernel
-from polytrain.choice.maps import ChoiceRows, MapSearch, function_values
+from polytrain.choice.map_search import ChoiceRows, MapSearch, function_values
 from polytrain.learning.dual import leave_one_out, product_kernel, round_rank_ones, solve_dual
 from polytrain.maps import ColumnSummary
 from polytrain.tensor import clip_ranks

@@ -22,7 +22,7 @@ import polytrain
 from polytrain.cli import main
 from polytrain.cli.main import make_parser
 from polytrain.tables import TableOptions, load_table_model, open_table_file
-from polytrain.tables.learning import read_training_table
+from polytrain.tables.training_table import read_training_table
 
 GIVEN = ["--basis", "spline", "--bandwidth", "1", "--rank", "2", "--alpha", "1e-3", "--max-sweeps", "1"]
 FAST = [*GIVEN, "--quiet"]

@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 
 import polytrain
 from polytrain import TensorTrainClassifier
-from polytrain.choice import ladder
+from polytrain.choice import many_rows
 from polytrain.choice.calibration import fit_softmax
 from polytrain.decisions import OneVsRest, Softmax, TwoClasses
 from power_models import power_classifier
@@ -121,7 +121,7 @@ def separate():
     """A model of few rows whose classes are learned by themselves, if that is better at all on rows left out."""
     X, y = load_iris(return_X_y=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ladder, "_CLEARLY", 0.0)
+        patch.setattr(many_rows, "_CLEARLY", 0.0)
         return TensorTrainClassifier(loss="multinomial", basis="smooth", bandwidth=1.0, random_state=0).fit(X, y)
 
 
@@ -147,7 +147,7 @@ def test_classes_learned_by_themselves_go_on_so(separate):
 
 def test_given_settings_are_learned_together(monkeypatch):
     X, y = load_iris(return_X_y=True)
-    monkeypatch.setattr(ladder, "_separately", None)  # nobody may ask
+    monkeypatch.setattr(many_rows, "_separately", None)  # nobody may ask
     settings = {"loss": "multinomial", "basis": "power", "random_state": 0}
     for given in ({"rank": 2}, {"alpha": 1e-3}, {"max_sweeps": 1}, {"init": "linear"}):
         assert TensorTrainClassifier(**settings, **given).fit(X[::2], y[::2]).plan_.joint

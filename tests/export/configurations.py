@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from polytrain.maps import ColumnSummary, MapList, MapSettings, TableMap, fit_map
+from polytrain.maps import ColumnSummary, InterpolatedMap, MapList, MapSettings, fit_map
 from power_models import power_classifier, power_regressor
 
 _LOSSES, _SCALES = ("logistic", "squared"), ("minmax", None)
@@ -23,7 +23,7 @@ CONFIGURATIONS = [
 
 #: Bases of the columns of `model_with_gaps`, by name.
 GAPS = {
-    "tables": TableMap.bases,
+    "tables": InterpolatedMap.bases,
     "categories": ("category",) * 4,
     "mixed": ("spline", "category", "smooth", "category", "gauss-rank", "spline-distinct", "smooth-rank"),
 }

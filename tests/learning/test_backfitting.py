@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polytrain.choice.maps import function_values
+from polytrain.choice.map_search import function_values
 from polytrain.learning.dual import solve_dual
 from polytrain.learning.parts import joined_ranks, make_parts, parts_kernel, with_rank
 from polytrain.learning.placed import Budget, PlacedRows

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from test_table_maps import BASES, summary_of
 
-from polytrain.maps import CategoryMap, ColumnSummary, MapList, MapSettings, PolynomialMap, TableMap, fit_map
+from polytrain.maps import CategoryMap, ColumnSummary, InterpolatedMap, MapList, MapSettings, PolynomialMap, fit_map
 from polytrain.models.file import Document
 from polytrain.models.fitted import FittedModel
 from polytrain.models.fitted_state import describe_fitted, read_fitted
@@ -25,7 +25,7 @@ def reference(feature_map, column):
     for value in column.tolist():
         if value != value:
             found.append(feature_map.missing)
-        elif isinstance(feature_map, TableMap):
+        elif isinstance(feature_map, InterpolatedMap):
             found.append([np.interp(value, feature_map.points, function) for function in feature_map.table])
         else:
             at = [k for k, level in enumerate(feature_map.points.tolist()) if level == value]
@@ -105,7 +105,7 @@ def test_without_missing_values_in_training_a_missing_value_is_the_mean(basis):
     assert len(feature_map.measure()[0]) == len(feature_map.points)
 
 
-@pytest.mark.parametrize("basis", TableMap.bases)
+@pytest.mark.parametrize("basis", InterpolatedMap.bases)
 def test_numbers_have_one_more_function_and_the_others_stay(basis):
     values = np.array([0.0, 1.0, 2.0, 2.0, 3.5, 9.0])
     settings_ = MapSettings(basis, bandwidth=0.5)
@@ -152,7 +152,7 @@ def test_no_values_and_a_range(basis):
 
 
 def test_only_tables_take_missing_values():
-    assert TableMap.takes_missing
+    assert InterpolatedMap.takes_missing
     assert CategoryMap.takes_missing
     assert not PolynomialMap.takes_missing
 
@@ -184,7 +184,7 @@ def packed(kind):
     return maps, [m.basis for m in maps], kind.pack(maps)
 
 
-@pytest.mark.parametrize("kind", [TableMap, CategoryMap])
+@pytest.mark.parametrize("kind", [InterpolatedMap, CategoryMap])
 def test_files_keep_missing_values(kind):
     maps, bases, arrays = packed(kind)
     assert kind.unpack(bases, dict(arrays)) == maps
@@ -205,7 +205,7 @@ def test_model_files_keep_missing_values():
     assert np.isfinite(again.predict(np.full((1, len(BASES)), NAN))).all()
 
 
-@pytest.mark.parametrize("kind", [TableMap, CategoryMap])
+@pytest.mark.parametrize("kind", [InterpolatedMap, CategoryMap])
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -236,7 +236,7 @@ def test_files_that_say_something_impossible_are_refused(kind, name, change):
 
 
 @settings(max_examples=300, deadline=None)
-@given(kind=st.sampled_from([TableMap, CategoryMap]), seed=st.integers(0, 10**6))
+@given(kind=st.sampled_from([InterpolatedMap, CategoryMap]), seed=st.integers(0, 10**6))
 def test_files_with_any_change_are_refused_or_sound(kind, seed):
     rng = np.random.default_rng(seed)
     _, bases, arrays = packed(kind)

@@ -15,13 +15,13 @@ from scipy.special import eval_legendre
 import polytrain
 from polytrain.explain import partial_dependence, sobol_indices
 from polytrain.export import to_c, to_onnx
-from polytrain.maps import CategoryMap, ColumnSummary, MapSettings, TableMap, fit_map
-from polytrain.maps.karhunen_loeve import eigenfunctions, gauss_kernel, spline_kernel
+from polytrain.maps import CategoryMap, ColumnSummary, InterpolatedMap, MapSettings, fit_map
+from polytrain.maps.column_functions import eigenfunctions, gauss_kernel, spline_kernel
 from polytrain.rows.rows import positive_rows
 from polytrain.rows.summary import RowSketch, sketch_rows, summarise
 from power_models import power_classifier, power_regressor
 
-BASES = [*TableMap.bases, "category"]
+BASES = [*InterpolatedMap.bases, "category"]
 
 
 def summary_of(values, weights=None):
@@ -63,7 +63,7 @@ def test_spline_functions_of_uniform_values_are_cosines():
     np.testing.assert_allclose(sizes[:5] / sizes[0], 1 / np.arange(1, 6) ** 2, rtol=0.02)
 
 
-@pytest.mark.parametrize("basis", TableMap.bases)
+@pytest.mark.parametrize("basis", InterpolatedMap.bases)
 @pytest.mark.parametrize("n_values", [1, 2, 7, 129, 160, 1000])
 def test_values_are_straight_lines_between_knots(basis, n_values):
     rng = np.random.default_rng(0)
@@ -157,7 +157,7 @@ def test_pickle_copy_and_equality():
             feature_map.table[0] = 0
 
 
-@pytest.mark.parametrize("kind", [TableMap, CategoryMap])
+@pytest.mark.parametrize("kind", [InterpolatedMap, CategoryMap])
 def test_files_that_say_something_impossible_are_refused(kind):
     maps = [fit_map(MapSettings(kind.bases[0]), summary_of(values)) for values in ([1, 2, 5], [3, 4], [9])]
     bases, arrays = [m.basis for m in maps], kind.pack(maps)
@@ -390,7 +390,7 @@ def test_levels_are_the_same_in_both_precisions():
     np.testing.assert_array_equal(feature_map.place(close), [0, 1, 2])
 
 
-@pytest.mark.parametrize("basis", TableMap.bases)
+@pytest.mark.parametrize("basis", InterpolatedMap.bases)
 @pytest.mark.parametrize(
     "column", [np.arange(300) * 5e-324, np.array([0, 1e-322, 1.0] * 100), np.array([0, 5e-324] * 9)]
 )
@@ -481,9 +481,11 @@ def test_levels_with_few_rows_stay_close_to_the_mean():
 
 def test_maps_of_all_kinds_share_the_knots_of_a_column_and_are_as_if_each_were_alone():
     column = summary_of(np.random.default_rng(0).lognormal(size=300))
-    together = {basis: TableMap.fit(MapSettings(basis), column) for basis in TableMap.bases}
+    together = {basis: InterpolatedMap.fit(MapSettings(basis), column) for basis in InterpolatedMap.bases}
     for basis, found in together.items():
-        assert found == TableMap.fit(MapSettings(basis), summary_of(np.random.default_rng(0).lognormal(size=300)))
+        assert found == InterpolatedMap.fit(
+            MapSettings(basis), summary_of(np.random.default_rng(0).lognormal(size=300))
+        )
     assert together["gauss-rank"].points is together["smooth-rank"].points
 
 
@@ -503,7 +505,7 @@ def test_functions_of_levels_do_not_depend_on_the_unit_of_weights(n_levels):
 
 def test_files_with_points_that_hardly_differ_are_refused():
     """A position between two of them would overflow."""
-    arrays = TableMap.pack([fit_map(MapSettings("spline"), summary_of([0.0, 1.0, 2.0]))])
+    arrays = InterpolatedMap.pack([fit_map(MapSettings("spline"), summary_of([0.0, 1.0, 2.0]))])
     arrays["points"] = np.array([0.0, 5e-324, 1e-320])
     with pytest.raises(ValueError, match="points of the table maps are too close"):
-        TableMap.unpack(["spline"], arrays)
+        InterpolatedMap.unpack(["spline"], arrays)

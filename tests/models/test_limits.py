@@ -14,7 +14,7 @@ import polytrain
 from polytrain import ModelFileError, TensorTrain, TensorTrainRegressor
 from polytrain.decisions import OneVsOne
 from polytrain.estimators._probabilities import class_weights
-from polytrain.maps import MapList, PolynomialMap, TableMap
+from polytrain.maps import InterpolatedMap, MapList, PolynomialMap
 from polytrain.models.fitted_state import overflows
 from polytrain.tables.cells import RowReader
 from polytrain.tables.layout import Layout
@@ -228,7 +228,7 @@ def test_overflow(factors, ends, answer):
 
 def test_overflow_where_a_value_is_missing():
     table = np.array([[1.0, 1.0], [0.0, 0.0]])
-    maps = MapList([TableMap(np.arange(2.0), np.full(2, 0.5), table, np.array([1.0, 1e30]), 0.1, "spline")] * 2)
+    maps = MapList([InterpolatedMap(np.arange(2.0), np.full(2, 0.5), table, np.array([1.0, 1e30]), 0.1, "spline")] * 2)
     assert not overflows(maps, rank_one(1e120, 1e120), **UNIT)
     assert overflows(maps, rank_one(1e125, 1e125), **UNIT)
 

@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.columns import CategoryColumn, Columns, NumberColumn
 from polytrain.explain.view import read_model
+from polytrain.reporting.accuracy import ScoredRows, bootstrap_rmse, compare
 from polytrain.reporting.effects import ColumnEffects, effect_section
-from polytrain.reporting.errors import ScoredRows, bootstrap_rmse, compare
 from polytrain.tables.evaluation import Answers
 
 

@@ -8,8 +8,8 @@ import pytest
 from polytrain.columns.forms import DEFAULT_MISSING, Form, find_form
 from polytrain.tables import TableError
 from polytrain.tables.cells import FileCells
+from polytrain.tables.open_file import open_table_file
 from polytrain.tables.options import spell_options
-from polytrain.tables.reading import open_table_file
 from tables.awkward_contents import N_ROWS
 from tables.awkward_files import AWKWARD_FILES
 

@@ -15,7 +15,7 @@ import pytest
 from polytrain.columns.forms import DEFAULT_MISSING, Form
 from polytrain.tables import TableError
 from polytrain.tables.cells import FileCells
-from polytrain.tables.reading import open_table_file
+from polytrain.tables.open_file import open_table_file
 
 ROWS = np.random.default_rng(0).normal(size=(30, 3))
 WORDS = np.array([["red", "blüe"], ["green", "x" * 9], ["", "漢字"]])
@@ -134,7 +134,7 @@ def mutate(content, rng):
 
 @pytest.fixture(autouse=True)
 def small_samples(monkeypatch):
-    monkeypatch.setattr("polytrain.tables.reading._SNIFF_BYTES", 100)
+    monkeypatch.setattr("polytrain.tables.open_file._SNIFF_BYTES", 100)
 
 
 def check_mutations(tmp_path, name, count, seed):
@@ -218,7 +218,7 @@ def test_nothing_is_unpickled(tmp_path):
 
 
 def test_archives_that_unpack_to_too_much(tmp_path, monkeypatch):
-    monkeypatch.setattr("polytrain.tables.reading._MAX_UNPACKED_BYTES", 1 << 14)
+    monkeypatch.setattr("polytrain.tables.open_file._MAX_UNPACKED_BYTES", 1 << 14)
     np.savez_compressed(tmp_path / "trap.npz", X=np.zeros((1 << 13, 2)))
     with pytest.raises(TableError, match=r"unpacks to more than \d+ bytes. Unpack it yourself"):
         open_table_file(tmp_path / "trap.npz")
@@ -230,8 +230,8 @@ def test_parquet_files_that_unpack_to_too_much(tmp_path, monkeypatch):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    monkeypatch.setattr("polytrain.tables.reading._MAX_UNPACKED_BYTES", 1 << 14)
-    monkeypatch.setattr("polytrain.tables.reading._MAX_PACKING", 10)
+    monkeypatch.setattr("polytrain.tables.open_file._MAX_UNPACKED_BYTES", 1 << 14)
+    monkeypatch.setattr("polytrain.tables.open_file._MAX_PACKING", 10)
     path, rows = tmp_path / "trap.parquet", pyarrow.table({"a": np.zeros(1 << 12)})
     parquet.write_table(rows, path, use_dictionary=False, compression="zstd")
     with pytest.raises(TableError, match=r"unpacks to more than \d+ bytes. Write it without compression"):
@@ -263,8 +263,8 @@ def test_columns_of_the_same_name(tmp_path):
 
 @pytest.mark.parametrize("name", ["trap.csv.gz", "trap.csv.bz2", "trap.csv.xz"])
 def test_packed_text_that_unpacks_to_too_much(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("polytrain.tables.reading._MAX_UNPACKED_BYTES", 1 << 14)
-    monkeypatch.setattr("polytrain.tables.reading._MAX_PACKING", 2)
+    monkeypatch.setattr("polytrain.tables.open_file._MAX_UNPACKED_BYTES", 1 << 14)
+    monkeypatch.setattr("polytrain.tables.open_file._MAX_PACKING", 2)
     path, pack = tmp_path / name, {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}[name[8:]]
     path.write_bytes(pack(b"a,b\n" + b"1,2\n" * 50_000))
     message = r"unpacks to more than \d+ bytes. Unpack it yourself"

@@ -95,7 +95,7 @@ def test_a_delimiter_can_be_named(tmp_path):
 
 @pytest.mark.parametrize("n_rows", [1, 100, 257, 1000])
 def test_long_tables_are_the_same_in_any_blocks(tmp_path, monkeypatch, n_rows):
-    monkeypatch.setattr("polytrain.tables.reading._SNIFF_BYTES", 300)
+    monkeypatch.setattr("polytrain.tables.open_file._SNIFF_BYTES", 300)
     expected = [[str(k) for k in range(257)], [str(k % 3) for k in range(257)]]
     assert read(write(tmp_path / "a.csv", "".join(f"{k},{k % 3}\n" for k in range(257))), n_rows)[1] == expected
     lines = "".join(f'{{"a": {k}, "b": {k % 3}}}\n' for k in range(257))

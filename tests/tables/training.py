@@ -5,8 +5,8 @@ import pytest
 
 from polytrain import TensorTrainClassifier
 from polytrain.tables import ReadOptions, TableError, TableModel, TableOptions, open_table_file
-from polytrain.tables.learning import read_training_table
 from polytrain.tables.options import spell_options
+from polytrain.tables.training_table import read_training_table
 
 GIVEN = {"rank": 2, "alpha": 1e-3, "max_sweeps": 1, "random_state": 0}
 

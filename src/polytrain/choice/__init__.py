@@ -5,7 +5,7 @@
 
 from polytrain.choice.calibration import fit_log_odds, fit_softmax
 from polytrain.choice.choose import choose
-from polytrain.choice.maps import MapMaker
+from polytrain.choice.map_search import MapMaker
 from polytrain.choice.task import Choice, Chosen, HeldOut, Settings, Task, Tried
 
 __all__ = [

@@ -8,8 +8,8 @@ import numpy as np
 
 from polytrain.choice.alphas import strongest
 from polytrain.choice.few_rows import choose_exactly
-from polytrain.choice.ladder import choose_by_climbing
-from polytrain.choice.maps import KINDS, MapTrial
+from polytrain.choice.many_rows import choose_by_climbing
+from polytrain.choice.map_search import TRIED_BASES, MapTrial
 from polytrain.choice.relevance import learn_sizes
 from polytrain.choice.task import Choice, Task
 from polytrain.learning.losses import get_loss
@@ -48,7 +48,7 @@ def _compare(task: Task) -> list[MapTrial]:
     """Return a few kinds with their best bandwidth and alpha on all rows of the sample, in the order of simplicity."""
     kinds: Sequence[str | None] = (None,)
     if task.maker.is_free:
-        kinds = KINDS if task.maker.n_columns <= _MANY_COLUMNS else _QUICK_KINDS
+        kinds = TRIED_BASES if task.maker.n_columns <= _MANY_COLUMNS else _QUICK_KINDS
         if not task.maker.has_repeats:  # it is the same as the kind that goes by rank
             kinds = [kind for kind in kinds if kind != _TELLS_RARE]
     rows = task.choice_rows.first(_COMPARE_ROWS)

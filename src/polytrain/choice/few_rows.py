@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.choice.alphas import find_alpha, simplest, strongest
-from polytrain.choice.maps import MapSearch, MapTrial, function_values
+from polytrain.choice.map_search import MapSearch, MapTrial, function_values
 from polytrain.choice.task import Choice, HeldOut, Task
 from polytrain.learning.dual import product_kernel, round_for_sweeps, round_rank_ones, round_together, solve_dual
 from polytrain.learning.parts import Part, additive_part, joined_ranks, parts_kernel

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.choice.alphas import Evidence, simplest
-from polytrain.choice.maps import KINDS, ChoiceRows, MapTrial
+from polytrain.choice.map_search import TRIED_BASES, ChoiceRows, MapTrial
 from polytrain.choice.task import Task
 from polytrain.learning.start import FEW_ROWS
 
@@ -122,7 +122,7 @@ def _compare_kinds(task: Task, best: MapTrial, sized: MapTrial) -> list[MapTrial
     """Try all kinds of functions with the sizes that were learned."""
     rows, kinds = task.choice_rows, [sized.kind]
     if task.maker.is_free:
-        kinds = [kind for kind in KINDS if kind != "spline-distinct" or task.maker.has_repeats]
+        kinds = [kind for kind in TRIED_BASES if kind != "spline-distinct" or task.maker.has_repeats]
     alpha = sized.alpha * len(sized.residuals) / len(rows.X)
     trials = task.search(rows).try_each([(kind, sized.bandwidth, alpha, sized.sizes) for kind in kinds])
     for trial in trials:

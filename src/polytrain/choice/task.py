@@ -11,7 +11,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from polytrain.choice.maps import ALPHAS, BANDWIDTHS, ChoiceRows, MapMaker, MapSearch, MapTrial
+from polytrain.choice.map_search import ALPHAS, BANDWIDTHS, ChoiceRows, MapMaker, MapSearch, MapTrial
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, make_parts
 from polytrain.learning.settings import Settings

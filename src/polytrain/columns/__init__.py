@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from polytrain.columns.column import CategoryColumn, Column, DateColumn, NumberColumn
 from polytrain.columns.column_list import Columns, needs_encoding
-from polytrain.columns.table import is_frame
+from polytrain.columns.frames import is_frame
 
 __all__ = ["CategoryColumn", "Column", "Columns", "DateColumn", "NumberColumn", "is_frame", "needs_encoding"]

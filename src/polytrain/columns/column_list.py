@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns.column import CategoryColumn, Column, NumberColumn, TextColumn, column_from_json, fit_column
+from polytrain.columns.frames import is_frame, is_plain_frame, open_table
 from polytrain.columns.scalars import Level
-from polytrain.columns.table import is_frame, is_plain_frame, open_table
 from polytrain.texts import listed, shown
 
 __all__ = [

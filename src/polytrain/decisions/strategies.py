@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from polytrain.writing import CWriter, GraphWriter
+from polytrain.export_writers import CWriter, GraphWriter
 
 __all__ = ["BinaryCode", "Decision", "OneVsOne", "OneVsRest", "Softmax", "TwoClasses"]
 

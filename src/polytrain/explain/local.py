@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from polytrain.columns.frames import open_table
 from polytrain.columns.scalars import is_missing, sort_of, text_of
-from polytrain.columns.table import open_table
 from polytrain.explain.sensitivity import frame
 from polytrain.explain.sites import ColumnMeasure, make_measure, site_matrices
 from polytrain.explain.view import read_model

@@ -21,7 +21,7 @@ from polytrain.explain.search import entries_at, largest_entries
 from polytrain.explain.sensitivity import frame, variance_shares
 from polytrain.explain.sites import ColumnMeasure, make_measure, site_matrices
 from polytrain.explain.view import ModelView, read_model
-from polytrain.maps import AffinePowers, FeatureMap, TableMap
+from polytrain.maps import AffinePowers, FeatureMap, InterpolatedMap
 from polytrain.tensor import Polynomial, TensorTrain
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.tensor.terms import format_terms
@@ -400,6 +400,6 @@ def _function_names(name: str, missing: str, feature_map: FeatureMap) -> list[st
     names = [f"f{j}({name})" for j in range(1, feature_map.n)]
     if feature_map.powers is not None:
         names = [name if j == 1 else f"{name}^{j}" for j in range(1, feature_map.n)]
-    if isinstance(feature_map, TableMap) and feature_map.has_missing:
+    if isinstance(feature_map, InterpolatedMap) and feature_map.has_missing:
         names[-1] = missing
     return names

@@ -15,9 +15,9 @@ import numpy as np
 from polytrain.columns import DateColumn
 from polytrain.columns.scalars import text_of
 from polytrain.decisions import Decision
+from polytrain.export_writers import CWriter
 from polytrain.models import FittedModel, fitted_model
 from polytrain.version import __version__
-from polytrain.writing import CWriter
 
 __all__ = ["to_c"]
 

@@ -22,10 +22,10 @@ from sklearn.utils.validation import check_is_fitted
 from polytrain.checks import need
 from polytrain.columns.scalars import text_of
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.export_writers import GraphWriter, onnx_type
 from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.version import __version__
-from polytrain.writing import GraphWriter, onnx_type
 
 __all__ = ["register_onnx_converters", "to_onnx"]
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from polytrain.maps.category import CategoryMap
 from polytrain.maps.feature_map import AffinePowers, ColumnSummary, FeatureMap, MapSettings, ProductRule
+from polytrain.maps.interpolated import InterpolatedMap
 from polytrain.maps.map_list import MapList
 from polytrain.maps.polynomial import PolynomialMap
-from polytrain.maps.table import TableMap
 
 __all__ = [
     "KINDS",
@@ -17,18 +17,18 @@ __all__ = [
     "CategoryMap",
     "ColumnSummary",
     "FeatureMap",
+    "InterpolatedMap",
     "MapList",
     "MapSettings",
     "PolynomialMap",
     "ProductRule",
-    "TableMap",
     "basis_names",
     "fit_map",
     "map_kind",
 ]
 
 #: All kinds of maps, by the name under which a model file knows them.
-KINDS: dict[str, type[FeatureMap]] = {kind.kind: kind for kind in (PolynomialMap, TableMap, CategoryMap)}
+KINDS: dict[str, type[FeatureMap]] = {kind.kind: kind for kind in (PolynomialMap, InterpolatedMap, CategoryMap)}
 
 
 def basis_names() -> list[str]:

@@ -11,10 +11,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from polytrain.arrays import FloatArray
+from polytrain.export_writers import CWriter, GraphWriter
+from polytrain.maps.column_functions import eigenfunctions
 from polytrain.maps.feature_map import ColumnSummary, MapSettings
-from polytrain.maps.karhunen_loeve import eigenfunctions
 from polytrain.maps.tabulated import TabulatedMap, mean_values, row_parts
-from polytrain.writing import CWriter, GraphWriter
 
 __all__ = ["MOST_LEVELS", "CategoryMap"]
 

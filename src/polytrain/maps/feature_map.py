@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from polytrain.arrays import Array, FloatArray
-from polytrain.writing import CWriter, GraphWriter
+from polytrain.export_writers import CWriter, GraphWriter
 
 __all__ = ["AffinePowers", "Arrays", "ColumnSummary", "FeatureMap", "MapSettings", "ProductRule", "take_array"]
 

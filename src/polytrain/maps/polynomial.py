@@ -12,6 +12,7 @@ import numpy as np
 
 from polytrain.arrays import FloatArray
 from polytrain.basis import BASES, get_basis
+from polytrain.export_writers import CWriter, GraphWriter
 from polytrain.maps.feature_map import (
     AffinePowers,
     Arrays,
@@ -21,7 +22,6 @@ from polytrain.maps.feature_map import (
     ProductRule,
     take_array,
 )
-from polytrain.writing import CWriter, GraphWriter
 
 __all__ = ["MOST_FUNCTIONS", "PolynomialMap"]
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from polytrain.arrays import FloatArray
+from polytrain.export_writers import CWriter, GraphWriter
 from polytrain.maps.feature_map import Arrays, FeatureMap, MapSettings, take_array
-from polytrain.writing import CWriter, GraphWriter
 
 __all__ = ["TabulatedMap", "mean_values", "row_parts"]
 

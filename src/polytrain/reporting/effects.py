@@ -15,7 +15,7 @@ from polytrain.explain.sensitivity import value_text
 from polytrain.explain.sites import make_measure
 from polytrain.plotting import LocalExplanationDisplay, draw_main_effect, draw_pair_effect
 from polytrain.plotting.style import draw_bars, shorten
-from polytrain.reporting.errors import ScoredRows
+from polytrain.reporting.accuracy import ScoredRows
 from polytrain.reporting.pictures import number, percent, picture, table
 
 __all__ = ["ColumnEffects", "effect_section", "row_pictures"]

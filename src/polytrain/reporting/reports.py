@@ -21,8 +21,8 @@ from polytrain.checks import need
 from polytrain.explain.view import ModelView, read_model
 from polytrain.models import FittedModel, fitted_model
 from polytrain.plotting.style import COLOURS, DARK_COLOURS, DARK_PAPER, PAPER
+from polytrain.reporting.accuracy import ScoredRows, calibration_section, compare, error_section
 from polytrain.reporting.effects import ColumnEffects, effect_section, row_pictures
-from polytrain.reporting.errors import ScoredRows, calibration_section, compare, error_section
 from polytrain.reporting.pictures import number, percent
 from polytrain.reporting.training import settings_section, training_section
 from polytrain.tables import ReadOptions, TableError, TableModel

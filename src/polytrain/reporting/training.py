@@ -8,7 +8,7 @@ import numpy as np
 
 from polytrain.plotting import ConvergenceDisplay
 from polytrain.plotting.style import PAPER, draw_lines
-from polytrain.reporting.errors import ScoredRows
+from polytrain.reporting.accuracy import ScoredRows
 from polytrain.reporting.pictures import number, percent, picture, table
 from polytrain.tables.model import model_facts
 

@@ -3,8 +3,8 @@
 from polytrain.columns.forms import DEFAULT_MISSING
 from polytrain.tables.fitting import fit_table
 from polytrain.tables.model import TableModel, load_table_model
+from polytrain.tables.open_file import open_table_file
 from polytrain.tables.options import ReadOptions, TableError, TableOptions
-from polytrain.tables.reading import open_table_file
 from polytrain.tables.table_file import TableFile
 
 __all__ = [

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from polytrain.columns import CategoryColumn, DateColumn
 from polytrain.columns.cells import Cells
 from polytrain.columns.forms import Form, find_form, is_number
+from polytrain.columns.frames import open_table
 from polytrain.columns.scalars import is_missing, text_of
-from polytrain.columns.table import open_table
 from polytrain.tables.layout import Layout, column_names, fitted_columns
 from polytrain.tables.options import TableError, option
 from polytrain.tables.table_file import TableFile

@@ -19,10 +19,10 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from polytrain.estimators import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.tables.evaluation import METRICS, Answers, constant_answers, linear_answers, metric_names
 from polytrain.tables.layout import Fact
-from polytrain.tables.learning import TrainingTable, read_training_table
 from polytrain.tables.model import TableModel
+from polytrain.tables.open_file import open_table_file
 from polytrain.tables.options import ReadOptions, TableError, TableOptions, option, spell_options
-from polytrain.tables.reading import open_table_file
+from polytrain.tables.training_table import TrainingTable, read_training_table
 
 __all__ = ["fit_table"]
 

@@ -22,8 +22,8 @@ from polytrain.models.file import ModelFileError
 from polytrain.tables.cells import FileCells, RowReader, match_texts
 from polytrain.tables.evaluation import Answers, RowSample
 from polytrain.tables.layout import Fact, Layout, column_names, read_section, write_section
+from polytrain.tables.open_file import open_table_file
 from polytrain.tables.options import ReadOptions, TableError, option
-from polytrain.tables.reading import open_table_file
 from polytrain.tables.table_file import TableFile
 from polytrain.texts import listed
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from polytrain.choice.alphas import Evidence, simplest, strongest
 from polytrain.choice.calibration import fit_softmax
 from polytrain.choice.few_rows import LINEAR, choose_exactly
-from polytrain.choice.maps import MapTrial, function_values
+from polytrain.choice.map_search import MapTrial, function_values
 from polytrain.choice.task import N_PARTS, Choice, HeldOut, Task
 from polytrain.learning.core_solvers import update_work
 from polytrain.learning.dual import product_kernel, round_for_sweeps, solve_dual

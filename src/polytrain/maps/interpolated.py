@@ -11,12 +11,12 @@ import numpy as np
 
 from polytrain import native
 from polytrain.arrays import FloatArray
+from polytrain.export_writers import CWriter, GraphWriter
+from polytrain.maps.column_functions import damped_legendre, eigenfunctions, gauss_kernel, spline_kernel
 from polytrain.maps.feature_map import ColumnSummary, MapSettings
-from polytrain.maps.karhunen_loeve import damped_legendre, eigenfunctions, gauss_kernel, spline_kernel
 from polytrain.maps.tabulated import TabulatedMap, row_parts
-from polytrain.writing import CWriter, GraphWriter
 
-__all__ = ["TableMap"]
+__all__ = ["InterpolatedMap"]
 
 _KERNELS = {"spline": spline_kernel, "gauss": gauss_kernel}
 _MOST_KNOTS = 128
@@ -38,7 +38,7 @@ _SEARCH = """        int high = last;
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TableMap(TabulatedMap):
+class InterpolatedMap(TabulatedMap):
     """Functions that suit the values of a column, by linear interpolation; constant beyond the range.
 
     The names say which functions, and on which scale. "spline" functions may bend sharply, "gauss" functions are very
@@ -56,9 +56,9 @@ class TableMap(TabulatedMap):
     Examples
     --------
     >>> import numpy as np
-    >>> from polytrain.maps import ColumnSummary, MapSettings, TableMap
+    >>> from polytrain.maps import ColumnSummary, MapSettings, InterpolatedMap
     >>> values = np.linspace(0, 10, 11)
-    >>> spline = TableMap.fit(MapSettings("spline"), ColumnSummary(0.0, 10.0, values, np.ones(11)))
+    >>> spline = InterpolatedMap.fit(MapSettings("spline"), ColumnSummary(0.0, 10.0, values, np.ones(11)))
     >>> spline.n, spline.values(spline.place(np.array([2.5, 99.0]))).shape
     (11, (11, 2))
     """

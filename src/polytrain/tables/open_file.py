@@ -70,7 +70,7 @@ def open_table_file(path: str | os.PathLike[str], options: ReadOptions = ReadOpt
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from polytrain.tables.reading import open_table_file
+    >>> from polytrain.tables.open_file import open_table_file
     >>> path = Path(tempfile.mkdtemp()) / "tiny.csv"
     >>> _ = path.write_text(";length;colour\n0;1,5;red\n1;2;blue\n")
     >>> with open_table_file(path) as table:

@@ -15,12 +15,12 @@ from sklearn.utils.parallel import Parallel, delayed
 from polytrain.choice.alphas import Evidence, find_alpha, strongest
 from polytrain.learning.dual import squared_effects, upper_kernel
 from polytrain.learning.parts import Part, parts_upper_kernel
-from polytrain.maps import ColumnSummary, MapList, MapSettings, TableMap, fit_map, map_kind
+from polytrain.maps import ColumnSummary, InterpolatedMap, MapList, MapSettings, fit_map, map_kind
 
-__all__ = ["ALPHAS", "BANDWIDTHS", "KINDS", "ChoiceRows", "MapMaker", "MapSearch", "MapTrial", "function_values"]
+__all__ = ["ALPHAS", "BANDWIDTHS", "TRIED_BASES", "ChoiceRows", "MapMaker", "MapSearch", "MapTrial", "function_values"]
 
 #: Kinds of functions that are tried, the simplest ones first.
-KINDS = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank", "spline-distinct")
+TRIED_BASES = ("smooth", "gauss", "spline", "smooth-rank", "gauss-rank", "spline-rank", "spline-distinct")
 #: Regularisations that are tried, the strongest one first.
 ALPHAS = tuple(float(f"{10.0 ** (half / 2):.2g}") for half in range(4, -21, -1))
 #: No bandwidth beyond these is tried.
@@ -119,7 +119,7 @@ class MapMaker:
                 after = replace(settings, bandwidth=size if bandwidth is None else bandwidth * size)
                 factors = feature_map.growth(settings, after)
                 n_kept = _USUAL if sizes is None else max(_LEAST, round(_FINEST * min(size, 1.0)))
-                if isinstance(feature_map, TableMap):
+                if isinstance(feature_map, InterpolatedMap):
                     factors[1 + n_kept : feature_map.n - feature_map.has_missing] = 0.0
                 known[look] = factors
             every.append(known[look])
