@@ -63,6 +63,12 @@ def _leverage(at: CoreMoments, alpha: float, left: NDArray, functions: NDArray, 
     return np.einsum("aN,aN->N", inner, left)
 
 
+def _no_moments(shape: tuple[int, ...]) -> CoreMoments:
+    """Moments of a core that no leverage comes from."""
+    one = np.zeros(1)
+    return CoreMoments(np.zeros((1, shape[0])), np.eye(shape[1]), np.zeros((1, shape[2])), one, np.zeros(shape[1]), one)
+
+
 # Factors of the leverages. The first is used unless another one is better by this many standard errors.
 _STRETCHES, _CLEARLY = (1.0, 1 / 16, 1 / 4, 4.0, 16.0, 64.0), 2.0
 
@@ -211,6 +217,15 @@ class Uncertainty:
             for _, values in blocks_of_values(maps, X)
         ]
         return np.concatenate(blocks, axis=1) if blocks else np.empty((len(self.trains), 0))
+
+    def widened(self, maps: MapList, cores: Sequence[Sequence[NDArray]]) -> Uncertainty:
+        """The same for trains ``cores`` of all columns, of which ``maps`` leave some out: these change nothing."""
+        trains = []
+        for own, train in zip(self.trains, cores, strict=True):
+            moments = maps.widened(own.moments, lambda before: None) if own.moments else []
+            found = [_no_moments(core.shape) if at is None else at for at, core in zip(moments, train, strict=False)]
+            trains.append(replace(own, moments=tuple(found)))
+        return replace(self, trains=tuple(trains))
 
     def with_moments(
         self, moments: Sequence[Sequence[CoreMoments]], alpha: float, factors: Sequence[float]

@@ -68,6 +68,8 @@ def strongest(errors: Sequence[float]) -> int:
 _GUIDE_ROWS = 128
 # An eigendecomposition, which serves all alphas, takes as long as trying this many of them.
 _MOST_STEPS = 8
+# With more rows than these, an eigendecomposition takes too long, whatever there is to gain.
+_MANY_ROWS = 1500
 # The search stops where the relative error falls by no more than this from alpha to alpha, and ever less.
 _FLAT = 1e-4
 # A second minimum counts if it is at most this many times the first and the hill between is that high.
@@ -154,7 +156,8 @@ def _walk(
         else:
             break
     else:
-        return None
+        if len(kernel) <= _MANY_ROWS:
+            return None
     return list(trials)
 
 
@@ -182,6 +185,8 @@ def _start(
     """Return the index of the alpha to begin with; None if there seem to be two minima."""
     if len(alphas) == 1:
         return 0
+    if near is not None and len(kernel) > _MANY_ROWS:
+        return _nearest(alphas, near)
     some = slice(_GUIDE_ROWS)
     few = weights[some] / weights[some].sum()
     # Noise does not shrink with fewer rows: alpha is larger as they are fewer.
@@ -191,9 +196,13 @@ def _start(
     if _has_two_minima(errors):
         return None
     if near is not None:
-        return int(np.argmin(np.abs(np.log(alphas) - np.log(near))))
+        return _nearest(alphas, near)
     # The next weaker one: from there, the two that are likely take the fewest steps.
     return min(strongest(errors) + 1, len(alphas) - 1)
+
+
+def _nearest(alphas: Sequence[float], near: float) -> int:
+    return int(np.argmin(np.abs(np.log(alphas) - np.log(near))))
 
 
 def _has_two_minima(errors: Sequence[float]) -> bool:

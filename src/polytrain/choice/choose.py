@@ -21,7 +21,7 @@ __all__ = ["choose"]
 # Kinds of maps are compared on this many rows, and those that are not clearly worse than the best on more of them. With
 # more columns than these, only kinds that are quickly found are tried.
 _COMPARE_ROWS, _FINALISTS, _CLEARLY = 500, 3, 2.0
-_MANY_COLUMNS, _QUICK_KINDS = 300, ("smooth", "smooth-rank")
+_MANY_COLUMNS, _QUICK_KINDS = 100, ("smooth", "smooth-rank")
 # The kind that tells values apart however rare they are.
 _TELLS_RARE = "spline-distinct"
 

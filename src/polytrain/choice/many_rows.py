@@ -70,13 +70,13 @@ def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     """Choose on held-out rows among a few maps, the simplest first."""
     settings = task.settings
     ladders = [_Ladder(task, trial) for trial in finalists]
-    if task.is_slow:
+    if any(ladder.is_slow for ladder in ladders):
         ladders = [ladders[simplest([trial.evidence for trial in finalists])]]
     for ladder in ladders:
         linear = ladder.learn(LINEAR, ladder.alpha)
         rank = ladder.first_rank() if settings.rank == "auto" else settings.rank
         ladder.rungs = [linear, ladder.learn(rank, ladder.alpha, linear)]
-    ladder = ladders[simplest([ladder.rungs[-1].evidence for ladder in ladders])]
+    ladder = ladders[strongest([ladder.rungs[-1].evidence.error for ladder in ladders])]
     task.explain_maps(ladder.trial, ladder.alpha)
     if settings.rank == "auto":
         _climb_on(ladder)
@@ -135,7 +135,7 @@ class _Ladder:
         if settings.alpha == "auto":
             noise = trial.error / float(np.mean(task.sizes)) ** 2
             self.alpha *= get_loss(settings.loss).alpha_share(noise, task.guides[0].steepness)
-        self.is_slow, self._n_sweeps, self._n_folds = task.is_slow, task.n_rung_sweeps, task.n_folds
+        self.is_slow, self._n_sweeps, self._n_folds = task.is_slow(len(self.maps)), task.n_rung_sweeps, task.n_folds
         self._plan = settings.settled(self.maps.dims, alpha=self.alpha, init="linear", max_sweeps=self._n_sweeps)
         is_scaled = task.guides is task.targets or not task.rows.classify
         self._sizes = task.sizes if is_scaled else np.ones(len(task.targets))
@@ -173,7 +173,7 @@ class _Ladder:
     @property
     def may_walk(self) -> bool:
         """Whether alpha is open, and may be sought with trains."""
-        return self._task.settings.alpha == "auto" and self._task.n_updates <= _MOST_WALKED
+        return self._task.settings.alpha == "auto" and self._task.n_updates(len(self.maps)) <= _MOST_WALKED
 
     def ranks(self) -> list[int]:
         """Ranks that are worth a try: more than the columns allow are the same as fewer, and the highest take long."""

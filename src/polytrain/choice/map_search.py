@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from polytrain.choice.alphas import Evidence, find_alpha, strongest
-from polytrain.learning.dual import squared_effects, upper_kernel
+from polytrain.learning.dual import column_gains, squared_effects, upper_kernel
 from polytrain.learning.parts import Part, parts_upper_kernel
 from polytrain.maps import ColumnSummary, InterpolatedMap, MapList, MapSettings, fit_map, map_kind
+from polytrain.maps.tabulated import TabulatedMap
 
 __all__ = ["ALPHAS", "BANDWIDTHS", "TRIED_BASES", "ChoiceRows", "MapMaker", "MapSearch", "MapTrial", "function_values"]
 
@@ -91,9 +92,9 @@ class MapMaker:
         return maker
 
     def __call__(self, kind: str | None, bandwidth: float | None, sizes: Sequence[float] | None = None) -> MapList:
-        """Make maps with functions of this kind where columns leave it open."""
+        """Make maps with functions of this kind where columns leave it open; columns of size 0 need none."""
         pairs = zip(self.plain(kind), self.factors(kind, bandwidth, sizes), strict=True)
-        return MapList([feature_map.grown(factors) for feature_map, factors in pairs])
+        return MapList([feature_map.grown(factors) for feature_map, factors in pairs]).needed()
 
     def plain(self, kind: str | None) -> MapList:
         """Maps of this kind for a bandwidth of 1."""
@@ -118,6 +119,8 @@ class MapMaker:
             if look not in known:
                 after = replace(settings, bandwidth=size if bandwidth is None else bandwidth * size)
                 factors = feature_map.growth(settings, after)
+                if not size and isinstance(feature_map, TabulatedMap):
+                    factors[1:] = 0.0
                 n_kept = _USUAL if sizes is None else max(_LEAST, round(_FINEST * min(size, 1.0)))
                 if isinstance(feature_map, InterpolatedMap):
                     factors[1 + n_kept : feature_map.n - feature_map.has_missing] = 0.0
@@ -246,21 +249,33 @@ class MapSearch:
         self,
         tries: Sequence[tuple[str | None, float | None, float, Sequence[float] | None]],
         rival: float | None = None,
+        search_alpha: bool = True,
     ) -> list[MapTrial]:
         """Try kinds, each with a bandwidth, the alpha from which the best one is expected not to be far, and sizes.
 
-        If the error of a rival is given, those that cannot come near it are left as soon as that shows.
+        If the error of a rival is given, those that cannot come near it are left as soon as that shows. Without a
+        search for alpha, it is what it is expected to be.
         """
         values = {kind: self._values(kind) for kind, *_ in tries}
-        return Parallel(n_jobs=min(self._n_threads, len(tries)), require="sharedmem")(
-            delayed(self._try)(values[kind], kind, bandwidth, near, rival, sizes)
+        return Parallel(n_jobs=max(1, min(self._n_threads, len(tries))), require="sharedmem")(
+            delayed(self._try)(values[kind], kind, bandwidth, near, rival, sizes, search_alpha)
             for kind, bandwidth, near, sizes in tries
         )
 
     def effects(self, trial: MapTrial) -> NDArray:
         """Mean squares of the leave-one-out effects of every column, (d,), in the maps of a trial on these rows."""
-        values = function_values(self._maker(trial.kind, trial.bandwidth, trial.sizes), self._rows.X)
-        return squared_effects(values, self._rows.targets, self._rows.weights, trial.alpha)
+        maps = self._maker(trial.kind, trial.bandwidth, trial.sizes)
+        squares = squared_effects(function_values(maps, self._rows.X), *self._rows[1:], trial.alpha)
+        return np.array(maps.widened(squares.tolist(), lambda before: 0.0))
+
+    def gains(self, trial: MapTrial) -> NDArray:
+        """What each column of size 0 in a trial would change on these rows; 0 for those that it has."""
+        maps = self._maker(trial.kind, trial.bandwidth, trial.sizes)
+        left_out = np.flatnonzero(np.array(trial.sizes) == 0.0)
+        plain, found = self._values(trial.kind), np.zeros(self._maker.n_columns)
+        others = [plain[k] for k in left_out]
+        found[left_out] = column_gains(function_values(maps, self._rows.X), others, *self._rows[1:], trial.alpha)
+        return found
 
     def _values(self, kind: str | None) -> list[NDArray]:
         return function_values(self._maker.plain(kind), self._rows.X)
@@ -285,18 +300,22 @@ class MapSearch:
         near: float | None = None,
         rival: float | None = None,
         sizes: Sequence[float] | None = None,
+        search_alpha: bool = True,
     ) -> MapTrial:
         """Try one bandwidth, given the functions of the kind for a bandwidth of 1."""
         with np.errstate(over="ignore", invalid="ignore"):
             factors = self._maker.factors(kind, bandwidth, sizes)
             grown = [
-                grow[grow != 0, None] * functions[grow != 0] for grow, functions in zip(factors, values, strict=True)
-            ]
+                grow[grow != 0, None] * functions[grow != 0]
+                for grow, functions in zip(factors, values, strict=True)
+                if self._parts is not None or grow[1:].any()
+            ] or [np.ones((1, len(self._rows.X)))]
             if self._parts is None:
-                kernel = upper_kernel(grown, self._room.kernel)
+                kernel = upper_kernel(grown, self._room.kernel, quick=True)
             else:
                 kernel = parts_upper_kernel(grown, self._parts, self._room.kernel)
-        return self.judge(kind, bandwidth, kernel, near, rival)._replace(sizes=sizes)
+        alphas = self._alphas if search_alpha or near is None else [near]
+        return self.judge(kind, bandwidth, kernel, near, rival, alphas)._replace(sizes=sizes)
 
     def judge(
         self,
@@ -305,6 +324,7 @@ class MapSearch:
         kernel: NDArray,
         near: float | None = None,
         rival: float | None = None,
+        alphas: Sequence[float] | None = None,
     ) -> MapTrial:
         """Find the best alpha for a kernel, see `polytrain.choice.alphas.find_alpha`."""
         _, targets, weights = self._rows
@@ -312,7 +332,7 @@ class MapSearch:
         if not np.isfinite(np.diagonal(kernel)).all():  # nothing can be learned from it
             nothing = Evidence(np.full(len(weights), _HOPELESS), weights)
             return MapTrial(kind, bandwidth, self._alphas[0], nothing, targets)
-        trial = find_alpha(kernel, targets, weights, self._alphas, near, rival, self._room.work)
+        trial = find_alpha(kernel, targets, weights, alphas or self._alphas, near, rival, self._room.work)
         return MapTrial(kind, bandwidth, *trial)
 
 

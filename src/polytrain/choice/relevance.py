@@ -9,39 +9,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.choice.alphas import Evidence, simplest
-from polytrain.choice.map_search import TRIED_BASES, ChoiceRows, MapTrial
+from polytrain.choice.map_search import TRIED_BASES, ChoiceRows, MapSearch, MapTrial
 from polytrain.choice.task import Task
 from polytrain.learning.start import FEW_ROWS
 
 __all__ = ["column_sizes", "learn_sizes"]
 
 # Rows of each round. Rounds with many rows are few, since a trial takes time that grows with their cube.
-_ROUNDS = (500, 500, 1000, 2000)
-# From this many rows on, one exponent is tried. Kernels of rows squared times functions beyond this take seconds.
-_MANY_ROWS, _MOST_WORK = 2000, 8e9
+_ROUNDS = (500, 500)
+# Rows on which columns are left out, and how often, as long as the error falls at least by this factor. Kernels of rows
+# squared times functions beyond this take seconds.
+_PRUNINGS, _WORTH, _MOST_WORK = {1000: 4, 2000: 2}, 0.99, 8e9
 # Exponents of the sizes, the more careful one first, and factors of the bandwidth.
 _POWERS, _GROWTH = (0.5, 1.0), (1.0, sqrt(2.0), 2.0)
 # Sizes in units of their mean: no column is given up for good, and none may outweigh all others.
 _SMALLEST, _LARGEST = 0.05, 4.0
+# Parts of the sum of all squared effects that columns which are left out may have together.
+_PRUNED = (1e-5, 1e-3, 3e-3, 0.01, 0.02, 0.03, 0.05)
+# Numbers of columns that are taken back at once.
+_TAKEN_BACK = (1, 2, 4, 8)
 # Kinds of functions that go on with the sizes, unless they are worse by this many standard errors.
 _FINALISTS, _CLEARLY = 3, 2.0
 
 
 def column_sizes(squares: NDArray, power: float) -> NDArray:
-    """Sizes of all columns in proportion to a power of the root of their mean squared effects.
+    """Sizes of all columns in proportion to a power of the root of their mean squared effects, in units of their mean.
 
     Examples
     --------
-    >>> column_sizes(np.array([4.0, 4.0, 0.0]), 1.0).tolist()
-    [1.5, 1.5, 0.05]
+    >>> column_sizes(np.array([4.0, 1.0, 1e-6]), 1.0).tolist()
+    [2.0, 1.0, 0.05]
     """
     effects = np.sqrt(squares)
-    return np.clip(effects / effects.mean(), _SMALLEST, _LARGEST) ** power
+    return np.clip(effects / effects[effects > 0].mean(), _SMALLEST, _LARGEST) ** power
 
 
 def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
@@ -52,43 +58,97 @@ def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
     """
     best = trial = min(finalists, key=_error)
     kept: float = _POWERS[0]
-    powers: Sequence[float] = _POWERS
     for count in _ROUNDS:
         rows = task.first_rows(min(count, task.n_rows))
         n_rows, n_before = len(rows.X), len(trial.residuals)
-        if count >= _MANY_ROWS:
-            work = n_rows**2 * sum(task.maker(*trial[:2], trial.sizes).dims)
-            if trial.sizes is None or n_rows <= n_before or work > _MOST_WORK:
-                break
-            powers = (kept,)
         search = task.search(rows)
         if n_rows != n_before:
             (trial,) = search.try_each([(*trial[:2], trial.alpha * n_before / n_rows, trial.sizes)])
         squares = search.effects(trial)
         if not (np.isfinite(squares).all() and squares.any()):
             break
-        each: list[MapTrial] = []
-        for factor in _GROWTH:  # as columns become small, the bandwidth grows, as long as the error falls
-            bandwidth = factor * (trial.bandwidth or 1.0)
-            tries = [
-                (trial.kind, bandwidth, trial.alpha_for(bandwidth), column_sizes(squares, power).tolist())
-                for power in powers
-            ]
-            sized = search.try_each(tries)
-            for tried in sized:
-                task.note_trial("relevance", tried)
-            before, each = each or sized, [min(pair, key=_error) for pair in zip(each or sized, sized, strict=True)]
-            if factor > 1.0 and min(map(_error, each)) == min(map(_error, before)):
-                break
+        # As columns become small, the bandwidth grows, as long as the error falls.
+        same, larger = (_grown(trial, squares, _POWERS, factor) for factor in _GROWTH[:2])
+        sized = search.try_each([*same, *larger])
+        before, after = sized[: len(_POWERS)], sized[len(_POWERS) :]
+        each = [min(pair, key=_error) for pair in zip(before, after, strict=True)]
+        if min(map(_error, after)) < min(map(_error, before)):
+            largest = search.try_each(_grown(trial, squares, _POWERS, _GROWTH[2]))
+            sized, each = sized + largest, [min(pair, key=_error) for pair in zip(each, largest, strict=True)]
+        for tried in sized:
+            task.note_trial("relevance", tried)
         # The more careful exponent wins unless the other is clearly better.
         index = simplest([tried.evidence for tried in each])
         if simplest([trial.evidence, each[index].evidence]) == 1:
-            trial, kept = each[index], powers[index]
+            trial, kept = each[index], _POWERS[index]
     # Where trains on held-out rows do not judge, half of the rows must confirm the sizes of the other half.
-    must_hold = task.n_rows <= FEW_ROWS or task.is_slow
+    must_hold = task.n_rows <= FEW_ROWS or task.is_slow(task.maker.n_columns)
     if trial.sizes is None or (must_hold and not _holds(task, best, trial, kept)):
         return finalists
-    return _compare_kinds(task, best, trial)
+    return _compare_kinds(task, best, _prune(task, trial))
+
+
+def _prune(task: Task, trial: MapTrial) -> MapTrial:
+    """Leave out columns that left-out rows do without, and learn the sizes of the others on more rows."""
+    n_before = 0
+    for count, n_rounds in _PRUNINGS.items():
+        n_functions = sum(task.maker(*trial[:2], trial.sizes).dims)
+        rows = task.first_rows(min(count, task.n_rows))
+        if len(rows.X) == n_before or len(rows.X) ** 2 * n_functions > _MOST_WORK:
+            break
+        search, n_before = task.search(rows), len(rows.X)
+        (trial,) = search.try_each([(*trial[:2], trial.alpha * len(trial.residuals) / len(rows.X), trial.sizes)])
+        for _ in range(n_rounds):
+            before, trial = trial, _pruned_once(task, search, trial)
+            if trial.error > _WORTH * before.error:
+                break
+    return trial
+
+
+def _pruned_once(task: Task, search: MapSearch, trial: MapTrial) -> MapTrial:
+    """Leave out columns with the least effects, take others back, and learn new sizes, if that is better."""
+    squares = search.effects(trial)
+    if not (np.isfinite(squares).all() and squares.any()):
+        return trial
+    order = np.argsort(squares, kind="stable")
+    shares = np.cumsum(squares[order]) / squares.sum()
+    counts = sorted({int(np.searchsorted(shares, share)) for share in _PRUNED} - {int(np.sum(squares == 0.0))})
+    pruned = _best(task, search, trial, [_resized(trial, order[:count], 0.0) for count in counts])
+    if 0.0 in (pruned.sizes or ()):
+        order = np.argsort(-search.gains(pruned), kind="stable")
+        counts = [count for count in _TAKEN_BACK if count <= np.sum(np.array(pruned.sizes) == 0.0)]
+        pruned = _best(task, search, pruned, [_resized(pruned, order[:count], 1.0) for count in counts])
+        if not squares[np.array(pruned.sizes) > 0].all():
+            squares = search.effects(pruned)
+    squares = np.where(np.array(pruned.sizes) > 0, squares, 0.0)
+    tries = [grown for factor in _GROWTH[:2] for grown in _grown(pruned, squares, _POWERS, factor)]
+    return _best(task, search, pruned, tries, search_alpha=True)
+
+
+def _resized(trial: MapTrial, columns: NDArray, size: float) -> tuple[Any, ...]:
+    """Return what is tried with another size of some columns."""
+    sizes = np.array(trial.sizes)
+    sizes[columns] = size
+    return (*trial[:2], trial.alpha, sizes.tolist())
+
+
+def _best(
+    task: Task, search: MapSearch, trial: MapTrial, tries: list[tuple[Any, ...]], search_alpha: bool = False
+) -> MapTrial:
+    """Return the best of some tries if it is clearly better than a trial, else that."""
+    others = search.try_each(tries, search_alpha=search_alpha)
+    for tried in others:
+        task.note_trial("relevance" if search_alpha else "columns", tried)
+    best = min([trial, *others], key=_error)
+    return best if simplest([trial.evidence, best.evidence]) == 1 else trial
+
+
+def _grown(trial: MapTrial, squares: NDArray, powers: Sequence[float], factor: float) -> list[tuple[Any, ...]]:
+    """Return what is tried with a larger bandwidth, and sizes of each power."""
+    bandwidth = factor * (trial.bandwidth or 1.0)
+    alpha = trial.alpha_for(bandwidth)
+    sizes = [np.where(squares > 0, column_sizes(squares, power), 0.0).tolist() for power in powers]
+    return [(trial.kind, bandwidth, alpha, own) for own in sizes]
 
 
 def _error(trial: MapTrial) -> float:
@@ -134,4 +194,5 @@ def _compare_kinds(task: Task, best: MapTrial, sized: MapTrial) -> list[MapTrial
         for trial, (mean, error) in zip(trials, gaps, strict=True)
         if mean <= _CLEARLY * error and any(trial is other for other in least)
     ]
-    return kept if task.n_rows <= FEW_ROWS or task.is_slow else [best, *kept]
+    n_needed = int(np.count_nonzero(sized.sizes or ()))
+    return kept if task.n_rows <= FEW_ROWS or task.is_slow(n_needed) else [best, *kept]

@@ -42,7 +42,7 @@ class Tried(NamedTuple):
 
     Attributes
     ----------
-    step : {"maps", "relevance", "bandwidth", "linear", "rank", "alpha"}
+    step : {"maps", "relevance", "columns", "bandwidth", "linear", "rank", "alpha"}
         What was to be decided.
     basis : str
         Kind of functions; "given" where the user said it.
@@ -278,23 +278,22 @@ class Task:
         sweeps: int = _RUNG_SWEEPS if self.settings.max_sweeps == "auto" else self.settings.max_sweeps
         return sweeps
 
-    @property
-    def n_updates(self) -> int:
-        """Updates of cores that one comparison of trains takes for each candidate."""
+    def n_updates(self, n_columns: int) -> int:
+        """Updates of cores that one comparison of trains over some columns takes for each candidate."""
         grouped = sum(len(part.columns) for part in self.parts or () if not part.additive)
-        n_cores = max(self.maker.n_columns, 2 * grouped)
-        return n_cores * len(self.targets) * self.n_rung_sweeps * self.n_folds
+        return max(n_columns, 2 * grouped) * len(self.targets) * self.n_rung_sweeps * self.n_folds
 
-    @property
-    def is_slow(self) -> bool:
+    def is_slow(self, n_columns: int) -> bool:
         """Whether these take half a second or more, however low the rank: then leaving rows out chooses the maps."""
-        return self.n_updates > _MOST_UPDATES
+        return self.n_updates(n_columns) > _MOST_UPDATES
 
     @property
     def learns_sizes(self) -> bool:
         """Whether the relevance of columns is left open, and can be learned."""
         settings, n_columns = self.settings, self.maker.n_columns
         if not (settings.relevance == "auto" == self.bandwidth and self.parts is None and 1 < n_columns <= _MOST_SIZED):
+            return False
+        if settings.init == "given" or not isinstance(settings.rank, int | str):  # they are about all columns
             return False
         # What left-out rows say is about the exact solution, of which little is left where the rank must be low.
         work = float(self.n_rows) ** 2 * n_columns * len(self.targets)

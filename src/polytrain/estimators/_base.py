@@ -218,7 +218,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             else:
                 choice = choose(self._task(settings, rows, goal, seeds, goal.calibrates))
                 self._show_choice(choice)
-            _warn_of_levels(rows, choice.maps)
+            _warn_of_levels(rows, choice.maps.whole)
             ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
             held_out, decision = choice.held_out, goal.ends.get("decision")
             if held_out is not None and decision is not None:
@@ -228,7 +228,9 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             def make(*trains: Sequence[NDArray]) -> FittedModel:
                 return FittedModel(loss, choice.maps, trains, **ends)
 
-            callbacks = FitCallbacks(self, lambda cores: {"model_": make(cores)} if len(goal.targets) == 1 else None)
+            callbacks = FitCallbacks(
+                self, lambda cores: {"model_": make(cores).widened()} if len(goal.targets) == 1 else None
+            )
             sizes, degree = goal.sizes, get_loss(loss).degree
 
             def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
@@ -242,7 +244,8 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         if measure:
             before, moments = self.model_ if self._is_warm else None, [result.moments for result in results]
             model = fit_uncertainty(model, choice, moments, rows, apart, before)
-        self.model_, self.plan_, self.choice_ = model, plan, Chosen.of(choice)
+        plan = replace(plan, rank=(1, *choice.maps.widened(plan.ranks[1:], lambda before: before or 1)))
+        self.model_, self.plan_, self.choice_ = model.widened(), plan, Chosen.of(choice)
         self._remember_sweeps(results, goal.sizes)
         self.stream_ = Stream(float(summary.n_rows), float(summary.n_rows))
         self.n_features_in_ = self.model_.n_columns
@@ -381,7 +384,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         bases = [m.basis if basis == "auto" else basis for m, basis in zip(kept, settings.bases, strict=False)]
         bases += list(settings.bases[len(bases) :])
         maker = MapMaker(bases, settings.degrees, settings.scale, rows.columns, self.choice_.relevances)
-        maps = maker(None, None if settings.bandwidth == "auto" else settings.bandwidth)
+        maps = maker(None, None if settings.bandwidth == "auto" else settings.bandwidth).whole
         if _looks(kept) != _looks(maps):
             raise ValueError(
                 f"warm_start=True, but the last fit has {len(kept)} columns with the maps {_named(kept)} and this one "

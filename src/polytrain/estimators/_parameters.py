@@ -106,8 +106,8 @@ class SharedParameters:
     Attributes
     ----------
     relevances_ : ndarray of shape (n_features,)
-        Factor of the bandwidth of every column, see ``relevance``: 0.05 for columns that were not needed, all 1 where
-        they are equal.
+        Factor of the bandwidth of every column, see ``relevance``: 0 for columns that were not needed, all 1 where they
+        are equal.
     choice_ : Chosen
         What was chosen and why, with the table of what was tried.
     history_ : list of dict

@@ -23,8 +23,8 @@ from math import isqrt
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, qr
-from scipy.linalg.blas import dtrmm
-from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.linalg.blas import dsyrk, dtrmm
+from scipy.linalg.lapack import dlauum, dpotrf, dtrtri
 
 from polytrain.arrays import Array
 from polytrain.tensor.decompose import round_cores
@@ -41,31 +41,58 @@ _CLEAR = 16.0
 _VANISHING = 1e-9
 # Rows whose kernels span the spaces of the bonds, for every unit of the rank.
 _ROWS_PER_RANK = 2
+# Where there are at least so many columns whose functions have so small squares in the mean, 1 + g is exp(g).
+_MANY_SMALL, _SMALL_SQUARE = 32, 0.03
+# Columns that are stacked at once.
+_STACK_COLUMNS = 64
 # Triangles of at most this many rows are left to LAPACK.
 _SMALL = 64
 
 
-def product_kernel(values: Sequence[Array]) -> Array:
+def product_kernel(values: Sequence[Array], quick: bool = False) -> Array:
     """Kernel of all pairs of rows, (N, N)."""
-    kernel = upper_kernel(values)
-    for start, stop in kernel_blocks(len(kernel)):
-        kernel[stop:, start:stop] = kernel[start:stop, stop:].T
-    return kernel
+    return _mirrored(upper_kernel(values, quick=quick))
 
 
-def upper_kernel(values: Sequence[Array], out: Array | None = None) -> Array:
-    """Kernel of all pairs of rows, (N, N), on and above the diagonal; the rest is undefined."""
+def _mirrored(upper: Array) -> Array:
+    """Copy what is above the diagonal to below it."""
+    for start, stop in kernel_blocks(len(upper)):
+        upper[stop:, start:stop] = upper[start:stop, stop:].T
+        upper[start:stop, start:stop] = (
+            np.triu(upper[start:stop, start:stop]) + np.triu(upper[start:stop, start:stop], 1).T
+        )
+    return upper
+
+
+def upper_kernel(values: Sequence[Array], out: Array | None = None, quick: bool = False) -> Array:
+    """Kernel of all pairs of rows, (N, N), on and above the diagonal; the rest is undefined.
+
+    A ``quick`` kernel is good enough for comparisons: see `_small_columns`.
+    """
     n_rows = values[0].shape[1]
-    kernel = np.zeros((n_rows, n_rows)) if out is None else out
+    kernel = np.empty((n_rows, n_rows)) if out is None else out
+    small = _small_columns(values) if quick else []
+    kernel[:] = 0.0
+    for first in range(0, len(small), _STACK_COLUMNS):  # of kernel.T, which is in Fortran's order, the lower triangle
+        stacked = np.concatenate([values[k][1:] for k in small[first : first + _STACK_COLUMNS]])
+        dsyrk(1.0, stacked.T, beta=1.0, c=kernel.T, lower=True, overwrite_c=True)
+    np.exp(kernel, out=kernel)
+    large = [columns for k, columns in enumerate(values) if k not in set(small)]
     for start, stop in kernel_blocks(n_rows):
         # The products of all columns for some rows, while these stay in cache.
         product = kernel[start:stop, start:]
-        np.matmul(values[0][:, start:stop].T, values[0][:, start:], out=product)
         factor = np.empty(product.shape)
-        for columns in values[1:]:
+        for columns in large:
             np.matmul(columns[:, start:stop].T, columns[:, start:], out=factor)
             product *= factor
     return kernel
+
+
+def _small_columns(values: Sequence[Array]) -> list[int]:
+    """Columns whose kernels 1 + g are nearly exp(g), of which many are quickly multiplied: the g are added."""
+    n_rows = values[0].shape[1]
+    small = [k for k, columns in enumerate(values) if np.vdot(columns[1:], columns[1:]) <= _SMALL_SQUARE * n_rows]
+    return small if len(small) >= _MANY_SMALL else []
 
 
 def kernel_blocks(n_rows: int) -> Iterator[tuple[int, int]]:
@@ -263,24 +290,82 @@ def squared_effects(values: Sequence[Array], targets: Array, weights: Array, alp
     that of the kernel K g_k / (1 + g_k) with g_k the column's kernel without the constant. The solution without row i
     has the coefficients c - e_i H_i, where e_i is the leave-one-out residual: see the conventions above.
     """
-    kernel, root = product_kernel(values), np.sqrt(weights)
-    scaled = root[:, None] * kernel * root
-    scaled.flat[:: len(scaled) + 1] += max(alpha / 2.0, _CLEAR * len(scaled) * _EPS * float(np.trace(scaled)))
-    inverse = root[:, None] * cho_solve(cho_factor(scaled, lower=True, check_finite=False), np.diag(root))
+    kernel = product_kernel(values, quick=True)
+    inverse = _inverse(kernel, weights, alpha)
     coefficients, diagonal = inverse @ targets, np.diagonal(inverse)[:, None]
     residuals = np.divide(coefficients, diagonal, out=np.zeros(targets.shape), where=diagonal > 0)
+    small = _small_columns(values)
     squares = np.zeros(len(values))
     for start, stop in kernel_blocks(len(kernel)):
         rows = slice(start, stop)
         block = kernel[rows]
         whole = _left_out_scores(block, coefficients, residuals[rows], inverse[rows])
-        for k, columns in enumerate(values):
-            own = columns[:, rows].T @ columns
+        for k in sorted({*range(len(values))} - {*small}):
+            own = values[k][:, rows].T @ values[k]
             own[np.abs(own) < _VANISHING] = np.inf  # where the factor of the column vanishes, so does the product
             others = np.divide(block, own, out=own)
             effects = whole - _left_out_scores(others, coefficients, residuals[rows], inverse[rows])
             squares[k] += weights[rows] @ np.square(effects).sum(axis=1)
+    if small:
+        inverse *= kernel
+        for first in range(0, len(small), _STACK_COLUMNS):
+            some = small[first : first + _STACK_COLUMNS]
+            squares[some] = _small_effects(
+                [values[k][1:] for k in some], kernel, inverse, coefficients, residuals, weights
+            )
     return squares
+
+
+def _small_effects(
+    values: Sequence[Array], kernel: Array, products: Array, coefficients: Array, residuals: Array, weights: Array
+) -> Array:
+    """Mean squares of the effects of columns with a small g each: the other columns' kernel is nearly that of all.
+
+    ``products`` are those of the kernel and the inverse. Sums over rows are products of matrices, as g is the sum of
+    products of functions.
+    """
+    begins = np.cumsum([0, *map(len, values)])[:-1]
+    stacked = np.concatenate(values)
+    squares = np.zeros(len(values))
+    own = np.add.reduceat(stacked.T * (products @ stacked.T), begins, axis=1)
+    for target, left_out in zip(coefficients.T, residuals.T, strict=True):
+        effects = np.add.reduceat(stacked.T * (kernel @ (stacked * target).T), begins, axis=1)
+        effects -= left_out[:, None] * own
+        squares += weights @ np.square(effects)
+    return squares
+
+
+def column_gains(
+    values: Sequence[Array], others: Sequence[Array], targets: Array, weights: Array, alpha: float
+) -> Array:
+    """Return what columns that the kernel of ``values`` does not know would change, (len(others),).
+
+    It is the slope of the part of the objective that fits the targets with respect to the squared size of a column:
+    the quadratic form of the coefficients with the product of the kernel and the column's own one.
+    """
+    kernel = product_kernel(values, quick=True)
+    coefficients = solve_dual(kernel, targets, weights, alpha)
+    gains = np.zeros(len(others))
+    for first in range(0, len(others), _STACK_COLUMNS):
+        some = [functions[1:] for functions in others[first : first + _STACK_COLUMNS]]
+        begins = np.cumsum([0, *map(len, some)])[:-1]
+        for own in coefficients.T:
+            spread = np.concatenate(some) * own
+            sums = np.einsum("mn,mn->m", spread @ kernel, spread)
+            gains[first : first + len(some)] += np.add.reduceat(sums, begins)
+    return gains
+
+
+def _inverse(kernel: Array, weights: Array, alpha: float) -> Array:
+    """Inverse of the kernel with the ridge on its diagonal; a ridge that drowned in rounding is raised."""
+    root = np.sqrt(weights)
+    scaled = root[:, None] * kernel * root
+    scaled.flat[:: len(scaled) + 1] += max(alpha / 2.0, _CLEAR * len(scaled) * _EPS * float(np.trace(scaled)))
+    factor, failed = dpotrf(scaled.T, lower=True, overwrite_a=True)
+    if failed:
+        raise np.linalg.LinAlgError("the kernel is not positive definite")
+    lower, _ = dlauum(_invert(factor), lower=True, overwrite_c=True)
+    return root[:, None] * _mirrored(lower.T) * root
 
 
 def _left_out_scores(kernel: Array, coefficients: Array, residuals: Array, inverse: Array) -> Array:

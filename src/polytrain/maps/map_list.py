@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +48,7 @@ class MapList:
     def __init__(self, maps: Iterable[FeatureMap], additive: bool = False) -> None:
         self._maps, self._additive = tuple(maps), additive
         self.dims = tuple(feature_map.n for feature_map in self._maps)
+        self._whole: tuple[MapList, list[int]] | None = None
 
     def __getitem__(self, index: int) -> FeatureMap:
         return self._maps[index]
@@ -75,8 +77,37 @@ class MapList:
         """Maps of some columns."""
         return [self._maps[k] for k in columns]
 
+    def needed(self) -> MapList:
+        """Return the maps that have more than the constant, or all where none has. They take rows of all columns."""
+        columns = [k for k, n in enumerate(self.dims) if n > 1]
+        if len(columns) in (0, len(self)):
+            return self
+        found = MapList(self.members(columns), self._additive)
+        found._whole = self, columns
+        return found
+
+    @property
+    def whole(self) -> MapList:
+        """The maps of all columns, of which these are the `needed` ones."""
+        return self if self._whole is None else self._whole[0]
+
+    def widened(self, parts: Sequence[Any], make: Callable[[Any], Any]) -> list[Any]:
+        """Return one part of a train for every column, given those for these maps.
+
+        ``make`` makes the part of a column that is not needed, given the part before it; None for the first.
+        """
+        if self._whole is None:
+            return list(parts)
+        known = dict(zip(self._whole[1], parts, strict=True))
+        found: list[Any] = []
+        for k in range(len(self.whole)):
+            found.append(known[k] if k in known else make(found[-1] if found else None))
+        return found
+
     def place(self, X: FloatArray) -> FloatArray:
         """Raw rows (N, d) -> coordinates (d, N) of the same dtype."""
+        if self._whole is not None:
+            X = X[:, self._whole[1]]
         groups, out = self.groups, np.empty(X.shape[::-1], dtype=X.dtype)
         for kind, columns in groups:
             place, some = kind.place_all(self.members(columns)), columns if len(groups) > 1 else slice(None)

@@ -93,6 +93,14 @@ class FittedModel:
         """Return the same model with other trains, given by their cores, for targets divided by ``size``."""
         return replace(self, cores=trains, uncertainty=None)
 
+    def widened(self) -> FittedModel:
+        """Return the same model with cores for the columns that its trains have left out."""
+        if self.maps.whole is self.maps:
+            return self
+        cores = [self.maps.widened(train, pass_by) for train in self.cores]
+        uncertainty = None if self.uncertainty is None else self.uncertainty.widened(self.maps, cores)
+        return replace(self, maps=self.maps.whole, cores=cores, uncertainty=uncertainty)
+
     def __reduce__(self) -> tuple[Any, ...]:
         # A pickle does not keep arrays read-only, and need not keep what is cached: it is made anew.
         return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__)
@@ -300,6 +308,12 @@ class FittedModel:
     @property
     def _n_classes(self) -> int:
         return 0 if self.classes is None else len(self.classes)
+
+
+def pass_by(before: Array | None) -> Array:
+    """Core of a column that is not needed, behind another one."""
+    rank = 1 if before is None else before.shape[2]
+    return np.eye(rank)[:, None]
 
 
 def _frozen(array: Array, dtype: Any) -> Array:
