@@ -246,7 +246,7 @@ def test_the_choice_can_be_read(task):
     frame = chosen.to_frame()
     assert list(frame.columns) == list(Tried._fields)
     assert len(frame) == len(chosen.tried) == len(chosen.table().splitlines()) - 1
-    assert set(frame["step"]) <= {"maps", "relevance", "bandwidth", "linear", "rank", "alpha"}
+    assert set(frame["step"]) <= {"maps", "relevance", "columns", "bandwidth", "linear", "rank", "alpha"}
     assert (frame["error"] > 0).all()
     assert (frame["alpha"] > 0).all()
     assert any(chosen.basis in reason for reason in chosen.reasons)

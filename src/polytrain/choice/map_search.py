@@ -93,6 +93,8 @@ class MapMaker:
 
     def __call__(self, kind: str | None, bandwidth: float | None, sizes: Sequence[float] | None = None) -> MapList:
         """Make maps with functions of this kind where columns leave it open; columns of size 0 need none."""
+        if not self._bases:
+            return self.plain(kind)
         pairs = zip(self.plain(kind), self.factors(kind, bandwidth, sizes), strict=True)
         return MapList([feature_map.grown(factors) for feature_map, factors in pairs]).needed()
 

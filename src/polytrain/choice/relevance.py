@@ -31,9 +31,9 @@ _POWERS, _GROWTH = (0.5, 1.0), (1.0, sqrt(2.0), 2.0)
 # Sizes in units of their mean: no column is given up for good, and none may outweigh all others.
 _SMALLEST, _LARGEST = 0.05, 4.0
 # Parts of the sum of all squared effects that columns which are left out may have together.
-_PRUNED = (1e-5, 1e-3, 3e-3, 0.01, 0.02, 0.03, 0.05)
+_PRUNED = (1e-3, 0.01, 0.03)
 # Numbers of columns that are taken back at once.
-_TAKEN_BACK = (1, 2, 4, 8)
+_TAKEN_BACK = (1, 3, 8)
 # Kinds of functions that go on with the sizes, unless they are worse by this many standard errors.
 _FINALISTS, _CLEARLY = 3, 2.0
 
@@ -43,8 +43,8 @@ def column_sizes(squares: NDArray, power: float) -> NDArray:
 
     Examples
     --------
-    >>> column_sizes(np.array([4.0, 1.0, 1e-6]), 1.0).tolist()
-    [2.0, 1.0, 0.05]
+    >>> column_sizes(np.array([4.0, 4.0, 0.0]), 1.0).tolist()
+    [1.0, 1.0, 0.05]
     """
     effects = np.sqrt(squares)
     return np.clip(effects / effects[effects > 0].mean(), _SMALLEST, _LARGEST) ** power
@@ -136,7 +136,7 @@ def _best(
     task: Task, search: MapSearch, trial: MapTrial, tries: list[tuple[Any, ...]], search_alpha: bool = False
 ) -> MapTrial:
     """Return the best of some tries if it is clearly better than a trial, else that."""
-    others = search.try_each(tries, search_alpha=search_alpha)
+    others = search.try_each(tries, trial.error, search_alpha)
     for tried in others:
         task.note_trial("relevance" if search_alpha else "columns", tried)
     best = min([trial, *others], key=_error)

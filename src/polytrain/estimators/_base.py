@@ -234,6 +234,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             sizes, degree = goal.sizes, get_loss(loss).degree
 
             def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
+                record = {**record, "ranks": choice.maps.widened_ranks(record["ranks"])}
                 return callbacks.sweep_done(train, _rescaled(record, float(sizes[train]), degree), cores)
 
             measure = self._measures(choice)
@@ -244,9 +245,11 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         if measure:
             before, moments = self.model_ if self._is_warm else None, [result.moments for result in results]
             model = fit_uncertainty(model, choice, moments, rows, apart, before)
-        plan = replace(plan, rank=(1, *choice.maps.widened(plan.ranks[1:], lambda before: before or 1)))
+        plan = replace(plan, rank=choice.maps.widened_ranks(plan.ranks))
         self.model_, self.plan_, self.choice_ = model.widened(), plan, Chosen.of(choice)
         self._remember_sweeps(results, goal.sizes)
+        for record in self.history_:
+            record["ranks"] = choice.maps.widened_ranks(record["ranks"])
         self.stream_ = Stream(float(summary.n_rows), float(summary.n_rows))
         self.n_features_in_ = self.model_.n_columns
         if rows.column_names is not None:

@@ -48,8 +48,9 @@ class SharedParameters:
         How much the functions of all columns may vary together, unless they are polynomials of ``degree``: small values
         let few columns act at once, large ones many. None is 1.
     relevance : "auto", None, or array-like of shape (n_features,), default="auto"
-        How much each column may matter, for bases that have a bandwidth: a factor of the bandwidth per column. "auto"
-        learns the factors from rows that are left out, and keeps them equal where those rows gain nothing. None keeps
+        How much each column may matter, for bases that have a bandwidth: a factor of the bandwidth per column, 0
+        for columns that are not used. "auto" learns the factors from rows that are left out, and keeps them equal where
+        those rows gain nothing. None keeps
         them equal, as `partial_fit` does with "auto".
     degree : int or sequence of int, default=2
         Largest power of each feature, for "power", "chebyshev" and "legendre"; a sequence gives one per feature.
@@ -213,7 +214,14 @@ def _check_relevance(relevance: Any, n_features: int) -> Any:
         return relevance
     if not is_sequence(relevance):
         raise ValueError(f"relevance must be 'auto', None or one number per feature, got {shown(relevance)}.")
-    return tuple(_per_feature("relevance", relevance, n_features, partial(check_between, low=0.0, high=1e6)))
+    factors = tuple(_per_feature("relevance", relevance, n_features, _check_factor))
+    if not any(factors):
+        raise ValueError("relevance must have a factor above 0: without any column there is nothing to learn from.")
+    return factors
+
+
+def _check_factor(name: str, value: Any) -> float:
+    return 0.0 if _number(value) == 0 else check_between(name, value, 0.0, 1e6, "0 or ")
 
 
 def _check_ranks(rank: Any, n_features: int) -> Any:

@@ -23,10 +23,10 @@ from math import isqrt
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, qr
-from scipy.linalg.blas import dsyrk, dtrmm
-from scipy.linalg.lapack import dlauum, dpotrf, dtrtri
+from scipy.linalg.blas import dtrmm
 
 from polytrain.arrays import Array
+from polytrain.learning import lapack
 from polytrain.tensor.decompose import round_cores
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -45,8 +45,6 @@ _ROWS_PER_RANK = 2
 _MANY_SMALL, _SMALL_SQUARE = 32, 0.03
 # Columns that are stacked at once.
 _STACK_COLUMNS = 64
-# Triangles of at most this many rows are left to LAPACK.
-_SMALL = 64
 
 
 def product_kernel(values: Sequence[Array], quick: bool = False) -> Array:
@@ -73,9 +71,9 @@ def upper_kernel(values: Sequence[Array], out: Array | None = None, quick: bool 
     kernel = np.empty((n_rows, n_rows)) if out is None else out
     small = _small_columns(values) if quick else []
     kernel[:] = 0.0
-    for first in range(0, len(small), _STACK_COLUMNS):  # of kernel.T, which is in Fortran's order, the lower triangle
+    for first in range(0, len(small), _STACK_COLUMNS):
         stacked = np.concatenate([values[k][1:] for k in small[first : first + _STACK_COLUMNS]])
-        dsyrk(1.0, stacked.T, beta=1.0, c=kernel.T, lower=True, overwrite_c=True)
+        kernel += stacked.T @ stacked
     np.exp(kernel, out=kernel)
     large = [columns for k, columns in enumerate(values) if k not in set(small)]
     for start, stop in kernel_blocks(n_rows):
@@ -273,13 +271,10 @@ class LeftOut:
             raise np.linalg.LinAlgError(f"alpha={alpha} is too small for a kernel of this size")
         np.copyto(self._work, self._kernel)
         self._work.flat[:: len(self._work) + 1] += ridge / self._weights
-        factor, failed = dpotrf(self._work.T, lower=True, overwrite_a=True)
-        if failed:
-            raise np.linalg.LinAlgError("the kernel is not positive definite")
-        _invert(factor)
-        # H is the product of the inverse's transpose with the inverse.
-        diagonal = np.einsum("ij,ij->i", factor.T, factor.T)
-        residuals: Array = (factor.T @ (factor @ self._targets)) / diagonal[:, None]
+        _invert_factor(self._work)
+        # H is the product of this with its transpose.
+        diagonal = np.einsum("ij,ij->i", self._work, self._work)
+        residuals: Array = (self._work @ (self._work.T @ self._targets)) / diagonal[:, None]
         return residuals
 
 
@@ -361,11 +356,19 @@ def _inverse(kernel: Array, weights: Array, alpha: float) -> Array:
     root = np.sqrt(weights)
     scaled = root[:, None] * kernel * root
     scaled.flat[:: len(scaled) + 1] += max(alpha / 2.0, _CLEAR * len(scaled) * _EPS * float(np.trace(scaled)))
-    factor, failed = dpotrf(scaled.T, lower=True, overwrite_a=True)
-    if failed:
+    _invert_factor(scaled)
+    lapack.square_triangle(scaled.T)
+    return root[:, None] * _mirrored(scaled) * root
+
+
+def _invert_factor(upper: Array) -> None:
+    """Replace a matrix, of which the upper triangle is read, by the inverse of its Cholesky factor, transposed."""
+    if not lapack.cholesky(upper.T):
         raise np.linalg.LinAlgError("the kernel is not positive definite")
-    lower, _ = dlauum(_invert(factor), lower=True, overwrite_c=True)
-    return root[:, None] * _mirrored(lower.T) * root
+    lapack.invert_triangle(upper.T)
+    for start, stop in kernel_blocks(len(upper)):
+        upper[stop:, start:stop] = 0.0
+        upper[start:stop, start:stop] = np.triu(upper[start:stop, start:stop])
 
 
 def _left_out_scores(kernel: Array, coefficients: Array, residuals: Array, inverse: Array) -> Array:
@@ -373,20 +376,3 @@ def _left_out_scores(kernel: Array, coefficients: Array, residuals: Array, inver
     scores: Array = kernel @ coefficients
     scores -= residuals * np.einsum("ij,ij->i", kernel, inverse)[:, None]
     return scores
-
-
-def _invert(lower: Array) -> Array:
-    """Invert a lower triangle in its place.
-
-    By halves, since most of it then are products of large matrices: twice as fast as LAPACK's own.
-    """
-    n_rows = len(lower)
-    if n_rows <= _SMALL:
-        lower[:] = dtrtri(lower, lower=True)[0]
-        return lower
-    half = n_rows // 2
-    first, last = (_invert(part.copy(order="F")) for part in (lower[:half, :half], lower[half:, half:]))
-    between = dtrmm(-1.0, first, lower[half:, :half], side=1, lower=True)
-    lower[half:, :half] = dtrmm(1.0, last, between, lower=True, overwrite_b=True)
-    lower[:half, :half], lower[half:, half:] = first, last
-    return lower

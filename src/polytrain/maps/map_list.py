@@ -104,6 +104,10 @@ class MapList:
             found.append(known[k] if k in known else make(found[-1] if found else None))
         return found
 
+    def widened_ranks(self, ranks: Sequence[int]) -> tuple[int, ...]:
+        """Do the same for the ranks of a train, those at its ends included."""
+        return (1, *self.widened(ranks[1:], lambda before: before or 1))
+
     def place(self, X: FloatArray) -> FloatArray:
         """Raw rows (N, d) -> coordinates (d, N) of the same dtype."""
         if self._whole is not None:

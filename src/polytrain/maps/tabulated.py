@@ -208,7 +208,7 @@ static void KIND_values(REAL value, int k, REAL *phi)
     @classmethod
     def unpack(cls, bases: Sequence[str], arrays: Arrays) -> list[Self]:
         size = take_array(arrays, "size", np.int64, (len(bases), 2))
-        if (size < [[2, 1]]).any() or (size > _MOST_POINTS).any():
+        if (size < 1).any() or (size > _MOST_POINTS).any():
             raise ValueError("the sizes of the maps are not plausible.")
         n_functions, n_points = size.T
         if (n_functions > n_points + 2).any():  # one for each point, the constant, and one for missing values
