@@ -11,7 +11,7 @@ import pandas as pd
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 
 #: Names of the cases.
-NAMES = ("two-classes", "three-classes", "regressor", "gaps", "frame", "frame-regressor")
+NAMES = ("two-classes", "three-classes", "regressor", "gaps", "frame", "frame-regressor", "columns-left-out")
 
 
 class Case(NamedTuple):
@@ -65,6 +65,14 @@ def default_case(name: str) -> Case:
     if name == "gaps":
         for array in (X, rows):
             array[rng.random(array.shape) < 0.1] = np.nan
+    if name == "columns-left-out":  # one of numbers, and one of categories
+        frame, table = (pd.DataFrame(own, columns=["first", "second", "third", "fourth"]) for own in (X, rows))
+        for own in (frame, table):
+            own.insert(0, "noise", rng.normal(size=len(own)))
+            own["kind"] = pd.Categorical(rng.choice(["red", "green"], len(own)), ["green", "red"])
+        table.loc[:5, ["noise", "kind"]] = None
+        model = TensorTrainRegressor(random_state=0, relevance=[0, 1, 2, 1, 1, 0]).fit(frame, 100 + 5 * target)
+        return Case(model, table, model.model_.columns.encode(table))
     if name == "regressor":
         return Case(TensorTrainRegressor(random_state=0).fit(X, 100 + 5 * target), rows, rows)
     n_classes = 2 if name == "two-classes" else 3

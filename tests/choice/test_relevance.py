@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 import polytrain
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
 from polytrain.choice.relevance import column_sizes
-from polytrain.learning.dual import product_kernel, squared_effects
+from polytrain.learning.dual import column_gains, product_kernel, squared_effects
 
 
 def slow_effects(values, targets, weights, alpha):
@@ -39,6 +39,35 @@ def test_effects_are_those_of_refits(n_rows, n_columns, n_targets, seed, alpha):
     weights /= weights.sum()
     expected = slow_effects(values, targets, weights, alpha)
     np.testing.assert_allclose(squared_effects(values, targets, weights, alpha), expected, rtol=1e-6, atol=1e-9)
+
+
+@given(st.integers(8, 30), st.integers(1, 3), st.integers(0, 2**31))
+def test_quick_kernels_and_effects_are_nearly_exact(n_rows, n_targets, seed):
+    rng = np.random.default_rng(seed)
+    sizes = [0.6] * 3 + [0.05] * 40
+    values = [np.vstack([np.ones(n_rows), s * rng.normal(size=(rng.integers(1, 4), n_rows))]) for s in sizes]
+    values = [values[k] for k in rng.permutation(len(values))]
+    targets, weights = rng.normal(size=(n_rows, n_targets)), rng.uniform(0.2, 1, n_rows)
+    weights /= weights.sum()
+    kernel = product_kernel(values, quick=True)
+    np.testing.assert_allclose(kernel, product_kernel(values), rtol=0.02)
+    np.testing.assert_array_equal(kernel, kernel.T)
+    quick, exact = squared_effects(values, targets, weights, 0.1), slow_effects(values, targets, weights, 0.1)
+    np.testing.assert_allclose(quick, exact, rtol=0.1, atol=1e-3 * exact.max())
+
+
+@given(st.integers(2, 12), st.integers(1, 4), st.integers(1, 70), st.integers(1, 3), st.integers(0, 2**31))
+def test_gains_are_quadratic_forms_of_the_coefficients(n_rows, n_columns, n_others, n_targets, seed):
+    rng = np.random.default_rng(seed)
+    values, others = (
+        [np.vstack([np.ones(n_rows), 0.7 * rng.normal(size=(n, n_rows))]) for n in rng.integers(1, 4, count)]
+        for count in (n_columns, n_others)
+    )
+    targets, weights = rng.normal(size=(n_rows, n_targets)), np.full(n_rows, 1 / n_rows)
+    kernel = product_kernel(values)
+    coefficients = np.linalg.solve(kernel + 0.05 * np.diag(1 / weights), targets)
+    expected = [np.sum(coefficients * ((kernel * (own[1:].T @ own[1:])) @ coefficients)) for own in others]
+    np.testing.assert_allclose(column_gains(values, others, targets, weights, 0.1), expected, rtol=1e-8, atol=1e-10)
 
 
 def test_sizes_are_bounded_and_of_mean_one_without_bounds():
@@ -69,9 +98,39 @@ def test_columns_that_matter_are_found(friedman, learned):
     assert r2_score(fresh, learned.predict(Z)) > r2_score(fresh, equal.predict(Z)) + 0.05
 
 
-def test_irrelevant_columns_have_few_functions(learned):
-    dims = np.array(learned.maps_.dims)
-    assert dims[:5].min() >= dims[5:].max()
+def test_columns_that_are_not_needed_have_no_part_in_the_model(friedman, learned):
+    Z, left_out = friedman[2].copy(), np.flatnonzero(learned.relevances_ == 0)
+    assert len(left_out) > 20
+    assert np.isin(left_out, range(5, 40)).all()
+    assert all(learned.maps_.dims[k] == 1 for k in left_out)
+    before = learned.predict(Z), learned.predict_interval(Z, 0.9)
+    Z[:, left_out] = np.random.default_rng(0).normal(scale=1e3, size=(len(Z), len(left_out)))
+    np.testing.assert_array_equal(learned.predict(Z), before[0])
+    np.testing.assert_array_equal(learned.predict_interval(Z, 0.9), before[1])
+    assert (learned.feature_importances_[left_out] == 0).all()
+    assert learned.plan_.ranks == learned.trains_[0].ranks
+
+
+def test_columns_of_size_0_are_as_if_they_were_not_there(friedman):
+    X, y, Z, _ = friedman
+    settings = {"random_state": 0, "basis": "spline", "bandwidth": 1.0, "rank": 3, "alpha": 1e-4}
+    kept = [1, 3, 4, 8]
+    relevance = np.isin(range(40), kept) * np.sqrt(10.0)  # a size is a part of what all columns have together
+    model = TensorTrainRegressor(relevance=relevance, **settings).fit(X, y)
+    without = TensorTrainRegressor(relevance=np.ones(4), **settings).fit(X[:, kept], y)
+    np.testing.assert_allclose(model.predict(Z), without.predict(Z[:, kept]), rtol=1e-9)
+    np.testing.assert_allclose(model.fit(X, y).predict(Z), without.predict(Z[:, kept]), rtol=1e-9)
+    assert model.history_[-1]["ranks"] == model.trains_[0].ranks == model.plan_.ranks
+    again = clone(model).set_params(warm_start=True).fit(X, y)
+    again.fit(X, y).partial_fit(X[:50], y[:50])
+    assert r2_score(y, again.predict(X)) > 0.5
+
+
+def test_learning_goes_on_with_columns_left_out(friedman, learned, tmp_path):
+    *_, Z, fresh = friedman
+    model = polytrain.load(learned.save(tmp_path / "model") or tmp_path / "model")
+    model.partial_fit(Z[:400], fresh[:400])
+    assert r2_score(fresh[400:], model.predict(Z[400:])) > r2_score(fresh[400:], learned.predict(Z[400:])) - 0.02
 
 
 def test_given_sizes_are_kept(friedman, learned):
