@@ -21,7 +21,7 @@ def draw(figure):
 @pytest.mark.parametrize("given", [True, False])
 def test_all_models(name, given):
     model, rows, _ = default_case(name)
-    axes = Figure(figsize=(20, 3)).subplots(1, 6)
+    axes = Figure(figsize=(20, 3)).subplots(1, 10)
     display = EffectsDisplay.from_estimator(model, rows if given else None, axes=axes)
     assert len(display.axes_) == len(display.effects.main) + len(display.effects.pairs)
     draw(display.figure_)
