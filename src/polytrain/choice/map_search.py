@@ -33,7 +33,9 @@ _ALPHA_POWER = math.log2(10.0)
 # Squared error of maps whose kernel is not finite.
 _HOPELESS = 1e100
 # Functions of a column of numbers where all columns are alike; where they are not, most and fewest.
-_USUAL, _FINEST, _LEAST = 16, 40, 2
+_USUAL, _FINEST, _LEAST = 16, 64, 2
+# Functions whose shares do not depend on the size of the prior, and which outliers do not spoil.
+_BENDING = "spline-rank"
 # The basis of columns that leave the choice to the fit.
 _AUTO = "auto"
 # A column has ties if it has more different values than these, one of which has more than this fraction of the rows.
@@ -274,7 +276,8 @@ class MapSearch:
         """What each column of size 0 in a trial would change on these rows; 0 for those that it has."""
         maps = self._maker(trial.kind, trial.bandwidth, trial.sizes)
         left_out = np.flatnonzero(np.array(trial.sizes) == 0.0)
-        plain, found = self._values(trial.kind), np.zeros(self._maker.n_columns)
+        # Small columns of smooth functions are straight lines: others would not be missed.
+        plain, found = self._values(_BENDING if self._maker.is_free else trial.kind), np.zeros(self._maker.n_columns)
         others = [plain[k] for k in left_out]
         found[left_out] = column_gains(function_values(maps, self._rows.X), others, *self._rows[1:], trial.alpha)
         return found

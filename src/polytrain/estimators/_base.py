@@ -340,7 +340,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         seeds = rng.integers(np.iinfo(np.int32).max, size=len(targets)).tolist()
         with _remedy_for_overflow(model.n_features):
             results = go_on(model, plan, targets, rows, stream, seeds)
-        model = model.with_trains([result.cores for result in results])
+        model = model.with_trains([result.cores for result in results]).with_targets(y)
         stream.remember(rows, self.forgetting, rng, labels)
         if model.calibrated:
             model = recalibrated(model, stream, targets)

@@ -323,7 +323,7 @@ def given_starts(init: Any, n_trains: int, dims: tuple[int, ...]) -> list[Sequen
 
 def check_parameters(parameters: dict[str, Any]) -> None:
     """Check the parameters that are not about rows, whether they matter for this fit or not."""
-    for name in ("warm_start", "early_stopping"):
+    for name in {"warm_start", "early_stopping", "clip"} & parameters.keys():
         if not isinstance(parameters[name], np.bool_ | Integral) or parameters[name] not in (0, 1):
             raise ValueError(f"{name} must be True or False, got {shown(parameters[name])}.")
     verbose, n_jobs, seed = parameters["verbose"], parameters["n_jobs"], parameters["random_state"]

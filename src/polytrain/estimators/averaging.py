@@ -214,9 +214,13 @@ def _merged(
         trains.append(rounded)
     shift = shares @ np.array([model.shift for model in models])
     shift.setflags(write=False)  # as all arrays of a fitted model
+    limits = None
+    if all(model.limits is not None for model in models):
+        low, high = zip(*(model.limits for model in models), strict=True)
+        limits = np.array([np.min(low, axis=0), np.max(high, axis=0)])
     ranks = tuple(np.max([train.ranks for train in trains], axis=0).tolist())
     merge = Merge(tuple(shares.tolist()), tuple(np.max(added, axis=0).tolist()), ranks, tuple(errors))
-    return replace(models[0].with_trains([train.cores for train in trains]), shift=shift), merge
+    return replace(models[0].with_trains([train.cores for train in trains]), shift=shift, limits=limits), merge
 
 
 def _estimator(models: Sequence[Any], fitted: FittedModel, merge: Merge) -> Any:

@@ -23,7 +23,7 @@ from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_between, check_choice
 from polytrain.learning.losses import Loss, get_loss, loss_names, spread
 from polytrain.maps import MapList
-from polytrain.models import FittedModel
+from polytrain.models import FittedModel, prediction_limits
 from polytrain.rows import NumberTarget, Rows, is_dask
 from polytrain.rows.checking import check_offset, to_rates
 from polytrain.tensor import TensorTrain
@@ -61,6 +61,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         Part of the rows, such as 0.2, that is not learned from but kept for `predict_interval`, which then has a
         guarantee; equal rows stay together. None keeps no rows: intervals come from rows that were left out while the
         settings were chosen.
+    clip : bool, default=True
+        Whether predictions stay near the training targets: beyond their range by at most a tenth of it. A warning
+        tells of rows that would be far beyond.
     <parameters>
 
     Attributes
@@ -93,6 +96,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         quantile: float = 0.5,
         epsilon: float = 1.35,
         calibration_fraction: float | None = None,
+        clip: bool = True,
         basis: str | Sequence[str] = "auto",
         rank: str | int | Sequence[int] = "auto",
         alpha: str | float = "auto",
@@ -254,6 +258,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         target: Any = rows.summary.target  # never None for numbers
         kind, largest = get_loss(loss), target.largest
         ends: dict[str, Any] = {"one_output": target.one_output}
+        if self.clip:
+            ends["limits"] = prediction_limits(target.low, target.high)
         mean, spread = target.mean, target.spread
         if kind.needs_values:
             mean, spread = self._middle(rows, kind)

@@ -100,6 +100,11 @@ static void evaluate_trains(const REAL *x, REAL *values)
     }
 }
 """
+_LIMITED = """static REAL limited(REAL value, int t)
+{
+    return value < lowest[t] ? lowest[t] : value > highest[t] ? highest[t] : value;
+}
+"""
 _ONE_NUMBER = """REAL NAME_predict(const REAL *x)
 {
     REAL value;
@@ -256,6 +261,8 @@ class _Source(CWriter):
         ]
         if model.rescales:
             lines += [self.table("size", model.size), self.table("shift", model.shift)]
+        if model.limits is not None:
+            lines += [self.table("lowest", model.limits[0]), self.table("highest", model.limits[1]), _LIMITED]
         return "\n".join([*lines, ""])
 
     def _maps(self) -> str:
@@ -275,7 +282,8 @@ class _Source(CWriter):
 
     def _score(self) -> str:
         score = "left[0] * size[t] + shift[t]" if self._model.rescales else "left[0]"
-        return f"EXP({score})" if self._model.link == "log" else score
+        score = f"EXP({score})" if self._model.link == "log" else score
+        return score if self._model.limits is None else f"limited({score}, t)"
 
     def _classification(self, decision: Decision, n_classes: int) -> list[str]:
         pieces = [decision.c_decision(self, n_classes), _CLASS.replace("CHOICE", decision.c_choice())]

@@ -139,6 +139,9 @@ def _add_outputs(
     numbers = scores = _add_scores(graph, model, rows)
     if model.link == "log":
         numbers = graph.add("Exp", scores)
+    if model.limits is not None:
+        low, high = map(graph.constant, model.limits)
+        numbers = graph.add("Max", graph.add("Min", numbers, high), low)
     if model.decision is not None:
         numbers = model.decision.add_decision(graph, scores, len(labels))
         choice = model.decision.add_choice(graph, numbers)

@@ -15,7 +15,7 @@ from polytrain.arrays import FloatArray
 __all__ = ["damped_legendre", "eigenfunctions", "gauss_kernel", "spline_kernel"]
 
 #: Functions are kept until they have the part VARIANCE of the variance, but at most MOST_FUNCTIONS.
-VARIANCE, MOST_FUNCTIONS = 0.995, 40
+VARIANCE, MOST_FUNCTIONS = 0.995, 64
 # Length scale of the Gaussian kernel on [0, 1].
 _GAUSS_WIDTH = 0.25
 _ROUNDING = 1e-12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,10 +23,14 @@ from polytrain.tensor import TensorTrain
 from polytrain.tensor.stack import TrainStack
 from polytrain.uncertainty import Uncertainty
 
-__all__ = ["FittedModel", "fitted_model"]
+__all__ = ["FittedModel", "fitted_model", "prediction_limits"]
 
 # Scores that are turned into answers at once: pairs of classes take ten times their memory on the way.
 _MOST_SCORES = 1 << 18
+# Predictions go beyond the range of the training targets by at most this part of it.
+_BEYOND = 0.1
+# Predictions are warned of if they are farther beyond the limits than this part of the distance between these.
+_FAR = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +60,8 @@ class FittedModel:
         How the columns of a table became the features, if these are not the columns themselves.
     uncertainty : Uncertainty or None
         How sure the predictions of a regressor are, if that is known.
+    limits : ndarray of shape (2, n_trains), or None
+        Smallest and largest prediction of each output of a regressor; None for no limits.
 
     Examples
     --------
@@ -80,6 +87,7 @@ class FittedModel:
     calibrated: bool = False
     columns: Columns | None = None
     uncertainty: Uncertainty | None = None
+    limits: Array | None = None
 
     def __post_init__(self) -> None:
         cores = tuple(tuple(_frozen(core, np.float64) for core in train) for train in self.cores)
@@ -88,10 +96,19 @@ class FittedModel:
         names = None if self.feature_names is None else tuple(map(str, self.feature_names))
         vars(self).update(cores=cores, classes=classes, feature_names=names)
         vars(self).update(shift=_frozen(shift, np.float64), size=_frozen(size, np.float64))
+        if self.limits is not None:
+            vars(self).update(limits=_frozen(self.limits, np.float64))
 
     def with_trains(self, trains: Sequence[Sequence[Array]]) -> FittedModel:
         """Return the same model with other trains, given by their cores, for targets divided by ``size``."""
         return replace(self, cores=trains, uncertainty=None)
+
+    def with_targets(self, y: Array) -> FittedModel:
+        """Return the same model with limits that also suit these training targets, (N,) or (N, outputs)."""
+        if self.limits is None:
+            return self
+        low, high = prediction_limits(y.min(axis=0), y.max(axis=0))
+        return replace(self, limits=np.array([np.minimum(self.limits[0], low), np.maximum(self.limits[1], high)]))
 
     def widened(self) -> FittedModel:
         """Return the same model with cores for the columns that its trains have left out."""
@@ -230,7 +247,22 @@ class FittedModel:
 
     def predict(self, X: Array, n_threads: int = 1) -> Array:
         """Labels (N,), numbers (N,), or numbers (N, n_outputs) of checked rows."""
-        return self._answer(self._predicted, X, n_threads)
+        return self._answer(self._predicted if self.limits is None else self._limited, X, n_threads)
+
+    def _limited(self, scores: Array) -> Array:
+        low, high = self.limits  # type: ignore[misc]
+        predicted = self._predicted(scores)
+        limited: Array = np.clip(predicted, low, high)
+        with np.errstate(over="ignore", invalid="ignore"):
+            is_far = np.abs(predicted - limited) > _FAR * (high - low)
+        if (is_far & (low < high)).any():
+            warnings.warn(
+                f"{np.count_nonzero(is_far)} predictions were far beyond the training targets and are clipped: these "
+                "rows are unlike the training rows. Check them; clip=False does not limit predictions.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return limited
 
     def _predicted(self, scores: Array) -> Array:
         if self.classes is not None:
@@ -308,6 +340,14 @@ class FittedModel:
     @property
     def _n_classes(self) -> int:
         return 0 if self.classes is None else len(self.classes)
+
+
+def prediction_limits(low: Array, high: Array) -> Array:
+    """Limits of predictions, (2, outputs), for training targets in this range."""
+    beyond, most = _BEYOND * high - _BEYOND * low, np.finfo(np.float64).max
+    with np.errstate(over="ignore"):
+        limits: Array = np.clip([low - beyond, high + beyond], -most, most)
+    return limits
 
 
 def pass_by(before: Array | None) -> Array:
