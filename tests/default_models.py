@@ -56,7 +56,7 @@ def default_case(name: str) -> Case:
         if name == "frame":
             model = TensorTrainClassifier(random_state=0).fit(frame, np.where(target > 1.5, "yes", "no"))
         else:
-            model = TensorTrainRegressor(random_state=0).fit(frame, target)
+            model = TensorTrainRegressor(clip=False, random_state=0).fit(frame, target)
         return Case(model, rows, model.model_.columns.encode(rows))
     X = rng.normal(size=(160, 4))
     X[:, 3] = rng.integers(0, 5, 160)
@@ -71,7 +71,9 @@ def default_case(name: str) -> Case:
             own.insert(0, "noise", rng.normal(size=len(own)))
             own["kind"] = pd.Categorical(rng.choice(["red", "green"], len(own)), ["green", "red"])
         table.loc[:5, ["noise", "kind"]] = None
-        model = TensorTrainRegressor(random_state=0, relevance=[0, 1, 2, 1, 1, 0]).fit(frame, 100 + 5 * target)
+        model = TensorTrainRegressor(clip=False, random_state=0, relevance=[0, 1, 2, 1, 1, 0]).fit(
+            frame, 100 + 5 * target
+        )
         return Case(model, table, model.model_.columns.encode(table))
     if name == "regressor":
         return Case(TensorTrainRegressor(random_state=0).fit(X, 100 + 5 * target), rows, rows)

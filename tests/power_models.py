@@ -8,7 +8,7 @@ from polytrain import TensorTrainClassifier, TensorTrainRegressor
 
 _POWERS: dict[str, Any] = {"basis": "power", "rank": 8, "bandwidth": None, "init": "linear", "max_sweeps": 4}
 CLASSIFIER_POWERS = {"loss": "logistic", "alpha": 1e-4, **_POWERS}
-REGRESSOR_POWERS = {"alpha": 1e-2, **_POWERS}
+REGRESSOR_POWERS = {"alpha": 1e-2, "clip": False, **_POWERS}
 
 
 def power_classifier(**parameters: Any) -> TensorTrainClassifier:

@@ -94,7 +94,9 @@ OF_REGRESSORS = {
 }
 VALUES = {
     TensorTrainClassifier: SHARED | OF_CLASSIFIERS,
-    TensorTrainRegressor: SHARED | OF_REGRESSORS | {"calibration_fraction": [None, 0.1, 0.5, 0.9]},
+    TensorTrainRegressor: SHARED
+    | OF_REGRESSORS
+    | {"calibration_fraction": [None, 0.1, 0.5, 0.9], "clip": [True, False, np.False_]},
 }
 HUGE = 10**400
 #: What is no value of nearly any parameter.
@@ -139,6 +141,7 @@ FINE = {
     "tol": [0, 1.5],
     "epsilon": [1.5],
     "early_stopping": [True, 0],
+    "clip": [True, 0],
     "n_iter_no_change": [HUGE],
     "sampling": [None],
     "max_memory": [None, HUGE],

@@ -220,3 +220,44 @@ def test_identifiers_are_warned_of():
                     TensorTrainRegressor(**settings).fit(named.iloc[rows], y[rows])
     TensorTrainRegressor(**settings).fit(pd.DataFrame({"x": np.arange(200)}), y)  # there is nothing else
     TensorTrainRegressor(**settings).fit(X.assign(when=np.arange(200).astype(float) ** 2), y)
+
+
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
+def test_predictions_stay_near_the_training_targets(loss):
+    """Beyond their range by at most a tenth of it; rows that would be far beyond are said."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (60, 3))
+    y = np.exp(X[:, 0] * X[:, 1])
+    settings = {"loss": loss, "scale": None, "clip": True, **QUICK}
+    model, free = (power_regressor(**{**settings, "clip": clip}).fit(X, y) for clip in (True, False))
+    low, high = y.min() - np.ptp(y) / 10, y.max() + np.ptp(y) / 10
+    np.testing.assert_array_equal(model.model_.limits, [[low], [high]])
+    near, far = X, 10 * X
+    np.testing.assert_array_equal(model.predict(near), np.clip(free.predict(near), low, high))
+    with pytest.warns(UserWarning, match=r"\d+ predictions were far beyond the training targets"):
+        held = model.predict(far)
+    assert held.min() >= low
+    assert held.max() <= high
+    np.testing.assert_array_equal(held, np.clip(free.predict(far), low, high))
+    assert np.ptp(free.predict(far)) > 2 * np.ptp(held)
+
+
+def test_limits_of_each_output_and_of_later_blocks():
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 3))
+    y = np.stack([X[:, 0], 100 * X[:, 1]], axis=1)
+    model = power_regressor(clip=True, **QUICK).fit(X, y)
+    np.testing.assert_allclose(
+        model.model_.limits, [y.min(axis=0) - 0.1 * np.ptp(y, axis=0), y.max(axis=0) + 0.1 * np.ptp(y, axis=0)]
+    )
+    stream = power_regressor(clip=True, **QUICK).partial_fit(X, X[:, 0]).partial_fit(X, 3 * X[:, 0])
+    x = X[:, 0]
+    np.testing.assert_allclose(
+        stream.model_.limits[:, 0], [3 * (x.min() - 0.1 * np.ptp(x)), 3 * (x.max() + 0.1 * np.ptp(x))]
+    )
+
+
+def test_offsets_multiply_predictions_within_limits():
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 3))
+    model = power_regressor(loss="poisson", clip=True, **QUICK).fit(X, np.exp(X[:, 0]))
+    offset = np.full(60, 3.0)
+    np.testing.assert_allclose(model.predict(X, offset=offset), np.exp(3.0) * model.predict(X))

@@ -194,6 +194,7 @@ def test_missing_values(tmp_path, bases, dtype, tolerance):
     assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.filterwarnings("ignore:.* were far beyond the training targets")
 @needs_compiler
 @pytest.mark.parametrize("name", DEFAULT_MODELS)
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-11), ("float32", 1e-3)])

@@ -130,6 +130,7 @@ def test_a_checkpoint_is_not_stored(tmp_path, kind):
     assert_same_predictions(model, loaded, X)
 
 
+@pytest.mark.filterwarnings("ignore:.* were far beyond the training targets")
 @pytest.mark.parametrize("name", DEFAULT_MODELS)
 def test_default_models(tmp_path, name):
     model, rows, _ = default_case(name)

@@ -121,7 +121,7 @@ def average(
     >>> generator = np.random.default_rng(0)
     >>> X = generator.uniform(-1, 1, size=(200, 3))
     >>> y = X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * generator.normal(size=200)
-    >>> first = polytrain.TensorTrainRegressor(random_state=0).fit(X, y)
+    >>> first = polytrain.TensorTrainRegressor(clip=False, random_state=0).fit(X, y)
     >>> halves = [deepcopy(first).set_params(warm_start=True).fit(X[half::2], y[half::2]) for half in (0, 1)]
     >>> merged = polytrain.average(halves)
     >>> mean = (halves[0].predict(X) + halves[1].predict(X)) / 2
