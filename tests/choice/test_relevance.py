@@ -10,6 +10,7 @@ from sklearn.metrics import r2_score
 
 import polytrain
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
+from polytrain.choice import relevance as choice_relevance
 from polytrain.choice.relevance import column_sizes
 from polytrain.learning.dual import column_gains, product_kernel, squared_effects
 
@@ -84,9 +85,23 @@ def friedman():
     return X[:400], y[:400], X[400:], y[400:]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def may_leave_out():
+    """Let columns be left out, though there are not many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choice_relevance, "_MANY_COLUMNS", 30)
+        yield
+
+
 @pytest.fixture(scope="module")
 def learned(friedman):
     return TensorTrainRegressor(random_state=0).fit(*friedman[:2])
+
+
+def test_few_columns_are_all_kept(friedman, monkeypatch):
+    monkeypatch.setattr(choice_relevance, "_MANY_COLUMNS", 40)
+    X, y, *_ = friedman
+    assert TensorTrainRegressor(random_state=0).fit(X, y).relevances_.min() > 0
 
 
 def test_columns_that_matter_are_found(friedman, learned):

@@ -8,7 +8,7 @@ from scipy.special import log_softmax, logsumexp
 from polytrain.learning.losses import LogisticLoss
 from polytrain.learning.placed import PlacedRows
 from polytrain.learning.sampling import row_keys
-from polytrain.learning.schedule import log_losses, train
+from polytrain.learning.schedule import train
 from polytrain.learning.settings import Settings, Start
 from polytrain.learning.targets import ClassTarget, JointTarget, PlacedBlock
 from polytrain.maps import MapList, PolynomialMap
@@ -20,6 +20,11 @@ def _block(rng, n_rows, n_columns, n_classes):
     y = rng.integers(n_classes, size=n_rows)
     y[:n_classes] = np.arange(n_classes)
     return PlacedBlock(columns, y, rng.uniform(0.5, 1.0, n_rows), row_keys(columns))
+
+
+def log_losses(scores, y):
+    """Minus the log-probability of the right class, (N,), for scores (N, m)."""
+    return logsumexp(scores, axis=1) - scores[np.arange(len(y)), y]
 
 
 def _trains(rng, dims, n_classes, rank=2):

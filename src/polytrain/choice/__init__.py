@@ -3,7 +3,7 @@
 `choose` compares kinds of maps on some rows (``maps.py``), then goes one of two ways: ``few_rows.py`` or ``ladder.py``.
 """
 
-from polytrain.choice.calibration import fit_log_odds, fit_softmax
+from polytrain.choice.calibration import calibrate, class_factors
 from polytrain.choice.choose import choose
 from polytrain.choice.map_search import MapMaker
 from polytrain.choice.task import Choice, Chosen, HeldOut, Settings, Task, Tried
@@ -16,7 +16,7 @@ __all__ = [
     "Settings",
     "Task",
     "Tried",
+    "calibrate",
     "choose",
-    "fit_log_odds",
-    "fit_softmax",
+    "class_factors",
 ]

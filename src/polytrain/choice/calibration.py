@@ -2,21 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit, log_expit, logsumexp, softmax
+from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax
 
-__all__ = ["fit_log_odds", "fit_softmax"]
+from polytrain.learning.targets import Target
 
+__all__ = ["calibrate", "class_factors", "fit_log_odds", "fit_softmax", "held_out_losses"]
+
+# Newton steps that are taken whatever the cost says, and the last one.
+_CLOSE, _DONE = 1e-6, 1e-14
 _MOST_STEPS, _LEAST_SLOPE, _LARGEST_SLOPE = 100, 1e-3, 1e6
 # Scores that hardly differ say nothing: their spread counts as at least this, and a prior worth this many rows holds
 # back their slope.
 _LEAST_SPREAD, _PRIOR = 0.05, 0.1
 # A score s of the squared loss, for targets -1 and 1, says (1 + s) / 2: log-odds of about 2 s.
 _USUAL_FACTOR = 2.0
+
+
+def calibrate(
+    scores: NDArray,
+    labels: NDArray,
+    n_rows: float,
+    targets: Sequence[Target],
+    is_joint: bool,
+    sizes: NDArray | None = None,
+) -> tuple[NDArray, NDArray]:
+    """Return factors and shifts (n_trains,) that turn scores (N, n_trains) of held-out rows into log-odds.
+
+    ``labels`` (N, m) are the weights of every row at its label, and ``n_rows`` is how many rows they count as together.
+    Joint scores become logarithms of probabilities, up to a constant. Given ``sizes`` stay, and the shifts alone are
+    found.
+    """
+    codes = [target.wanted(np.arange(labels.shape[1]))[0] for target in targets]
+    weights = labels * class_factors(targets, labels.shape[1])  # as in the fit: a class may lack held-out rows
+    weights *= n_rows / weights.sum()
+    if is_joint:
+        return fit_softmax(scores, weights, None if sizes is None else float(sizes[0]))
+    fitted = []
+    kept = [None] * len(targets) if sizes is None else sizes.tolist()
+    for code, column, factor in zip(codes, scores.T, kept, strict=True):
+        sides = [weights[:, code == sign].sum(axis=1) for sign in (1.0, -1.0)]
+        used = sides[0] + sides[1] > 0
+        fitted.append(fit_log_odds(column[used], sides[0][used], sides[1][used], factor))
+    size, shift = np.array(fitted).T
+    return size, shift
+
+
+def class_factors(targets: Sequence[Target], n_classes: int) -> NDArray:
+    """Weights of the classes in the fit, (m,)."""
+    return np.max([target.wanted(np.arange(n_classes))[1] for target in targets], axis=0)
 
 
 def fit_log_odds(
@@ -97,40 +134,53 @@ def fit_softmax(scores: NDArray, weights: NDArray, factor: float | None = None) 
     if factor is None and np.count_nonzero(weights.sum(axis=0)) < 2:
         factor = _USUAL_FACTOR * n_classes / 4.0  # (1 + s) / 2 near 1 / m has a logarithm of slope m / 2
 
-    def cost(theta: NDArray) -> tuple[float, NDArray]:
-        stretch, shift = np.exp(theta[0]), theta[1:]
-        z = stretch * x + shift
-        chances = softmax(z, axis=1)
-        value = float(totals @ logsumexp(z, axis=1) - np.sum(wanted * z)) + _PRIOR / 2.0 * float(shift @ shift)
+    def cost(theta: NDArray) -> float:
+        z = theta[0] * x + theta[1:]
+        likely = float(totals @ logsumexp(z, axis=1) - np.sum(wanted * z))
+        return (likely + _PRIOR / 2.0 * float(theta[1:] @ theta[1:])) / count
+
+    theta = np.zeros(1 + n_classes)
+    theta[0] = 1.0 if factor is None else factor * size
+    free, now = slice(0 if factor is None else 1, None), cost(theta)
+    for _ in range(_MOST_STEPS):
+        chances = softmax(theta[0] * x + theta[1:], axis=1)
         slopes = totals[:, None] * chances - wanted
-        slope = np.concatenate([[stretch * np.sum(slopes * x)], slopes.sum(axis=0) + _PRIOR * shift])
-        return value / count, slope / count
-
-    def curvature(theta: NDArray) -> NDArray:
-        stretch = np.exp(theta[0])
-        chances = softmax(stretch * x + theta[1:], axis=1)
-        moved = totals[:, None] * chances * stretch * (x - np.sum(chances * x, axis=1, keepdims=True))
-        matrix = np.empty((1 + n_classes, 1 + n_classes))
-        matrix[0, 0] = stretch * np.sum(moved * x + (totals[:, None] * chances - wanted) * x)
-        matrix[0, 1:] = matrix[1:, 0] = moved.sum(axis=0)
-        matrix[1:, 1:] = np.diag(totals @ chances + _PRIOR) - (totals[:, None] * chances).T @ chances
-        return matrix / count
-
-    start, ends = np.zeros(1 + n_classes), (np.log(_LEAST_SLOPE), np.log(_LARGEST_SLOPE))
-    if factor is not None:
-        start[0] = np.log(factor * size)
-        ends = start[0], start[0]
-    bounds = [ends, *[(-np.inf, np.inf)] * n_classes]
-    options: Any = {"maxiter": _MOST_STEPS, "ftol": 1e-14, "gtol": 1e-10}
-    found = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
-    # Costs tell parameters apart to half of the digits only; with Newton's steps, fits that differ by rounding agree.
-    free = slice(0 if ends[0] < found[0] < ends[1] else 1, None)
-    for _ in range(2):
+        slope = np.concatenate([[np.sum(slopes * x)], slopes.sum(axis=0) + _PRIOR * theta[1:]]) / count
+        spread = totals[:, None] * chances * (x - np.sum(chances * x, axis=1, keepdims=True))
+        curvature = np.empty((1 + n_classes, 1 + n_classes))
+        curvature[0, 0] = np.sum(spread * x)
+        curvature[0, 1:] = curvature[1:, 0] = spread.sum(axis=0)
+        curvature[1:, 1:] = np.diag(totals @ chances + _PRIOR) - (totals[:, None] * chances).T @ chances
         # Scores may all be the same: no factor is the best then.
-        step = np.linalg.lstsq(curvature(found)[free, free], cost(found)[1][free], rcond=1e-12)[0]
-        if not np.abs(step).max() < 1e-3:
+        step = np.zeros(1 + n_classes)
+        step[free] = np.linalg.lstsq(curvature[free, free] / count, slope[free], rcond=1e-12)[0]
+        largest = np.abs(step).max()
+        # Near the minimum, costs tell parameters apart to half of the digits only.
+        while largest > _CLOSE and not cost(theta - step) <= now:
+            step, largest = step / 2.0, largest / 2.0
+        theta = theta - step
+        if factor is None and not _LEAST_SLOPE <= theta[0] <= _LARGEST_SLOPE:
+            theta[0], free = np.clip(theta[0], _LEAST_SLOPE, _LARGEST_SLOPE), slice(1, None)
+        elif largest <= _DONE:
             break
-        found[free] -= step
+        now = cost(theta)
     if factor is None:
-        factor = float(np.exp(found[0])) / size
-    return np.full(n_classes, factor), found[1:] - factor * centre
+        factor = float(theta[0]) / size
+    return np.full(n_classes, factor), theta[1:] - factor * centre
+
+
+def held_out_losses(scores: NDArray, labels: NDArray) -> tuple[NDArray, NDArray]:
+    """Return log losses of held-out rows, and whether the most likely class is wrong, (N,) each, in units of a weight.
+
+    Scores (N, 1) tell the second class from the first, and scores (N, m) are those of the classes; ``labels`` are as
+    for `calibrate`, times the weights of the classes in the fit. They are calibrated on the same rows.
+    """
+    if scores.shape[1] == 1:
+        factor, shift = fit_log_odds(scores[:, 0], labels[:, 1], labels[:, 0])
+        likely = np.array([-0.5, 0.5]) * (factor * scores + shift)
+    else:
+        factors, shifts = fit_softmax(scores, labels)
+        likely = factors * scores + shifts
+    losses = -np.sum(labels * log_softmax(likely, axis=1), axis=1)
+    right = np.take_along_axis(labels, likely.argmax(axis=1)[:, None], axis=1)[:, 0]
+    return losses, labels.sum(axis=1) - right

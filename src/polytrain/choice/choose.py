@@ -51,7 +51,7 @@ def _compare(task: Task) -> list[MapTrial]:
         kinds = TRIED_BASES if task.maker.n_columns <= _MANY_COLUMNS else _QUICK_KINDS
         if not task.maker.has_repeats:  # it is the same as the kind that goes by rank
             kinds = [kind for kind in kinds if kind != _TELLS_RARE]
-    rows = task.choice_rows.first(_COMPARE_ROWS)
+    rows = task.choice_rows.take(slice(_COMPARE_ROWS))
     walks = task.search(rows).compare(kinds, task.bandwidth)
     for trial in [trial for walk in walks for trial in walk]:
         task.note_trial("maps", trial)

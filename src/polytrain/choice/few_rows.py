@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.choice.alphas import find_alpha, simplest, strongest
+from polytrain.choice.likelihood import exact_logistic
 from polytrain.choice.map_search import MapSearch, MapTrial, function_values
 from polytrain.choice.task import Choice, HeldOut, Task
 from polytrain.learning.dual import product_kernel, round_for_sweeps, round_rank_ones, round_together, solve_dual
@@ -42,7 +43,7 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     values = function_values(maps, rows.X)
     task.explain_maps(trial, trial.alpha)
     additive = additive_kernel(values)
-    linear = search.judge(trial.kind, trial.bandwidth, additive, rival=trial.error)
+    linear = search.judge(trial.kind, trial.bandwidth, additive, rival=trial.squared_error)
     task.note_trial("linear", linear, LINEAR)
     if settings.rank == "auto" and linear.error <= trial.error:
         task.reasons.append(
@@ -51,26 +52,27 @@ def choose_exactly(task: Task, finalists: Sequence[MapTrial]) -> Choice:
             if not task.is_additive
             else f"without interactions, the linear model in these functions is the model, error {linear.error:.4g}"
         )
-        plan = settings.linear(maps.dims, linear.alpha)
+        exact = _solve(task, additive, linear)
+        plan = replace(settings.linear(maps.dims, linear.alpha), **exact.changes)
         everything = additive_part(range(len(values)))
-        starts = [_round_part(everything, values, solution)[0] for solution in _solve(task, additive, linear.alpha)]
-        return task.conclude(trial, maps, plan, starts=starts, held_out=_held_out(task, additive, linear))
+        starts = [_round_part(everything, values, solution)[0] for solution in exact.solutions]
+        return task.conclude(trial, maps, plan, starts=starts, held_out=exact.held_out)
     kernel = product_kernel(values) if task.parts is None else parts_kernel(values, task.parts)
     if not np.isfinite(kernel).all():
         raise FloatingPointError("the kernel of all columns is not finite")
-    parts, ranks, trains, lost = _round(task, maps, values, kernel, trial.alpha)
-    sweeps, alpha = settings.max_sweeps, trial.alpha
-    if sweeps == "auto":  # a sweep finds back a part of what was cut off
-        sweeps = _SWEEPS if lost > _LITTLE else 0
-    if sweeps and settings.alpha == "auto":
-        alpha = max(alpha, _LEAST_SWEPT)
-    plan = settings.settled(maps.dims, rank=ranks, alpha=alpha, init="dual", max_sweeps=sweeps)
+    exact = _solve(task, kernel, trial)
+    parts, ranks, trains, lost = _round(task, maps, values, len(kernel), exact.solutions)
+    changes: dict[str, Any] = {"alpha": trial.alpha, "rank": ranks, "init": "dual", **exact.changes}
+    if settings.max_sweeps == "auto":  # a sweep finds back a part of what was cut off
+        changes["max_sweeps"] = _SWEEPS if lost > _LITTLE else 0
+    if settings.alpha == "auto" and changes.get("max_sweeps", settings.max_sweeps):
+        changes["alpha"] = max(changes["alpha"], _LEAST_SWEPT)
+    plan = settings.settled(maps.dims, **changes)
     task.reasons.append(
         f"the exact solution on all {len(rows.X)} different rows, leave-one-out error {trial.error:.4g}, is "
         f"rounded to ranks up to {max(ranks)}"
     )
-    held_out = _held_out(task, kernel, trial)
-    return task.conclude(trial, maps, plan, starts=trains, held_out=held_out, parts=parts)
+    return task.conclude(trial, maps, plan, starts=trains, held_out=exact.held_out, parts=parts)
 
 
 def additive_kernel(values: Sequence[NDArray]) -> NDArray:
@@ -85,7 +87,7 @@ def _look_closer(task: Task, search: MapSearch, winner: MapTrial) -> MapTrial:
         return winner
     near = winner.bandwidth / sqrt(2), winner.bandwidth * sqrt(2)
     tries = [(winner.kind, bandwidth, winner.alpha_for(bandwidth), winner.sizes) for bandwidth in near]
-    smaller, larger = search.try_each(tries, winner.error)
+    smaller, larger = search.try_each(tries, winner.squared_error)
     for trial in (smaller, larger):
         task.note_trial("bandwidth", trial)
     closer = [smaller, winner, larger]
@@ -99,22 +101,45 @@ class _Solution(NamedTuple):
     coefficients: NDArray
     size: float
 
+    @classmethod
+    def of(cls, kernel: NDArray, used: NDArray, coefficients: NDArray) -> Self:
+        """Compute the norm by the kernel of these rows."""
+        return cls(used, coefficients, float(coefficients @ kernel @ coefficients))
 
-def _solve(task: Task, kernel: NDArray, alpha: float) -> Iterator[_Solution]:
-    """Solve the kernel problems of all trains."""
+
+class _Exact(NamedTuple):
+    """The exact solutions of all trains, settings that they change, and scores of left-out rows if they are wanted."""
+
+    solutions: list[_Solution]
+    changes: dict[str, Any]
+    held_out: HeldOut | None
+
+
+def _solve(task: Task, kernel: NDArray, trial: MapTrial) -> _Exact:
+    """Solve the kernel problems of all trains, with the loss that left-out rows ask for."""
+    solutions = []
     for used, wanted, weights in task.each_target():
         inner = kernel if len(used) == len(kernel) else kernel[np.ix_(used, used)]
-        coefficients = solve_dual(inner, wanted, weights, alpha)
-        yield _Solution(used, coefficients, float(coefficients @ inner @ coefficients))
+        solutions.append(_Solution.of(inner, used, solve_dual(inner, wanted, weights, trial.alpha)))
+    held_out = _held_out(task, kernel, trial)
+    if held_out is not None and task.may_finish:
+        coefficients = np.stack([own.coefficients for own in solutions], axis=1)
+        finished = exact_logistic(task, kernel, trial.alpha, coefficients, held_out)
+        if finished is not None:
+            alpha, logistic, held_out = finished
+            solutions = [
+                _Solution.of(kernel, own.used, c) for own, c in zip(solutions, logistic.coefficients.T, strict=True)
+            ]
+            return _Exact(solutions, {"loss": "logistic", "joint": task.is_joint, "alpha": alpha}, held_out)
+    return _Exact(solutions, {}, held_out)
 
 
 def _round(
-    task: Task, maps: MapList, values: Sequence[NDArray], kernel: NDArray, alpha: float
+    task: Task, maps: MapList, values: Sequence[NDArray], n_rows: int, solutions: Sequence[_Solution]
 ) -> tuple[tuple[Part, ...] | None, tuple[int, ...], Sequence[Sequence], float]:
     """Round the exact solutions of all trains; return parts with ranks, ranks, cores, and the largest lost fraction."""
     is_open, dims = task.settings.rank == "auto", maps.dims
     most, tolerance = (_largest_rank(task, maps), _TOLERANCE) if is_open else (task.settings.rank, 0.0)
-    solutions = list(_solve(task, kernel, alpha))
     if task.parts is not None:
         rounded = [
             [_round_part(part, values, solution, most, tolerance) for part in task.parts] for solution in solutions
@@ -127,7 +152,7 @@ def _round(
         )
         return parts, joined_ranks(parts, dims), sums, _lost(solutions, kept)
     ranks = clip_ranks(dims, most)
-    if all(len(solution.used) == len(kernel) for solution in solutions):
+    if all(len(solution.used) == n_rows for solution in solutions):
         together = np.stack([own.coefficients for own in solutions])
         if is_open and most < _QUICK_RANK:  # nearly as good in less time, which is better than a lower rank
             trains = round_for_sweeps(values, together, _QUICK_RANK)

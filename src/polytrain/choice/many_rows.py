@@ -7,25 +7,27 @@ is held out in turn; with many, one is.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
-from math import ceil, sqrt
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.choice.alphas import Evidence, simplest, strongest
-from polytrain.choice.calibration import fit_softmax
+from polytrain.choice.calibration import calibrate
 from polytrain.choice.few_rows import LINEAR, choose_exactly
+from polytrain.choice.likelihood import ALPHA_SHARES, finish_reason, is_better, likelihood
 from polytrain.choice.map_search import MapTrial, function_values
-from polytrain.choice.task import N_PARTS, Choice, HeldOut, Task
+from polytrain.choice.task import Choice, HeldOut, Task
 from polytrain.learning.core_solvers import update_work
 from polytrain.learning.dual import product_kernel, round_for_sweeps, solve_dual
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, additive_part, join_parts, joined_ranks, share_additive, with_rank
 from polytrain.learning.placed import PlacedRows
-from polytrain.learning.schedule import log_losses, train
+from polytrain.learning.schedule import train
 from polytrain.learning.settings import Settings, Start
 from polytrain.learning.start import FEW_ROWS, random_start
 from polytrain.models import FittedModel
@@ -42,11 +44,11 @@ _FIRST_RANK, _FIRST_SLOW_RANK = 4, 8
 _HIGH_RANK, _LEAST_GAIN = 16, 0.02
 # Sweeps of the last fit, and its rounds over groups of columns: each waits for what the others say.
 _LAST_SWEEPS, _LAST_ROUNDS = 2, 4
-# Rows are cut into five parts, or into parts of this many rows, of which at most this many are learned from.
-_PART_ROWS, _MOST_PARTS = 15_000, 4
+# Parts of the rows that are learned from.
+_MOST_PARTS = 4
 # Floating point operations that a rung of this rank may take where there are many cores; else it learns from fewer
 # parts of the rows, one at least.
-_WORK_RANK, _MOST_WORK, _SLOW_PART_ROWS = 16, 1e11, 5000
+_WORK_RANK, _MOST_WORK = 16, 1e11
 # Operations that the last sweeps over all rows may take: half a minute or so on two cores.
 _LAST_WORK = 1.5e12
 # Rows of the exact solution with which sweeps may start; operations for rounding it, and numbers that it keeps.
@@ -89,6 +91,9 @@ def choose_by_climbing(task: Task, finalists: Sequence[MapTrial]) -> Choice:
     rung = rungs[strongest([rung.evidence.error for rung in rungs])]
     if ladder.may_walk and not ladder.is_slow:
         rung = _walk_alpha(ladder, rung)
+        if settings.rank == "auto":
+            rung = _climb_further(ladder, rung)
+    ladder, rung = _finished(task, ladder, rung)
     separate = _separately(task, finalists, rung.evidence) if _may_be_separate(task) else None
     return _conclude(task, ladder, rung) if separate is None else separate
 
@@ -133,14 +138,14 @@ class _Ladder:
         # The alpha of a trial is for the squared loss, on the rows of the sample.
         self.alpha = trial.alpha * len(trial.residuals) / task.n_rows
         if settings.alpha == "auto":
-            noise = trial.error / float(np.mean(task.sizes)) ** 2
+            noise = trial.squared_error / float(np.mean(task.sizes)) ** 2
             self.alpha *= get_loss(settings.loss).alpha_share(noise, task.guides[0].steepness)
         self.is_slow, self._n_sweeps, self._n_folds = task.is_slow(len(self.maps)), task.n_rung_sweeps, task.n_folds
         self._plan = settings.settled(self.maps.dims, alpha=self.alpha, init="linear", max_sweeps=self._n_sweeps)
         is_scaled = task.guides is task.targets or not task.rows.classify
         self._sizes = task.sizes if is_scaled else np.ones(len(task.targets))
         self._widths = [m.n if m.knots(np.dtype(np.float64)) is None else 2 for m in self.maps]
-        self._n_parts = max(N_PARTS, ceil(task.n_rows / (_SLOW_PART_ROWS if self.is_slow else _PART_ROWS)))
+        self._n_parts = task.n_parts(self.is_slow)
         # Of very many rows, some parts are learned from; else all that are not held out.
         self._n_learned = min(self._n_parts - 1, _MOST_PARTS)
         if self.is_slow and self._parts is None and self._n_folds == 1:
@@ -169,6 +174,21 @@ class _Ladder:
             present = learned.present_labels()
             has_rows = [bool(target.wanted(present)[1].any()) for target in self._targets]
         return _Fold(learned.place(self.maps), held_out, has_rows)
+
+    @property
+    def loss(self) -> dict[str, Any]:
+        """The settings about the loss of the trains."""
+        return {"loss": self._plan.loss, "joint": self._plan.joint}
+
+    def with_loss(self, loss: str, joint: bool) -> _Ladder:
+        """Return a ladder for another loss on the same rows and maps."""
+        ladder = copy(self)
+        ladder._plan = replace(self._plan, loss=loss, joint=joint and len(self._targets) > 1)
+        return ladder
+
+    def is_quick(self, rank: Any) -> bool:
+        """Whether a rung of this rank takes some seconds at most."""
+        return self._work(clip_ranks(self.maps.dims, max(2, int(np.max(rank)))), self._n_rows) <= _MOST_WORK
 
     @property
     def may_walk(self) -> bool:
@@ -239,18 +259,16 @@ class _Ladder:
 
     def exact_trains(self, rank: int) -> list[Any] | None:
         """Cores of the rounded exact solution for some of the rows; None where rounding would take long."""
-        task, sketch = self._task, self._task.rows.sketch
-        learned = np.flatnonzero(sketch.hashes % np.uint64(self._n_parts))[: self._exact_rows(rank)]
-        if len(learned) < _LEAST_EXACT_ROWS:
+        rows = self._task.learned_rows(self._exact_rows(rank))
+        n_rows = len(rows.X)
+        if n_rows < _LEAST_EXACT_ROWS:
             return None
-        rows = task.first_rows(int(learned[-1]) + 1)
-        values = [functions[:, learned] for functions in function_values(self.maps, rows.X)]
-        weights = rows.weights[learned] / rows.weights[learned].sum()
+        values = function_values(self.maps, rows.X)
         kernel = product_kernel(values)
         if not np.isfinite(kernel).all():
             return None
-        coefficients = solve_dual(kernel, rows.targets[learned], weights, self.alpha * task.n_rows / len(learned))
-        return round_for_sweeps(values, (coefficients / task.sizes).T, rank)
+        coefficients = solve_dual(kernel, rows.targets, rows.weights, self.alpha * self._task.n_rows / n_rows)
+        return round_for_sweeps(values, (coefficients / self._task.sizes).T, rank)
 
     def _exact_rows(self, rank: int) -> int:
         """Rows for which the exact solution is quickly rounded, in little memory."""
@@ -264,21 +282,26 @@ class _Ladder:
             self._task.note(step, self.trial, rung.alpha, rank, self._n_rows, rung.evidence.error)
         return rung
 
+    def left_out(self, rows: Scored) -> HeldOut:
+        """Scores of held-out rows, with their labels if there are classes."""
+        classes = self._task.rows.summary.labels if self._task.rows.classify else ()
+        labels = np.zeros((len(rows.y), len(classes)))
+        if self._task.rows.classify:
+            labels[np.arange(len(rows.y)), rows.y] = rows.weights
+        return HeldOut(rows.hashes, rows.scores, labels, tuple(fold.held_out for fold in self.folds))
+
     def _evidence(self, rows: Scored) -> Evidence:
+        if self._task.judges_probabilities:
+            return likelihood(self._task, self.left_out(rows))[0]
         loss, losses, largest = get_loss(self._plan.loss), np.zeros(len(rows.weights)), np.zeros(len(rows.weights))
-        is_joint = self._plan.joint and len(self._targets) > 1
         for target, size, scores in zip(self._targets, self._sizes, rows.scores.T, strict=True):
             wanted, factors = target.wanted(rows.y)
             largest = np.maximum(largest, factors)
-            if is_joint:
-                continue
             scores = scores + target.offset
             if loss.needs_values:  # outliers must not decide
                 wanted = np.clip(wanted, scores - _LARGEST_RESIDUAL, scores + _LARGEST_RESIDUAL)
             costs = np.minimum(loss.evaluate(wanted, scores)[0], _HOPELESS)
             losses += rows.weights * factors * size * size * costs
-        if is_joint:
-            losses = rows.weights * largest * log_losses(rows.scores, rows.y)
         # Equal rows are one row with all of their weight: repetition adds no evidence.
         _, place = np.unique(rows.hashes, return_inverse=True)
         weights = np.bincount(place, rows.weights * largest)
@@ -373,6 +396,46 @@ def _walk_alpha(ladder: _Ladder, rung: _Rung) -> _Rung:
     return rung
 
 
+def _finished(task: Task, ladder: _Ladder, rung: _Rung) -> tuple[_Ladder, _Rung]:
+    """Let sweeps with the logistic loss follow, if held-out rows ask for them."""
+    settings, held_out = task.settings, _held_out(task, ladder, rung)
+    is_open = settings.init == settings.alpha == settings.max_sweeps == "auto" and not settings.patience
+    logistic = ladder.with_loss("logistic", task.is_joint)
+    if held_out is None or not (is_open and task.may_finish and task.parts is None and logistic.is_quick(rung.rank)):
+        return ladder, rung
+    size, _ = calibrate(held_out.scores, held_out.label_weights, held_out.n_distinct, task.targets, task.is_joint)
+    trains: list[list[Sequence[NDArray]]] = [
+        [[factor * cores[0], *cores[1:]] for factor, cores in zip(size, fold, strict=True)] for fold in rung.trains
+    ]
+    below = None if rung.rank == LINEAR else rung._replace(trains=trains)
+    before = best = likelihood(task, held_out)
+    finished = None
+    for share in ALPHA_SHARES:
+        tried = logistic.learn(rung.rank, share * rung.alpha, below, "logistic")
+        after = likelihood(task, held_out._replace(scores=tried.held_out.scores))
+        if is_better(best, after):
+            best, finished = after, tried
+    if finished is None:
+        return ladder, rung
+    task.reasons.append(finish_reason(before, best))
+    return logistic, finished
+
+
+def _climb_further(ladder: _Ladder, rung: _Rung) -> _Rung:
+    """Try higher ranks with a stronger alpha than on the way up: they may need it."""
+    alpha = ladder.alpha
+    while rung.rank != LINEAR and rung.alpha > alpha:
+        alpha, reached = rung.alpha, rung
+        for rank in [rank for rank in ladder.ranks() if rank > rung.rank]:
+            following = ladder.learn(rank, alpha, rung)
+            if following.evidence.error >= rung.evidence.error:
+                break
+            rung = following
+        if rung is not reached:
+            rung = _walk_alpha(ladder, rung)
+    return rung
+
+
 def _may_be_separate(task: Task) -> bool:
     """Whether classes that are to be learned together might be better learned by themselves, and quickly so."""
     settings = task.settings
@@ -381,27 +444,18 @@ def _may_be_separate(task: Task) -> bool:
 
 
 def _separately(task: Task, finalists: Sequence[MapTrial], together: Evidence) -> Choice | None:
-    """Return the exact solution for the squared loss, calibrated, if left-out rows speak clearly for it.
+    """Return the exact solution, calibrated, if left-out rows speak clearly for it.
 
     It has learned from all rows but one, and what it is compared with from four fifths of them.
     """
     settings = replace(task.settings, loss="squared", joint=False)
-    choice = choose_exactly(replace(task, settings=settings, calibrate=True, reasons=[]), finalists)
-    scores, labels = choice.held_out.scores, choice.held_out.label_weights  # type: ignore[union-attr]
-    codes = np.arange(len(task.rows.summary.labels))
-    weights = labels * np.max([target.wanted(codes)[1] for target in task.targets], axis=0)
-    weights /= weights.sum()
-    size, shift = fit_softmax(scores, task.n_rows * weights)
-    logs = [log_losses(size * scores + shift, np.full(len(scores), label)) for label in codes]
-    totals = weights.sum(axis=1)
-    # Different rows in the order of their hashes, as on the ladder.
-    separate = Evidence(np.sum(weights * np.transpose(logs), axis=1) / totals, totals)
+    task = replace(task, settings=settings, calibrate=True, may_finish=True, reasons=[])
+    choice = choose_exactly(task, finalists)
+    separate, _ = likelihood(task, choice.held_out)  # type: ignore[arg-type]
     if simplest([together, separate], _CLEARLY) == 0:
         return None
-    why = (
-        f"classes learned by themselves, with the squared loss, had a log loss of {separate.error:.4g} on rows left out"
-    )
-    return replace(choice, reasons=(*choice.reasons, f"{why}, and classes learned together {together.error:.4g}"))
+    why = f"the exact solution had a log loss of {separate.error:.4g} on left-out rows, and sweeps {together.error:.4g}"
+    return replace(choice, reasons=(*choice.reasons, why))
 
 
 def _conclude(task: Task, ladder: _Ladder, rung: _Rung) -> Choice:
@@ -417,12 +471,12 @@ def _conclude(task: Task, ladder: _Ladder, rung: _Rung) -> Choice:
             else f"no rank was better than the linear model {how}, so it is the model"
         )
         parts = None if task.parts is None else (additive_part(range(len(maps))),)
-        plan = settings.linear(maps.dims, rung.alpha)
+        plan = replace(settings.linear(maps.dims, rung.alpha), **ladder.loss)
         return task.conclude(ladder.trial, maps, plan, held_out=held_out, parts=parts)
     task.reasons.append(f"rank {rung.rank} and alpha {rung.alpha:.2g} were the best {how}")
     parts = None if task.parts is None else with_rank(task.parts, maps.dims, rung.rank)
     ranks = clip_ranks(maps.dims, rung.rank) if parts is None else joined_ranks(parts, maps.dims)
-    changes: dict[str, Any] = {"rank": ranks, "alpha": rung.alpha}
+    changes: dict[str, Any] = {**ladder.loss, "rank": ranks, "alpha": rung.alpha}
     starts = None
     if settings.init == "auto":
         starts, changes["init"] = rung.trains[0], "given"
@@ -434,10 +488,4 @@ def _conclude(task: Task, ladder: _Ladder, rung: _Rung) -> Choice:
 
 
 def _held_out(task: Task, ladder: _Ladder, rung: _Rung) -> HeldOut | None:
-    if not task.needs_held_out:
-        return None
-    rows = rung.held_out
-    labels = np.zeros((len(rows.y), len(task.rows.summary.labels)))
-    if task.calibrate:
-        labels[np.arange(len(rows.y)), rows.y] = rows.weights
-    return HeldOut(rows.hashes, rows.scores, labels, tuple(fold.held_out for fold in ladder.folds))
+    return ladder.left_out(rung.held_out) if task.needs_held_out else None

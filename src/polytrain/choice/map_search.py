@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from polytrain.choice.alphas import Evidence, find_alpha, strongest
+from polytrain.choice.calibration import held_out_losses
 from polytrain.learning.dual import column_gains, squared_effects, upper_kernel
 from polytrain.learning.parts import Part, parts_upper_kernel
 from polytrain.maps import ColumnSummary, InterpolatedMap, MapList, MapSettings, fit_map, map_kind
@@ -155,16 +156,33 @@ def _is_repeated(column: ColumnSummary) -> bool:
 
 
 class ChoiceRows(NamedTuple):
-    """Different rows X (M, d) with their mean targets (M, q), and weights (M,) that sum to 1."""
+    """Different rows X (M, d) with their mean targets (M, q), and weights (M,) that sum to 1.
+
+    Where classes are judged by their probabilities, ``labels`` (M, m) are the weights of every row at its label.
+    """
 
     X: NDArray
     targets: NDArray
     weights: NDArray
+    labels: NDArray | None = None
 
-    def first(self, count: int) -> ChoiceRows:
-        """Return the first ``count`` rows."""
-        weights = self.weights[:count]
-        return ChoiceRows(self.X[:count], self.targets[:count], weights / weights.sum())
+    def take(self, rows: slice) -> ChoiceRows:
+        """Return some of the rows."""
+        weights = self.weights[rows]
+        labels = None if self.labels is None else self.labels[rows]
+        return ChoiceRows(self.X[rows], self.targets[rows], weights / weights.sum(), labels)
+
+    def by_squares(self) -> ChoiceRows:
+        """Return the same rows to be judged by squared errors."""
+        return self._replace(labels=None)
+
+    def judge(self, residuals: NDArray) -> Evidence:
+        """Return the log losses of classes, or else the squared errors, that leave-one-out residuals mean."""
+        if self.labels is None:
+            return Evidence(np.square(residuals).sum(axis=1), self.weights)
+        labels = self.labels * (len(self.X) / self.labels.sum())
+        losses, _ = held_out_losses(self.targets - residuals, labels)
+        return Evidence(losses / labels.sum(axis=1), self.weights)
 
 
 class MapTrial(NamedTuple):
@@ -178,6 +196,8 @@ class MapTrial(NamedTuple):
     alpha : float
         For the rows on which it was tried.
     evidence : Evidence
+        Log losses for classes that are judged by their probabilities, else squared errors.
+    squared_error : float
     residuals : ndarray of shape (M, q)
         Targets minus scores that were learned from all other rows.
     sizes : sequence of float, optional
@@ -188,12 +208,13 @@ class MapTrial(NamedTuple):
     bandwidth: float | None
     alpha: float
     evidence: Evidence
+    squared_error: float
     residuals: NDArray
     sizes: Sequence[float] | None = None
 
     @property
     def error(self) -> float:
-        """Mean squared error."""
+        """Mean log loss or squared error."""
         return self.evidence.error
 
     def alpha_for(self, bandwidth: float, power: float = _ALPHA_POWER) -> float:
@@ -257,8 +278,8 @@ class MapSearch:
     ) -> list[MapTrial]:
         """Try kinds, each with a bandwidth, the alpha from which the best one is expected not to be far, and sizes.
 
-        If the error of a rival is given, those that cannot come near it are left as soon as that shows. Without a
-        search for alpha, it is what it is expected to be.
+        If the squared error of a rival is given, those that cannot come near it are left as soon as that shows. Without
+        a search for alpha, it is what it is expected to be.
         """
         values = {kind: self._values(kind) for kind, *_ in tries}
         return Parallel(n_jobs=max(1, min(self._n_threads, len(tries))), require="sharedmem")(
@@ -269,7 +290,9 @@ class MapSearch:
     def effects(self, trial: MapTrial) -> NDArray:
         """Mean squares of the leave-one-out effects of every column, (d,), in the maps of a trial on these rows."""
         maps = self._maker(trial.kind, trial.bandwidth, trial.sizes)
-        squares = squared_effects(function_values(maps, self._rows.X), *self._rows[1:], trial.alpha)
+        squares = squared_effects(
+            function_values(maps, self._rows.X), self._rows.targets, self._rows.weights, trial.alpha
+        )
         return np.array(maps.widened(squares.tolist(), lambda before: 0.0))
 
     def gains(self, trial: MapTrial) -> NDArray:
@@ -279,7 +302,9 @@ class MapSearch:
         # Small columns of smooth functions are straight lines: others would not be missed.
         plain, found = self._values(_BENDING if self._maker.is_free else trial.kind), np.zeros(self._maker.n_columns)
         others = [plain[k] for k in left_out]
-        found[left_out] = column_gains(function_values(maps, self._rows.X), others, *self._rows[1:], trial.alpha)
+        found[left_out] = column_gains(
+            function_values(maps, self._rows.X), others, self._rows.targets, self._rows.weights, trial.alpha
+        )
         return found
 
     def _values(self, kind: str | None) -> list[NDArray]:
@@ -292,7 +317,7 @@ class MapSearch:
         trials: dict[float, MapTrial] = {}
         following: float | None = _FIRST_BANDWIDTHS[0]
         while following is not None:
-            rival = min((trial.error for trial in trials.values()), default=None)
+            rival = min((trial.squared_error for trial in trials.values()), default=None)
             trials[following] = self._try(values, kind, following, _expected_alpha(trials, following), rival)
             following = _next_bandwidth(trials)
         return [trials[bandwidth] for bandwidth in sorted(trials)]
@@ -332,13 +357,15 @@ class MapSearch:
         alphas: Sequence[float] | None = None,
     ) -> MapTrial:
         """Find the best alpha for a kernel, see `polytrain.choice.alphas.find_alpha`."""
-        _, targets, weights = self._rows
+        targets, weights = self._rows.targets, self._rows.weights
         # No entry is larger than the largest on the diagonal.
         if not np.isfinite(np.diagonal(kernel)).all():  # nothing can be learned from it
             nothing = Evidence(np.full(len(weights), _HOPELESS), weights)
-            return MapTrial(kind, bandwidth, self._alphas[0], nothing, targets)
-        trial = find_alpha(kernel, targets, weights, alphas or self._alphas, near, rival, self._room.work)
-        return MapTrial(kind, bandwidth, *trial)
+            return MapTrial(kind, bandwidth, self._alphas[0], nothing, _HOPELESS, targets)
+        alpha, squares, residuals = find_alpha(
+            kernel, targets, weights, alphas or self._alphas, near, rival, self._room.work
+        )
+        return MapTrial(kind, bandwidth, alpha, self._rows.judge(residuals), squares.error, residuals)
 
 
 def _next_bandwidth(trials: dict[float, MapTrial]) -> float | None:

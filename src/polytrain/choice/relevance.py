@@ -3,6 +3,8 @@
 With equal sizes, a model pays for every irrelevant column. The effect of a column on left-out rows says how much it
 matters; with sizes in proportion to the effects, the next model relies on the columns that matter, and its effects are
 sharper again. A few rounds, each kept only if left-out rows gain by it, are enough: few rows first, then more.
+
+Sizes are proposed by squared errors, of classes, too: log losses of few rows are too noisy. These judge the result.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.choice.alphas import Evidence, simplest
-from polytrain.choice.map_search import TRIED_BASES, ChoiceRows, MapSearch, MapTrial
+from polytrain.choice.map_search import TRIED_BASES, MapSearch, MapTrial
 from polytrain.choice.task import Task
 from polytrain.learning.start import FEW_ROWS
 
@@ -30,8 +32,9 @@ _PRUNINGS, _WORTH, _MOST_WORK = {1000: 4, 2000: 2}, 0.99, 8e9
 _POWERS, _GROWTH = (0.5, 1.0), (1.0, sqrt(2.0), 2.0)
 # Sizes in units of their mean: no column is given up for good, and none may outweigh all others.
 _SMALLEST, _LARGEST = 0.05, 4.0
-# Parts of the sum of all squared effects that columns which are left out may have together.
-_PRUNED = (1e-3, 0.01, 0.03)
+# With more columns than these, some are left out: parts of the sum of all squared effects that they may have together.
+# Fewer do little harm, and columns of small effects in the mean may be all that tells a few rows apart.
+_MANY_COLUMNS, _PRUNED = 100, (1e-3, 0.01, 0.03)
 # Numbers of columns that are taken back at once.
 _TAKEN_BACK = (1, 3, 8)
 # Kinds of functions that go on with the sizes, unless they are worse by this many standard errors.
@@ -59,11 +62,9 @@ def learn_sizes(task: Task, finalists: list[MapTrial]) -> list[MapTrial]:
     best = trial = min(finalists, key=_error)
     kept: float = _POWERS[0]
     for count in _ROUNDS:
-        rows = task.first_rows(min(count, task.n_rows))
-        n_rows, n_before = len(rows.X), len(trial.residuals)
+        rows, n_before = task.learned_rows(count).by_squares(), len(trial.residuals)
         search = task.search(rows)
-        if n_rows != n_before:
-            (trial,) = search.try_each([(*trial[:2], trial.alpha * n_before / n_rows, trial.sizes)])
+        (trial,) = search.try_each([(*trial[:2], trial.alpha * n_before / len(rows.X), trial.sizes)])
         squares = search.effects(trial)
         if not (np.isfinite(squares).all() and squares.any()):
             break
@@ -93,7 +94,7 @@ def _prune(task: Task, trial: MapTrial) -> MapTrial:
     n_before = 0
     for count, n_rounds in _PRUNINGS.items():
         n_functions = sum(task.maker(*trial[:2], trial.sizes).dims)
-        rows = task.first_rows(min(count, task.n_rows))
+        rows = task.learned_rows(count).by_squares()
         if len(rows.X) == n_before or len(rows.X) ** 2 * n_functions > _MOST_WORK:
             break
         search, n_before = task.search(rows), len(rows.X)
@@ -113,6 +114,8 @@ def _pruned_once(task: Task, search: MapSearch, trial: MapTrial) -> MapTrial:
     order = np.argsort(squares, kind="stable")
     shares = np.cumsum(squares[order]) / squares.sum()
     counts = sorted({int(np.searchsorted(shares, share)) for share in _PRUNED} - {int(np.sum(squares == 0.0))})
+    if len(squares) <= _MANY_COLUMNS:
+        counts = []
     pruned = _best(task, search, trial, [_resized(trial, order[:count], 0.0) for count in counts])
     if 0.0 in (pruned.sizes or ()):
         order = np.argsort(-search.gains(pruned), kind="stable")
@@ -136,7 +139,7 @@ def _best(
     task: Task, search: MapSearch, trial: MapTrial, tries: list[tuple[Any, ...]], search_alpha: bool = False
 ) -> MapTrial:
     """Return the best of some tries if it is clearly better than a trial, else that."""
-    others = search.try_each(tries, trial.error, search_alpha)
+    others = search.try_each(tries, trial.squared_error, search_alpha)
     for tried in others:
         task.note_trial("relevance" if search_alpha else "columns", tried)
     best = min([trial, *others], key=_error)
@@ -161,8 +164,7 @@ def _holds(task: Task, best: MapTrial, sized: MapTrial, power: float) -> bool:
     The sizes of all rows have seen the rows that they are judged by; with few rows, that makes a difference.
     """
     rows, squares, weights = task.choice_rows, [], []
-    halves = [ChoiceRows(*(array[start::2] for array in rows)) for start in (0, 1)]
-    searches = [task.search(half._replace(weights=half.weights / half.weights.sum())) for half in halves]
+    searches = [task.search(rows.take(slice(start, None, 2))) for start in (0, 1)]
     equal, unequal = ((trial, 2.0 * trial.alpha * len(trial.residuals) / len(rows.X)) for trial in (best, sized))
     for learned, judged in (searches, searches[::-1]):
         (first,) = learned.try_each([(*best[:2], equal[1], None)])
@@ -180,11 +182,12 @@ def _holds(task: Task, best: MapTrial, sized: MapTrial, power: float) -> bool:
 
 def _compare_kinds(task: Task, best: MapTrial, sized: MapTrial) -> list[MapTrial]:
     """Try all kinds of functions with the sizes that were learned."""
-    rows, kinds = task.choice_rows, [sized.kind]
+    rows, kinds = task.learned_rows(task.sample.n_rows), [sized.kind]
     if task.maker.is_free:
         kinds = [kind for kind in TRIED_BASES if kind != "spline-distinct" or task.maker.has_repeats]
-    alpha = sized.alpha * len(sized.residuals) / len(rows.X)
-    trials = task.search(rows).try_each([(kind, sized.bandwidth, alpha, sized.sizes) for kind in kinds])
+    alphas = [trial.alpha * len(trial.residuals) / len(rows.X) for trial in (best, sized)]
+    tries = [(kind, sized.bandwidth, alphas[1], sized.sizes) for kind in kinds]
+    equal, *trials = task.search(rows).try_each([(*best[:2], alphas[0], None), *tries])
     for trial in trials:
         task.note_trial("maps", trial)
     least = sorted(trials, key=_error)[:_FINALISTS]
@@ -195,4 +198,4 @@ def _compare_kinds(task: Task, best: MapTrial, sized: MapTrial) -> list[MapTrial
         if mean <= _CLEARLY * error and any(trial is other for other in least)
     ]
     n_needed = int(np.count_nonzero(sized.sizes or ()))
-    return kept if task.n_rows <= FEW_ROWS or task.is_slow(n_needed) else [best, *kept]
+    return kept if task.n_rows <= FEW_ROWS or task.is_slow(n_needed) else [equal, *kept]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
+from polytrain.choice.calibration import class_factors
 from polytrain.choice.map_search import ALPHAS, BANDWIDTHS, ChoiceRows, MapMaker, MapSearch, MapTrial
 from polytrain.learning.losses import get_loss
 from polytrain.learning.parts import Part, make_parts
@@ -29,8 +31,8 @@ _MOST_SIZED = 1000
 _MOST_ROUNDED = 1e8
 # Columns of less relevance than this are reported as hardly needed.
 _LITTLE = 0.2
-#: Parts of the rows, one of which is held out.
-N_PARTS = 5
+# Parts of the rows, one of which is held out, unless that makes them larger than this; smaller if a rung takes long.
+N_PARTS, _PART_ROWS, _SLOW_PART_ROWS = 5, 15_000, 5000
 # Sweeps of a comparison, and updates of cores that take half a second or so, however small they are.
 _RUNG_SWEEPS, _MOST_UPDATES = 2, 500
 # With more than `FEW_ROWS` different rows, the kernel problem is solved for a sample of them.
@@ -213,6 +215,10 @@ class Task:
     n_jobs : int or None
     calibrate : bool
         Whether scores of held-out rows are wanted for probabilities.
+    is_joint : bool
+        Whether scores of all classes become probabilities together, by a softmax.
+    may_finish : bool
+        Whether the last sweeps may have the logistic loss, if held-out rows ask for it.
     """
 
     settings: Settings
@@ -222,6 +228,8 @@ class Task:
     seeds: Sequence[int]
     n_jobs: int | None
     calibrate: bool
+    is_joint: bool = False
+    may_finish: bool = False
     tried: list[Tried] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
@@ -304,6 +312,11 @@ class Task:
         """Whether scores of rows left out are wanted: for probabilities, or for the uncertainty of numbers."""
         return self.calibrate or (not self.rows.classify and get_loss(self.settings.loss).has_noise)
 
+    @property
+    def judges_probabilities(self) -> bool:
+        """Whether trains are judged by the log loss of their probabilities; else by their own loss."""
+        return (self.calibrate or self.settings.joint) and (self.is_joint or len(self.targets) == 1)
+
     @cached_property
     def n_rows(self) -> int:
         """Number of different rows."""
@@ -312,7 +325,7 @@ class Task:
     @cached_property
     def sample(self) -> RowSketch:
         """Rows of the kernel problem: all, if they are few."""
-        return self.rows.sketch.first(self.n_rows if self.n_rows <= FEW_ROWS else _SAMPLE_ROWS)
+        return self.rows.sketch.take(slice(self.n_rows if self.n_rows <= FEW_ROWS else _SAMPLE_ROWS))
 
     @property
     def share(self) -> float:
@@ -339,11 +352,23 @@ class Task:
     @cached_property
     def choice_rows(self) -> ChoiceRows:
         """The sample with the targets of the guides."""
-        return self.first_rows(self.sample.n_rows)
+        return self._scaled_rows(self.sample)
 
-    def first_rows(self, count: int) -> ChoiceRows:
-        """The first rows of the sketch with the targets of the guides."""
-        rows = self._rows_of(self.guides, self.rows.sketch.first(count))
+    def n_parts(self, is_slow: bool) -> int:
+        """Number of parts of the rows, the first of which is held out where trains are judged."""
+        return max(N_PARTS, ceil(self.n_rows / (_SLOW_PART_ROWS if is_slow else _PART_ROWS)))
+
+    def learned_rows(self, count: int) -> ChoiceRows:
+        """The first rows of the sketch that no train is judged by later; with few rows, all are among them."""
+        sketch = self.rows.sketch
+        learned = np.ones(sketch.n_rows, dtype=bool)
+        if self.n_rows > FEW_ROWS:
+            for n_parts in (self.n_parts(False), self.n_parts(True)):
+                learned &= sketch.hashes % np.uint64(n_parts) != 0
+        return self._scaled_rows(sketch.take(np.flatnonzero(learned)[:count]))
+
+    def _scaled_rows(self, sketch: RowSketch) -> ChoiceRows:
+        rows = self._rows_of(self.guides, sketch)
         return rows._replace(targets=rows.targets * self.sizes)
 
     def _rows_of(self, targets: Sequence[Target], sketch: RowSketch | None = None) -> ChoiceRows:
@@ -351,7 +376,12 @@ class Task:
         sketch = self.sample if sketch is None else sketch
         sketched = [target.sketched(sketch.sums, sketch.weights) for target in targets]
         weights = sketched[0][1]
-        return ChoiceRows(sketch.X, np.stack([wanted for wanted, _ in sketched], axis=1), weights / weights.sum())
+        labels = None
+        if self.judges_probabilities and self.n_rows <= FEW_ROWS:  # with more rows, trains are judged by log losses
+            labels = sketch.sums * class_factors(targets, sketch.sums.shape[1])
+        return ChoiceRows(
+            sketch.X, np.stack([wanted for wanted, _ in sketched], axis=1), weights / weights.sum(), labels
+        )
 
     def each_target(self) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
         """For every train, which rows of the sample it is about, their targets and their weights."""

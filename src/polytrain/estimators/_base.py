@@ -23,7 +23,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.checks import check_columns, check_mass
-from polytrain.choice import Choice, Chosen, MapMaker, Settings, Task, choose
+from polytrain.choice import Choice, Chosen, MapMaker, Settings, Task, calibrate, choose
+from polytrain.decisions import Softmax, TwoClasses
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._learning import Goal, fit_trains
@@ -34,7 +35,7 @@ from polytrain.estimators._parameters import (
     is_sequence,
     make_settings,
 )
-from polytrain.estimators._probabilities import expected_labels, fit_probabilities, recalibrated
+from polytrain.estimators._probabilities import expected_labels, recalibrated
 from polytrain.estimators._streaming import Stream, go_on
 from polytrain.estimators._uncertainty import fit_uncertainty
 from polytrain.explain import feature_importances
@@ -216,14 +217,15 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             if self._is_warm:
                 choice = self._last_choice(settings, rows, goal, seeds)
             else:
-                choice = choose(self._task(settings, rows, goal, seeds, goal.calibrates))
+                choice = choose(self._task(settings, rows, goal, seeds, goal.calibrates, is_block))
                 self._show_choice(choice)
             _warn_of_levels(rows, choice.maps.whole)
             ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
-            held_out, decision = choice.held_out, goal.ends.get("decision")
-            if held_out is not None and decision is not None:
+            held_out, loss = choice.held_out, choice.plan.loss
+            if held_out is not None and goal.decision is not None:
                 scored = held_out.scores, held_out.label_weights, held_out.n_distinct
-                ends |= fit_probabilities(*scored, goal.targets, decision)
+                size, shift = calibrate(*scored, goal.targets, isinstance(goal.decision, Softmax))
+                ends |= {"size": size, "shift": shift, "calibrated": True}
 
             def make(*trains: Sequence[NDArray]) -> FittedModel:
                 return FittedModel(loss, choice.maps, trains, **ends)
@@ -355,7 +357,15 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         """Whether second moments are wanted of every train, for the uncertainty of predictions."""
         return False
 
-    def _task(self, settings: Settings, rows: Rows, goal: Goal, seeds: Sequence[int], calibrate: bool) -> Task:
+    def _task(
+        self,
+        settings: Settings,
+        rows: Rows,
+        goal: Goal,
+        seeds: Sequence[int],
+        calibrate: bool,
+        is_block: bool = False,
+    ) -> Task:
         return Task(
             settings=settings,
             rows=rows,
@@ -364,6 +374,8 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             seeds=seeds,
             n_jobs=self.n_jobs,
             calibrate=calibrate,
+            is_joint=isinstance(goal.decision, Softmax),
+            may_finish=calibrate and not is_block and isinstance(goal.decision, Softmax | TwoClasses),
         )
 
     def _last_choice(self, settings: Settings, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
@@ -373,9 +385,9 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         nothing of the last cores: these may have learned from the very rows.
         """
         kept, before = self.model_.maps, self.plan_
-        calibrate = goal.calibrates
-        if settings.joint and self.model_.calibrated:  # classes are learned by themselves, as the last fit has chosen
-            settings, calibrate = replace(settings, loss=before.loss, joint=False), True
+        calibrates = goal.calibrates
+        if self.model_.calibrated and settings.joint:  # the last fit has chosen to start with squares
+            settings, calibrates = replace(settings, loss="squared", joint=False), True
         if rows.columns_of_any_type != self.model_.columns:
             raise ValueError(
                 "warm_start=True, but the columns of these rows have other types or levels than those of the last fit. "
@@ -396,12 +408,12 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             )
         known = {name: getattr(self.choice_, name) for name in ("basis", "bandwidth", "relevances")}
         last = Choice(kept, open_now.settled(kept.dims), **known)
-        if not calibrate:
+        if not calibrates:
             return last
         afresh = replace(open_now, alpha=settings.alpha, max_sweeps="auto", maps=kept)
-        anew = choose(self._task(afresh, rows, goal, seeds, calibrate))
+        anew = choose(self._task(afresh, rows, goal, seeds, calibrates))
         self._show_choice(anew)
-        plan = replace(last.plan, alpha=anew.plan.alpha)
+        plan = replace(last.plan, alpha=anew.plan.alpha, loss=anew.plan.loss, joint=anew.plan.joint)
         return replace(last, plan=plan, reasons=anew.reasons, tried=anew.tried, held_out=anew.held_out)
 
     def _show_choice(self, choice: Choice) -> None:

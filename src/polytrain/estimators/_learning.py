@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.choice import Choice
+from polytrain.decisions import Decision
 from polytrain.learning.losses import Loss, get_loss
 from polytrain.learning.schedule import Report, train
 from polytrain.learning.settings import Settings, Start
@@ -37,6 +38,11 @@ class Goal:
     ends: dict[str, Any]
     joint: bool = False
     calibrates: bool = False
+
+    @property
+    def decision(self) -> Decision | None:
+        """How scores become classes; None for numbers."""
+        return self.ends.get("decision")
 
     @property
     def sizes(self) -> NDArray:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.checks import check_weight_range
-from polytrain.choice import fit_log_odds, fit_softmax
+from polytrain.choice import calibrate, class_factors
 from polytrain.decisions import Softmax
 from polytrain.estimators._parameters import check_between
 from polytrain.estimators._streaming import Stream
@@ -22,34 +22,6 @@ from polytrain.texts import short_list
 _ENOUGH_SCORES = 200
 
 
-def fit_probabilities(
-    scores: NDArray,
-    labels: NDArray,
-    n_rows: float,
-    targets: Sequence[Target],
-    decision: Any,
-    sizes: NDArray | None = None,
-) -> dict[str, Any]:
-    """What becomes of the scores (N, n_trains) of rows with these weights at their labels (N, m).
-
-    Where sizes (n_trains,) are given, they stay, and the shifts alone are found.
-    """
-    codes = [target.wanted(np.arange(labels.shape[1]))[0] for target in targets]
-    weights = labels * _factors(targets, labels.shape[1])  # those of the fit: a class may lack rows that were held out
-    weights *= n_rows / weights.sum()
-    if isinstance(decision, Softmax):
-        size, shift = fit_softmax(scores, weights, None if sizes is None else float(sizes[0]))
-    else:
-        found = []
-        kept = [None] * len(targets) if sizes is None else sizes.tolist()
-        for code, column, factor in zip(codes, scores.T, kept, strict=True):
-            sides = [weights[:, code == sign].sum(axis=1) for sign in (1.0, -1.0)]
-            used = sides[0] + sides[1] > 0
-            found.append(fit_log_odds(column[used], sides[0][used], sides[1][used], factor))
-        size, shift = np.array(found).T
-    return {"size": size, "shift": shift, "calibrated": True}
-
-
 def recalibrated(model: FittedModel, stream: Stream, targets: Sequence[Target]) -> FittedModel:
     """Calibrate a model by what a stream remembers.
 
@@ -59,30 +31,24 @@ def recalibrated(model: FittedModel, stream: Stream, targets: Sequence[Target]) 
     """
     if stream.X is None or stream.labels is None:
         return model
-    sizes = model.size
+    sizes, is_joint = model.size, isinstance(model.decision, Softmax)
     if stream.scores is not None and stream.scored is not None and _n_rows(stream.scored) >= _ENOUGH_SCORES:
-        found = fit_probabilities(stream.scores, stream.scored, _n_rows(stream.scored), targets, model.decision)
-        sizes = found["size"]
+        sizes, _ = calibrate(stream.scores, stream.scored, _n_rows(stream.scored), targets, is_joint)
     labels = stream.labels * stream.weights[:, None]
-    found = fit_probabilities(model.values(stream.X).T, labels, _n_rows(labels), targets, model.decision, sizes)
-    return replace(model, size=found["size"], shift=found["shift"])
+    size, shift = calibrate(model.values(stream.X).T, labels, _n_rows(labels), targets, is_joint, sizes)
+    return replace(model, size=size, shift=shift)
 
 
 def expected_labels(model: FittedModel, X: NDArray, targets: Sequence[Target]) -> NDArray:
     """Which part of every row (N, m) has which label, as the model expects it, weights of classes aside."""
     chances = model.probabilities(X)
-    parts = chances / _factors(targets, chances.shape[1])
+    parts = chances / class_factors(targets, chances.shape[1])
     return parts / parts.sum(axis=1, keepdims=True)
 
 
 def _n_rows(labels: NDArray) -> float:
     """Weight of rows in units of a row; small weights count as rows, since the unit of weights is often arbitrary."""
     return max(float(labels.sum()), float(len(labels)))
-
-
-def _factors(targets: Sequence[Target], n_classes: int) -> NDArray:
-    """Weights of the classes in the fit, (m,)."""
-    return np.max([target.wanted(np.arange(n_classes))[1] for target in targets], axis=0)
 
 
 def class_weights(given: Any, classes: NDArray, totals: NDArray) -> NDArray:

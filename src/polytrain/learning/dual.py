@@ -286,7 +286,7 @@ def squared_effects(values: Sequence[Array], targets: Array, weights: Array, alp
     has the coefficients c - e_i H_i, where e_i is the leave-one-out residual: see the conventions above.
     """
     kernel = product_kernel(values, quick=True)
-    inverse = _inverse(kernel, weights, alpha)
+    inverse = inverse_kernel(kernel, weights, alpha)
     coefficients, diagonal = inverse @ targets, np.diagonal(inverse)[:, None]
     residuals = np.divide(coefficients, diagonal, out=np.zeros(targets.shape), where=diagonal > 0)
     small = _small_columns(values)
@@ -351,7 +351,7 @@ def column_gains(
     return gains
 
 
-def _inverse(kernel: Array, weights: Array, alpha: float) -> Array:
+def inverse_kernel(kernel: Array, weights: Array, alpha: float) -> Array:
     """Inverse of the kernel with the ridge on its diagonal; a ridge that drowned in rounding is raised."""
     root = np.sqrt(weights)
     scaled = root[:, None] * kernel * root

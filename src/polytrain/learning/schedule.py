@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy.special import logsumexp
 
 from polytrain.arrays import Array
 from polytrain.learning.engines import open_engine
@@ -136,7 +135,7 @@ def _train_jointly(
     Every visit of a class lowers the objective of the whole, the mean of minus the log-probability of the right class
     plus alpha / 2 times the squared norms of all trains, with the other trains fixed.
     """
-    is_linear = plan.max_sweeps == 0 and plan.init == "linear"
+    is_linear = plan.max_sweeps == 0 and plan.init == "linear" and any(start.cores is None for start in starts)
     trains: list[Sequence[Array]] = [start.cores for start in starts if start.cores is not None]
     histories: list[list[dict[str, Any]]] = [[] for _ in starts]
     reason = "max_sweeps"
@@ -173,11 +172,6 @@ def _train_jointly(
         if reason != "max_sweeps":
             break
     return [TrainResult(tuple(cores), history, reason) for cores, history in zip(trains, histories, strict=True)]
-
-
-def log_losses(scores: Array, y: Array) -> Array:
-    """Minus the log-probability of the right class, (N,), for scores (N, m) and indices of classes (N,)."""
-    return logsumexp(scores, axis=1) - scores[np.arange(len(y)), y]
 
 
 # --- sums of trains over groups of columns ----------------------------------------------------------------------------

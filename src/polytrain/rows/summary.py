@@ -191,9 +191,9 @@ class RowSketch(NamedTuple):
             return self.n_rows
         return max(self.n_rows, round((self.n_rows - 1) / (float(self.hashes[-1]) / 2.0**64)))
 
-    def first(self, count: int) -> RowSketch:
-        """Return the first ``count`` rows."""
-        return RowSketch(*(array[:count] for array in self))
+    def take(self, rows: NDArray | slice) -> RowSketch:
+        """Return some of the rows."""
+        return RowSketch(*(array[rows] for array in self))
 
 
 def _smallest(hashes: NDArray, X: NDArray, weights: NDArray, sums: NDArray) -> RowSketch:
