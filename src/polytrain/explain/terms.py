@@ -156,28 +156,17 @@ def top_terms(
     view = read_model(model, feature_names)
     k = check_positive_integer(k, "k")
     max_nodes = check_positive_integer(max_nodes, "max_nodes")
-    if max_nodes < k + 1:
+    if max_nodes <= k:
         raise ValueError(f"max_nodes must be larger than k={k}, got {max_nodes}.")
     which = view.index("train", train)
     variables = _expand(view, which, units)
-    cores, weighted = variables.cores, variables.strengths
-    if not all(np.isfinite(core).all() for core in weighted):
+    if not all(np.isfinite(core).all() for core in variables.strengths):
         raise ValueError(f"the strengths overflow with units={variables.units!r}; use units='scaled'.")
-    # One more than asked for: with its intercept, the constant may fall out of the list.
-    index, exact = largest_entries(weighted, k + 1, max_nodes)
-    constant = ~index.any(axis=1)
-    shift = float(view.fitted.shift[which])
-    if shift and not constant.any():
-        index = np.concatenate((index, np.zeros((1, len(view.fitted.maps)), dtype=np.intp)))
-        constant = np.append(constant, True)
-    shifts = np.where(constant, shift, 0.0)
-    coefficients, strengths = entries_at(cores, index) + shifts, np.abs(entries_at(weighted, index) + shifts)
-    best = np.argsort(-strengths, kind="stable")[:k]
-    best = best[strengths[best] > 0]
+    index, exact = largest_entries(variables.strengths, k, max_nodes)
     return TopTerms(
-        exponents=index[best],
-        coefficients=coefficients[best],
-        strengths=strengths[best],
+        exponents=index,
+        coefficients=entries_at(variables.cores, index),
+        strengths=np.abs(entries_at(variables.strengths, index)),
         exact=exact,
         units=variables.units,
         variable_names=variables.names,
@@ -245,8 +234,7 @@ def to_sympy(
         sympy.Mul(sympy.Float(coefficient), *(base**power for base, power in zip(symbols, exponents, strict=True)))
         for exponents, coefficient in polynomial.terms.items()
     ]
-    shift = float(view.fitted.shift[which])
-    return sympy.Add(sympy.Float(shift) if shift else sympy.Integer(0), *terms)
+    return sympy.Add(*terms)
 
 
 class _Expansion(NamedTuple):
@@ -254,29 +242,33 @@ class _Expansion(NamedTuple):
 
     units: str
     names: tuple[str, ...]
-    cores: list[NDArray]
-    strengths: list[NDArray]
+    cores: Sequence[NDArray]
+    strengths: Sequence[NDArray]
 
 
 def _expand(view: ModelView, which: int, units: str) -> _Expansion:
-    """Write a train in the asked units; "auto" takes raw features unless the coefficients cancel too much."""
+    """Write a train and its shift in the given units; "auto" takes raw features unless the coefficients cancel."""
     if not isinstance(units, str) or units not in _UNITS:
         raise ValueError(f"units must be one of {list(_UNITS)}, got {units!r}.")
     if units == "auto":
         norms = [
-            [_norm(_in_powers(view, k, unit)) for unit in ("original", "scaled")]
+            [_norm(_in_powers(view, k, unit).strengths) for unit in ("original", "scaled")]
             for k in range(len(view.fitted.trains))
         ]
         units = "original" if all(raw <= _MAX_GROWTH * scaled < np.inf for raw, scaled in norms) else "scaled"
-    expansion = _in_powers(view, which, units)
-    if not all(np.isfinite(core).all() for core in expansion.cores):
+    found = _in_powers(view, which, units)
+    if not all(np.isfinite(core).all() for core in found.cores):
         raise ValueError(f"the coefficients overflow with units={units!r}; use units='scaled'.")
-    return expansion
+    shift = float(view.fitted.shift[which])
+    if not shift:
+        return found
+    constant = shift * TensorTrain.rank_one([np.eye(core.shape[1])[0] for core in found.cores])
+    cores, strengths = ((TensorTrain(some) + constant).cores for some in (found.cores, found.strengths))
+    return found._replace(cores=cores, strengths=strengths)
 
 
-def _norm(expansion: _Expansion) -> float:
+def _norm(strengths: Sequence[NDArray]) -> float:
     """Root of the sum of the squared strengths of all terms; infinite where they overflow."""
-    strengths = expansion.strengths
     return TensorTrain(strengths).norm() if all(np.isfinite(core).all() for core in strengths) else np.inf
 
 
