@@ -24,8 +24,6 @@ from polytrain.explain.view import read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
 
-__all__ = ["PartialDependence", "partial_dependence"]
-
 # Rows averaged at once: their environments stay in cache.
 _BLOCK_ROWS = 1024
 
@@ -157,7 +155,7 @@ def partial_dependence(
     )
 
 
-def _date_axis(measure: ColumnMeasure, column: int, grid: Any, grid_size: int) -> tuple[tuple[NDArray], list[Any]]:
+def _date_axis(measure: ColumnMeasure, column: int, grid: Any, grid_size: int) -> tuple[tuple[NDArray, ...], list[Any]]:
     """Dates, and trains whose first core of the column has a function per date; the other parts' cores do nothing."""
     view, axis = measure.view, column_axis(measure, column, grid_size)
     group, kind = view.groups[column], view.column(column)

@@ -24,8 +24,6 @@ from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
 
-__all__ = ["Effects", "MainEffect", "PairEffect", "RowEffects", "all_effects", "effects"]
-
 # Pairs with less than this share of the variance are rounding.
 _LEAST_SHARE = 1e-20
 _MOST_LINES = 15  # that are printed of every list
@@ -45,14 +43,16 @@ class MainEffect:
         Numbers, names of levels (objects) or dates.
     values : ndarray of shape (Q,)
         The effect there, in units of the score; its mean over the column is 0.
-    parts, counts : ndarray of shape (Q,)
-        Share and number (or weight) of the rows nearest to each value; ``counts`` is None without rows.
+    parts : ndarray of shape (Q,)
+        Share of the rows nearest to each value.
     missing : float or None
         The effect of a missing value, where the column has any.
-    missing_part, missing_count : float
-        Share and number of the rows whose value is missing; the number is None without rows.
+    missing_part : float
+        Share of the rows whose value is missing.
     share, total : float
         Share of the variance of the score that the column makes alone, and of all that it takes part in.
+    n_rows : float or None
+        Number (or weight) of the rows; None if the distribution is that of the training.
     """
 
     name: str
@@ -60,12 +60,21 @@ class MainEffect:
     grid: NDArray
     values: NDArray
     parts: NDArray
-    counts: NDArray | None
     missing: float | None
     missing_part: float
-    missing_count: float | None
     share: float
     total: float
+    n_rows: float | None
+
+    @property
+    def counts(self) -> NDArray | None:
+        """Number (or weight) of the rows nearest to each value; None without rows."""
+        return None if self.n_rows is None else np.round(self.parts * self.n_rows, 6)  # whole rows are whole numbers
+
+    @property
+    def missing_count(self) -> float | None:
+        """Number (or weight) of the rows whose value is missing; None without rows."""
+        return None if self.n_rows is None else round(self.missing_part * self.n_rows, 6)
 
     def to_frame(self) -> Any:
         """Return a frame of pandas, one row per value; a missing value is the last one, of the kind "missing"."""
@@ -350,7 +359,7 @@ def all_effects(
 def _main_effect(
     sites: Sites, column: int, axis: ColumnAxis, n_rows: float | None, shares: VarianceShares
 ) -> MainEffect:
-    missing, missing_part = None, axis.missing_part or 0.0
+    missing = None
     if axis.missing_part is not None:
         missing = float(sites.main(column, [np.array([np.nan])] * len(axis.features))[0])
     return MainEffect(
@@ -359,10 +368,9 @@ def _main_effect(
         grid=axis.grid,
         values=sites.main(column, axis.features),
         parts=axis.parts,
-        counts=None if n_rows is None else np.round(axis.parts * n_rows, 6),  # whole rows are whole numbers
         missing=missing,
-        missing_part=missing_part,
-        missing_count=None if n_rows is None else round(missing_part * n_rows, 6),
+        missing_part=axis.missing_part or 0.0,
         share=float(shares.first[column]),
         total=float(shares.total[column]),
+        n_rows=n_rows,
     )

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 
 from polytrain.tensor.decompose import orthogonalize_cores
 
-__all__ = ["entries_at", "largest_entries", "suffix_covers"]
-
 # Prefixes kept per level in the first walk, whose only task is to find good entries.
 _FIRST_WIDTH = 4096
 

@@ -20,19 +20,6 @@ from polytrain.explain.view import read_model
 from polytrain.tensor.decompose import scale_exponent
 from polytrain.texts import printable
 
-__all__ = [
-    "INDEPENDENCE",
-    "FeatureImportances",
-    "SobolIndices",
-    "VarianceShares",
-    "feature_importances",
-    "frame",
-    "sobol_indices",
-    "table_lines",
-    "value_text",
-    "variance_shares",
-]
-
 #: Note beside all printed shares of a variance.
 INDEPENDENCE = "columns taken as independent, each with its own distribution"
 

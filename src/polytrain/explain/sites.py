@@ -23,18 +23,6 @@ from polytrain.maps import CategoryMap, FeatureMap
 from polytrain.maps.tabulated import TabulatedMap
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 
-__all__ = [
-    "ColumnAxis",
-    "ColumnMeasure",
-    "Sites",
-    "column_axis",
-    "column_cores",
-    "make_measure",
-    "number_grid",
-    "site_matrices",
-    "suffix_products",
-]
-
 # Combinations of the features of one column whose matrices are formed at once.
 _BLOCK = 2048
 # Name of the levels that the model does not tell apart.

@@ -27,8 +27,6 @@ from polytrain.tensor.checks import check_positive_integer
 from polytrain.tensor.terms import format_terms
 from polytrain.texts import printable
 
-__all__ = ["StrongestTerms", "TopTerms", "strongest_terms", "to_sympy", "top_terms"]
-
 _UNITS = ("auto", "original", "centred", "scaled")
 
 # Largest growth of the coefficients at which "auto" still takes raw features: one digit may cancel.

@@ -19,8 +19,6 @@ from polytrain.export_writers import CWriter
 from polytrain.models import FittedModel, fitted_model
 from polytrain.version import __version__
 
-__all__ = ["to_c"]
-
 _DTYPES = ("float64", "float32")
 _KEYWORDS = (
     "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|main|"

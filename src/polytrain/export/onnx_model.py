@@ -27,8 +27,6 @@ from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.version import __version__
 
-__all__ = ["register_onnx_converters", "to_onnx"]
-
 #: The oldest operator set that the graph can be written in: Softmax means what it says since then.
 OLDEST_OPSET = 13
 _DTYPES = ("float32", "float64")

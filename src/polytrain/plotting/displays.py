@@ -25,14 +25,6 @@ from polytrain.tensor import clip_ranks
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
 
-__all__ = [
-    "ConvergenceDisplay",
-    "LocalExplanationDisplay",
-    "PartialDependenceDisplay",
-    "RankDisplay",
-    "TermStrengthDisplay",
-]
-
 # Letters of a column's name and of a row's value, for each inch of the figure.
 _NAME_LETTERS, _CELL_LETTERS = 3.8, 2.7
 _QUANTITIES = ("objective", "loss")

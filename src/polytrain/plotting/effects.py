@@ -24,8 +24,6 @@ from polytrain.explain.view import read_model
 from polytrain.plotting.style import COLOURS, PAPER, Display, begin_plots, draw_bars, line_style, place_values, shorten
 from polytrain.tensor.checks import check_positive_integer
 
-__all__ = ["EffectsDisplay", "ImportancesDisplay", "InteractionDisplay", "draw_main_effect", "draw_pair_effect"]
-
 # Levels that have a bar, the most common ones; more would be too thin to read.
 _MOST_BARS = 12
 _MOST_DENSITY_BARS = 40

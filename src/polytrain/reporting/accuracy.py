@@ -26,8 +26,6 @@ from polytrain.tables.evaluation import (
     linear_answers,
 )
 
-__all__ = ["Comparison", "ScoredRows", "bootstrap_rmse", "calibration_section", "compare", "error_section"]
-
 _N_BOOTSTRAP = 400
 # Points of a calibration curve with fewer rows are noise.
 _LEAST_ROWS = 10
@@ -219,7 +217,7 @@ def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
         words = f"{axes[1]} over {axes[0]}; " + "; ".join(f"{name}: {value:.3f}" for name, value in values.items())
         curves = {k if several else 0: curve for k, curve in curves.items()}
         draw = draw_curves(curves, [f"{name[:16]}: {value:.3f}" for name, value in values.items()], axes, chance)
-        more = {"table": listed} if several and not which else {}  # one is enough for both
+        more: Any = {"table": listed} if several and not which else {}  # one is enough for both
         return picture(f"{title} {np.mean(list(values.values())):.3f}", words, draw, about=about, **more)
 
     roc = {k: roc_curve(y == k, ranking[:, k])[:2] for k in areas}

@@ -18,8 +18,6 @@ from polytrain.plotting.style import draw_bars, shorten
 from polytrain.reporting.accuracy import ScoredRows
 from polytrain.reporting.pictures import number, percent, picture, table
 
-__all__ = ["ColumnEffects", "effect_section", "row_pictures"]
-
 # Rows that give the distributions of the columns.
 _MOST_ROWS = 5000
 _MOST_BARS, _MOST_CURVES, _MOST_PAIRS, _MOST_CONTRIBUTIONS = 12, 9, 6, 8
@@ -57,7 +55,7 @@ class ColumnEffects:
         """Effects of a column on those scores that it changes most, by their numbers."""
         main = [_central(of_score.main[column]) for of_score in self.effects]
         if self._is_sample:  # its counts are not those of all rows, but shares are about the same
-            main = [replace(effect, counts=None, missing_count=None) for effect in main]
+            main = [replace(effect, n_rows=None) for effect in main]
         strongest = np.argsort([-np.ptp(effect.values) for effect in main], kind="stable")[:_MOST_LINES]
         return {int(k): main[k] for k in sorted(strongest)}
 
@@ -83,8 +81,7 @@ def _central(effect: MainEffect) -> MainEffect:
     kept = (below >= _TAIL) & (np.append(0.0, below[:-1]) <= 1 - _TAIL)
     if kept.sum() < 10:
         return effect
-    counts = None if effect.counts is None else effect.counts[kept]
-    return replace(effect, grid=effect.grid[kept], values=effect.values[kept], parts=effect.parts[kept], counts=counts)
+    return replace(effect, grid=effect.grid[kept], values=effect.values[kept], parts=effect.parts[kept])
 
 
 def effect_section(rows: ScoredRows, effects: ColumnEffects) -> dict[str, Any]:
@@ -166,7 +163,7 @@ def _pair(rows: ScoredRows, effects: ColumnEffects, score: int, pair: PairEffect
             grids[axis], values = grids[axis][kept], values.take(kept, axis)
     if pair.kinds[0] == "category":  # names have more room at the side
         names, grids, values = names[::-1], grids[::-1], values.T
-    shown = replace(pair, names=names, grids=tuple(grids), values=values)
+    shown = replace(pair, names=names, grids=(grids[0], grids[1]), values=values)
 
     def draw(ax: Any) -> None:
         draw_pair_effect(ax, shown)
@@ -196,11 +193,12 @@ def row_pictures(rows: ScoredRows) -> list[dict[str, Any]]:
     )
     pictures = []
     for place, (title, j) in enumerate(zip(titles, chosen, strict=True)):
-        display = LocalExplanationDisplay(explained, place, _score_of(rows, j), _MOST_CONTRIBUTIONS)
-        words = explained.sentence(place, display.score, _MOST_CONTRIBUTIONS)
+        score = _score_of(rows, j)
+        draw = LocalExplanationDisplay(explained, place, score, _MOST_CONTRIBUTIONS).plot
+        words = explained.sentence(place, score, _MOST_CONTRIBUTIONS)
         height = 1.4 + 0.42 * min(len(explained.column_names), _MOST_CONTRIBUTIONS + 1)
         name = f"{title}: row {rows.places[j]}"
-        pictures.append(picture(name, words, display.plot, height=height, about=_outcome(rows, j)))
+        pictures.append(picture(name, words, draw, height=height, about=_outcome(rows, j)))
     return pictures
 
 

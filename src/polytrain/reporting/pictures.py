@@ -12,8 +12,6 @@ from xml.etree import ElementTree
 from polytrain.plotting.style import COLOURS, PAPER, draw_lines
 from polytrain.texts import printable
 
-__all__ = ["draw_curves", "number", "percent", "picture", "table"]
-
 # Inches: 360 units of the SVG, about the width of a phone, so that text keeps its size there.
 _WIDTH = 5.0
 # Colours that the style of the page sets, for light and dark screens.

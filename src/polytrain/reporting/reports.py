@@ -30,8 +30,6 @@ from polytrain.tables.evaluation import Answers, RowSample
 from polytrain.texts import printable, short_list
 from polytrain.version import __version__
 
-__all__ = ["Report", "report", "report_table"]
-
 # Rows that curves, comparisons and explanations are made from.
 _MOST_ROWS = 20_000
 # Columns whose values are shown beside the worst rows.

@@ -12,8 +12,6 @@ from polytrain.reporting.accuracy import ScoredRows
 from polytrain.reporting.pictures import number, percent, picture, table
 from polytrain.tables.model import model_facts
 
-__all__ = ["settings_section", "training_section"]
-
 _STEPS = {"maps": "basis"}
 _REASONS = {"tolerance": "the objective no longer changed", "max_sweeps": "the largest number of sweeps was reached"}
 

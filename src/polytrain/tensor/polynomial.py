@@ -23,8 +23,6 @@ from polytrain.tensor.terms import (
 )
 from polytrain.tensor.train import TensorTrain
 
-__all__ = ["Polynomial"]
-
 
 class Polynomial:
     """A polynomial as terms: exponents and a coefficient each.

@@ -13,8 +13,6 @@ from polytrain import native
 from polytrain.arrays import Array
 from polytrain.tensor.thin_products import khatri_rao
 
-__all__ = ["TrainStack"]
-
 #: Values (N,) of one feature -> values (n, N) of its functions.
 Functions = Callable[[Array], Array]
 #: A dtype -> the functions of one feature at its knots, (knots + 1, n), or None if it has no knots.

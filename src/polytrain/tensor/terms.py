@@ -19,16 +19,6 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from polytrain.arrays import Array
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 
-__all__ = [
-    "collect_terms",
-    "cores_from_terms",
-    "default_names",
-    "evaluate_terms",
-    "format_terms",
-    "parse_terms",
-    "terms_from_cores",
-]
-
 # Numbers in the table of monomials of one block of rows: 8 MB of float64.
 _BLOCK_SIZE = 2**20
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"

@@ -28,8 +28,6 @@ from polytrain.tensor.decompose import orthogonalize_cores, round_cores, scale_e
 from polytrain.tensor.ranks import clip_ranks
 from polytrain.tensor.stack import TrainStack
 
-__all__ = ["TensorTrain"]
-
 
 class TensorTrain:
     """A tensor kept as a chain of cores.
