@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 
 from polytrain.checks import check_mass
 from polytrain.explain.sensitivity import INDEPENDENCE, VarianceShares, frame, table_lines, value_text, variance_shares
-from polytrain.explain.sites import ColumnAxis, Sites, column_axis, make_measure
+from polytrain.explain.sites import Sites, column_axis, make_measure
 from polytrain.explain.view import ModelView, read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
@@ -78,17 +78,12 @@ class MainEffect:
 
     def to_frame(self) -> Any:
         """Return a frame of pandas, one row per value; a missing value is the last one, of the kind "missing"."""
-        gap = self.missing is not None
-        found: dict[str, Any] = {
-            "column": self.name,
-            "kind": [self.kind] * len(self.grid) + ["missing"] * gap,
-            "value": [*self.grid.tolist(), *[None] * gap],
-            "effect": np.append(self.values, [self.missing] * gap).astype(float),
-            "part": np.append(self.parts, [self.missing_part] * gap),
-        }
-        if self.counts is not None:
-            found["count"] = np.append(self.counts, [self.missing_count] * gap).astype(float)
-        return frame(found)
+        lines = list(zip([self.kind] * len(self.grid), self.grid.tolist(), self.values, self.parts, strict=True))
+        if self.missing is not None:
+            lines.append(("missing", None, self.missing, self.missing_part))
+        found = frame(lines, columns=["kind", "value", "effect", "part"])
+        found.insert(0, "column", self.name)
+        return found if self.n_rows is None else found.assign(count=np.round(found["part"] * self.n_rows, 6))
 
     def __str__(self) -> str:
         lines = [f"{printable(self.name)} ({self.kind}): {100 * self.share:.2f} % of the variance alone"]
@@ -326,25 +321,41 @@ def all_effects(
     measure = make_measure(view, X, sample_weight)
     n_rows = None if measure.rows is None else check_mass(sample_weight, len(measure.rows))
     axis_of, names = cache(partial(column_axis, measure)), view.column_names
+
+    def main_effect(sites: Sites, column: int, shares: VarianceShares) -> MainEffect:
+        axis, missing = axis_of(column, size), None
+        if axis.missing_part is not None:
+            missing = float(sites.main(column, [np.array([np.nan])] * len(axis.features))[0])
+        return MainEffect(
+            name=names[column],
+            kind=axis.kind,
+            grid=axis.grid,
+            values=sites.main(column, axis.features),
+            parts=axis.parts,
+            missing=missing,
+            missing_part=axis.missing_part or 0.0,
+            share=float(shares.first[column]),
+            total=float(shares.total[column]),
+            n_rows=n_rows,
+        )
+
+    def pair_effect(sites: Sites, i: int, j: int, shares: VarianceShares) -> PairEffect:
+        first, last = axis_of(i, pair_size), axis_of(j, pair_size)
+        values, share = sites.pair(i, j, first.features, last.features, on_grid=True), float(shares.second[i, j])
+        return PairEffect((names[i], names[j]), (first.kind, last.kind), (first.grid, last.grid), values, share)
+
     found, upper = [], np.triu_indices(len(names), 1)
     for output in outputs:
-        shares = variance_shares(measure, output)
-        sites, second = Sites(measure, output), shares.second
-        strongest = np.argsort(-second[upper], kind="stable")[:n_pairs]
-        index = [(i, j) for i, j in np.transpose(upper)[strongest].tolist() if second[i, j] > _LEAST_SHARE]
-        pairs = []
-        for i, j in index:
-            first, last = axis_of(i, pair_size), axis_of(j, pair_size)
-            values = sites.pair(i, j, first.features, last.features, on_grid=True)
-            grids, kinds = (first.grid, last.grid), (first.kind, last.kind)
-            pairs.append(PairEffect((names[i], names[j]), kinds, grids, values, float(second[i, j])))
-        main_share, pair_share = float(shares.first.sum()), float(second[upper].sum())
+        sites, shares = Sites(measure, output), variance_shares(measure, output)
+        second = shares.second[upper]
+        strongest = [k for k in np.argsort(-second, kind="stable")[:n_pairs] if second[k] > _LEAST_SHARE]
+        main_share, pair_share = float(shares.first.sum()), float(second.sum())
         found.append(
             Effects(
                 mean=shares.mean + float(view.fitted.shift[output]),
                 deviation=shares.deviation,
-                main=tuple(_main_effect(sites, k, axis_of(k, size), n_rows, shares) for k in range(len(names))),
-                pairs=tuple(pairs),
+                main=tuple(main_effect(sites, k, shares) for k in range(len(names))),
+                pairs=tuple(pair_effect(sites, i, j, shares) for i, j in np.transpose(upper)[strongest].tolist()),
                 main_share=main_share,
                 pair_share=pair_share,
                 rest_share=max(1.0 - main_share - pair_share, 0.0) if shares.deviation > 0 else 0.0,
@@ -354,23 +365,3 @@ def all_effects(
             )
         )
     return found
-
-
-def _main_effect(
-    sites: Sites, column: int, axis: ColumnAxis, n_rows: float | None, shares: VarianceShares
-) -> MainEffect:
-    missing = None
-    if axis.missing_part is not None:
-        missing = float(sites.main(column, [np.array([np.nan])] * len(axis.features))[0])
-    return MainEffect(
-        name=sites.view.column_names[column],
-        kind=axis.kind,
-        grid=axis.grid,
-        values=sites.main(column, axis.features),
-        parts=axis.parts,
-        missing=missing,
-        missing_part=axis.missing_part or 0.0,
-        share=float(shares.first[column]),
-        total=float(shares.total[column]),
-        n_rows=n_rows,
-    )
