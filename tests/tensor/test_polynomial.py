@@ -29,6 +29,11 @@ def value_by_definition(terms, x):
     )
 
 
+def assert_same(one, two, rtol):
+    assert list(one.terms) == list(two.terms)
+    assert_allclose(list(one.terms.values()), list(two.terms.values()), rtol=rtol)
+
+
 # The worked examples of the paper -------------------------------------------------------------------------------------
 
 
@@ -137,8 +142,8 @@ def test_many_variables_need_no_dense_tensor(tol):
     linear = Polynomial({tuple(row): rng.standard_normal() for row in unit} | {(0,) * d: 1.0})
     train = linear.to_train(tol=tol)
     assert train.ranks == (1, *(2,) * (d - 1), 1)
-    assert Polynomial.from_train(train, tol=1e-10).allclose(linear)
-    neighbours = linear + Polynomial({tuple(unit[k] + unit[k + 1]): float(k + 1) for k in range(d - 1)})
+    assert_same(Polynomial.from_train(train, tol=1e-10), linear, rtol=1e-8)
+    neighbours = Polynomial(linear.terms | {tuple(unit[k] + unit[k + 1]): float(k + 1) for k in range(d - 1)})
     train = neighbours.to_train(tol=tol)
     assert train.ranks == (1, 2, *(3,) * (d - 3), 2, 1)
     X = rng.uniform(-1, 1, (10, d))
@@ -156,9 +161,7 @@ def test_all_pairs_need_a_rank_that_grows_like_half_of_the_variables():
 
 
 def test_rounding_finds_the_rank_that_only_the_values_show():
-    product = Polynomial({(0,) * 8: 1.0})
-    for k in range(8):
-        product = product * Polynomial({(0,) * 8: 1.0, tuple(np.eye(8, dtype=int)[k]): 2.0})
+    product = Polynomial({chosen: 2.0 ** sum(chosen) for chosen in itertools.product((0, 1), repeat=8)})
     assert product.n_terms == 2**8
     assert max(product.to_train(tol=None).ranks) == 2**4
     assert set(product.to_train().ranks) == {1}
@@ -184,7 +187,7 @@ def test_zero_polynomial(tol):
     assert Polynomial.from_train(train) == zero
     assert Polynomial.from_train(train, tol=1.0) == zero
     assert_array_equal(zero(np.ones((3, 2))), np.zeros(3))
-    assert Polynomial({(1, 1): 2.0}) * 0 == zero
+    assert Polynomial({(1, 1): 0.0}) == zero
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=5), st.integers(1, 4), st.integers(0, 1000), st.floats(0, 1))
@@ -204,7 +207,7 @@ def test_from_train_finds_a_few_large_terms_among_very_many_small_ones():
     noise = 1e-6 * TensorTrain.random((3,) * d, 3, random_state=0)
     train = Polynomial(terms, degrees=(2,) * d).to_train() + noise
     found = Polynomial.from_train(train, tol=1e-3, max_size=1000)
-    assert found.allclose(Polynomial(terms), rtol=1e-5)
+    assert_same(found, Polynomial(terms), rtol=1e-5)
 
 
 @pytest.mark.parametrize("basis", ["power", "chebyshev", "legendre"])
@@ -254,72 +257,13 @@ def test_values_at_integers_zeros_and_no_rows():
     assert polynomial(np.empty((0, 2))).shape == (0,)
 
 
-# Algebra --------------------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(1, 3).flatmap(lambda d: st.tuples(polynomials(d), polynomials(d))), st.floats(-3, 3))
-def test_algebra_is_that_of_values(pair, scalar):
-    one, two = pair
-    X = np.random.default_rng(0).uniform(-1, 1, (5, one.n_variables))
-    tolerance = {"rtol": 1e-9, "atol": 1e-9}
-    assert_allclose((one + two)(X), one(X) + two(X), **tolerance)
-    assert_allclose((one - two)(X), one(X) - two(X), **tolerance)
-    assert_allclose((one * two)(X), one(X) * two(X), **tolerance)
-    assert_allclose((-one)(X), -one(X), **tolerance)
-    assert_allclose((scalar * one)(X), scalar * one(X), **tolerance)
-    assert_allclose((one * scalar)(X), scalar * one(X), **tolerance)
-    assert_allclose((one + scalar)(X), one(X) + scalar, **tolerance)
-    assert_allclose((scalar - one)(X), scalar - one(X), **tolerance)
-    assert one - one == 0 * one
-    assert one + two == two + one
-
-
-def test_degrees_of_sums_and_products():
-    one, two = Polynomial({(1, 0): 1}, degrees=(3, 0)), Polynomial({(0, 1): 1}, degrees=(1, 2))
-    assert (one + two).degrees == (3, 2)
-    assert (one * two).degrees == (4, 2)
-    assert (2 * one).degrees == (3, 0)
-
-
-@pytest.mark.parametrize("scalar", [np.float64(2), np.float32(2), np.int64(2), 2])
-def test_scalars_of_numpy_work_from_both_sides(scalar):
-    polynomial = Polynomial(EXAMPLE)
-    assert scalar * polynomial == polynomial * scalar == polynomial + polynomial
-    assert scalar + polynomial == polynomial + scalar == polynomial + 2
-    assert scalar - polynomial == -(polynomial - scalar)
-
-
-@pytest.mark.parametrize(
-    "operation", [lambda p: p + "a", lambda p: p - "a", lambda p: "a" - p, lambda p: p * None, lambda p: [1] - p]
-)
-def test_operations_without_a_meaning_are_type_errors(operation):
-    with pytest.raises(TypeError, match="unsupported operand"):
-        operation(Polynomial(EXAMPLE))
-
-
-@pytest.mark.parametrize("method", ["__add__", "__sub__", "__mul__", "allclose"])
-def test_different_numbers_of_variables_do_not_mix(method):
-    with pytest.raises(ValueError, match=r"the polynomials must have the same number of variables, got 3 and 2\."):
-        getattr(Polynomial(EXAMPLE), method)(Polynomial({(1, 1): 1}))
-
-
 def test_equality_and_hash():
     polynomial, same = Polynomial(EXAMPLE), Polynomial(dict(reversed(EXAMPLE.items())), degrees=(4, 4, 4))
     assert polynomial == same
     assert hash(polynomial) == hash(same)
-    assert polynomial != polynomial + 1e-12
+    assert polynomial != Polynomial(EXAMPLE | {(0, 0, 0): 1e-12})
     assert Polynomial({(1,): 1.0}) != Polynomial({(1, 0): 1.0})
     assert polynomial != "4*x1"
-
-
-def test_allclose_is_relative_to_the_larger_norm():
-    one = Polynomial({(1, 0): 3.0, (0, 1): 4.0})
-    near = one + Polynomial({(0, 0): 1e-3})
-    assert one.allclose(near, rtol=2.1e-4)
-    assert not one.allclose(near, rtol=1.9e-4)
-    assert one.allclose(near, rtol=0, atol=1.1e-3)
-    assert not one.allclose(near, rtol=0, atol=0.9e-3)
-    assert one.allclose(one)
 
 
 # Text -----------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,9 +52,6 @@ class Polynomial:
     >>> polynomial.to_train()
     TensorTrain(dims=(4, 2, 3), ranks=(1, 3, 3, 1), n_parameters=39)
     """
-
-    # Lets `numpy_scalar * polynomial` reach __rmul__, instead of NumPy taking the polynomial for a scalar object.
-    __array_ufunc__ = None
 
     def __init__(
         self,
@@ -232,46 +228,6 @@ class Polynomial:
         values = evaluate_terms(self._exponents, self._coefficients, rows)
         return float(values[0]) if points.ndim == 1 else values
 
-    def __add__(self, other: object) -> Polynomial:
-        if isinstance(other, Real):
-            other = Polynomial({(0,) * self.n_variables: float(other)})
-        if not isinstance(other, Polynomial):
-            return NotImplemented
-        self._check_same_variables(other)
-        return Polynomial._from_arrays(
-            np.concatenate((self._exponents, other._exponents)),
-            np.concatenate((self._coefficients, other._coefficients)),
-            map(max, self._degrees, other._degrees),
-        )
-
-    __radd__ = __add__
-
-    def __neg__(self) -> Polynomial:
-        return Polynomial._from_arrays(self._exponents, -self._coefficients, self._degrees)
-
-    def __sub__(self, other: object) -> Polynomial:
-        if not isinstance(other, Polynomial | Real):
-            return NotImplemented
-        return self + (-other)
-
-    def __rsub__(self, other: object) -> Polynomial:
-        return -self + other
-
-    def __mul__(self, other: object) -> Polynomial:
-        if isinstance(other, Real):
-            return Polynomial._from_arrays(self._exponents, self._coefficients * float(other), self._degrees)
-        if not isinstance(other, Polynomial):
-            return NotImplemented
-        self._check_same_variables(other)
-        exponents = self._exponents[:, None, :] + other._exponents
-        return Polynomial._from_arrays(
-            exponents.reshape(-1, self.n_variables),
-            np.outer(self._coefficients, other._coefficients).ravel(),
-            map(operator.add, self._degrees, other._degrees),
-        )
-
-    __rmul__ = __mul__
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Polynomial):
             return NotImplemented
@@ -279,21 +235,6 @@ class Polynomial:
 
     def __hash__(self) -> int:
         return hash((self.n_variables, *self.terms.items()))
-
-    def allclose(self, other: Polynomial, rtol: float = 1e-8, atol: float = 0.0) -> bool:
-        """Tell whether two polynomials have nearly the same coefficients; ``==`` asks for exactly the same.
-
-        The norm of the difference of the coefficients may be ``atol`` plus ``rtol`` times the larger of the two norms.
-        The declared ``degrees`` do not matter.
-
-        Examples
-        --------
-        >>> third = Polynomial({(1,): 1 / 3})
-        >>> third.allclose(Polynomial({(1,): 0.3333333333}), rtol=1e-6)
-        True
-        """
-        norms = [np.linalg.norm(polynomial._coefficients) for polynomial in (self - other, self, other)]
-        return bool(norms[0] <= atol + rtol * max(norms[1:]))
 
     def to_string(self, names: Sequence[str] | None = None, precision: int | None = 6) -> str:
         """Print the polynomial.
@@ -319,11 +260,6 @@ class Polynomial:
     def __repr__(self) -> str:
         text = format_terms(self.terms.items(), default_names(self.n_variables), precision=6, max_terms=8)
         return f"Polynomial({text!r}, n_variables={self.n_variables})"
-
-    def _check_same_variables(self, other: Polynomial) -> None:
-        if self.n_variables != other.n_variables:
-            both = f"{self.n_variables} and {other.n_variables}"
-            raise ValueError(f"the polynomials must have the same number of variables, got {both}.")
 
 
 def _check_exponents(terms: Iterable[tuple[int, ...]], n_variables: int) -> Array:

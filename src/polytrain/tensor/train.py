@@ -297,11 +297,6 @@ class TensorTrain:
 
     __rmul__ = __mul__
 
-    def __truediv__(self, scalar: object) -> TensorTrain:
-        if not isinstance(scalar, Real):
-            return NotImplemented
-        return TensorTrain([self._cores[0] / float(scalar), *self._cores[1:]])
-
     def __neg__(self) -> TensorTrain:
         return self * -1.0
 
@@ -392,19 +387,6 @@ class TensorTrain:
         for k, core in enumerate(self._cores):
             check_finite(core, f"core {k}")
         return TensorTrain(round_cores(self._cores, tol, max_rank))
-
-    def allclose(self, other: TensorTrain, rtol: float = 1e-8, atol: float = 0.0) -> bool:
-        """Tell whether two trains of the same dimensions hold the same tensor, whatever their cores.
-
-        The norm of the difference may be ``atol`` plus ``rtol`` times the larger of the two norms.
-
-        Examples
-        --------
-        >>> train = TensorTrain.random((3, 3, 3), rank=2, random_state=0)
-        >>> train.allclose(train.orthogonalize(0)), train.allclose(2 * train)
-        (True, False)
-        """
-        return (self - other).norm() <= atol + rtol * max(self.norm(), other.norm())
 
     def __repr__(self) -> str:
         dims, ranks = _shorten(self.dims), _shorten(self.ranks)
