@@ -9,7 +9,7 @@ term is a prefix ``(i_1, ..., i_k)`` followed by a suffix ``(i_{k+1}, ..., i_d)`
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -207,9 +207,9 @@ def parse_terms(text: str, names: Sequence[str] | None) -> tuple[dict[tuple[int,
         variable = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     factor = rf"(?:{_NUMBER}|(?:{variable})(?:(?:\^|\*\*)\d+)?)"
     term_pattern = re.compile(rf"\s*(?P<sign>[-+]?)\s*(?P<body>{factor}(?:\s*\*\s*{factor})*)\s*")
-    factor_pattern = re.compile(rf"(?P<number>{_NUMBER})|(?P<name>{variable})(?:(?:\^|\*\*)(?P<power>\d+))?")
+    factor_pattern = re.compile(rf"({_NUMBER})|({variable})(?:(?:\^|\*\*)(\d+))?")
 
-    read: list[tuple[float, dict[int, int]]] = []
+    read: list[tuple[float, Counter[str]]] = []
     position = 0
     while position < len(text) or not read:
         match = term_pattern.match(text, position)
@@ -218,19 +218,18 @@ def parse_terms(text: str, names: Sequence[str] | None) -> tuple[dict[tuple[int,
                 f"cannot read the polynomial at character {position}, {text[position : position + 20]!r}: write terms "
                 f"such as 2*{names[0] if names else 'x1'}^3 with + or - between them."
             )
-        coefficient = -1.0 if match["sign"] == "-" else 1.0
-        powers: dict[int, int] = defaultdict(int)
-        for part in factor_pattern.finditer(match["body"]):
-            if part["number"]:
-                coefficient *= float(part["number"])
+        coefficient, powers = -1.0 if match["sign"] == "-" else 1.0, Counter[str]()
+        for number, name, power in factor_pattern.findall(match["body"]):
+            if number:
+                coefficient *= float(number)
             else:
-                index = names.index(part["name"]) if names else int(part["name"][1:]) - 1
-                powers[index] += int(part["power"] or 1)
+                powers[name] += int(power or 1)
         read.append((coefficient, powers))
         position = match.end()
 
-    n_variables = len(names) if names else max((index + 1 for _, powers in read for index in powers), default=0)
+    if names is None:
+        names = default_names(max((int(name[1:]) for _, powers in read for name in powers), default=0))
     terms: dict[tuple[int, ...], float] = defaultdict(float)
     for coefficient, powers in read:
-        terms[tuple(powers[index] for index in range(n_variables))] += coefficient
-    return dict(terms), n_variables
+        terms[tuple(powers[name] for name in names)] += coefficient
+    return dict(terms), len(names)
