@@ -32,8 +32,6 @@ from polytrain.texts import printable
 
 # Lines and columns that are printed.
 _MOST_LINES, _MOST_COLUMNS = 10, 6
-# Whole numbers below this are written with all of their digits.
-_LARGEST_WHOLE = 1e15
 # Numbers that are held at once: few enough to stay near the processor.
 _BLOCK_NUMBERS = 1 << 20
 
@@ -43,9 +41,8 @@ MISSING = "missing"
 # Nodes and weights on [-1, 1].
 _quadrature = cache(np.polynomial.legendre.leggauss)
 
-# Names of the scores of classifiers and of regressors, by their link.
-_CLASS_SCALES = {"logit": "log-odds", "softmax": "pre-softmax score"}
-_NUMBER_SCALES = {"log": "log of the prediction"}
+# Names of scores by their link; others are "score" of a class, or "prediction".
+_SCALES = {"logit": "log-odds", "softmax": "pre-softmax score", "log": "log of the prediction"}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -238,7 +235,6 @@ def explain_rows(
             f"the score of row {row_names[int(wrong.argmax())]!r} exceeds the largest float, and cannot be explained. "
             "Check its values, or fit with scale='minmax'."
         )
-    is_number = fitted.classes is None
     return LocalExplanations(
         values=values,
         base=base,
@@ -247,7 +243,7 @@ def explain_rows(
         cells=cells,
         row_names=row_names,
         score_names=tuple(fitted.train_names[score] for score in scores),
-        scale=_NUMBER_SCALES.get(fitted.link, "prediction") if is_number else _CLASS_SCALES.get(fitted.link, "score"),
+        scale=_SCALES.get(fitted.link, "score" if fitted.classes is not None else "prediction"),
     )
 
 
@@ -273,13 +269,13 @@ def cell_texts(X: Any, columns: Sequence[int] | None) -> tuple[tuple[str, ...], 
 
 
 def cell_text(value: Any) -> str:
-    """A value as text: whole numbers in full, others with six digits."""
+    """A value as text: whole numbers below 1e15 in full, others with six digits."""
     if is_missing(value):
         return MISSING
     if sort_of(type(value)) != "number" or isinstance(value, (bool, np.bool_)):
         return text_of(value)
     number = float(value)
-    return str(int(number)) if abs(number) < _LARGEST_WHOLE and number == int(number) else f"{number:.6g}"
+    return str(int(number)) if abs(number) < 1e15 and number == int(number) else f"{number:.6g}"
 
 
 def shapley_values(present: Sequence[NDArray], absent: Sequence[NDArray]) -> NDArray:

@@ -127,7 +127,9 @@ class PartialDependenceDisplay(Display):
         ticks = None
         if X is not None and len(dependence.features) == len(dependence.names):  # a date is several features
             rows = view.rows(X)
-            ticks = [_deciles(rows[:, k]) if view.category(k) is None else np.zeros(0) for k in dependence.features]
+            numbers = [rows[:, k] if view.category(k) is None else np.zeros(0) for k in dependence.features]
+            present = [column[~np.isnan(column)] for column in numbers]
+            ticks = [np.quantile(some, np.linspace(0.1, 0.9, 9)) if len(some) else some for some in present]
         return cls(dependence, train, ticks).plot(ax)
 
     def _draw(self, ax: Any) -> None:
@@ -154,12 +156,6 @@ class PartialDependenceDisplay(Display):
         across, along = [*(self.ticks or ()), [], []][:2]
         ax.plot([across, across], [[0], [0.03]], transform=ax.get_xaxis_transform(), **marks)
         ax.plot([[0], [0.02]], [along, along], transform=ax.get_yaxis_transform(), **marks)
-
-
-def _deciles(column: NDArray) -> NDArray:
-    """Deciles of the values that are not missing."""
-    present = column[~np.isnan(column)]
-    return np.quantile(present, np.linspace(0.1, 0.9, 9)) if len(present) else present
 
 
 def _score_label(train_name: str) -> str:
@@ -278,7 +274,7 @@ class ConvergenceDisplay(Display):
     (3, 'sweep')
     """
 
-    curves: Sequence[tuple[Any, Any]]
+    curves: Sequence[Any]
     train_names: Sequence[str]
     quantity: str = "objective"
 
@@ -292,10 +288,8 @@ class ConvergenceDisplay(Display):
             raise ValueError(f"quantity must be one of {list(_QUANTITIES)}, got {quantity!r}.")
         if not view.estimator.history_:
             raise ValueError("the model made no sweep: it is the start of the sweeps, so there is no history to draw.")
-        points: list[list[tuple[int, float]]] = [[] for _ in view.fitted.trains]
-        for record in view.estimator.history_:
-            points[record["train"]].append((record["sweep"], record[quantity]))
-        curves = [(np.array([sweep for sweep, _ in line]), np.array([value for _, value in line])) for line in points]
+        history = np.array([(record["train"], record["sweep"], record[quantity]) for record in view.estimator.history_])
+        curves = [history[history[:, 0] == train, 1:].T for train in range(view.fitted.n_trains)]
         return cls(curves, view.fitted.train_names, quantity).plot(ax)
 
     def _draw(self, ax: Any) -> None:

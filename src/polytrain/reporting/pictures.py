@@ -97,7 +97,9 @@ def _inline(root: ElementTree.Element, description: str) -> Any:
             if name == "id" and element.tag == "g":
                 name, value = "class", "map" if value.startswith("QuadMesh") else ""
             elif name in ("style", "fill", "stroke"):
-                value = _page_style(value)
+                parts = [part for part in value.split("; ") if not part.startswith(("font-family", "stroke-linejoin"))]
+                value = ";".join(parts).replace(": ", ":")
+                value = re.sub("#[0-9a-f]{6}", lambda match: _VARIABLES.get(match[0], match[0]), value)
             elif name in ("d", "x", "y", "transform", "width", "height"):
                 value = " ".join(_rounded(value, digits).split())
             if value and not value.startswith("rotate(-0 "):
@@ -113,11 +115,6 @@ def _inline(root: ElementTree.Element, description: str) -> Any:
 
 def _rounded(text: str, digits: int) -> str:
     return re.sub(r"-?\d+\.\d+", lambda match: f"{round(float(match[0]), digits):g}", text)
-
-
-def _page_style(style: str) -> str:
-    parts = [part for part in style.split("; ") if not part.startswith(("font-family", "stroke-linejoin"))]
-    return re.sub("#[0-9a-f]{6}", lambda match: _VARIABLES.get(match[0], match[0]), ";".join(parts).replace(": ", ":"))
 
 
 def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], n_texts: int | None = 1) -> dict[str, Any]:

@@ -47,14 +47,12 @@ class TensorTrain:
     TensorTrain(dims=(3, 3), ranks=(1, 3, 1), n_parameters=18)
     >>> train.evaluate([[1.0, 1.0], [2.0, 0.0]]).round(6)
     array([18.,  3.])
-    >>> round(train[0, -1], 6)  # the coefficient of x2^2
+    >>> float(train.to_dense()[0, 2].round(6))  # the coefficient of x2^2
     9.0
     """
 
     # Lets `numpy_scalar * train` reach __rmul__, instead of NumPy taking the train for an array.
     __array_ufunc__ = None
-    # Without it, Python would iterate through __getitem__ and find a train of order 2 or more empty.
-    __iter__ = None
 
     def __init__(self, cores: Sequence[ArrayLike]) -> None:
         arrays = [np.asarray(core) for core in cores]
@@ -178,22 +176,6 @@ class TensorTrain:
             if array.ndim != 1:
                 raise ValueError(f"vector {k} must be one-dimensional, got shape {array.shape}.")
         return cls([array[None, :, None] for array in arrays])
-
-    def __getitem__(self, index: int | tuple[int, ...]) -> float:
-        index = index if isinstance(index, tuple) else (index,)
-        if len(index) != self.order:
-            raise ValueError(f"index must have {self.order} integers, one per dimension, got {len(index)}.")
-        row: Array = np.ones((1, 1))
-        for k, (core, i) in enumerate(zip(self._cores, index, strict=True)):
-            try:
-                position = operator.index(i)
-            except TypeError:
-                raise TypeError(f"index {k} must be an integer, got {i!r}; use to_dense() for slices.") from None
-            n = core.shape[1]
-            if not -n <= position < n:
-                raise IndexError(f"index {k} is {position}, out of range for dimension {n}.")
-            row = row @ core[:, position, :]
-        return float(row[0, 0])
 
     def to_dense(self, max_size: int = 10**7) -> Array:
         """Form the tensor, of shape (n_1, ..., n_d), unless it has more than ``max_size`` entries.
