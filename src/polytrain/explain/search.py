@@ -72,15 +72,10 @@ def suffix_covers(cores: Sequence[NDArray]) -> list[NDArray]:
         parts.sort(key=np.trace, reverse=True)
         cover = parts[0]
         for part in parts[1:]:
-            cover = cover + _positive_part(part - cover)
+            eigenvalues, vectors = np.linalg.eigh((part - cover + (part - cover).T) / 2)
+            cover = cover + (vectors * np.maximum(eigenvalues, 0)) @ vectors.T
         covers.append(cover + _COVER_SLACK * np.trace(cover) * np.eye(len(cover)))
     return covers[::-1]
-
-
-def _positive_part(matrix: NDArray) -> NDArray:
-    """Keep the positive eigenvalues of a symmetric matrix."""
-    eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    return (vectors * np.maximum(eigenvalues, 0)) @ vectors.T
 
 
 def _walk(

@@ -21,7 +21,7 @@ from polytrain.explain.search import entries_at, largest_entries
 from polytrain.explain.sensitivity import frame, variance_shares
 from polytrain.explain.sites import ColumnMeasure, make_measure, site_matrices
 from polytrain.explain.view import ModelView, read_model
-from polytrain.maps import AffinePowers, FeatureMap, InterpolatedMap
+from polytrain.maps import AffinePowers, InterpolatedMap
 from polytrain.tensor import Polynomial, TensorTrain
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.tensor.terms import format_terms
@@ -356,7 +356,13 @@ def _named_cores(measure: ColumnMeasure, train: int) -> tuple[list[NDArray], lis
     """
     view = measure.view
     titles = unique_names([(name, (name, f"{name} is missing")) for name in view.feature_names])
-    functions = [_function_names(titles[2 * k], titles[2 * k + 1], m) for k, m in enumerate(view.fitted.maps)]
+    functions = []
+    for title, missing, feature_map in zip(titles[::2], titles[1::2], view.fitted.maps, strict=True):
+        powers = [title, *(f"{title}^{j}" for j in range(2, feature_map.n))][: feature_map.n - 1]
+        others = [f"f{j}({title})" for j in range(1, feature_map.n)]
+        if isinstance(feature_map, InterpolatedMap) and feature_map.has_missing:
+            others[-1] = missing
+        functions.append(others if feature_map.powers is None else powers)
     cores, names = [], []
     for column, group in enumerate(view.groups):
         given = [view.fitted.trains[train].cores[k].astype(np.float64) for k in group]
@@ -383,13 +389,3 @@ def _joint_core(measure: ColumnMeasure, column: int, cores: list[NDArray]) -> ND
         if size > _LEAST_NEW * float(np.linalg.norm(values)):
             basis[j] = new / size
     return np.einsum("jq,qab->ajb", basis * roots, site_matrices(cores, functions), optimize=True)
-
-
-def _function_names(name: str, missing: str, feature_map: FeatureMap) -> list[str]:
-    """Names of all functions of a feature but the constant."""
-    names = [f"f{j}({name})" for j in range(1, feature_map.n)]
-    if feature_map.powers is not None:
-        names = [name if j == 1 else f"{name}^{j}" for j in range(1, feature_map.n)]
-    if isinstance(feature_map, InterpolatedMap) and feature_map.has_missing:
-        names[-1] = missing
-    return names

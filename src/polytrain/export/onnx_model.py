@@ -100,18 +100,15 @@ def _convert_model(model: FittedModel, dtype: np.dtype, opset: int) -> Any:
 
     graph, kind = GraphWriter(_numbered()), onnx_type(dtype)
     inputs = [helper.make_tensor_value_info("X", kind, [None, model.n_features])]
-    if model.decision is None or model.classes is None:
-        _add_outputs(graph, model, "X", dtype, ["variable"])
-        outputs = [helper.make_tensor_value_info("variable", kind, [None, model.n_trains])]
-    else:
-        labels, second = _label_array(model.classes), "probabilities" if model.has_probabilities else "scores"
+    names, outputs, labels, width = ["variable"], [], None, model.n_trains
+    if model.decision is not None and model.classes is not None:
+        labels = _label_array(model.classes)
+        names = ["label", "probabilities" if model.has_probabilities else "scores"]
         width = len(labels) if model.has_probabilities else model.decision.n_decided(len(labels))
-        _add_outputs(graph, model, "X", dtype, ["label", second], labels)
         label_kind = onnx_type(object if labels.dtype.kind in "UO" else labels.dtype)
-        outputs = [
-            helper.make_tensor_value_info("label", label_kind, [None]),
-            helper.make_tensor_value_info(second, kind, [None, width]),
-        ]
+        outputs.append(helper.make_tensor_value_info("label", label_kind, [None]))
+    outputs.append(helper.make_tensor_value_info(names[-1], kind, [None, width]))
+    _add_outputs(graph, model, "X", dtype, names, labels)
     operators = [helper.make_opsetid("", opset)]
     result = helper.make_model(
         helper.make_graph(graph.nodes, model.estimator_name, inputs, outputs, graph.initializers),

@@ -91,7 +91,6 @@ def _inline(root: ElementTree.Element, description: str) -> Any:
         element.tail = None
         if element.tag != "text":
             element.text = None
-        digits = 2 if element.get("id", "").startswith("m") else 1  # marks are small
         attributes, element.attrib = element.attrib, {}
         for name, value in attributes.items():
             if name == "id" and element.tag == "g":
@@ -101,7 +100,7 @@ def _inline(root: ElementTree.Element, description: str) -> Any:
                 value = ";".join(parts).replace(": ", ":")
                 value = re.sub("#[0-9a-f]{6}", lambda match: _VARIABLES.get(match[0], match[0]), value)
             elif name in ("d", "x", "y", "transform", "width", "height"):
-                value = " ".join(_rounded(value, digits).split())
+                value = re.sub(r"-?\d+\.\d+", lambda match: f"{round(float(match[0]), 2):g}", " ".join(value.split()))
             if value and not value.startswith("rotate(-0 "):
                 element.set(name.rpartition("}")[2], value)
     for group in root.iter("g"):  # the marks of a line look alike
@@ -111,10 +110,6 @@ def _inline(root: ElementTree.Element, description: str) -> Any:
                 del mark.attrib["style"]
     root.attrib = {"role": "img", "aria-label": printable(description), "viewBox": root.attrib["viewBox"]}
     return Markup(ElementTree.tostring(root, encoding="unicode"))
-
-
-def _rounded(text: str, digits: int) -> str:
-    return re.sub(r"-?\d+\.\d+", lambda match: f"{round(float(match[0]), digits):g}", text)
 
 
 def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], n_texts: int | None = 1) -> dict[str, Any]:
