@@ -32,12 +32,10 @@ class Polynomial:
     Parameters
     ----------
     terms : mapping of tuple of d int to float
-        Exponents of the variables -> coefficient.
+        Exponents of the variables -> coefficient. The highest exponent of each variable, also in terms with the
+        coefficient 0, sets the dimensions of the tensor of coefficients.
     n_variables : int, optional
-        Number of variables ``d``. Needed only if there is no term and no ``degrees`` to count them by.
-    degrees : sequence of d int, optional
-        Highest exponent allowed for each variable (the pure-power degrees), which sets the dimensions of the tensor
-        of coefficients. Those that occur, by default.
+        Number of variables ``d``. Needed only if there is no term to count them by.
 
     Examples
     --------
@@ -53,22 +51,17 @@ class Polynomial:
     TensorTrain(dims=(4, 2, 3), ranks=(1, 3, 3, 1), n_parameters=39)
     """
 
-    def __init__(
-        self,
-        terms: Mapping[tuple[int, ...], float],
-        n_variables: int | None = None,
-        degrees: Sequence[int] | None = None,
-    ) -> None:
+    def __init__(self, terms: Mapping[tuple[int, ...], float], n_variables: int | None = None) -> None:
         if n_variables is None:
-            n_variables = len(degrees) if degrees is not None else len(next(iter(terms), ()))
+            n_variables = len(next(iter(terms), ()))
         if n_variables < 1:
-            raise ValueError("the number of variables is unknown or zero; give n_variables or degrees.")
+            raise ValueError("the number of variables is unknown or zero; give n_variables.")
         exponents = _check_exponents(terms, n_variables)
         coefficients = np.array(list(terms.values()), dtype=np.float64)
         for key, coefficient in zip(terms, coefficients, strict=True):
             if not np.isfinite(coefficient):
                 raise ValueError(f"the coefficient of {key} must be finite, got {coefficient}.")
-        self._degrees = _check_degrees(degrees, exponents)
+        self._degrees = tuple(exponents.max(axis=0, initial=0).tolist())
         self._exponents, self._coefficients = collect_terms(exponents, coefficients)
 
     @classmethod
@@ -179,9 +172,9 @@ class Polynomial:
 
         Examples
         --------
-        >>> Polynomial({(0, 1): 2.0}, degrees=(1, 2)).to_dense()
-        array([[0., 2., 0.],
-               [0., 0., 0.]])
+        >>> Polynomial({(0, 2): 2.0, (1, 0): 3.0}).to_dense()
+        array([[0., 0., 2.],
+               [3., 0., 0.]])
         """
         dims = tuple(degree + 1 for degree in self._degrees)
         check_size(dims, max_size)
@@ -276,19 +269,6 @@ def _check_exponents(terms: Iterable[tuple[int, ...]], n_variables: int) -> Arra
             )
         rows.append(row)
     return np.array(rows, dtype=np.int64).reshape(len(rows), n_variables)
-
-
-def _check_degrees(degrees: Sequence[int] | None, exponents: Array) -> tuple[int, ...]:
-    """Return the highest allowed exponents: those that occur by default, and never less than those."""
-    occurring = exponents.max(axis=0, initial=0).tolist()
-    if degrees is None:
-        return tuple(occurring)
-    if len(degrees) != len(occurring):
-        raise ValueError(f"degrees must have {len(occurring)} numbers, one per variable, got {len(degrees)}.")
-    for k, (degree, least) in enumerate(zip(degrees, occurring, strict=True)):
-        if operator.index(degree) < least:
-            raise ValueError(f"degrees[{k}] must be at least {least}, which a term has, got {degree}.")
-    return tuple(map(operator.index, degrees))
 
 
 def _check_names(names: Sequence[str], n_variables: int) -> tuple[str, ...]:
