@@ -72,7 +72,7 @@ def test_paper_example_4_ten_variables_of_degree_nine():
 
 def test_paper_example_5_quadratic():
     matrix = [[1, -1, 9], [3, 7, 0], [-1, 0, 0]]
-    polynomial = Polynomial.from_dense(matrix)
+    polynomial = Polynomial(dict(np.ndenumerate(np.array(matrix))))
     assert str(polynomial) == "1 + 3*x1 - x2 - x1^2 + 7*x1*x2 + 9*x2^2"
     assert_array_equal(polynomial.to_dense(), matrix)
     x1, x2 = 0.5, -2.0
@@ -95,8 +95,8 @@ def test_dense_round_trip(polynomial):
     assert dense.shape == tuple(degree + 1 for degree in polynomial.degrees)
     for index in np.ndindex(dense.shape):
         assert dense[index] == polynomial.terms.get(index, 0)
-    assert Polynomial.from_dense(dense) == polynomial
-    assert Polynomial.from_dense(dense).degrees == polynomial.degrees
+    assert Polynomial(dict(np.ndenumerate(dense))) == polynomial
+    assert Polynomial(dict(np.ndenumerate(dense))).degrees == polynomial.degrees
 
 
 def test_degrees_may_be_larger_than_needed():
@@ -123,28 +123,16 @@ def test_unrounded_train_is_exact(polynomial):
     assert all(set(core.ravel().tolist()) <= allowed for core in train.cores)
 
 
-@given(st.integers(1, 4), st.sets(st.tuples(*[st.integers(0, 2)] * 4), min_size=1, max_size=30), st.integers(0, 100))
-def test_unrounded_ranks_are_those_of_generic_coefficients(n_variables, exponents, seed):
-    """For random coefficients the smallest vertex cover is the rank of the unfolding, so rounding gains nothing."""
-    rng = np.random.default_rng(seed)
-    keys = {key[:n_variables] for key in exponents}
-    polynomial = Polynomial({key: rng.uniform(1, 2) for key in sorted(keys)})
-    dense = polynomial.to_dense()
-    for k, rank in enumerate(polynomial.to_train(tol=None).ranks[1:-1], start=1):
-        assert rank == np.linalg.matrix_rank(dense.reshape(int(np.prod(dense.shape[:k])), -1))
-
-
-@pytest.mark.parametrize("tol", [None, 0.0])
-def test_many_variables_need_no_dense_tensor(tol):
-    d = 200
+def test_many_variables_need_no_dense_tensor():
+    d = 80
     rng = np.random.default_rng(0)
     unit = np.eye(d, dtype=int)
     linear = Polynomial({tuple(row): rng.standard_normal() for row in unit} | {(0,) * d: 1.0})
-    train = linear.to_train(tol=tol)
+    train = linear.to_train()
     assert train.ranks == (1, *(2,) * (d - 1), 1)
     assert_same(Polynomial.from_train(train, tol=1e-10), linear, rtol=1e-8)
     neighbours = Polynomial(linear.terms | {tuple(unit[k] + unit[k + 1]): float(k + 1) for k in range(d - 1)})
-    train = neighbours.to_train(tol=tol)
+    train = neighbours.to_train()
     assert train.ranks == (1, 2, *(3,) * (d - 3), 2, 1)
     X = rng.uniform(-1, 1, (10, d))
     assert_allclose(train.evaluate(X), neighbours(X), rtol=1e-10)
@@ -155,9 +143,8 @@ def test_all_pairs_need_a_rank_that_grows_like_half_of_the_variables():
     rng = np.random.default_rng(0)
     unit = np.eye(d, dtype=int)
     pairs = {tuple(unit[i] + unit[j]): rng.standard_normal() for i in range(d) for j in range(i)}
-    exact = Polynomial(pairs).to_train(tol=None)
-    assert max(exact.ranks) == d // 2 + 2
-    assert Polynomial.from_train(exact) == Polynomial(pairs)
+    assert max(Polynomial(pairs).to_train().ranks) == d // 2 + 2
+    assert Polynomial.from_train(Polynomial(pairs).to_train(tol=None)) == Polynomial(pairs)
 
 
 def test_rounding_finds_the_rank_that_only_the_values_show():
@@ -221,10 +208,8 @@ def test_limits_of_size():
     with pytest.raises(ValueError, match=r"the dense tensor has 24 entries, more than max_size=23\."):
         Polynomial(EXAMPLE).to_dense(max_size=23)
     assert Polynomial(EXAMPLE).to_train(tol=None, max_size=39).n_parameters == 39
-    with pytest.raises(ValueError, match=r"the train needs rank 1 after variable 3 and more than max_size=38 numbers"):
+    with pytest.raises(ValueError, match=r"the train needs rank 3 and 39 numbers .* more than max_size=38\."):
         Polynomial(EXAMPLE).to_train(tol=None, max_size=38)
-    with pytest.raises(ValueError, match=r"the train needs rank 3 after variable 2 and more than max_size=20 numbers"):
-        Polynomial(EXAMPLE).to_train(max_size=20)
     train = TensorTrain.random((3, 3, 3), 2, random_state=0)
     assert Polynomial.from_train(train, max_size=27).n_terms == 27
     with pytest.raises(ValueError, match=r"more than max_size=26 terms are left after variable 3 of 3\. Raise tol"):
@@ -297,7 +282,7 @@ def test_names_and_precision():
 
 def test_repr_stays_short():
     assert repr(Polynomial({(1,): 2.0})) == "Polynomial('2*x1', n_variables=1)"
-    many = Polynomial.from_dense(np.ones(10))
+    many = Polynomial({(k,): 1.0 for k in range(10)})
     assert repr(many) == "Polynomial('1 + x1 + x1^2 + x1^3 + x1^4 + x1^5 + x1^6 + x1^7 + ...', n_variables=1)"
 
 
@@ -385,20 +370,6 @@ def test_changing_the_returned_terms_does_not_change_the_polynomial():
 def test_constructor_says_what_is_wrong(arguments, message):
     with pytest.raises(ValueError, match=message):
         Polynomial(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("tensor", "error", "message"),
-    [
-        (2.0, ValueError, r"tensor must have at least one dimension and no empty one, got shape \(\)\."),
-        (np.ones((0, 2)), ValueError, r"no empty one, got shape \(0, 2\)\."),
-        ([1.0, np.inf], ValueError, "tensor contains NaN or infinity; all entries must be finite"),
-        ([1j], TypeError, "tensor must hold real numbers, got dtype complex128"),
-    ],
-)
-def test_from_dense_says_what_is_wrong(tensor, error, message):
-    with pytest.raises(error, match=message):
-        Polynomial.from_dense(tensor)
 
 
 def test_trains_say_what_is_wrong():

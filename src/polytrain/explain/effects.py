@@ -233,13 +233,11 @@ class Effects:
         return frame(lines, columns=["term", "order", "share", "total"])
 
     def __str__(self) -> str:
-        names = "single columns", "pairs", "three and more"
-        values = self.main_share, self.pair_share, self.rest_share
-        shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in zip(names, values, strict=True))
         whose = "of the training" if self.n_rows is None else f"of {self.n_rows:g} rows"
         lines = [
             f"effects on {self.output!r}: mean {self.mean:.5g}, standard deviation {self.deviation:.5g}",
-            f"shares of the variance: {shares}",
+            f"shares of the variance: single columns {100 * self.main_share:.1f} %, "
+            f"pairs {100 * self.pair_share:.1f} %, three and more {100 * self.rest_share:.1f} %",
             f"({INDEPENDENCE}, that {whose})",
         ]
         columns = [(effect.name, effect.share, effect.total) for effect in self.ranked()]

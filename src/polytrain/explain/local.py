@@ -191,13 +191,13 @@ def explain_local(
     True
     """
     view = read_model(model)
-    rows, labels = view.rows(X), X.index if hasattr(X, "iloc") else None
+    rows = view.rows(X)
     return explain_rows(
         rows,
         make_measure(view, X_background),
         scores=None if output is None else [view.index("output", output)],
         cells=cell_texts(X, view.taken),
-        row_names=tuple(range(len(rows)) if labels is None else labels),
+        row_names=tuple(X.index if hasattr(X, "iloc") else range(len(rows))),
     )
 
 

@@ -236,12 +236,13 @@ def column_axis(measure: ColumnMeasure, column: int, size: int) -> ColumnAxis:
         grid = np.unique(np.rint(numbers * per_day)).astype(np.int64).astype(f"datetime64[{unit}]")
         features, name = kind.encode(Cells.of_array(kind.name, grid)), "date"
     # The distribution of the column, NaN where a value is missing; even, if only a range is known.
-    values, weights = features[0], np.full(len(grid), 1.0 / len(grid))
+    values, weights = features[0], measure.features[feature][1]
     if measure.rows is not None:
-        values, weights = measure.rows[:, feature], measure.features[feature][1]
+        values = measure.rows[:, feature]
     elif isinstance(feature_map, TabulatedMap):
-        gap = feature_map.missing_weight
-        values, weights = np.append(feature_map.points, np.nan), np.append((1.0 - gap) * feature_map.weights, gap)
+        values = np.append(feature_map.points, np.nan)[: len(weights)]
+    else:
+        weights = np.full(len(values), 1.0 / len(values))
     present = ~np.isnan(values)
     missing = float(weights[~present].sum())
     missing_part = missing if missing > 0 or feature_map.has_missing else None

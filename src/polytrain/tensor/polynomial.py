@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from polytrain.arrays import Array
 from polytrain.basis import Basis, get_basis
-from polytrain.tensor.checks import check_finite, check_real, check_size, check_tensor, check_truncation
+from polytrain.tensor.checks import check_finite, check_real, check_size, check_truncation
 from polytrain.tensor.terms import (
     collect_terms,
     cores_from_terms,
@@ -33,7 +33,8 @@ class Polynomial:
     ----------
     terms : mapping of tuple of d int to float
         Exponents of the variables -> coefficient. The highest exponent of each variable, also in terms with the
-        coefficient 0, sets the dimensions of the tensor of coefficients.
+        coefficient 0, sets the dimensions of the tensor of coefficients; ``dict(numpy.ndenumerate(tensor))`` are the
+        terms of a tensor.
     n_variables : int, optional
         Number of variables ``d``. Needed only if there is no term to count them by.
 
@@ -71,21 +72,6 @@ class Polynomial:
         new._degrees = tuple(degrees)
         new._exponents, new._coefficients = collect_terms(exponents, coefficients)
         return new
-
-    @classmethod
-    def from_dense(cls, tensor: ArrayLike) -> Polynomial:
-        """Read the polynomial whose coefficients are the entries of a tensor.
-
-        Entry ``(i_1, ..., i_d)``, counted from 0, is the coefficient of ``x1^i_1 * ... * xd^i_d``.
-
-        Examples
-        --------
-        >>> print(Polynomial.from_dense([[1, -1, 9], [3, 7, 0], [-1, 0, 0]]))
-        1 + 3*x1 - x2 - x1^2 + 7*x1*x2 + 9*x2^2
-        """
-        array = check_tensor(tensor)
-        index = np.nonzero(array)
-        return cls._from_arrays(np.column_stack(index), array[index].astype(np.float64), (n - 1 for n in array.shape))
 
     @classmethod
     def from_train(
@@ -189,8 +175,7 @@ class Polynomial:
         ----------
         tol : float or None, default=0.0
             Allowed norm of the error, relative to the norm of the coefficients; 0 drops only what is at the level of
-            rounding. With None the train is not rounded, and every coefficient stays exactly as it is; its ranks are
-            then the smallest that would do for any values of these coefficients.
+            rounding. With None the train is not rounded, and every coefficient stays exactly as it is.
         max_rank : int, optional
             Largest rank. It wins over ``tol``.
         max_size : int, default=10**8

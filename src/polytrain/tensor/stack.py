@@ -27,11 +27,6 @@ _BLOCK_SCORES = 1 << 24
 _TABLE_BYTES = 64 << 20
 
 
-def _transpose(rows: Array) -> Array:
-    """Rows (N, d) -> contiguous columns (d, N)."""
-    return np.ascontiguousarray(rows.T)
-
-
 class TrainStack:
     """Trains of equal dimensions, whose ranks may differ, evaluated together.
 
@@ -51,13 +46,13 @@ class TrainStack:
     def evaluate(
         self,
         X: Array,
-        to_columns: Callable[[Array], Array] = _transpose,
+        to_columns: Callable[[Array], Array] = np.transpose,
         n_threads: int = 1,
         dtype: DTypeLike | None = None,
     ) -> Array:
         """Evaluate all trains on rows X (N, d), block after block, in ``dtype`` or that of X -> (n_trains, N).
 
-        ``to_columns`` turns a block of rows into contiguous columns (d, rows).
+        ``to_columns`` turns a block of rows into columns (d, rows).
         """
         dtype = X.dtype if dtype is None else np.dtype(dtype)
         key, size = (dtype, native.is_here()), self.block_rows()
@@ -67,7 +62,7 @@ class TrainStack:
 
         def evaluate_block(start: int) -> None:
             rows = slice(start, start + size)
-            result[:, rows] = scores(to_columns(X[rows]).astype(dtype, copy=False))
+            result[:, rows] = scores(np.ascontiguousarray(to_columns(X[rows]), dtype=dtype))
 
         starts = range(0, len(X), size)
         if n_threads == 1 or len(starts) < 2:
