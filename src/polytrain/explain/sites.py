@@ -113,11 +113,7 @@ def site_matrices(cores: Sequence[NDArray], functions: Sequence[NDArray]) -> NDA
 
     Shapes: cores (a, n, b) each, functions (n, Q) each -> (Q, first a, last b).
     """
-    matrices = []
-    for core, values in zip(cores, functions, strict=True):
-        left, n, right = core.shape
-        matrices.append((values.T @ core.transpose(1, 0, 2).reshape(n, left * right)).reshape(-1, left, right))
-    return reduce(np.matmul, matrices)
+    return reduce(np.matmul, [np.tensordot(v, core, axes=(0, 1)) for core, v in zip(cores, functions, strict=True)])
 
 
 def column_cores(measure: ColumnMeasure, output: int) -> tuple[list[NDArray], int]:

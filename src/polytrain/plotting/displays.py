@@ -27,7 +27,6 @@ from polytrain.texts import printable
 
 # Letters of a column's name and of a row's value, for each inch of the figure.
 _NAME_LETTERS, _CELL_LETTERS = 3.8, 2.7
-_QUANTITIES = ("objective", "loss")
 
 
 @dataclass(eq=False, repr=False)
@@ -284,8 +283,8 @@ class ConvergenceDisplay(Display):
     ) -> ConvergenceDisplay:
         """Read ``history_`` of a fitted estimator and draw its "objective", with regularisation, or its "loss"."""
         view = read_model(estimator)
-        if quantity not in _QUANTITIES:
-            raise ValueError(f"quantity must be one of {list(_QUANTITIES)}, got {quantity!r}.")
+        if quantity not in ("objective", "loss"):
+            raise ValueError(f"quantity must be one of ['objective', 'loss'], got {quantity!r}.")
         if not view.estimator.history_:
             raise ValueError("the model made no sweep: it is the start of the sweeps, so there is no history to draw.")
         history = np.array([(record["train"], record["sweep"], record[quantity]) for record in view.estimator.history_])

@@ -12,7 +12,6 @@ from polytrain.reporting.accuracy import ScoredRows
 from polytrain.reporting.pictures import number, percent, picture, table
 from polytrain.tables.model import model_facts
 
-_STEPS = {"maps": "basis"}
 _REASONS = {"tolerance": "the objective no longer changed", "max_sweeps": "the largest number of sweeps was reached"}
 
 
@@ -36,7 +35,7 @@ def training_section(rows: ScoredRows) -> dict[str, Any]:
 def _trials(trials: Any) -> dict[str, Any]:
     """Errors of all trials in their order, a colour for each step of the choice."""
     errors = np.array([trial.error for trial in trials], dtype=float)
-    steps = np.array([_STEPS.get(trial.step, trial.step) for trial in trials])
+    steps = np.array(["basis" if trial.step == "maps" else trial.step for trial in trials])
     kinds = list(dict.fromkeys(steps.tolist()))
     finite, best = errors[np.isfinite(errors)], int(np.nanargmin(errors))
     # Errors far above the others would press them together.

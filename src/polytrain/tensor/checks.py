@@ -31,15 +31,6 @@ def check_dims(dims: Sequence[int]) -> tuple[int, ...]:
     return checked
 
 
-def check_size(dims: Sequence[int], max_size: int) -> None:
-    """Refuse to form a dense tensor of more than ``max_size`` entries."""
-    if math.prod(dims) > max_size:
-        raise ValueError(
-            f"the dense tensor has {math.prod(dims):.3g} entries, more than max_size={max_size}. Keep working with "
-            "the train or the terms, or raise max_size."
-        )
-
-
 def check_tensor(tensor: ArrayLike) -> Array:
     """Return a dense tensor with at least one entry, all finite: float32 if it is, float64 otherwise."""
     array = np.asarray(tensor)

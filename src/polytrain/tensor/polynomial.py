@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from polytrain.arrays import Array
 from polytrain.basis import Basis, get_basis
-from polytrain.tensor.checks import check_finite, check_real, check_size, check_truncation
+from polytrain.tensor.checks import check_finite, check_real, check_truncation
 from polytrain.tensor.terms import (
     collect_terms,
     cores_from_terms,
@@ -162,11 +162,7 @@ class Polynomial:
         array([[0., 0., 2.],
                [3., 0., 0.]])
         """
-        dims = tuple(degree + 1 for degree in self._degrees)
-        check_size(dims, max_size)
-        dense = np.zeros(dims)
-        dense[tuple(self._exponents.T)] = self._coefficients
-        return dense
+        return self.to_train(tol=None).to_dense(max_size)
 
     def to_train(self, tol: float | None = 0.0, max_rank: int | None = None, max_size: int = 10**8) -> TensorTrain:
         """Write the coefficients as a train, without forming the dense tensor.

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from polytrain.arrays import Array
 from polytrain.basis import Basis, get_basis
-from polytrain.tensor.checks import check_dims, check_finite, check_real, check_size, check_tensor, check_truncation
+from polytrain.tensor.checks import check_dims, check_finite, check_real, check_tensor, check_truncation
 from polytrain.tensor.decompose import orthogonalize_cores, round_cores, scale_exponent, split_exponent, tt_svd
 from polytrain.tensor.ranks import clip_ranks
 from polytrain.tensor.stack import TrainStack
@@ -187,7 +187,11 @@ class TensorTrain:
             ...
         ValueError: the dense tensor has 1e+20 entries, more than max_size=10000000. ...
         """
-        check_size(self.dims, max_size)
+        if (size := math.prod(self.dims)) > max_size:
+            raise ValueError(
+                f"the dense tensor has {size:.3g} entries, more than max_size={max_size}. Keep working with the train "
+                "or the terms, or raise max_size."
+            )
         dense = np.ones((1, 1), dtype=self.dtype)
         for core in self._cores:
             dense = (dense @ core.reshape(core.shape[0], -1)).reshape(-1, core.shape[2])
