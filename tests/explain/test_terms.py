@@ -25,19 +25,15 @@ def expand(model, units):
         affine = [(1 / h, 0.0) for h in (scale.high - scale.low) / 2]
     else:
         affine = [(1.0, 0.0)] * d
-    unit = np.eye(d, dtype=int)
-    variables = [
-        Polynomial({tuple(unit[k]): factor, (0,) * d: offset}, n_variables=d)
-        for k, (factor, offset) in enumerate(affine)
-    ]
-    total = Polynomial({(0,) * d: model.intercept_}, n_variables=d)
+    total = np.zeros(train.dims)
     for exponents, coefficient in in_powers.terms.items():
-        product = Polynomial({(0,) * d: coefficient}, n_variables=d)
-        for variable, power in zip(variables, exponents, strict=True):
-            for _ in range(power):
-                product = product * variable
-        total = total + product
-    return total.terms
+        product = np.array(coefficient)
+        for (factor, offset), power, n in zip(affine, exponents, train.dims, strict=True):
+            line = np.polynomial.polynomial.polypow([offset, factor], power)
+            product = np.multiply.outer(product, np.append(line, np.zeros(n))[:n])
+        total += product
+    total[(0,) * d] += model.intercept_
+    return {index: value for index, value in np.ndenumerate(total) if value}
 
 
 def largest_values(model, units):
