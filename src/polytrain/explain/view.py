@@ -135,6 +135,8 @@ def _columns_after(steps: Pipeline, any_steps: bool) -> tuple[tuple[int, ...] | 
     of them, and a column transformer reorders them and adds prefixes.
     """
     named = [(name, step) for name, step in steps.steps if step not in (None, "passthrough")]
+    for _, step in named:
+        check_is_fitted(step)
     own, count = getattr(named[0][1], "feature_names_in_", None), named[0][1].n_features_in_
     # scikit-learn names the columns of arrays x0, x1, ...; this package shows x1, x2, ...
     names = [f"x{k}" for k in range(count)] if own is None else list(map(str, own))
