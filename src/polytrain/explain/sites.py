@@ -19,7 +19,7 @@ from polytrain.checks import check_weights
 from polytrain.columns import DateColumn
 from polytrain.columns.cells import Cells
 from polytrain.explain.view import ModelView
-from polytrain.maps import CategoryMap, FeatureMap
+from polytrain.maps import CategoryMap
 from polytrain.maps.tabulated import TabulatedMap
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
 
@@ -243,10 +243,20 @@ def column_axis(measure: ColumnMeasure, column: int, size: int) -> ColumnAxis:
     missing = float(weights[~present].sum())
     missing_part = missing if missing > 0 or feature_map.has_missing else None
     values, weights = values[present], weights[present]
-    if levels is not None or isinstance(feature_map, CategoryMap):
-        return ColumnAxis("category", *_level_parts(feature_map, levels, numbers, values, weights), missing_part)
-    nearest = np.searchsorted(features[0][:-1] / 2 + features[0][1:] / 2, values)
-    return ColumnAxis(name, grid, features, np.bincount(nearest, weights, minlength=len(grid)), missing_part)
+    is_map = isinstance(feature_map, CategoryMap)
+    if levels is None and not is_map:
+        nearest = np.searchsorted(features[0][:-1] / 2 + features[0][1:] / 2, values)
+        return ColumnAxis(name, grid, features, np.bincount(nearest, weights, minlength=len(grid)), missing_part)
+    names = [
+        f"{code:g}" if levels is None else levels[int(code)] if 0 <= code < len(levels) else _OTHER_LEVELS
+        for code in numbers
+    ]
+    places = feature_map.place(values) if is_map else np.where(values < 0, len(numbers), values)
+    parts = np.bincount(places.astype(np.intp), weights, minlength=len(numbers) + 1)
+    if parts[-1] > 0:
+        names.append(_OTHER_LEVELS)
+        numbers = np.append(numbers, numbers.max() + 1.0 if levels is None else -1.0)
+    return ColumnAxis("category", np.array(names, dtype=object), [numbers], parts[: len(numbers)], missing_part)
 
 
 def number_grid(measure: ColumnMeasure, feature: int, size: int) -> NDArray:
@@ -258,20 +268,3 @@ def number_grid(measure: ColumnMeasure, feature: int, size: int) -> NDArray:
     if grid is None and measure.rows is not None:  # without rows, a map without a range has no measure either
         grid = np.linspace(measure.rows[:, feature].min(), measure.rows[:, feature].max(), size)
     return np.zeros(1) if grid is None else grid
-
-
-def _level_parts(
-    feature_map: FeatureMap, levels: tuple[str, ...] | None, codes: NDArray, values: NDArray, weights: NDArray
-) -> tuple[NDArray, list[NDArray], NDArray]:
-    """Names of the levels, their codes, and the share of the rows in each."""
-    names = [
-        f"{code:g}" if levels is None else levels[int(code)] if 0 <= code < len(levels) else _OTHER_LEVELS
-        for code in codes
-    ]
-    is_map = isinstance(feature_map, CategoryMap)
-    places = feature_map.place(values) if is_map else np.where(values < 0, len(codes), values)
-    parts = np.bincount(places.astype(np.intp), weights, minlength=len(codes) + 1)
-    if parts[-1] > 0:
-        names.append(_OTHER_LEVELS)
-        codes = np.append(codes, codes.max() + 1.0 if levels is None else -1.0)
-    return np.array(names, dtype=object), [codes], parts[: len(codes)]

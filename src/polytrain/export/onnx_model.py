@@ -243,11 +243,6 @@ def register_onnx_converters() -> None:
 
     After this call ``skl2onnx.convert_sklearn`` and ``skl2onnx.to_onnx`` know them, with float32 and float64 inputs and
     the options ``zipmap`` and ``nocl`` of other classifiers. `to_onnx` calls it by itself for a pipeline.
-
-    Examples
-    --------
-    >>> from polytrain.export import register_onnx_converters
-    >>> register_onnx_converters()
     """
     skl2onnx = need("the ONNX export", "onnx", "skl2onnx")
     from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes

@@ -342,9 +342,8 @@ class RankDisplay(Display):
         trains = read_model(estimator).fitted.trains
         if trains[0].order < 2:
             raise ValueError("the model has one feature only; there is no rank to draw.")
-        ranks, needed = (
-            np.array([train.ranks[1:-1] for train in some]) for some in (trains, [train.round(tol) for train in trains])
-        )
+        ranks = np.array([train.ranks[1:-1] for train in trains])
+        needed = np.array([train.round(tol).ranks[1:-1] for train in trains])
         bounds = clip_ranks(trains[0].dims, 10**6)[1:-1]  # the largest may exceed a float
         return cls(ranks, needed, bounds, tol).plot(ax)
 

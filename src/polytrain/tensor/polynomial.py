@@ -12,12 +12,12 @@ from polytrain.arrays import Array
 from polytrain.basis import Basis, get_basis
 from polytrain.tensor.checks import check_finite, check_real, check_truncation
 from polytrain.tensor.terms import (
-    collect_terms,
     cores_from_terms,
     default_names,
     evaluate_terms,
     format_terms,
     parse_terms,
+    sort_terms,
     terms_from_cores,
 )
 from polytrain.tensor.train import TensorTrain
@@ -63,15 +63,7 @@ class Polynomial:
             if not np.isfinite(coefficient):
                 raise ValueError(f"the coefficient of {key} must be finite, got {coefficient}.")
         self._degrees = tuple(exponents.max(axis=0, initial=0).tolist())
-        self._exponents, self._coefficients = collect_terms(exponents, coefficients)
-
-    @classmethod
-    def _from_arrays(cls, exponents: Array, coefficients: Array, degrees: Iterable[int]) -> Polynomial:
-        """Build from unchecked arrays (T, d) and (T,) of terms in any order, which may occur several times."""
-        new = cls.__new__(cls)
-        new._degrees = tuple(degrees)
-        new._exponents, new._coefficients = collect_terms(exponents, coefficients)
-        return new
+        self._exponents, self._coefficients = sort_terms(exponents, coefficients)
 
     @classmethod
     def from_train(
@@ -108,8 +100,10 @@ class Polynomial:
             check_finite(core, f"core {k}")
             to_power = family.to_power_matrix(core.shape[1])
             cores.append(np.einsum("aib,ij->ajb", core.astype(np.float64, copy=False), to_power))
-        exponents, coefficients = terms_from_cores(cores, tol, max_size)
-        return cls._from_arrays(exponents, coefficients, (n - 1 for n in train.dims))
+        new = cls.__new__(cls)
+        new._degrees = tuple(n - 1 for n in train.dims)
+        new._exponents, new._coefficients = sort_terms(*terms_from_cores(cores, tol, max_size))
+        return new
 
     @classmethod
     def parse(cls, text: str, names: Sequence[str] | None = None) -> Polynomial:

@@ -22,16 +22,12 @@ _BLOCK_SIZE = 2**20
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
-def collect_terms(exponents: Array, coefficients: Array) -> tuple[Array, Array]:
-    """Sort the terms, lowest total degree first, add like ones up and drop zeros."""
+def sort_terms(exponents: Array, coefficients: Array) -> tuple[Array, Array]:
+    """Sort distinct terms, lowest total degree first, without those whose coefficient is 0."""
     # lexsort takes the most important key last.
     order = np.lexsort((*(-exponents.T[::-1]), exponents.sum(axis=1)))
-    exponents, coefficients = exponents[order], coefficients[order]
-    if len(exponents) > 1:
-        fresh = np.concatenate(([True], (exponents[1:] != exponents[:-1]).any(axis=1)))
-        exponents, coefficients = exponents[fresh], np.add.reduceat(coefficients, np.flatnonzero(fresh))
-    keep = coefficients != 0
-    return exponents[keep], coefficients[keep]
+    order = order[coefficients[order] != 0]
+    return exponents[order], coefficients[order]
 
 
 def evaluate_terms(exponents: Array, coefficients: Array, rows: Array) -> Array:
