@@ -79,9 +79,6 @@ class LocalExplanations:
     score_names: tuple[str, ...]
     scale: str
 
-    def __len__(self) -> int:
-        return len(self.scores)
-
     def __repr__(self) -> str:
         n_rows, n_columns, n_scores = self.values.shape
         return f"<LocalExplanations: {n_rows} rows, {n_columns} columns, {n_scores} scores; print it to read them>"

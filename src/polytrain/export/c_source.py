@@ -73,7 +73,10 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
     if dtype not in _DTYPES:
         raise ValueError(f"dtype must be one of {list(_DTYPES)}, got {dtype!r}.")
     writer, labels = CWriter(dtype), [] if fitted.classes is None else list(map(str, fitted.classes))
-    pieces = [_tables(fitted, writer), _maps(fitted, writer), _TRAINS.replace("SCORE", _score(fitted))]
+    score = "left[0] * size[t] + shift[t]" if fitted.rescales else "left[0]"
+    score = f"EXP({score})" if fitted.link == "log" else score
+    score = f"limited({score}, t)" if fitted.limits is not None else score
+    pieces = [_tables(fitted, writer), _maps(fitted, writer), _TRAINS.replace("SCORE", score)]
     if fitted.decision is None:
         pieces.append(_ONE_NUMBER if fitted.one_output else _SEVERAL_NUMBERS)
     else:
@@ -266,9 +269,3 @@ def _maps(model: FittedModel, writer: CWriter) -> str:
     for g, (kind, _) in enumerate(maps.groups):
         pieces.append(f"    case {g}: {kind.kind}_values(x[k], map_index[k], phi); break;")
     return "\n".join([*pieces, "    }\n}\n"])
-
-
-def _score(model: FittedModel) -> str:
-    score = "left[0] * size[t] + shift[t]" if model.rescales else "left[0]"
-    score = f"EXP({score})" if model.link == "log" else score
-    return score if model.limits is None else f"limited({score}, t)"

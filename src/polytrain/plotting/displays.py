@@ -201,11 +201,10 @@ class LocalExplanationDisplay(Display):
 
         See `polytrain.explain.explain_local`.
         """
-        rows: Any = X if hasattr(X, "__len__") else np.asarray(X)
-        if not -len(rows) <= row < len(rows):
-            raise ValueError(f"row must be between {-len(rows)} and {len(rows) - 1}, got {row}.")
-        place, has_index = row % len(rows), hasattr(rows, "iloc")
-        one = (rows.iloc if has_index else rows)[place : place + 1]
+        if not -len(X) <= row < len(X):
+            raise ValueError(f"row must be between {-len(X)} and {len(X) - 1}, got {row}.")
+        place, has_index = row % len(X), hasattr(X, "iloc")
+        one = (X.iloc if has_index else X)[place : place + 1]
         found = explain_local(estimator, one)
         return cls(found if has_index else replace(found, row_names=(place,)), max_columns=max_columns).plot(ax)
 

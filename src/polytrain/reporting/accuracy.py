@@ -82,9 +82,8 @@ class ScoredRows:
         y, ranking = self.answers.y, self.answers.ranking
         if ranking is None:
             return -np.abs(self.answers.predicted - y)
-        others = ranking.copy()
-        others[np.arange(len(y)), y] = -np.inf
-        return ranking[np.arange(len(y)), y] - others.max(axis=1)
+        is_true = np.arange(ranking.shape[1]) == y[:, None]
+        return ranking[is_true] - np.where(is_true, -np.inf, ranking).max(axis=1)
 
     def cells(self, j: int, columns: Sequence[int]) -> tuple[str, ...]:
         """Values of a row of X in some columns, as text."""

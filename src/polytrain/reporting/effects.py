@@ -35,12 +35,8 @@ _UNITS = {"identity": "the prediction", "log": "the logarithm", "logit": "the lo
 class ColumnEffects:
     """Effects of the columns on each score, under the distributions of the columns in the rows.
 
-    Attributes
-    ----------
-    effects : list of Effects
-        One per score.
-    importances : dict of int to float
-        Total Sobol index of each column, the mean over the scores, scaled to the sum 1; the largest first.
+    ``importances`` are the total Sobol indices by the numbers of the columns, the largest first: their means over the
+    scores, scaled to the sum 1.
     """
 
     def __init__(self, rows: ScoredRows) -> None:
@@ -146,9 +142,8 @@ def _effect(rows: ScoredRows, effects: ColumnEffects, column: int, unit: str) ->
 
 def _told(effect: MainEffect, score: str) -> str:
     """An effect in words: that of the first levels, or of values along a curve."""
-    n_values = len(effect.grid)
-    n_shown = n_values if effect.kind == "category" else min(n_values, 6)
-    places = np.linspace(0, n_values - 1, n_shown, dtype=int)
+    n_values, is_category = len(effect.grid), effect.kind == "category"
+    places = range(n_values) if is_category else np.linspace(0, n_values - 1, min(n_values, 6), dtype=int)
     told = [f"{effect.values[k]:+.3g} at {value_text(effect.grid[k])}" for k in places[:_MOST_BARS]]
     told += [] if effect.missing is None else [f"{effect.missing:+.3g} if missing"]
     return f"for {score}: " + ", ".join(told)

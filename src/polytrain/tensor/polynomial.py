@@ -201,9 +201,6 @@ class Polynomial:
             return NotImplemented
         return self.n_variables == other.n_variables and self.terms == other.terms
 
-    def __hash__(self) -> int:
-        return hash((self.n_variables, *self.terms.items()))
-
     def to_string(self, names: Sequence[str] | None = None, precision: int | None = 6) -> str:
         """Print the polynomial.
 
