@@ -40,12 +40,11 @@ class TermStrengthDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import TermStrengthDisplay
     >>> model = TensorTrainClassifier(basis="power", rank=2, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> len(TermStrengthDisplay.from_estimator(model, 5, ax=Figure().subplots()).terms)
+    >>> len(TermStrengthDisplay.from_estimator(model, 5).terms)
     5
     """
 
@@ -100,12 +99,11 @@ class PartialDependenceDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import PartialDependenceDisplay
     >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> PartialDependenceDisplay.from_estimator(model, [2, 3], ax=Figure().subplots()).dependence.values.shape
+    >>> PartialDependenceDisplay.from_estimator(model, [2, 3]).dependence.values.shape
     (3, 50, 50)
     """
 
@@ -178,13 +176,12 @@ class LocalExplanationDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import LocalExplanationDisplay
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = TensorTrainClassifier(random_state=0).fit(X, y)
-    >>> LocalExplanationDisplay.from_estimator(model, X, row=100, ax=Figure().subplots()).ax_.get_xlabel()
+    >>> LocalExplanationDisplay.from_estimator(model, X, row=100).ax_.get_xlabel()
     'pre-softmax score of 2'
     """
 
@@ -262,12 +259,11 @@ class ConvergenceDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import ConvergenceDisplay
     >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> display = ConvergenceDisplay.from_estimator(model, ax=Figure().subplots())
+    >>> display = ConvergenceDisplay.from_estimator(model)
     >>> len(display.curves), display.ax_.get_xlabel()
     (3, 'sweep')
     """
@@ -321,12 +317,11 @@ class RankDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import RankDisplay
     >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> RankDisplay.from_estimator(model, ax=Figure().subplots()).ranks[0].tolist()
+    >>> RankDisplay.from_estimator(model).ranks[0].tolist()
     [2, 2, 2]
     """
 

@@ -46,12 +46,11 @@ class ImportancesDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import ImportancesDisplay
     >>> model = TensorTrainClassifier(random_state=0).fit(*load_iris(return_X_y=True))
-    >>> ImportancesDisplay.from_estimator(model, ax=Figure().subplots()).importances.ranked()[0][0]
+    >>> ImportancesDisplay.from_estimator(model).importances.ranked()[0][0]
     'x3'
     """
 
@@ -92,12 +91,11 @@ class EffectsDisplay:
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import EffectsDisplay
     >>> model = TensorTrainClassifier(random_state=0).fit(*load_iris(return_X_y=True))
-    >>> len(EffectsDisplay.from_estimator(model, n_pairs=1, axes=Figure().subplots(1, 5)).axes_)
+    >>> len(EffectsDisplay.from_estimator(model, n_pairs=1).axes_)
     5
     """
 
@@ -153,12 +151,11 @@ class InteractionDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import InteractionDisplay
     >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> InteractionDisplay.from_estimator(model, ax=Figure().subplots()).shares.shape
+    >>> InteractionDisplay.from_estimator(model).shares.shape
     (4, 4)
     """
 
