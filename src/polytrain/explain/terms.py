@@ -308,9 +308,6 @@ def _all_powers(view: ModelView) -> list[AffinePowers]:
     return forms
 
 
-# --- terms that vary most ---------------------------------------------------------------------------------------------
-
-
 class StrongestTerms(NamedTuple):
     """The terms that make a polynomial vary most, strongest first.
 

@@ -226,7 +226,7 @@ def _declarations(model: FittedModel, code: str) -> str:
     ]
     if model.decision is not None and model.classes is not None:
         n_classes = len(model.classes)
-        n_scores = model.decision.n_decided(n_classes)
+        n_scores = n_classes if n_classes > 2 else 1
         lines.append(f"enum {{ NAME_N_CLASSES = {n_classes}, NAME_N_SCORES = {n_scores} }};")
         lines.append("extern const char *const NAME_class_names[NAME_N_CLASSES];")
     elif not model.one_output:

@@ -104,7 +104,7 @@ def _convert_model(model: FittedModel, dtype: np.dtype, opset: int) -> Any:
     if model.decision is not None and model.classes is not None:
         labels = _label_array(model.classes)
         names = ["label", "probabilities" if model.has_probabilities else "scores"]
-        width = len(labels) if model.has_probabilities else model.decision.n_decided(len(labels))
+        width = len(labels) if model.has_probabilities or len(labels) > 2 else 1
         label_kind = onnx_type(object if labels.dtype.kind in "UO" else labels.dtype)
         outputs.append(helper.make_tensor_value_info("label", label_kind, [None]))
     outputs.append(helper.make_tensor_value_info(names[-1], kind, [None, width]))

@@ -179,7 +179,7 @@ def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: 
     lines = [(model.name, model.how, *model.texts) for model in comparisons]
     listed = table("Errors with 95 % intervals", ("model", "rows", rows.error_name, "interval"), lines, 2)
     about, note = rows.error_name, _in_folds(rows.training)
-    first = picture("Error", None, draw, height=1.0 + 0.6 * len(lines), about=about, note=note, table=listed)
+    first = picture("Error", listed, draw, height=1.0 + 0.6 * len(lines), about=about, note=note, table=listed)
     if rows.labels is None:
         return {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
     return {"pictures": [first, *_curves(rows)], "confusion": _confusion(rows)}
@@ -212,12 +212,11 @@ def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     listed = table("Each class against all others", head, lines)
 
     def drawn(which: int, title: str, axes: tuple[str, str], curves: dict[int, Any], chance: Any) -> dict[str, Any]:
-        values = {labels[k]: area[which] for k, area in areas.items()}
-        words = f"{axes[1]} over {axes[0]}; " + "; ".join(f"{name}: {value:.3f}" for name, value in values.items())
-        curves = {k if several else 0: curve for k, curve in curves.items()}
-        draw = draw_curves(curves, [f"{name[:16]}: {value:.3f}" for name, value in values.items()], axes, chance)
+        values = [area[which] for area in areas.values()]
+        names = [f"{labels[k][:16]}: {value:.3f}" for k, value in zip(areas, values, strict=True)]
+        draw = draw_curves({k if several else 0: curve for k, curve in curves.items()}, names, axes, chance)
         more: Any = {"table": listed} if several and not which else {}  # one is enough for both
-        return picture(f"{title} {np.mean(list(values.values())):.3f}", words, draw, about=about, **more)
+        return picture(f"{title} {np.mean(values):.3f}", listed, draw, about=about, **more)
 
     roc = {k: roc_curve(y == k, ranking[:, k])[:2] for k in areas}
     # scikit-learn returns the precision before the recall, which is drawn along the first axis.
@@ -322,4 +321,4 @@ def _diagonal(axes: tuple[str, str], x: NDArray, y: NDArray, listed: dict[str, A
     """A picture of a curve that should be the diagonal."""
     low = min(0.5, float(x.min()), float(y.min()))
     draw = draw_curves({0: (x, y)}, [""], axes, ([low, 1], [low, 1]), low)
-    return picture(listed["caption"], None, draw, table=listed)
+    return picture(listed["caption"], listed, draw, table=listed)

@@ -32,19 +32,19 @@ _SETTINGS: dict[Any, Any] = {
 
 
 def picture(
-    title: str, words: str | None, draw: Callable[[Any], object], *, height: float = 3.2, **more: Any
+    title: str, words: str | dict[str, Any], draw: Callable[[Any], object], *, height: float = 3.2, **more: Any
 ) -> dict[str, Any]:
     """Return a figure for the page.
 
-    ``words`` describe the picture, with its numbers, for readers who do not see it; None takes those of the table.
-    ``draw`` gets the axes; ``height`` is in inches. ``more`` may hold ``about``, words beside the title, ``note``, a
+    ``words``, a text or a table, describe the picture, with its numbers, for readers who do not see it. ``draw`` gets
+    the axes; ``height`` is in inches. ``more`` may hold ``about``, words beside the title, ``note``, a
     paragraph below the picture, and ``table``, shown on demand below ``summary``.
     """
     from matplotlib import rc_context, rcdefaults, rcParams
     from matplotlib.figure import Figure
 
-    if words is None:
-        lines = [zip(more["table"]["head"], line, strict=True) for line in more["table"]["rows"]]
+    if not isinstance(words, str):
+        lines = [zip(words["head"], line, strict=True) for line in words["rows"]]
         words = "; ".join(", ".join(f"{name} {cell}" for name, cell in line) for line in lines)
     stream = io.BytesIO()
     with rc_context(), warnings.catch_warnings():

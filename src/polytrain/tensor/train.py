@@ -283,13 +283,10 @@ class TensorTrain:
 
     __rmul__ = __mul__
 
-    def __neg__(self) -> TensorTrain:
-        return self * -1.0
-
     def __sub__(self, other: object) -> TensorTrain:
         if not isinstance(other, TensorTrain):
             return NotImplemented
-        return self + (-other)
+        return self + -1.0 * other
 
     def inner(self, other: TensorTrain) -> float:
         """Return the inner product with a train of the same dimensions: the sum of the products of their entries.
