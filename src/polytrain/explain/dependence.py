@@ -55,10 +55,10 @@ class PartialDependence:
     def to_frame(self) -> Any:
         """Return a frame of pandas: a row per value, or pair of values, and a column per train."""
         axes = [np.ravel(axis) for axis in np.meshgrid(*self.grid, indexing="ij")]
-        found = frame(self.values.reshape(len(self.train_names), -1).T, columns=list(self.train_names))
+        table = frame(self.values.reshape(len(self.train_names), -1).T, columns=list(self.train_names))
         for place, (name, axis) in enumerate(zip(self.names, axes, strict=True)):
-            found.insert(place, name, axis, allow_duplicates=True)
-        return found
+            table.insert(place, name, axis, allow_duplicates=True)
+        return table
 
     def __str__(self) -> str:
         lines = [f"mean score over {' and '.join(map(printable, self.names))}, {self.values[0].size} values"]
@@ -128,12 +128,10 @@ def partial_dependence(
     several = isinstance(features, Sequence | np.ndarray) and not isinstance(features, str)
     given: list[Any] = list(features) if several else [features]  # type: ignore[arg-type]
     measure, trains = make_measure(view, X, sample_weight), [train.cores for train in view.fitted.trains]
-    dates = [
-        k for k, name in enumerate(view.column_names) if isinstance(view.column(k), DateColumn) and [name] == given
-    ]
-    if dates:
-        names, chosen = tuple(given), tuple(view.groups[dates[0]])
-        axes, trains = _date_axis(measure, dates[0], grid, size)
+    dates = {name: k for k, name in enumerate(view.column_names) if isinstance(view.column(k), DateColumn)}
+    if len(given) == 1 and isinstance(given[0], str) and given[0] in dates:
+        names, chosen = tuple(given), tuple(view.groups[dates[given[0]]])
+        axes, trains = _date_axis(measure, dates[given[0]], grid, size)
         means = _mean_coefficients(trains, chosen[:1], measure)
     else:
         chosen = tuple(view.index("feature", feature) for feature in given)

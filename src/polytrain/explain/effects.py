@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from polytrain.checks import check_mass
 from polytrain.explain.sensitivity import INDEPENDENCE, VarianceShares, frame, table_lines, value_text, variance_shares
-from polytrain.explain.sites import Sites, column_axis, make_measure
-from polytrain.explain.view import ModelView, read_model
+from polytrain.explain.sites import ColumnMeasure, Sites, column_axis, make_measure
+from polytrain.explain.view import read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
 
@@ -81,9 +80,9 @@ class MainEffect:
         lines = list(zip([self.kind] * len(self.grid), self.grid.tolist(), self.values, self.parts, strict=True))
         if self.missing is not None:
             lines.append(("missing", None, self.missing, self.missing_part))
-        found = frame(lines, columns=["kind", "value", "effect", "part"])
-        found.insert(0, "column", self.name)
-        return found if self.n_rows is None else found.assign(count=np.round(found["part"] * self.n_rows, 6))
+        table = frame(lines, columns=["kind", "value", "effect", "part"])
+        table.insert(0, "column", self.name)
+        return table if self.n_rows is None else table.assign(count=np.round(table["part"] * self.n_rows, 6))
 
     def __str__(self) -> str:
         lines = [f"{printable(self.name)} ({self.kind}): {100 * self.share:.2f} % of the variance alone"]
@@ -156,14 +155,14 @@ class RowEffects:
 
     def to_frame(self) -> Any:
         """Return a frame of pandas, one row per row: all terms, the mean first, the rest and the score last."""
-        found = frame(np.column_stack([self.main, self.pairs]), columns=list(self.names))
-        found.insert(0, "(mean)", self.mean, allow_duplicates=True)
-        return found.assign(**{"(rest)": self.rest, "(score)": self.scores})
+        table = frame(np.column_stack([self.main, self.pairs]), columns=list(self.names))
+        table.insert(0, "(mean)", self.mean, allow_duplicates=True)
+        return table.assign(**{"(rest)": self.rest, "(score)": self.scores})
 
     def __str__(self) -> str:
-        found = np.abs(np.column_stack([self.main, self.pairs])).mean(axis=0)
-        order = np.argsort(-found, kind="stable")[:_MOST_LINES]
-        lines = [(self.names[k], found[k]) for k in order.tolist()] + [("(rest)", np.abs(self.rest).mean())]
+        sizes = np.abs(np.column_stack([self.main, self.pairs])).mean(axis=0)
+        order = np.argsort(-sizes, kind="stable")[:_MOST_LINES]
+        lines = [(self.names[k], sizes[k]) for k in order.tolist()] + [("(rest)", np.abs(self.rest).mean())]
         about = f"effects at {len(self.rest)} rows around the mean {self.mean:.5g}"
         return "\n".join([about, *table_lines(("term", "mean size"), lines)])
 
@@ -300,25 +299,18 @@ def effects(
     (2, 3)
     """
     view = read_model(model, feature_names)
-    return all_effects(view, X, [view.index("output", output)], top_pairs, grid_size, pair_grid_size, sample_weight)[0]
+    measure = make_measure(view, X, sample_weight)
+    return all_effects(measure, [view.index("output", output)], top_pairs, grid_size, pair_grid_size)[0]
 
 
 def all_effects(
-    view: ModelView,
-    X: ArrayLike | None,
-    outputs: Sequence[int],
-    top_pairs: int,
-    grid_size: int,
-    pair_grid_size: int,
-    sample_weight: ArrayLike | None = None,
+    measure: ColumnMeasure, outputs: Sequence[int], top_pairs: int, grid_size: int, pair_grid_size: int
 ) -> list[Effects]:
     """Effects on several scores, which share the distributions of the columns; see `effects`."""
     n_pairs = 0 if top_pairs == 0 else check_positive_integer(top_pairs, "top_pairs")
     size = check_positive_integer(grid_size, "grid_size")
     pair_size = check_positive_integer(pair_grid_size, "pair_grid_size")
-    measure = make_measure(view, X, sample_weight)
-    n_rows = None if measure.rows is None else check_mass(sample_weight, len(measure.rows))
-    axis_of, names = cache(partial(column_axis, measure)), view.column_names
+    view, names, axis_of = measure.view, measure.view.column_names, cache(partial(column_axis, measure))
 
     def main_effect(sites: Sites, column: int, shares: VarianceShares) -> MainEffect:
         axis, missing = axis_of(column, size), None
@@ -334,7 +326,7 @@ def all_effects(
             missing_part=axis.missing_part or 0.0,
             share=float(shares.first[column]),
             total=float(shares.total[column]),
-            n_rows=n_rows,
+            n_rows=measure.n_rows,
         )
 
     def pair_effect(sites: Sites, i: int, j: int, shares: VarianceShares) -> PairEffect:
@@ -342,13 +334,13 @@ def all_effects(
         values, share = sites.pair(i, j, first.features, last.features, on_grid=True), float(shares.second[i, j])
         return PairEffect((names[i], names[j]), (first.kind, last.kind), (first.grid, last.grid), values, share)
 
-    found, upper = [], np.triu_indices(len(names), 1)
+    results, upper = [], np.triu_indices(len(names), 1)
     for output in outputs:
         sites, shares = Sites(measure, output), variance_shares(measure, output)
         second = shares.second[upper]
         strongest = [k for k in np.argsort(-second, kind="stable")[:n_pairs] if second[k] > _LEAST_SHARE]
         main_share, pair_share = float(shares.first.sum()), float(second.sum())
-        found.append(
+        results.append(
             Effects(
                 mean=shares.mean + float(view.fitted.shift[output]),
                 deviation=shares.deviation,
@@ -358,8 +350,8 @@ def all_effects(
                 pair_share=pair_share,
                 rest_share=max(1.0 - main_share - pair_share, 0.0) if shares.deviation > 0 else 0.0,
                 output=view.fitted.train_names[output],
-                n_rows=n_rows,
+                n_rows=measure.n_rows,
                 _sites=sites,
             )
         )
-    return found
+    return results

@@ -288,11 +288,11 @@ def shapley_values(present: Sequence[NDArray], absent: Sequence[NDArray]) -> NDA
     for difference, mean in zip(differences[:-1], absent[:-1], strict=True):
         left = lefts[-1]
         lefts.append(np.tensordot(left, mean, axes=1) + probability * (left @ difference))
-    found = np.empty((n_rows, len(differences)))
+    values = np.empty((n_rows, len(differences)))
     right = np.ones((n_rows, len(nodes), 1))
     for k in reversed(range(len(differences))):
         added = right @ differences[k].transpose(0, 2, 1)
-        found[:, k] = (lefts[k] * added).sum(axis=2) @ (weights / 2)
+        values[:, k] = (lefts[k] * added).sum(axis=2) @ (weights / 2)
         if k:
             right = np.tensordot(right, absent[k].T, axes=1) + probability * added
-    return found
+    return values

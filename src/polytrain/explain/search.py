@@ -46,9 +46,9 @@ def largest_entries(cores: Sequence[NDArray], k: int, max_nodes: int) -> tuple[N
     covers = suffix_covers(gauge)
     threshold, exact = rounding, False
     for width in (min(max(_FIRST_WIDTH, 4 * k), max_nodes), max_nodes):
-        found, dropped = _walk(gauge, covers, threshold, width, k)
+        reached, dropped = _walk(gauge, covers, threshold, width, k)
         # A walk that is cut short may miss what the one before it had found.
-        index = np.unique(np.concatenate((index, found)), axis=0)
+        index = np.unique(np.concatenate((index, reached)), axis=0)
         values = np.abs(entries_at(gauge, index))
         best = np.argsort(-values, kind="stable")[:k]
         index = index[best]

@@ -15,7 +15,7 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from polytrain.checks import check_weights
+from polytrain.checks import check_mass, check_weights
 from polytrain.columns import DateColumn
 from polytrain.columns.cells import Cells
 from polytrain.explain.view import ModelView
@@ -33,12 +33,14 @@ _OTHER_LEVELS = "other levels"
 class ColumnMeasure:
     """Distribution of every column: coordinates (Q,) and weights (Q,), which sum to 1, of each of its features.
 
-    ``rows`` (Q, d) holds the given rows as features; None if the distributions are those of the maps.
+    ``rows`` (Q, d) holds the given rows as features, and ``n_rows`` their number or weight; both are None if the
+    distributions are those of the maps.
     """
 
     view: ModelView
     features: list[tuple[NDArray, NDArray]]
     rows: NDArray | None = None
+    n_rows: float | None = None
 
     @cached_property
     def means(self) -> list[NDArray]:
@@ -92,8 +94,8 @@ def make_measure(view: ModelView, X: ArrayLike | None = None, sample_weight: Arr
     if X is not None:
         rows = view.rows(X)
         weights = check_weights(sample_weight, len(rows))
-        weights = weights / weights.sum()
-        return ColumnMeasure(view, [(points, weights) for points in view.fitted.maps.place(rows)], rows)
+        features = [(points, weights / weights.sum()) for points in view.fitted.maps.place(rows)]
+        return ColumnMeasure(view, features, rows, check_mass(sample_weight, len(rows)))
     if sample_weight is not None:
         raise ValueError("sample_weight belongs to the rows of X; pass X as well, or leave sample_weight out.")
     features = []

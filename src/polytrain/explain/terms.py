@@ -254,15 +254,15 @@ def _expand(view: ModelView, which: int, units: str) -> _Expansion:
             for k in range(len(view.fitted.trains))
         ]
         units = "original" if all(raw <= _MAX_GROWTH * scaled < np.inf for raw, scaled in norms) else "scaled"
-    found = _in_powers(view, which, units)
-    if not all(np.isfinite(core).all() for core in found.cores):
+    expansion = _in_powers(view, which, units)
+    if not all(np.isfinite(core).all() for core in expansion.cores):
         raise ValueError(f"the coefficients overflow with units={units!r}; use units='scaled'.")
     shift = float(view.fitted.shift[which])
     if not shift:
-        return found
-    constant = shift * TensorTrain.rank_one([np.eye(core.shape[1])[0] for core in found.cores])
-    cores, strengths = ((TensorTrain(some) + constant).cores for some in (found.cores, found.strengths))
-    return found._replace(cores=cores, strengths=strengths)
+        return expansion
+    constant = shift * TensorTrain.rank_one([np.eye(core.shape[1])[0] for core in expansion.cores])
+    cores, strengths = ((TensorTrain(some) + constant).cores for some in (expansion.cores, expansion.strengths))
+    return expansion._replace(cores=cores, strengths=strengths)
 
 
 def _norm(strengths: Sequence[NDArray]) -> float:

@@ -130,25 +130,25 @@ class PartialDependenceDisplay(Display):
         return cls(dependence, train, ticks).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        found = self.dependence
-        grid = [place_values(ax, axis, values) for axis, values in zip("xy", found.grid, strict=False)]
-        has_levels = any(axis.dtype == object for axis in found.grid)
-        ax.set_xlabel(found.names[0])
+        dependence = self.dependence
+        grid = [place_values(ax, axis, values) for axis, values in zip("xy", dependence.grid, strict=False)]
+        has_levels = any(axis.dtype == object for axis in dependence.grid)
+        ax.set_xlabel(dependence.names[0])
         if len(grid) == 1:
-            shown = range(len(found.train_names)) if self.train is None else [self.train]
-            curves = [(grid[0], found.values[index]) for index in shown]
-            names = [found.train_names[index] for index in shown]
+            shown = range(len(dependence.train_names)) if self.train is None else [self.train]
+            curves = [(grid[0], dependence.values[index]) for index in shown]
+            names = [dependence.train_names[index] for index in shown]
             draw_lines(ax, curves, names, indices=shown, what="scores", joined=not has_levels)
-            ax.set_ylabel("mean score" if len(found.train_names) > 1 else _score_label(found.train_names[0]))
+            ax.set_ylabel("mean score" if len(dependence.train_names) > 1 else _score_label(dependence.train_names[0]))
         else:
-            values = found.values[self.train or 0].T
+            values = dependence.values[self.train or 0].T
             if has_levels:  # there is nothing between two levels
                 filled = ax.pcolormesh(*grid, values, cmap="cividis", shading="nearest")
             else:
                 filled = ax.contourf(*grid, values, levels=12, cmap="cividis")
                 ax.contour(*grid, values, levels=filled.levels, colors="white", linewidths=0.5)
-            self.figure_.colorbar(filled, ax=ax, label=_score_label(found.train_names[self.train or 0]))
-            ax.set_ylabel(found.names[1])
+            self.figure_.colorbar(filled, ax=ax, label=_score_label(dependence.train_names[self.train or 0]))
+            ax.set_ylabel(dependence.names[1])
         marks = {"color": "black", "clip_on": False, "zorder": 5}
         across, along = [*(self.ticks or ()), [], []][:2]
         ax.plot([across, across], [[0], [0.03]], transform=ax.get_xaxis_transform(), **marks)
@@ -201,20 +201,21 @@ class LocalExplanationDisplay(Display):
         if not -len(X) <= row < len(X):
             raise ValueError(f"row must be between {-len(X)} and {len(X) - 1}, got {row}.")
         place, has_index = row % len(X), hasattr(X, "iloc")
-        one = (X.iloc if has_index else X)[place : place + 1]
-        found = explain_local(estimator, one)
-        return cls(found if has_index else replace(found, row_names=(place,)), max_columns=max_columns).plot(ax)
+        explanations = explain_local(estimator, (X.iloc if has_index else X)[place : place + 1])
+        if not has_index:
+            explanations = replace(explanations, row_names=(place,))
+        return cls(explanations, max_columns=max_columns).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         most = check_positive_integer(self.max_columns, "max_columns")
         return 7.2, 1.7 + 0.34 * min(len(self.explanations.column_names), most + 1)
 
     def _draw(self, ax: Any) -> None:
-        found, row = self.explanations, self.row
-        score = int(np.argmax(found.scores[row])) if self.score is None else self.score
-        names, cells, contributions = zip(*found.ranked(row, score, self.max_columns), strict=True)
+        explanations, row = self.explanations, self.row
+        score = int(np.argmax(explanations.scores[row])) if self.score is None else self.score
+        names, cells, contributions = zip(*explanations.ranked(row, score, self.max_columns), strict=True)
         values = np.array(contributions)
-        mean, total = float(found.base[score]), float(found.scores[row, score])
+        mean, total = float(explanations.base[score]), float(explanations.scores[row, score])
         # The smallest first, from the mean upwards, so that the largest end at the score.
         ends = mean + np.cumsum(values[::-1])[::-1]
         shown = number_format([mean, total, *values])
@@ -236,12 +237,12 @@ class LocalExplanationDisplay(Display):
         ax.axvline(mean, color=PAPER["muted"], linewidth=1, linestyle="--", zorder=0)
         ax.annotate(f"mean {shown(mean)}", (mean, 0.0), xytext=(4, 3), ha="left", **note)
         ax.axvline(total, color=PAPER["muted"], linewidth=1, zorder=0)
-        title = f"row {printable(found.row_names[row])}: {shown(total)}"
+        title = f"row {printable(explanations.row_names[row])}: {shown(total)}"
         ax.annotate(title, (total, 1.0), xytext=(0, 3), ha="center", **note)
         ax.set_ylim(len(values) - 0.2, -0.8)
         ax.use_sticky_edges = False  # bars that begin at the left end need room, too
         ax.margins(x=0.12)
-        ax.set_xlabel(found.score_label(score), parse_math=False)
+        ax.set_xlabel(explanations.score_label(score), parse_math=False)
 
 
 @dataclass(eq=False, repr=False)

@@ -119,10 +119,9 @@ class EffectsDisplay:
 
     def plot(self, axes: Any = None) -> EffectsDisplay:
         """Draw into the given axes, or into a new figure, and return the display."""
-        found = self.effects
-        names = [effect.name for effect in found.ranked()[:6]] if self.columns is None else self.columns
-        shown = [found[name] for name in names]
-        pairs = found.pairs[: self.n_pairs]
+        names = [effect.name for effect in self.effects.ranked()[:6]] if self.columns is None else self.columns
+        shown = [self.effects[name] for name in names]
+        pairs = self.effects.pairs[: self.n_pairs]
         if not shown and not pairs:
             raise ValueError(f"there is nothing to draw with columns={self.columns!r} and no pairs; name a column.")
         self.figure_, self.axes_ = begin_plots(axes, len(shown) + len(pairs))
@@ -130,7 +129,9 @@ class EffectsDisplay:
             draw_main_effect(ax, effect)
         for ax, pair in zip(self.axes_[len(shown) :], pairs, strict=False):
             draw_pair_effect(ax, pair)
-        self.axes_[0].set_ylabel(f"effect on {found.output!r}" if found.output != "prediction" else "effect")
+        self.axes_[0].set_ylabel(
+            f"effect on {self.effects.output!r}" if self.effects.output != "prediction" else "effect"
+        )
         if axes is None:
             self.figure_.supxlabel(f"shares of the variance; {INDEPENDENCE}", fontsize="small", color=PAPER["muted"])
         return self

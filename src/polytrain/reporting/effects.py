@@ -12,7 +12,7 @@ from polytrain.explain import MainEffect, PairEffect
 from polytrain.explain.effects import all_effects
 from polytrain.explain.local import explain_rows
 from polytrain.explain.sensitivity import value_text
-from polytrain.explain.sites import make_measure
+from polytrain.explain.sites import ColumnMeasure, make_measure
 from polytrain.plotting import LocalExplanationDisplay, draw_main_effect, draw_pair_effect
 from polytrain.plotting.style import draw_bars, shorten
 from polytrain.reporting.accuracy import ScoredRows
@@ -40,9 +40,9 @@ class ColumnEffects:
     """
 
     def __init__(self, rows: ScoredRows) -> None:
-        X = _sample(rows)
-        self.effects = all_effects(rows.view, X, range(rows.view.fitted.n_trains), _MOST_PAIRS, _GRID, _PAIR_GRID)
-        self._is_sample = len(X) < rows.every.n
+        X = rows.X[:: -(-len(rows.X) // _MOST_ROWS)]
+        self.measure, self._is_sample = make_measure(rows.view, X), len(X) < rows.every.n
+        self.effects = all_effects(self.measure, range(rows.view.fitted.n_trains), _MOST_PAIRS, _GRID, _PAIR_GRID)
         total = np.mean([[effect.total for effect in of_score.main] for of_score in self.effects], axis=0)
         total = total / (total.sum() or 1.0)
         self.importances = {int(k): float(total[k]) for k in np.argsort(-total, kind="stable")}
@@ -63,10 +63,6 @@ class ColumnEffects:
             if pair.share > _LEAST_SHARE:
                 best.setdefault(pair.names, (k, pair))
         return list(best.values())[:_MOST_PAIRS]
-
-
-def _sample(rows: ScoredRows) -> Any:
-    return rows.X[:: -(-len(rows.X) // _MOST_ROWS)]
 
 
 def _central(effect: MainEffect) -> MainEffect:
@@ -171,7 +167,7 @@ def _pair(rows: ScoredRows, effects: ColumnEffects, score: int, pair: PairEffect
     return picture(" and ".join(names), str(shown), draw, height=height, about=about)
 
 
-def row_pictures(rows: ScoredRows) -> list[dict[str, Any]]:
+def row_pictures(rows: ScoredRows, measure: ColumnMeasure) -> list[dict[str, Any]]:
     """Explain the row with the most certain prediction, the worst one, and one with a median error."""
     order, view = np.argsort(rows.margins, kind="stable"), rows.view
     surest, titles = order[-1], ("Smallest error", "Largest error", "Typical row")
@@ -182,7 +178,7 @@ def row_pictures(rows: ScoredRows) -> list[dict[str, Any]]:
     chosen = [int(surest), int(order[0]), int(order[len(order) // 2])]
     explained = explain_rows(
         rows.X[chosen],
-        make_measure(view, _sample(rows)),
+        measure,
         cells=tuple(rows.cells(j, range(len(view.groups))) for j in chosen),
         row_names=tuple(rows.places[chosen].tolist()),
     )

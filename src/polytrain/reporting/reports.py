@@ -247,7 +247,7 @@ def _make_page(
         errors=error_section(rows, comparisons, important[:_MOST_VALUES]),
         calibration=calibration_section(rows),
         effects=effect_section(rows, effects),
-        rows=row_pictures(rows),
+        rows=row_pictures(rows, effects.measure),
         training=training_section(rows),
         settings=settings_section(rows),
     )
