@@ -161,9 +161,8 @@ def _merge(left: NDArray, right: NDArray) -> NDArray:
 class Sites:
     """One train of a model with the means of its columns, to evaluate effects at values of columns.
 
-    The values of a column are given by the numbers (Q,) of each of its features. ``means`` are those of ``G(x)``, and
-    ``prefix`` and ``suffix`` their products before and after every column. The cores are right-orthogonal: products of
-    hundreds of them neither overflow nor vanish.
+    The values of a column are given by the numbers (Q,) of each of its features. The cores are right-orthogonal, so
+    that products of hundreds of them neither overflow nor vanish.
     """
 
     def __init__(self, measure: ColumnMeasure, output: int) -> None:

@@ -129,9 +129,8 @@ class EffectsDisplay:
             draw_main_effect(ax, effect)
         for ax, pair in zip(self.axes_[len(shown) :], pairs, strict=False):
             draw_pair_effect(ax, pair)
-        self.axes_[0].set_ylabel(
-            f"effect on {self.effects.output!r}" if self.effects.output != "prediction" else "effect"
-        )
+        output = self.effects.output
+        self.axes_[0].set_ylabel("effect" if output == "prediction" else f"effect on {output!r}")
         if axes is None:
             self.figure_.supxlabel(f"shares of the variance; {INDEPENDENCE}", fontsize="small", color=PAPER["muted"])
         return self

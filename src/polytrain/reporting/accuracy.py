@@ -214,7 +214,8 @@ def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     def drawn(which: int, title: str, axes: tuple[str, str], curves: dict[int, Any], chance: Any) -> dict[str, Any]:
         values = [area[which] for area in areas.values()]
         names = [f"{labels[k][:16]}: {value:.3f}" for k, value in zip(areas, values, strict=True)]
-        draw = draw_curves({k if several else 0: curve for k, curve in curves.items()}, names, axes, chance)
+        curves = {k if several else 0: curve for k, curve in curves.items()}
+        draw = partial(draw_curves, curves, names, axes, chance, 0.0)
         more: Any = {"table": listed} if several and not which else {}  # one is enough for both
         return picture(f"{title} {np.mean(values):.3f}", listed, draw, about=about, **more)
 
@@ -320,5 +321,5 @@ def _coverage(rows: ScoredRows) -> dict[str, Any]:
 def _diagonal(axes: tuple[str, str], x: NDArray, y: NDArray, listed: dict[str, Any]) -> dict[str, Any]:
     """A picture of a curve that should be the diagonal."""
     low = min(0.5, float(x.min()), float(y.min()))
-    draw = draw_curves({0: (x, y)}, [""], axes, ([low, 1], [low, 1]), low)
+    draw = partial(draw_curves, {0: (x, y)}, [""], axes, ([low, 1], [low, 1]), low)
     return picture(listed["caption"], listed, draw, table=listed)

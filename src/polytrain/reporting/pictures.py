@@ -68,16 +68,12 @@ def picture(
 
 
 def draw_curves(
-    curves: dict[int, tuple[Any, Any]], names: Sequence[str], axes: tuple[str, str], reference: Any, low: float = 0.0
-) -> Callable[[Any], None]:
-    """Return a function that draws curves between ``low`` and 1 with a dashed line, in the colours of the classes."""
-
-    def draw(ax: Any) -> None:
-        draw_lines(ax, list(curves.values()), names, indices=list(curves))
-        ax.plot(*reference, "--", color=PAPER["muted"], linewidth=1)
-        ax.set(xlim=(low - 0.02, 1.02), ylim=(low - 0.02, 1.03), xlabel=axes[0], ylabel=axes[1])
-
-    return draw
+    curves: dict[int, Any], names: Sequence[str], axes: tuple[str, str], reference: Any, low: float, ax: Any
+) -> None:
+    """Draw curves between ``low`` and 1 with a dashed line, in the colours of the classes."""
+    draw_lines(ax, list(curves.values()), names, indices=list(curves))
+    ax.plot(*reference, "--", color=PAPER["muted"], linewidth=1)
+    ax.set(xlim=(low - 0.02, 1.02), ylim=(low - 0.02, 1.03), xlabel=axes[0], ylabel=axes[1])
 
 
 def _inline(root: ElementTree.Element, description: str) -> Any:

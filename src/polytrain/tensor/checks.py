@@ -7,7 +7,6 @@ import operator
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from polytrain.arrays import Array
 
@@ -29,16 +28,6 @@ def check_dims(dims: Sequence[int]) -> tuple[int, ...]:
     if not checked:
         raise ValueError("dims must name at least one dimension, got none.")
     return checked
-
-
-def check_tensor(tensor: ArrayLike) -> Array:
-    """Return a dense tensor with at least one entry, all finite: float32 if it is, float64 otherwise."""
-    array = np.asarray(tensor)
-    if array.ndim == 0 or array.size == 0:
-        raise ValueError(f"tensor must have at least one dimension and no empty one, got shape {array.shape}.")
-    array = check_real(array, "tensor")
-    check_finite(array, "tensor")
-    return array
 
 
 def check_finite(array: Array, name: str) -> None:

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from polytrain.arrays import Array
 from polytrain.basis import Basis, get_basis
-from polytrain.tensor.checks import check_dims, check_finite, check_real, check_tensor, check_truncation
+from polytrain.tensor.checks import check_dims, check_finite, check_real, check_truncation
 from polytrain.tensor.decompose import orthogonalize_cores, round_cores, scale_exponent, split_exponent, tt_svd
 from polytrain.tensor.ranks import clip_ranks
 from polytrain.tensor.stack import TrainStack
@@ -116,7 +116,11 @@ class TensorTrain:
         >>> TensorTrain.from_dense(np.ones((2, 2, 2)))
         TensorTrain(dims=(2, 2, 2), ranks=(1, 1, 1, 1), n_parameters=6)
         """
-        array = check_tensor(tensor)
+        array = np.asarray(tensor)
+        if array.ndim == 0 or array.size == 0:
+            raise ValueError(f"tensor must have at least one dimension and no empty one, got shape {array.shape}.")
+        array = check_real(array, "tensor")
+        check_finite(array, "tensor")
         check_truncation(tol, max_rank)
         return cls(tt_svd(array, tol, max_rank))
 
