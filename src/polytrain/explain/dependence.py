@@ -154,7 +154,7 @@ def partial_dependence(
 
 
 def _date_axis(measure: ColumnMeasure, column: int, grid: Any, grid_size: int) -> tuple[tuple[NDArray, ...], list[Any]]:
-    """Dates, and trains whose first core of the column has a function per date; the other parts' cores do nothing."""
+    """Dates, and trains with one function per date in the first core of the column, and the identity in the others."""
     view, axis = measure.view, column_axis(measure, column, grid_size)
     group, kind = view.groups[column], view.column(column)
     dates, features = axis.grid, axis.features

@@ -86,9 +86,8 @@ class MainEffect:
 
     def __str__(self) -> str:
         lines = [f"{printable(self.name)} ({self.kind}): {100 * self.share:.2f} % of the variance alone"]
-        n_values = len(self.grid)
-        n_lines = n_values if self.kind == "category" else min(n_values, _MOST_LINES)
-        shown = np.linspace(0, n_values - 1, n_lines).astype(int).tolist()
+        n_lines = len(self.grid) if self.kind == "category" else min(len(self.grid), _MOST_LINES)
+        shown = np.linspace(0, len(self.grid) - 1, n_lines).astype(int).tolist()
         rows = [(value_text(self.grid[k], 5), self.values[k], self.parts[k]) for k in shown]
         if self.missing is not None:
             rows.append(("(missing)", self.missing, self.missing_part))

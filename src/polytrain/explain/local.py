@@ -30,9 +30,9 @@ from polytrain.explain.sites import ColumnMeasure, make_measure, site_matrices
 from polytrain.explain.view import read_model
 from polytrain.texts import printable
 
-# Lines and columns that are printed.
+# Largest numbers of lines and columns that are printed.
 _MOST_LINES, _MOST_COLUMNS = 10, 6
-# Numbers that are held at once: few enough to stay near the processor.
+# Numbers in memory at once: few enough to stay in cache.
 _BLOCK_NUMBERS = 1 << 20
 
 #: Text of a missing value.

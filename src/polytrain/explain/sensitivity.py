@@ -23,7 +23,7 @@ from polytrain.texts import printable
 #: Note beside all printed shares of a variance.
 INDEPENDENCE = "columns taken as independent, each with its own distribution"
 
-# Columns that are printed.
+# Largest number of columns that are printed.
 _MOST_LINES = 20
 
 

@@ -232,7 +232,7 @@ def column_axis(measure: ColumnMeasure, column: int, size: int) -> ColumnAxis:
         unit, per_day = ("m", 1440.0) if "hour" in kind.parts else ("D", 1.0)
         grid = np.unique(np.rint(numbers * per_day)).astype(np.int64).astype(f"datetime64[{unit}]")
         features, name = kind.encode(Cells.of_array(kind.name, grid)), "date"
-    # The distribution of the column, NaN where a value is missing; even, if only a range is known.
+    # The distribution of the column, NaN where a value is missing; uniform if only its range is known.
     values, weights = features[0], measure.features[feature][1]
     if measure.rows is not None:
         values = measure.rows[:, feature]

@@ -33,7 +33,7 @@ _UNITS = ("auto", "original", "centred", "scaled")
 _MAX_GROWTH = 10.0
 # Prefixes that the search for the strongest terms follows at once.
 _MAX_NODES = 50_000
-# Functions of a column of which earlier ones explain all but this share add nothing.
+# A function of a column adds nothing if those before it explain all but this share of it.
 _LEAST_NEW = 1e-9
 
 

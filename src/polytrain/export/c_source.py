@@ -182,7 +182,7 @@ def _c_string(text: str) -> str:
     return '"' + "".join(chr(byte) if plain.match(bytes([byte])) else f"\\{byte:03o}" for byte in raw) + '"'
 
 
-# What the parts of a date, and other features that are not numbers of a table, are.
+# Meaning of features that are not numbers of a table: categories and the parts of dates.
 _FEATURES = {
     "category": "number of a category, -1 for any other, NaN if missing",
     "time": "days since the start of 1970, in UTC, with a fraction; NaN if missing",
@@ -238,7 +238,7 @@ def _declarations(model: FittedModel, code: str) -> str:
 def _tables(model: FittedModel, writer: CWriter) -> str:
     trains, dims = model.cores, model.maps.dims
     ranks = [[1, *(core.shape[2] for core in cores)] for cores in trains]
-    # Room for a step of a recurrence, lest compilers warn of it where all degrees are 1.
+    # Room for one step of a recurrence, so that compilers do not warn where all degrees are 1.
     sizes = f"N_TRAINS = {len(trains)}, MAX_DIM = {max(*dims, 3)}, MAX_RANK = {max(map(max, ranks))}"
     lines = [
         f"enum {{ {sizes} }};",
@@ -257,7 +257,7 @@ def _tables(model: FittedModel, writer: CWriter) -> str:
 
 def _maps(model: FittedModel, writer: CWriter) -> str:
     maps = model.maps
-    # Which kind a column has, and which of the columns of that kind it is.
+    # The kind of each column, and its index among the columns of that kind.
     places = {k: (g, i) for g, (_, columns) in enumerate(maps.groups) for i, k in enumerate(columns)}
     pieces = [kind.c_code(maps.members(columns), writer) for kind, columns in maps.groups]
     pieces += [

@@ -166,7 +166,7 @@ def _add_scores(graph: GraphWriter, model: FittedModel, rows: str) -> str:
     body = _chain_step(n, n_trains, rank)
     chain = graph.add("Scan", start, values, cores_in_order, num_scan_inputs=2, body=body)
     last = graph.add("Gather", chain, graph.constant([0], np.int64), axis=2)  # (m, N, 1)
-    # The axis goes last: runtimes up to 1.24 join a transposition and the product after it, which float64 has none for.
+    # The axis goes last: runtimes up to 1.24 fuse a transposition and the product after it, which fails for float64.
     upright = graph.add("Transpose", last, perm=[1, 0, 2])
     scores = graph.add("Squeeze", upright, graph.constant([2], np.int64))
     if model.rescales:

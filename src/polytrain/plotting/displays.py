@@ -282,7 +282,7 @@ class ConvergenceDisplay(Display):
         if quantity not in ("objective", "loss"):
             raise ValueError(f"quantity must be one of ['objective', 'loss'], got {quantity!r}.")
         if not view.estimator.history_:
-            raise ValueError("the model made no sweep: it is the start of the sweeps, so there is no history to draw.")
+            raise ValueError("the model made no sweep, so there is no history to draw; its start is the solution.")
         history = np.array([(record["train"], record["sweep"], record[quantity]) for record in view.estimator.history_])
         curves = [history[history[:, 0] == train, 1:].T for train in range(view.fitted.n_trains)]
         return cls(curves, view.fitted.train_names, quantity).plot(ax)

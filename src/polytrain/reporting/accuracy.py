@@ -267,8 +267,7 @@ def _residuals(rows: ScoredRows) -> list[dict[str, Any]]:
         f"Half of the residuals lie between {ends[1]} and {ends[3]}, 90 % between {ends[0]} and {ends[4]}; the median "
         f"is {ends[2]}"
     )
-    listed = table("Errors", ("metric", "value"), lines)
-    title = "Predicted and true values"
+    title, listed = "Predicted and true values", table("Errors", ("metric", "value"), lines)
     return [
         picture(title, f"{len(y)} points around the diagonal; {r2}", fit, about=r2, table=listed),
         picture("Residuals", words, rest, about="above the line: predicted too low"),

@@ -48,7 +48,7 @@ class ColumnEffects:
         self.importances = {int(k): float(total[k]) for k in np.argsort(-total, kind="stable")}
 
     def main(self, column: int) -> dict[int, MainEffect]:
-        """Effects of a column on those scores that it changes most, by their numbers."""
+        """Effects of a column on the scores that it changes most, by their numbers."""
         main = [_central(of_score.main[column]) for of_score in self.effects]
         if self._is_sample:  # its counts are not those of all rows, but shares are about the same
             main = [replace(effect, n_rows=None) for effect in main]

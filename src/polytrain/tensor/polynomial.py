@@ -244,7 +244,6 @@ def _check_exponents(terms: Iterable[tuple[int, ...]], n_variables: int) -> Arra
 
 
 def _check_names(names: Sequence[str], n_variables: int) -> tuple[str, ...]:
-    """Return the names of the variables as a tuple."""
     if len(names) != n_variables:
         raise ValueError(f"names must have {n_variables} strings, one per variable, got {len(names)}.")
     if len(set(names)) < len(names) or "" in names:
