@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from default_models import NAMES, default_case, frame_target, make_frame
 from polytrain import TensorTrainClassifier, TensorTrainRegressor
-from polytrain.explain import LocalExplanations, explain_local
+from polytrain.explain import LocalExplanations, explain_local, local
 from polytrain.explain.local import number_format
 from power_models import power_classifier, power_regressor
 
@@ -117,6 +117,13 @@ def test_columns_without_effect_and_exact_sums_of_single_columns():
         changed[:, k] = X[:, k]
         own = model.predict(X[:1]) - model.predict(changed).mean()
         np.testing.assert_allclose(found.values[0, k, 0], own[0], rtol=1e-8, atol=1e-10)
+
+
+def test_rows_are_explained_in_blocks(monkeypatch):
+    model, rows, _ = default_case("frame-regressor")
+    expected = explain_local(model, rows[:7])
+    monkeypatch.setattr(local, "_BLOCK_NUMBERS", 1)
+    np.testing.assert_allclose(explain_local(model, rows[:7]).values, expected.values, rtol=1e-12, atol=1e-14)
 
 
 def test_which_score():
@@ -254,7 +261,6 @@ def test_print():
     assert found.sentence(most=1) == "row 5: log-odds of yes -0.75 = mean -1.25 + a (1) 0.75 - 3 other columns 0.25"
     assert found.sentence(most=3) == str(found)  # a single column has its name
     assert repr(found).startswith("<LocalExplanations: 1 rows, 4 columns, 1 scores")
-    assert len(found) == 1
 
 
 def test_long_prints_are_cut():

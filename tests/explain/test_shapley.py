@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 
-from polytrain.explain import local
 from polytrain.explain.local import shapley_values
 from polytrain.explain.sites import site_matrices
 
@@ -72,13 +71,6 @@ def test_equal_to_sums_by_size(d):
     expected = by_size(present, absent)
     found = shapley_values(present, absent)[0]
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
-
-
-def test_cut_into_nodes(monkeypatch):
-    present, absent = random_players(7, seed=0)
-    expected = shapley_values(present, absent)
-    monkeypatch.setattr(local, "_BLOCK_NUMBERS", 1)
-    np.testing.assert_allclose(shapley_values(present, absent), expected, rtol=1e-12)
 
 
 def test_products_of_several_cores():

@@ -25,19 +25,15 @@ def expand(model, units):
         affine = [(1 / h, 0.0) for h in (scale.high - scale.low) / 2]
     else:
         affine = [(1.0, 0.0)] * d
-    unit = np.eye(d, dtype=int)
-    variables = [
-        Polynomial({tuple(unit[k]): factor, (0,) * d: offset}, n_variables=d)
-        for k, (factor, offset) in enumerate(affine)
-    ]
-    total = Polynomial({(0,) * d: model.intercept_}, n_variables=d)
+    total = np.zeros(train.dims)
     for exponents, coefficient in in_powers.terms.items():
-        product = Polynomial({(0,) * d: coefficient}, n_variables=d)
-        for variable, power in zip(variables, exponents, strict=True):
-            for _ in range(power):
-                product = product * variable
-        total = total + product
-    return total.terms
+        product = np.array(coefficient)
+        for (factor, offset), power, n in zip(affine, exponents, train.dims, strict=True):
+            line = np.polynomial.polynomial.polypow([offset, factor], power)
+            product = np.multiply.outer(product, np.append(line, np.zeros(n))[:n])
+        total += product
+    total[(0,) * d] += model.intercept_
+    return {index: value for index, value in np.ndenumerate(total) if value}
 
 
 def largest_values(model, units):
@@ -106,7 +102,7 @@ def test_all_terms_together_are_the_prediction(random_model):
 def test_planted_polynomial_in_30_variables(make_model):
     planted = Polynomial.parse("7*x2*x29^2 - 5*x11 + 4*x1*x15*x30 - 3*x20^2 + 2*x5*x6*x7*x8 + 1")
     noise = TensorTrain.random((3,) * 30, 4, random_state=0) * 5.0  # norm 5, in 3^30 small terms
-    planted = Polynomial(planted.terms, degrees=(2,) * 30)
+    planted = Polynomial(planted.terms | {(2,) * 30: 0.0})
     found = top_terms(make_model(planted.to_train() + noise), 6, units="scaled")
     assert found.exact
     assert {tuple(row) for row in found.exponents.tolist()} == set(planted.terms)

@@ -24,8 +24,6 @@ from polytrain.explain.view import read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
 
-__all__ = ["PartialDependence", "partial_dependence"]
-
 # Rows averaged at once: their environments stay in cache.
 _BLOCK_ROWS = 1024
 
@@ -57,10 +55,10 @@ class PartialDependence:
     def to_frame(self) -> Any:
         """Return a frame of pandas: a row per value, or pair of values, and a column per train."""
         axes = [np.ravel(axis) for axis in np.meshgrid(*self.grid, indexing="ij")]
-        found = frame(self.values.reshape(len(self.train_names), -1).T, columns=list(self.train_names))
+        table = frame(self.values.reshape(len(self.train_names), -1).T, columns=list(self.train_names))
         for place, (name, axis) in enumerate(zip(self.names, axes, strict=True)):
-            found.insert(place, name, axis, allow_duplicates=True)
-        return found
+            table.insert(place, name, axis, allow_duplicates=True)
+        return table
 
     def __str__(self) -> str:
         lines = [f"mean score over {' and '.join(map(printable, self.names))}, {self.values[0].size} values"]
@@ -129,25 +127,23 @@ def partial_dependence(
     view, size = read_model(model, feature_names), check_positive_integer(grid_size, "grid_size")
     several = isinstance(features, Sequence | np.ndarray) and not isinstance(features, str)
     given: list[Any] = list(features) if several else [features]  # type: ignore[arg-type]
-    measure = make_measure(view, X, sample_weight)
+    measure, trains = make_measure(view, X, sample_weight), [train.cores for train in view.fitted.trains]
     dates = {name: k for k, name in enumerate(view.column_names) if isinstance(view.column(k), DateColumn)}
     if len(given) == 1 and isinstance(given[0], str) and given[0] in dates:
-        column = dates[given[0]]
-        names, chosen = tuple(given), tuple(view.groups[column])
-        axes, means = _date_means(measure, column, grid, size)
+        names, chosen = tuple(given), tuple(view.groups[dates[given[0]]])
+        axes, trains = _date_axis(measure, dates[given[0]], grid, size)
+        means = _mean_coefficients(trains, chosen[:1], measure)
     else:
         chosen = tuple(view.index("feature", feature) for feature in given)
         if len(chosen) not in (1, 2) or len(set(chosen)) < len(chosen):
             raise ValueError(f"features must name one or two different features, got {features!r}.")
         names, axes = tuple(view.feature_names[k] for k in chosen), _check_grid(measure, chosen, grid, size)
-        means = _mean_coefficients([train.cores for train in view.fitted.trains], sorted(chosen), measure)
-        if sorted(chosen) != list(chosen):
-            means = means.transpose(0, 2, 1)
+        means = _mean_coefficients(trains, chosen, measure)
         for k, axis in zip(chosen, axes, strict=True):
-            category = view.category(k)
+            category, feature_map = view.category(k), view.fitted.maps[k]
             numbers = axis if category is None else category.encode(Cells.of_objects(category.name, axis))[0]
             # The axis that is contracted is the second; its values are appended at the end, so the order is kept.
-            means = np.tensordot(means, view.fitted.maps[k].values(view.fitted.maps[k].place(numbers)), axes=(1, 0))
+            means = np.tensordot(means, feature_map.values(feature_map.place(numbers)), axes=(1, 0))
     return PartialDependence(
         features=chosen,
         names=names,
@@ -157,21 +153,22 @@ def partial_dependence(
     )
 
 
-def _date_means(measure: ColumnMeasure, column: int, grid: Any, grid_size: int) -> tuple[tuple[NDArray, ...], NDArray]:
-    """Dates, and means (n_trains, dates) over all columns but the date, whose parts vary together."""
+def _date_axis(measure: ColumnMeasure, column: int, grid: Any, grid_size: int) -> tuple[tuple[NDArray, ...], list[Any]]:
+    """Dates, and trains with one function per date in the first core of the column, and the identity in the others."""
     view, axis = measure.view, column_axis(measure, column, grid_size)
     group, kind = view.groups[column], view.column(column)
     dates, features = axis.grid, axis.features
     if grid is not None and isinstance(kind, DateColumn):
         dates = np.asarray(grid, dtype="datetime64")
         features = kind.encode(Cells.of_array(kind.name, dates))
-    functions = view.column_functions(column, features)
-    # The parts of the date become one core, with one function per date of the grid.
-    trains = []
+    functions, trains = view.column_functions(column, features), []
     for train in view.fitted.trains:
-        site = site_matrices(train.cores[group.start : group.stop], functions).transpose(1, 0, 2)
-        trains.append([*train.cores[: group.start], site, *train.cores[group.stop :]])
-    return (dates,), _mean_coefficients(trains, [group.start], measure, skipped=group[1:])
+        cores = list(train.cores)
+        cores[group.start] = site_matrices(cores[group.start : group.stop], functions).transpose(1, 0, 2)
+        for k in group[1:]:  # the first function of every feature is 1
+            cores[k] = np.eye(cores[group.start].shape[2])[:, None] * np.eye(cores[k].shape[1])[0][:, None]
+        trains.append(cores)
+    return (dates,), trains
 
 
 def _check_grid(measure: ColumnMeasure, chosen: tuple[int, ...], grid: Any, grid_size: int) -> tuple[NDArray, ...]:
@@ -203,38 +200,35 @@ def _default_axis(measure: ColumnMeasure, k: int, grid_size: int) -> NDArray:
     return np.array([*(column.levels[code] for code in codes), *[None] * feature_map.has_missing], dtype=object)
 
 
-def _mean_coefficients(
-    trains: Sequence[Sequence[NDArray]], order: list[int], measure: ColumnMeasure, skipped: Sequence[int] = ()
-) -> NDArray:
-    """Coefficients of the mean scores as functions of the cores in ``order``, lowest index first.
+def _mean_coefficients(trains: Sequence[Sequence[NDArray]], chosen: Sequence[int], measure: ColumnMeasure) -> NDArray:
+    """Coefficients of the mean scores as functions of the chosen cores.
 
-    Features in ``skipped`` have no core of their own. Shapes: -> (n_trains, n_j) or (n_trains, n_j, n_k).
+    Shapes: -> (n_trains, n_j) or (n_trains, n_j, n_k).
     """
-    total = np.zeros((len(trains), *(trains[0][k].shape[1] for k in order)))
-    for values, weights in _row_blocks(measure, skipped):
+    total = np.zeros((len(trains), *(trains[0][k].shape[1] for k in sorted(chosen))))
+    for values, weights in _row_blocks(measure):
         for sums, cores in zip(total, trains, strict=True):
             # State (open functions, rank, rows): a chosen core keeps its functions apart, the others are mixed in.
             state = np.ones((1, 1, len(weights)))
             for k, core in enumerate(cores):
                 left_rank, n, right_rank = core.shape
-                if k in order:
+                if k in chosen:
                     opened = core.transpose(1, 2, 0).reshape(n * right_rank, left_rank) @ state
                     state = opened.reshape(-1, right_rank, len(weights))
                 else:
                     mixed = (state[:, :, None, :] * values[k]).reshape(len(state), left_rank * n, len(weights))
                     state = core.reshape(left_rank * n, right_rank).T @ mixed
             sums += (state[:, 0] @ weights).reshape(sums.shape)
-    return total
+    return total if sorted(chosen) == list(chosen) else total.transpose(0, 2, 1)
 
 
-def _row_blocks(measure: ColumnMeasure, skipped: Sequence[int]) -> Iterator[tuple[list[NDArray], NDArray]]:
+def _row_blocks(measure: ColumnMeasure) -> Iterator[tuple[list[NDArray], NDArray]]:
     """Yield the function values (n_k, rows) of the features and the weights (rows,), block after block."""
-    kept = [k for k in range(len(measure.features)) if k not in skipped]
     if measure.rows is None:
         # The score is linear in the functions of each feature: independent features are one row of mean values.
-        yield [measure.means[k][:, None] for k in kept], np.ones(1)
+        yield [mean[:, None] for mean in measure.means], np.ones(1)
         return
-    weights = measure.features[0][1]
+    weights, maps = measure.features[0][1], measure.view.fitted.maps
     for start in range(0, len(weights), _BLOCK_ROWS):
         some = slice(start, start + _BLOCK_ROWS)
-        yield [measure.view.fitted.maps[k].values(measure.features[k][0][some]) for k in kept], weights[some]
+        yield [m.values(points[some]) for m, (points, _) in zip(maps, measure.features, strict=True)], weights[some]

@@ -17,14 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from polytrain.checks import check_mass
 from polytrain.explain.sensitivity import INDEPENDENCE, VarianceShares, frame, table_lines, value_text, variance_shares
-from polytrain.explain.sites import ColumnAxis, Sites, column_axis, make_measure
-from polytrain.explain.view import ModelView, read_model
+from polytrain.explain.sites import ColumnMeasure, Sites, column_axis, make_measure
+from polytrain.explain.view import read_model
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
-
-__all__ = ["Effects", "MainEffect", "PairEffect", "RowEffects", "all_effects", "effects"]
 
 # Pairs with less than this share of the variance are rounding.
 _LEAST_SHARE = 1e-20
@@ -45,14 +42,16 @@ class MainEffect:
         Numbers, names of levels (objects) or dates.
     values : ndarray of shape (Q,)
         The effect there, in units of the score; its mean over the column is 0.
-    parts, counts : ndarray of shape (Q,)
-        Share and number (or weight) of the rows nearest to each value; ``counts`` is None without rows.
+    parts : ndarray of shape (Q,)
+        Share of the rows nearest to each value.
     missing : float or None
         The effect of a missing value, where the column has any.
-    missing_part, missing_count : float
-        Share and number of the rows whose value is missing; the number is None without rows.
+    missing_part : float
+        Share of the rows whose value is missing.
     share, total : float
         Share of the variance of the score that the column makes alone, and of all that it takes part in.
+    n_rows : float or None
+        Number (or weight) of the rows; None if the distribution is that of the training.
     """
 
     name: str
@@ -60,32 +59,35 @@ class MainEffect:
     grid: NDArray
     values: NDArray
     parts: NDArray
-    counts: NDArray | None
     missing: float | None
     missing_part: float
-    missing_count: float | None
     share: float
     total: float
+    n_rows: float | None
+
+    @property
+    def counts(self) -> NDArray | None:
+        """Number (or weight) of the rows nearest to each value; None without rows."""
+        return None if self.n_rows is None else np.round(self.parts * self.n_rows, 6)  # whole rows are whole numbers
+
+    @property
+    def missing_count(self) -> float | None:
+        """Number (or weight) of the rows whose value is missing; None without rows."""
+        return None if self.n_rows is None else round(self.missing_part * self.n_rows, 6)
 
     def to_frame(self) -> Any:
         """Return a frame of pandas, one row per value; a missing value is the last one, of the kind "missing"."""
-        gap = self.missing is not None
-        found: dict[str, Any] = {
-            "column": self.name,
-            "kind": [self.kind] * len(self.grid) + ["missing"] * gap,
-            "value": [*self.grid.tolist(), *[None] * gap],
-            "effect": np.append(self.values, [self.missing] * gap).astype(float),
-            "part": np.append(self.parts, [self.missing_part] * gap),
-        }
-        if self.counts is not None:
-            found["count"] = np.append(self.counts, [self.missing_count] * gap).astype(float)
-        return frame(found)
+        lines = list(zip([self.kind] * len(self.grid), self.grid.tolist(), self.values, self.parts, strict=True))
+        if self.missing is not None:
+            lines.append(("missing", None, self.missing, self.missing_part))
+        table = frame(lines, columns=["kind", "value", "effect", "part"])
+        table.insert(0, "column", self.name)
+        return table if self.n_rows is None else table.assign(count=np.round(table["part"] * self.n_rows, 6))
 
     def __str__(self) -> str:
         lines = [f"{printable(self.name)} ({self.kind}): {100 * self.share:.2f} % of the variance alone"]
-        shown = range(len(self.grid))
-        if self.kind != "category" and len(self.grid) > _MOST_LINES:
-            shown = np.unique(np.linspace(0, len(self.grid) - 1, _MOST_LINES).astype(int)).tolist()
+        n_lines = len(self.grid) if self.kind == "category" else min(len(self.grid), _MOST_LINES)
+        shown = np.linspace(0, len(self.grid) - 1, n_lines).astype(int).tolist()
         rows = [(value_text(self.grid[k], 5), self.values[k], self.parts[k]) for k in shown]
         if self.missing is not None:
             rows.append(("(missing)", self.missing, self.missing_part))
@@ -152,14 +154,14 @@ class RowEffects:
 
     def to_frame(self) -> Any:
         """Return a frame of pandas, one row per row: all terms, the mean first, the rest and the score last."""
-        found = frame(np.column_stack([self.main, self.pairs]), columns=list(self.names))
-        found.insert(0, "(mean)", self.mean, allow_duplicates=True)
-        return found.assign(**{"(rest)": self.rest, "(score)": self.scores})
+        table = frame(np.column_stack([self.main, self.pairs]), columns=list(self.names))
+        table.insert(0, "(mean)", self.mean, allow_duplicates=True)
+        return table.assign(**{"(rest)": self.rest, "(score)": self.scores})
 
     def __str__(self) -> str:
-        found = np.abs(np.column_stack([self.main, self.pairs])).mean(axis=0)
-        order = np.argsort(-found, kind="stable")[:_MOST_LINES]
-        lines = [(self.names[k], found[k]) for k in order.tolist()] + [("(rest)", np.abs(self.rest).mean())]
+        sizes = np.abs(np.column_stack([self.main, self.pairs])).mean(axis=0)
+        order = np.argsort(-sizes, kind="stable")[:_MOST_LINES]
+        lines = [(self.names[k], sizes[k]) for k in order.tolist()] + [("(rest)", np.abs(self.rest).mean())]
         about = f"effects at {len(self.rest)} rows around the mean {self.mean:.5g}"
         return "\n".join([about, *table_lines(("term", "mean size"), lines)])
 
@@ -229,13 +231,11 @@ class Effects:
         return frame(lines, columns=["term", "order", "share", "total"])
 
     def __str__(self) -> str:
-        names = "single columns", "pairs", "three and more"
-        values = self.main_share, self.pair_share, self.rest_share
-        shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in zip(names, values, strict=True))
         whose = "of the training" if self.n_rows is None else f"of {self.n_rows:g} rows"
         lines = [
             f"effects on {self.output!r}: mean {self.mean:.5g}, standard deviation {self.deviation:.5g}",
-            f"shares of the variance: {shares}",
+            f"shares of the variance: single columns {100 * self.main_share:.1f} %, "
+            f"pairs {100 * self.pair_share:.1f} %, three and more {100 * self.rest_share:.1f} %",
             f"({INDEPENDENCE}, that {whose})",
         ]
         columns = [(effect.name, effect.share, effect.total) for effect in self.ranked()]
@@ -298,71 +298,59 @@ def effects(
     (2, 3)
     """
     view = read_model(model, feature_names)
-    return all_effects(view, X, [view.index("output", output)], top_pairs, grid_size, pair_grid_size, sample_weight)[0]
+    measure = make_measure(view, X, sample_weight)
+    return all_effects(measure, [view.index("output", output)], top_pairs, grid_size, pair_grid_size)[0]
 
 
 def all_effects(
-    view: ModelView,
-    X: ArrayLike | None,
-    outputs: Sequence[int],
-    top_pairs: int,
-    grid_size: int,
-    pair_grid_size: int,
-    sample_weight: ArrayLike | None = None,
+    measure: ColumnMeasure, outputs: Sequence[int], top_pairs: int, grid_size: int, pair_grid_size: int
 ) -> list[Effects]:
     """Effects on several scores, which share the distributions of the columns; see `effects`."""
     n_pairs = 0 if top_pairs == 0 else check_positive_integer(top_pairs, "top_pairs")
     size = check_positive_integer(grid_size, "grid_size")
     pair_size = check_positive_integer(pair_grid_size, "pair_grid_size")
-    measure = make_measure(view, X, sample_weight)
-    n_rows = None if measure.rows is None else check_mass(sample_weight, len(measure.rows))
-    axis_of, names = cache(partial(column_axis, measure)), view.column_names
-    found, upper = [], np.triu_indices(len(names), 1)
+    view, names, axis_of = measure.view, measure.view.column_names, cache(partial(column_axis, measure))
+
+    def main_effect(sites: Sites, column: int, shares: VarianceShares) -> MainEffect:
+        axis, missing = axis_of(column, size), None
+        if axis.missing_part is not None:
+            missing = float(sites.main(column, [np.array([np.nan])] * len(axis.features))[0])
+        return MainEffect(
+            name=names[column],
+            kind=axis.kind,
+            grid=axis.grid,
+            values=sites.main(column, axis.features),
+            parts=axis.parts,
+            missing=missing,
+            missing_part=axis.missing_part or 0.0,
+            share=float(shares.first[column]),
+            total=float(shares.total[column]),
+            n_rows=measure.n_rows,
+        )
+
+    def pair_effect(sites: Sites, i: int, j: int, shares: VarianceShares) -> PairEffect:
+        first, last = axis_of(i, pair_size), axis_of(j, pair_size)
+        values, share = sites.pair(i, j, first.features, last.features, on_grid=True), float(shares.second[i, j])
+        return PairEffect((names[i], names[j]), (first.kind, last.kind), (first.grid, last.grid), values, share)
+
+    results, upper = [], np.triu_indices(len(names), 1)
     for output in outputs:
-        shares = variance_shares(measure, output)
-        sites, second = Sites(measure, output), shares.second
-        strongest = np.argsort(-second[upper], kind="stable")[:n_pairs]
-        index = [(i, j) for i, j in np.transpose(upper)[strongest].tolist() if second[i, j] > _LEAST_SHARE]
-        pairs = []
-        for i, j in index:
-            first, last = axis_of(i, pair_size), axis_of(j, pair_size)
-            values = sites.pair(i, j, first.features, last.features, on_grid=True)
-            grids, kinds = (first.grid, last.grid), (first.kind, last.kind)
-            pairs.append(PairEffect((names[i], names[j]), kinds, grids, values, float(second[i, j])))
-        main_share, pair_share = float(shares.first.sum()), float(second[upper].sum())
-        found.append(
+        sites, shares = Sites(measure, output), variance_shares(measure, output)
+        second = shares.second[upper]
+        strongest = [k for k in np.argsort(-second, kind="stable")[:n_pairs] if second[k] > _LEAST_SHARE]
+        main_share, pair_share = float(shares.first.sum()), float(second.sum())
+        results.append(
             Effects(
                 mean=shares.mean + float(view.fitted.shift[output]),
                 deviation=shares.deviation,
-                main=tuple(_main_effect(sites, k, axis_of(k, size), n_rows, shares) for k in range(len(names))),
-                pairs=tuple(pairs),
+                main=tuple(main_effect(sites, k, shares) for k in range(len(names))),
+                pairs=tuple(pair_effect(sites, i, j, shares) for i, j in np.transpose(upper)[strongest].tolist()),
                 main_share=main_share,
                 pair_share=pair_share,
                 rest_share=max(1.0 - main_share - pair_share, 0.0) if shares.deviation > 0 else 0.0,
                 output=view.fitted.train_names[output],
-                n_rows=n_rows,
+                n_rows=measure.n_rows,
                 _sites=sites,
             )
         )
-    return found
-
-
-def _main_effect(
-    sites: Sites, column: int, axis: ColumnAxis, n_rows: float | None, shares: VarianceShares
-) -> MainEffect:
-    missing, missing_part = None, axis.missing_part or 0.0
-    if axis.missing_part is not None:
-        missing = float(sites.main(column, [np.array([np.nan])] * len(axis.features))[0])
-    return MainEffect(
-        name=sites.view.column_names[column],
-        kind=axis.kind,
-        grid=axis.grid,
-        values=sites.main(column, axis.features),
-        parts=axis.parts,
-        counts=None if n_rows is None else np.round(axis.parts * n_rows, 6),  # whole rows are whole numbers
-        missing=missing,
-        missing_part=missing_part,
-        missing_count=None if n_rows is None else round(missing_part * n_rows, 6),
-        share=float(shares.first[column]),
-        total=float(shares.total[column]),
-    )
+    return results

@@ -30,29 +30,19 @@ from polytrain.explain.sites import ColumnMeasure, make_measure, site_matrices
 from polytrain.explain.view import read_model
 from polytrain.texts import printable
 
-__all__ = [
-    "MISSING",
-    "LocalExplanations",
-    "cell_text",
-    "explain_local",
-    "explain_rows",
-    "number_format",
-    "shapley_values",
-]
-
-# Lines and columns that are printed.
+# Largest numbers of lines and columns that are printed.
 _MOST_LINES, _MOST_COLUMNS = 10, 6
-# Whole numbers below this are written with all of their digits.
-_LARGEST_WHOLE = 1e15
-# Numbers that are held at once: few enough to stay near the processor.
+# Numbers in memory at once: few enough to stay in cache.
 _BLOCK_NUMBERS = 1 << 20
 
 #: Text of a missing value.
 MISSING = "missing"
 
-# Names of the scores of classifiers and of regressors, by their link.
-_CLASS_SCALES = {"logit": "log-odds", "softmax": "pre-softmax score"}
-_NUMBER_SCALES = {"log": "log of the prediction"}
+# Nodes and weights on [-1, 1].
+_quadrature = cache(np.polynomial.legendre.leggauss)
+
+# Names of scores by their link; others are "score" of a class, or "prediction".
+_SCALES = {"logit": "log-odds", "softmax": "pre-softmax score", "log": "log of the prediction"}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -89,9 +79,6 @@ class LocalExplanations:
     score_names: tuple[str, ...]
     scale: str
 
-    def __len__(self) -> int:
-        return len(self.scores)
-
     def __repr__(self) -> str:
         n_rows, n_columns, n_scores = self.values.shape
         return f"<LocalExplanations: {n_rows} rows, {n_columns} columns, {n_scores} scores; print it to read them>"
@@ -104,8 +91,9 @@ class LocalExplanations:
 
     def score_label(self, score: int = 0) -> str:
         """Return a description of a score."""
-        is_only_number = self.scale.endswith("prediction") and self.score_names == ("prediction",)
-        return self.scale if is_only_number else f"{self.scale} of {printable(self.score_names[score])}"
+        name = self.score_names[score]
+        is_only_number = name == "prediction" and self.scale.endswith(name)
+        return self.scale if is_only_number else f"{self.scale} of {printable(name)}"
 
     def ranked(self, row: int = 0, score: int = 0, most: int | None = None) -> list[tuple[str, str, float]]:
         """Return the name of each column, the row's value and its contribution, the largest contribution first.
@@ -200,13 +188,13 @@ def explain_local(
     True
     """
     view = read_model(model)
-    rows, labels = view.rows(X), X.index if hasattr(X, "iloc") else None
+    rows = view.rows(X)
     return explain_rows(
         rows,
         make_measure(view, X_background),
         scores=None if output is None else [view.index("output", output)],
         cells=cell_texts(X, view.taken),
-        row_names=tuple(range(len(rows)) if labels is None else labels),
+        row_names=tuple(X.index if hasattr(X, "iloc") else range(len(rows))),
     )
 
 
@@ -227,7 +215,9 @@ def explain_rows(
     absent = [[measure.site_mean(k, cores[group]) for k, group in enumerate(groups)] for cores in trains]
     base = np.array([reduce(np.matmul, means)[0, 0] for means in absent]) + fitted.shift[list(scores)]
     values = np.empty((len(rows), len(groups), len(trains)))
-    size = max(1, _BLOCK_NUMBERS // max(sum(mean.size for mean in means) for means in absent))
+    # Of every row: the matrices of all columns, and one vector per column and node of the quadrature.
+    per_row = max(sum(mean.size + len(mean) * (len(groups) // 2) for mean in means) for means in absent)
+    size = max(1, _BLOCK_NUMBERS // per_row)
     for start in range(0, len(rows), size):
         block = slice(start, start + size)
         places = fitted.maps.place(rows[block])
@@ -242,7 +232,6 @@ def explain_rows(
             f"the score of row {row_names[int(wrong.argmax())]!r} exceeds the largest float, and cannot be explained. "
             "Check its values, or fit with scale='minmax'."
         )
-    is_number = fitted.classes is None
     return LocalExplanations(
         values=values,
         base=base,
@@ -251,7 +240,7 @@ def explain_rows(
         cells=cells,
         row_names=row_names,
         score_names=tuple(fitted.train_names[score] for score in scores),
-        scale=_NUMBER_SCALES.get(fitted.link, "prediction") if is_number else _CLASS_SCALES.get(fitted.link, "score"),
+        scale=_SCALES.get(fitted.link, "score" if fitted.classes is not None else "prediction"),
     )
 
 
@@ -277,63 +266,33 @@ def cell_texts(X: Any, columns: Sequence[int] | None) -> tuple[tuple[str, ...], 
 
 
 def cell_text(value: Any) -> str:
-    """A value as text: whole numbers in full, others with six digits."""
+    """A value as text: whole numbers below 1e15 in full, others with six digits."""
     if is_missing(value):
         return MISSING
     if sort_of(type(value)) != "number" or isinstance(value, (bool, np.bool_)):
         return text_of(value)
     number = float(value)
-    return str(int(number)) if abs(number) < _LARGEST_WHOLE and number == int(number) else f"{number:.6g}"
+    return str(int(number)) if abs(number) < 1e15 and number == int(number) else f"{number:.6g}"
 
 
 def shapley_values(present: Sequence[NDArray], absent: Sequence[NDArray]) -> NDArray:
     """Shapley values (N, d) of all players, which sum to the product of the present matrices minus the absent ones'.
 
     Shapes: present (N, r_{k-1}, r_k) each, at the rows; absent (r_{k-1}, r_k) each, the mean matrices.
-
-    >>> present, absent = [np.full((1, 1, 1), x) for x in (2.0, 3.0)], [np.ones((1, 1))] * 2
-    >>> shapley_values(present, absent)
-    array([[2., 3.]])
     """
     differences = [matrices - mean for matrices, mean in zip(present, absent, strict=True)]
     nodes, weights = _quadrature((len(present) + 1) // 2)  # exact for polynomials of degree d - 1
-    found = np.zeros((len(present[0]), len(present)))
-    per_node = sum(matrices.shape[0] * matrices.shape[1] for matrices in differences)
-    step = max(1, _BLOCK_NUMBERS // per_node)
-    for start in range(0, len(nodes), step):
-        some = slice(start, start + step)
-        found += _values_at(differences, absent, nodes[some], weights[some])
-    return found
-
-
-def _values_at(differences: list[NDArray], absent: Sequence[NDArray], nodes: NDArray, weights: NDArray) -> NDArray:
-    """Sum over some nodes of weight times what every player adds there, (N, d).
-
-    Left and right parts have shape (N, nodes, rank).
-    """
-    n_rows, probability = len(differences[0]), nodes[:, None]
+    n_rows, probability = len(present[0]), (nodes[:, None] + 1) / 2
+    # Left and right parts have shape (N, nodes, rank).
     lefts = [np.ones((n_rows, len(nodes), 1))]
     for difference, mean in zip(differences[:-1], absent[:-1], strict=True):
         left = lefts[-1]
-        lefts.append(_times(left, mean) + probability * (left @ difference))
-    found = np.empty((n_rows, len(differences)))
+        lefts.append(np.tensordot(left, mean, axes=1) + probability * (left @ difference))
+    values = np.empty((n_rows, len(differences)))
     right = np.ones((n_rows, len(nodes), 1))
     for k in reversed(range(len(differences))):
         added = right @ differences[k].transpose(0, 2, 1)
-        found[:, k] = (lefts[k] * added).sum(axis=2) @ weights
+        values[:, k] = (lefts[k] * added).sum(axis=2) @ (weights / 2)
         if k:
-            right = _times(right, absent[k].T) + probability * added
-    return found
-
-
-def _times(parts: NDArray, matrix: NDArray) -> NDArray:
-    """One product with the same matrix for all rows and nodes, rather than one for each row."""
-    n_rows, n_nodes, rank = parts.shape
-    return (parts.reshape(n_rows * n_nodes, rank) @ matrix).reshape(n_rows, n_nodes, matrix.shape[1])
-
-
-@cache
-def _quadrature(n_nodes: int) -> tuple[NDArray, NDArray]:
-    """Nodes and weights on [0, 1]."""
-    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
-    return (nodes + 1) / 2, weights / 2
+            right = np.tensordot(right, absent[k].T, axes=1) + probability * added
+    return values

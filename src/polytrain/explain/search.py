@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 
 from polytrain.tensor.decompose import orthogonalize_cores
 
-__all__ = ["entries_at", "largest_entries", "suffix_covers"]
-
 # Prefixes kept per level in the first walk, whose only task is to find good entries.
 _FIRST_WIDTH = 4096
 
@@ -48,9 +46,9 @@ def largest_entries(cores: Sequence[NDArray], k: int, max_nodes: int) -> tuple[N
     covers = suffix_covers(gauge)
     threshold, exact = rounding, False
     for width in (min(max(_FIRST_WIDTH, 4 * k), max_nodes), max_nodes):
-        found, dropped = _walk(gauge, covers, threshold, width, k)
+        reached, dropped = _walk(gauge, covers, threshold, width, k)
         # A walk that is cut short may miss what the one before it had found.
-        index = np.unique(np.concatenate((index, found)), axis=0)
+        index = np.unique(np.concatenate((index, reached)), axis=0)
         values = np.abs(entries_at(gauge, index))
         best = np.argsort(-values, kind="stable")[:k]
         index = index[best]
@@ -74,15 +72,10 @@ def suffix_covers(cores: Sequence[NDArray]) -> list[NDArray]:
         parts.sort(key=np.trace, reverse=True)
         cover = parts[0]
         for part in parts[1:]:
-            cover = cover + _positive_part(part - cover)
+            eigenvalues, vectors = np.linalg.eigh((part - cover + (part - cover).T) / 2)
+            cover = cover + (vectors * np.maximum(eigenvalues, 0)) @ vectors.T
         covers.append(cover + _COVER_SLACK * np.trace(cover) * np.eye(len(cover)))
     return covers[::-1]
-
-
-def _positive_part(matrix: NDArray) -> NDArray:
-    """Keep the positive eigenvalues of a symmetric matrix."""
-    eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    return (vectors * np.maximum(eigenvalues, 0)) @ vectors.T
 
 
 def _walk(

@@ -20,23 +20,10 @@ from polytrain.explain.view import read_model
 from polytrain.tensor.decompose import scale_exponent
 from polytrain.texts import printable
 
-__all__ = [
-    "INDEPENDENCE",
-    "FeatureImportances",
-    "SobolIndices",
-    "VarianceShares",
-    "feature_importances",
-    "frame",
-    "sobol_indices",
-    "table_lines",
-    "value_text",
-    "variance_shares",
-]
-
 #: Note beside all printed shares of a variance.
 INDEPENDENCE = "columns taken as independent, each with its own distribution"
 
-# Columns that are printed.
+# Largest number of columns that are printed.
 _MOST_LINES = 20
 
 
@@ -149,8 +136,8 @@ def table_lines(heads: Sequence[str], lines: Sequence[tuple[Any, ...]]) -> list[
     """Lines of a name and some numbers below each other."""
     lines = [(printable(name), *values) for name, *values in lines]
     width = max(len(line[0]) for line in [heads, *lines])
-    found = [f"  {heads[0]:<{width}}" + "".join(f"{head:>12}" for head in heads[1:])]
-    return found + [f"  {name:<{width}}" + "".join(f"{value:12.4f}" for value in values) for name, *values in lines]
+    head = [f"  {heads[0]:<{width}}" + "".join(f"{name:>12}" for name in heads[1:])]
+    return head + [f"  {name:<{width}}" + "".join(f"{value:12.4f}" for value in values) for name, *values in lines]
 
 
 def sobol_indices(

@@ -15,25 +15,13 @@ from functools import cached_property, reduce
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from polytrain.checks import check_weights
+from polytrain.checks import check_mass, check_weights
 from polytrain.columns import DateColumn
 from polytrain.columns.cells import Cells
 from polytrain.explain.view import ModelView
-from polytrain.maps import CategoryMap, FeatureMap
+from polytrain.maps import CategoryMap
 from polytrain.maps.tabulated import TabulatedMap
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
-
-__all__ = [
-    "ColumnAxis",
-    "ColumnMeasure",
-    "Sites",
-    "column_axis",
-    "column_cores",
-    "make_measure",
-    "number_grid",
-    "site_matrices",
-    "suffix_products",
-]
 
 # Combinations of the features of one column whose matrices are formed at once.
 _BLOCK = 2048
@@ -45,12 +33,14 @@ _OTHER_LEVELS = "other levels"
 class ColumnMeasure:
     """Distribution of every column: coordinates (Q,) and weights (Q,), which sum to 1, of each of its features.
 
-    ``rows`` (Q, d) holds the given rows as features; None if the distributions are those of the maps.
+    ``rows`` (Q, d) holds the given rows as features, and ``n_rows`` their number or weight; both are None if the
+    distributions are those of the maps.
     """
 
     view: ModelView
     features: list[tuple[NDArray, NDArray]]
     rows: NDArray | None = None
+    n_rows: float | None = None
 
     @cached_property
     def means(self) -> list[NDArray]:
@@ -104,8 +94,8 @@ def make_measure(view: ModelView, X: ArrayLike | None = None, sample_weight: Arr
     if X is not None:
         rows = view.rows(X)
         weights = check_weights(sample_weight, len(rows))
-        weights = weights / weights.sum()
-        return ColumnMeasure(view, [(points, weights) for points in view.fitted.maps.place(rows)], rows)
+        features = [(points, weights / weights.sum()) for points in view.fitted.maps.place(rows)]
+        return ColumnMeasure(view, features, rows, check_mass(sample_weight, len(rows)))
     if sample_weight is not None:
         raise ValueError("sample_weight belongs to the rows of X; pass X as well, or leave sample_weight out.")
     features = []
@@ -125,11 +115,7 @@ def site_matrices(cores: Sequence[NDArray], functions: Sequence[NDArray]) -> NDA
 
     Shapes: cores (a, n, b) each, functions (n, Q) each -> (Q, first a, last b).
     """
-    matrices = []
-    for core, values in zip(cores, functions, strict=True):
-        left, n, right = core.shape
-        matrices.append((values.T @ core.transpose(1, 0, 2).reshape(n, left * right)).reshape(-1, left, right))
-    return reduce(np.matmul, matrices)
+    return reduce(np.matmul, [np.tensordot(v, core, axes=(0, 1)) for core, v in zip(cores, functions, strict=True)])
 
 
 def column_cores(measure: ColumnMeasure, output: int) -> tuple[list[NDArray], int]:
@@ -175,9 +161,8 @@ def _merge(left: NDArray, right: NDArray) -> NDArray:
 class Sites:
     """One train of a model with the means of its columns, to evaluate effects at values of columns.
 
-    The values of a column are given by the numbers (Q,) of each of its features. ``means`` are those of ``G(x)``, and
-    ``prefix`` and ``suffix`` their products before and after every column. The cores are right-orthogonal: products of
-    hundreds of them neither overflow nor vanish.
+    The values of a column are given by the numbers (Q,) of each of its features. The cores are right-orthogonal, so
+    that products of hundreds of them neither overflow nor vanish.
     """
 
     def __init__(self, measure: ColumnMeasure, output: int) -> None:
@@ -247,21 +232,32 @@ def column_axis(measure: ColumnMeasure, column: int, size: int) -> ColumnAxis:
         unit, per_day = ("m", 1440.0) if "hour" in kind.parts else ("D", 1.0)
         grid = np.unique(np.rint(numbers * per_day)).astype(np.int64).astype(f"datetime64[{unit}]")
         features, name = kind.encode(Cells.of_array(kind.name, grid)), "date"
-    # The distribution of the column, NaN where a value is missing; even, if only a range is known.
-    values, weights = features[0], np.full(len(grid), 1.0 / len(grid))
+    # The distribution of the column, NaN where a value is missing; uniform if only its range is known.
+    values, weights = features[0], measure.features[feature][1]
     if measure.rows is not None:
-        values, weights = measure.rows[:, feature], measure.features[feature][1]
+        values = measure.rows[:, feature]
     elif isinstance(feature_map, TabulatedMap):
-        gap = feature_map.missing_weight
-        values, weights = np.append(feature_map.points, np.nan), np.append((1.0 - gap) * feature_map.weights, gap)
+        values = np.append(feature_map.points, np.nan)[: len(weights)]
+    else:
+        weights = np.full(len(values), 1.0 / len(values))
     present = ~np.isnan(values)
     missing = float(weights[~present].sum())
     missing_part = missing if missing > 0 or feature_map.has_missing else None
     values, weights = values[present], weights[present]
-    if levels is not None or isinstance(feature_map, CategoryMap):
-        return ColumnAxis("category", *_level_parts(feature_map, levels, numbers, values, weights), missing_part)
-    nearest = np.searchsorted(features[0][:-1] / 2 + features[0][1:] / 2, values)
-    return ColumnAxis(name, grid, features, np.bincount(nearest, weights, minlength=len(grid)), missing_part)
+    is_map = isinstance(feature_map, CategoryMap)
+    if levels is None and not is_map:
+        nearest = np.searchsorted(features[0][:-1] / 2 + features[0][1:] / 2, values)
+        return ColumnAxis(name, grid, features, np.bincount(nearest, weights, minlength=len(grid)), missing_part)
+    names = [
+        f"{code:g}" if levels is None else levels[int(code)] if 0 <= code < len(levels) else _OTHER_LEVELS
+        for code in numbers
+    ]
+    places = feature_map.place(values) if is_map else np.where(values < 0, len(numbers), values)
+    parts = np.bincount(places.astype(np.intp), weights, minlength=len(numbers) + 1)
+    if parts[-1] > 0:
+        names.append(_OTHER_LEVELS)
+        numbers = np.append(numbers, numbers.max() + 1.0 if levels is None else -1.0)
+    return ColumnAxis("category", np.array(names, dtype=object), [numbers], parts[: len(numbers)], missing_part)
 
 
 def number_grid(measure: ColumnMeasure, feature: int, size: int) -> NDArray:
@@ -273,20 +269,3 @@ def number_grid(measure: ColumnMeasure, feature: int, size: int) -> NDArray:
     if grid is None and measure.rows is not None:  # without rows, a map without a range has no measure either
         grid = np.linspace(measure.rows[:, feature].min(), measure.rows[:, feature].max(), size)
     return np.zeros(1) if grid is None else grid
-
-
-def _level_parts(
-    feature_map: FeatureMap, levels: tuple[str, ...] | None, codes: NDArray, values: NDArray, weights: NDArray
-) -> tuple[NDArray, list[NDArray], NDArray]:
-    """Names of the levels, their codes, and the share of the rows in each."""
-    names = [
-        f"{code:g}" if levels is None else levels[int(code)] if 0 <= code < len(levels) else _OTHER_LEVELS
-        for code in codes
-    ]
-    is_map = isinstance(feature_map, CategoryMap)
-    places = feature_map.place(values) if is_map else np.where(values < 0, len(codes), values)
-    parts = np.bincount(places.astype(np.intp), weights, minlength=len(codes) + 1)
-    if parts[-1] > 0:
-        names.append(_OTHER_LEVELS)
-        codes = np.append(codes, codes.max() + 1.0 if levels is None else -1.0)
-    return np.array(names, dtype=object), [codes], parts[: len(codes)]

@@ -21,13 +21,11 @@ from polytrain.explain.search import entries_at, largest_entries
 from polytrain.explain.sensitivity import frame, variance_shares
 from polytrain.explain.sites import ColumnMeasure, make_measure, site_matrices
 from polytrain.explain.view import ModelView, read_model
-from polytrain.maps import AffinePowers, FeatureMap, InterpolatedMap
+from polytrain.maps import AffinePowers, InterpolatedMap
 from polytrain.tensor import Polynomial, TensorTrain
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.tensor.terms import format_terms
 from polytrain.texts import printable
-
-__all__ = ["StrongestTerms", "TopTerms", "strongest_terms", "to_sympy", "top_terms"]
 
 _UNITS = ("auto", "original", "centred", "scaled")
 
@@ -35,7 +33,7 @@ _UNITS = ("auto", "original", "centred", "scaled")
 _MAX_GROWTH = 10.0
 # Prefixes that the search for the strongest terms follows at once.
 _MAX_NODES = 50_000
-# Functions of a column of which earlier ones explain all but this share add nothing.
+# A function of a column adds nothing if those before it explain all but this share of it.
 _LEAST_NEW = 1e-9
 
 
@@ -156,28 +154,17 @@ def top_terms(
     view = read_model(model, feature_names)
     k = check_positive_integer(k, "k")
     max_nodes = check_positive_integer(max_nodes, "max_nodes")
-    if max_nodes < k + 1:
+    if max_nodes <= k:
         raise ValueError(f"max_nodes must be larger than k={k}, got {max_nodes}.")
     which = view.index("train", train)
     variables = _expand(view, which, units)
-    cores, weighted = variables.cores, variables.strengths
-    if not all(np.isfinite(core).all() for core in weighted):
+    if not all(np.isfinite(core).all() for core in variables.strengths):
         raise ValueError(f"the strengths overflow with units={variables.units!r}; use units='scaled'.")
-    # One more than asked for: with its intercept, the constant may fall out of the list.
-    index, exact = largest_entries(weighted, k + 1, max_nodes)
-    constant = ~index.any(axis=1)
-    shift = float(view.fitted.shift[which])
-    if shift and not constant.any():
-        index = np.concatenate((index, np.zeros((1, len(view.fitted.maps)), dtype=np.intp)))
-        constant = np.append(constant, True)
-    shifts = np.where(constant, shift, 0.0)
-    coefficients, strengths = entries_at(cores, index) + shifts, np.abs(entries_at(weighted, index) + shifts)
-    best = np.argsort(-strengths, kind="stable")[:k]
-    best = best[strengths[best] > 0]
+    index, exact = largest_entries(variables.strengths, k, max_nodes)
     return TopTerms(
-        exponents=index[best],
-        coefficients=coefficients[best],
-        strengths=strengths[best],
+        exponents=index,
+        coefficients=entries_at(variables.cores, index),
+        strengths=np.abs(entries_at(variables.strengths, index)),
         exact=exact,
         units=variables.units,
         variable_names=variables.names,
@@ -245,8 +232,7 @@ def to_sympy(
         sympy.Mul(sympy.Float(coefficient), *(base**power for base, power in zip(symbols, exponents, strict=True)))
         for exponents, coefficient in polynomial.terms.items()
     ]
-    shift = float(view.fitted.shift[which])
-    return sympy.Add(sympy.Float(shift) if shift else sympy.Integer(0), *terms)
+    return sympy.Add(*terms)
 
 
 class _Expansion(NamedTuple):
@@ -254,29 +240,33 @@ class _Expansion(NamedTuple):
 
     units: str
     names: tuple[str, ...]
-    cores: list[NDArray]
-    strengths: list[NDArray]
+    cores: Sequence[NDArray]
+    strengths: Sequence[NDArray]
 
 
 def _expand(view: ModelView, which: int, units: str) -> _Expansion:
-    """Write a train in the asked units; "auto" takes raw features unless the coefficients cancel too much."""
+    """Write a train and its shift in the given units; "auto" takes raw features unless the coefficients cancel."""
     if not isinstance(units, str) or units not in _UNITS:
         raise ValueError(f"units must be one of {list(_UNITS)}, got {units!r}.")
     if units == "auto":
         norms = [
-            [_norm(_in_powers(view, k, unit)) for unit in ("original", "scaled")]
+            [_norm(_in_powers(view, k, unit).strengths) for unit in ("original", "scaled")]
             for k in range(len(view.fitted.trains))
         ]
         units = "original" if all(raw <= _MAX_GROWTH * scaled < np.inf for raw, scaled in norms) else "scaled"
     expansion = _in_powers(view, which, units)
     if not all(np.isfinite(core).all() for core in expansion.cores):
         raise ValueError(f"the coefficients overflow with units={units!r}; use units='scaled'.")
-    return expansion
+    shift = float(view.fitted.shift[which])
+    if not shift:
+        return expansion
+    constant = shift * TensorTrain.rank_one([np.eye(core.shape[1])[0] for core in expansion.cores])
+    cores, strengths = ((TensorTrain(some) + constant).cores for some in (expansion.cores, expansion.strengths))
+    return expansion._replace(cores=cores, strengths=strengths)
 
 
-def _norm(expansion: _Expansion) -> float:
+def _norm(strengths: Sequence[NDArray]) -> float:
     """Root of the sum of the squared strengths of all terms; infinite where they overflow."""
-    strengths = expansion.strengths
     return TensorTrain(strengths).norm() if all(np.isfinite(core).all() for core in strengths) else np.inf
 
 
@@ -316,9 +306,6 @@ def _all_powers(view: ModelView) -> list[AffinePowers]:
             )
         forms.append(feature_map.powers)
     return forms
-
-
-# --- terms that vary most ---------------------------------------------------------------------------------------------
 
 
 class StrongestTerms(NamedTuple):
@@ -366,7 +353,13 @@ def _named_cores(measure: ColumnMeasure, train: int) -> tuple[list[NDArray], lis
     """
     view = measure.view
     titles = unique_names([(name, (name, f"{name} is missing")) for name in view.feature_names])
-    functions = [_function_names(titles[2 * k], titles[2 * k + 1], m) for k, m in enumerate(view.fitted.maps)]
+    functions = []
+    for title, missing, feature_map in zip(titles[::2], titles[1::2], view.fitted.maps, strict=True):
+        powers = [title, *(f"{title}^{j}" for j in range(2, feature_map.n))][: feature_map.n - 1]
+        others = [f"f{j}({title})" for j in range(1, feature_map.n)]
+        if isinstance(feature_map, InterpolatedMap) and feature_map.has_missing:
+            others[-1] = missing
+        functions.append(others if feature_map.powers is None else powers)
     cores, names = [], []
     for column, group in enumerate(view.groups):
         given = [view.fitted.trains[train].cores[k].astype(np.float64) for k in group]
@@ -393,13 +386,3 @@ def _joint_core(measure: ColumnMeasure, column: int, cores: list[NDArray]) -> ND
         if size > _LEAST_NEW * float(np.linalg.norm(values)):
             basis[j] = new / size
     return np.einsum("jq,qab->ajb", basis * roots, site_matrices(cores, functions), optimize=True)
-
-
-def _function_names(name: str, missing: str, feature_map: FeatureMap) -> list[str]:
-    """Names of all functions of a feature but the constant."""
-    names = [f"f{j}({name})" for j in range(1, feature_map.n)]
-    if feature_map.powers is not None:
-        names = [name if j == 1 else f"{name}^{j}" for j in range(1, feature_map.n)]
-    if isinstance(feature_map, InterpolatedMap) and feature_map.has_missing:
-        names[-1] = missing
-    return names

@@ -88,7 +88,13 @@ def read_model(
     """
     if isinstance(model, ModelView):
         return model
-    estimator, prepare, taken, column_names = _last_step(model, any_steps)
+    estimator, steps, taken, column_names = model, None, None, None
+    if isinstance(model, Pipeline):
+        check_is_fitted(model)
+        estimator = model[-1]
+        if any(step not in (None, "passthrough") for _, step in model.steps[:-1]):
+            steps = model[:-1]
+            taken, column_names = _columns_after(steps, any_steps)
     fitted = fitted_model(estimator, "an explanation")
     kinds = () if fitted.columns is None else fitted.columns.columns
     counts = [len(kind.feature_names) for kind in kinds] or [1] * fitted.n_features
@@ -112,67 +118,56 @@ def read_model(
         feature_names=tuple(names),
         column_names=tuple(names[group[0]] if len(group) == 1 else shown[k] for k, group in enumerate(groups)),
         groups=groups,
-        rows=partial(_features, fitted, estimator, prepare),
+        rows=partial(_features, fitted, estimator, steps),
         taken=taken,
     )
 
 
-def _features(fitted: FittedModel, estimator: Any, prepare: Callable[[Any], Any] | None, X: Any) -> NDArray:
-    """Features (N, d) of raw rows, in float64; ``prepare`` holds the first steps of a pipeline."""
-    return fitted.encode(X if prepare is None else prepare(X), estimator).astype(np.float64, copy=False)
+def _features(fitted: FittedModel, estimator: Any, steps: Pipeline | None, X: Any) -> NDArray:
+    """Features (N, d) of raw rows, in float64; ``steps`` are the first ones of a pipeline."""
+    return fitted.encode(X if steps is None else steps.transform(X), estimator).astype(np.float64, copy=False)
 
 
-def _last_step(
-    model: Any, any_steps: bool
-) -> tuple[Any, Callable[[Any], Any] | None, tuple[int, ...] | None, list[str] | None]:
-    """Return the last step of a pipeline, what prepares its rows, and the indices and names of its columns.
+def _columns_after(steps: Pipeline, any_steps: bool) -> tuple[tuple[int, ...] | None, list[str] | None]:
+    """Return the indices and names of the columns that the steps of a pipeline keep; see `read_model`.
 
     Columns are followed by the names that the steps give them: a scaler or an imputer keeps the names, a selector some
     of them, and a column transformer reorders them and adds prefixes.
     """
-    if not isinstance(model, Pipeline):
-        return model, None, None, None
-    check_is_fitted(model)
-    steps = [(name, step) for name, step in model.steps[:-1] if step is not None and step != "passthrough"]
-    if not steps:
-        return model[-1], None, None, None
-    for _, step in steps:
+    named = [(name, step) for name, step in steps.steps if step not in (None, "passthrough")]
+    for _, step in named:
         check_is_fitted(step)
-    own, count = getattr(steps[0][1], "feature_names_in_", None), steps[0][1].n_features_in_
+    own, count = getattr(named[0][1], "feature_names_in_", None), named[0][1].n_features_in_
     # scikit-learn names the columns of arrays x0, x1, ...; this package shows x1, x2, ...
     names = [f"x{k}" for k in range(count)] if own is None else list(map(str, own))
     shown, indices = default_names(count) if own is None else names, {name: k for k, name in enumerate(names)}
     try:
-        for name, step in steps:
+        for name, step in named:
             after = _names_after(name, step, list(indices))
             indices = {column: indices[before] for column, before in after.items()}
     except ValueError:
         if not any_steps:
             raise
-        made = None
+        made: list[str] = []
         with suppress(AttributeError, ValueError):
-            made = list(map(str, model[:-1].get_feature_names_out()))
-        return model[-1], model[:-1].transform, None, made if made and len(set(made)) == len(made) else None
-    return model[-1], model[:-1].transform, tuple(indices.values()), [shown[k] for k in indices.values()]
+            made = list(map(str, steps.get_feature_names_out()))
+        return None, made if made and len(set(made)) == len(made) else None
+    return tuple(indices.values()), [shown[k] for k in indices.values()]
 
 
 def _names_after(name: str, step: Any, names: Sequence[str]) -> dict[str, str]:
     """Map the names of a step's columns to those before it, without the prefix that the step may have added."""
-    try:
-        after = list(map(str, step.get_feature_names_out(names)))
-    except (AttributeError, ValueError) as error:
-        raise ValueError(_refusal(name, step, "does not say which columns it makes")) from error
-    before = [column if column in names else column.partition("__")[2] for column in after]
-    new = [column for column, source in zip(after, before, strict=True) if source not in names]
-    if new:
-        raise ValueError(_refusal(name, step, f"makes new columns, such as {new[0]!r}"))
-    if len(set(before)) < len(before):
-        raise ValueError(_refusal(name, step, "makes several columns of one"))
-    return dict(zip(after, before, strict=True))
-
-
-def _refusal(name: str, step: Any, problem: str) -> str:
-    return (
-        f"the step {name!r} ({type(step).__name__}) of the pipeline {problem}, so its input columns cannot be "
-        "explained. Explain the last step, in its own columns: pass model[-1] and model[:-1].transform(X)."
-    )
+    problem, after = "does not say which columns it makes", {}
+    with suppress(AttributeError, ValueError):
+        made = list(map(str, step.get_feature_names_out(names)))
+        after = {column: column if column in names else column.partition("__")[2] for column in made}
+        new = [column for column, before in after.items() if before not in names]
+        problem = f"makes new columns, such as {new[0]!r}" if new else ""
+        if not new and len(set(after.values())) < len(made):
+            problem = "makes several columns of one"
+    if problem:
+        raise ValueError(
+            f"the step {name!r} ({type(step).__name__}) of the pipeline {problem}, so its input columns cannot be "
+            "explained. Explain the last step, in its own columns: pass model[-1] and model[:-1].transform(X)."
+        )
+    return after

@@ -14,12 +14,9 @@ import numpy as np
 
 from polytrain.columns import DateColumn
 from polytrain.columns.scalars import text_of
-from polytrain.decisions import Decision
 from polytrain.export_writers import CWriter
 from polytrain.models import FittedModel, fitted_model
 from polytrain.version import __version__
-
-__all__ = ["to_c"]
 
 _DTYPES = ("float64", "float32")
 _KEYWORDS = (
@@ -75,7 +72,31 @@ def to_c(model: Any, name: str = "model", *, dtype: str = "float64") -> str:
         raise ValueError(f"name must be a C identifier, got {name!r}.")
     if dtype not in _DTYPES:
         raise ValueError(f"dtype must be one of {list(_DTYPES)}, got {dtype!r}.")
-    return _Source(fitted, name, dtype).text()
+    writer, labels = CWriter(dtype), [] if fitted.classes is None else list(map(str, fitted.classes))
+    score = "left[0] * size[t] + shift[t]" if fitted.rescales else "left[0]"
+    score = f"EXP({score})" if fitted.link == "log" else score
+    score = f"limited({score}, t)" if fitted.limits is not None else score
+    pieces = [_tables(fitted, writer), _maps(fitted, writer), _TRAINS.replace("SCORE", score)]
+    if fitted.decision is None:
+        pieces.append(_ONE_NUMBER if fitted.one_output else _SEVERAL_NUMBERS)
+    else:
+        pieces.append(fitted.decision.c_decision(writer, len(labels)))
+        pieces.append(_CLASS.replace("CHOICE", fitted.decision.c_choice()))
+        if fitted.has_probabilities:
+            logs = fitted.decision.c_log_probabilities(writer, len(labels))
+            pieces += [_LOG_SIGMOID] if "log_sigmoid" in logs else []
+            pieces.append(_PROBABILITIES.replace("LOGS", logs))
+    code = "\n".join(pieces)
+    code = _declarations(fitted, code) + code
+    words = {"NAME": name, r"\bREAL\b": writer.real}
+    words |= {rf"\b{function.upper()}\b": function + writer.suffix for function in ("exp", "log1p")}
+    for word, text in words.items():
+        code = re.sub(word, text, code)
+    # Names of the user stay as they are: a class may be called REAL.
+    if labels:
+        names = ",\n    ".join(map(_c_string, labels))
+        code += f"\nconst char *const {name}_class_names[{len(labels)}] = {{\n    {names}\n}};\n"
+    return _features(fitted) + code
 
 
 # In C code, REAL is the type of numbers, NAME the name of the model, and SCORE, EXP and LOG1P are expressions.
@@ -161,7 +182,7 @@ def _c_string(text: str) -> str:
     return '"' + "".join(chr(byte) if plain.match(bytes([byte])) else f"\\{byte:03o}" for byte in raw) + '"'
 
 
-# What the parts of a date, and other features that are not numbers of a table, are.
+# Meaning of features that are not numbers of a table: categories and the parts of dates.
 _FEATURES = {
     "category": "number of a category, -1 for any other, NaN if missing",
     "time": "days since the start of 1970, in UTC, with a fraction; NaN if missing",
@@ -177,118 +198,74 @@ def _in_comment(line: str) -> str:
     return plain.replace("*/", "* /").replace("/*", "/ *") + " "
 
 
-class _Source(CWriter):
-    """The writer of one model, which puts the file together."""
+def _features(model: FittedModel) -> str:
+    """Say what x holds, where the features have names."""
+    if model.feature_names is None:
+        return ""
+    levels: list[Any] = [None] * model.n_features if model.columns is None else model.columns.levels
+    every = () if model.columns is None else model.columns.columns
+    kinds = [kind for column in every for kind in (column.parts if isinstance(column, DateColumn) else [""])]
+    lines = ["/* The features that the functions below take; true and false are 1 and 0:"]
+    for k, (name, feature_map) in enumerate(zip(model.feature_names, model.maps, strict=True)):
+        number = "number; NaN if missing" if feature_map.takes_missing else "number"
+        about = _FEATURES.get("category" if levels[k] is not None else kinds[k] if kinds else "", number)
+        lines.append(f"   x[{k}]  {_in_comment(f'{name}: {about}')}")
+        lines += [f"         {_in_comment(f'{j}: {text_of(level)}')}" for j, level in enumerate(levels[k] or ())]
+    return "\n".join([*lines, "*/", ""])
 
-    def __init__(self, model: FittedModel, name: str, dtype: str) -> None:
-        super().__init__(dtype)
-        self._model, self._name = model, name
 
-    def text(self) -> str:
-        """Return the whole file."""
-        pieces = [self._tables(), self._maps(), _TRAINS.replace("SCORE", self._score())]
-        if self._model.decision is None:
-            pieces.append(_ONE_NUMBER if self._model.one_output else _SEVERAL_NUMBERS)
-        else:
-            pieces += self._classification(self._model.decision, len(self._labels))
-        code = "\n".join(pieces)
-        code = self._declarations(code) + code
-        words = {"NAME": self._name, r"\bREAL\b": self.real}
-        words |= {rf"\b{name.upper()}\b": name + self.suffix for name in ("exp", "log1p")}
-        for word, text in words.items():
-            code = re.sub(word, text, code)
-        # Names of the user stay as they are: a class may be called REAL.
-        return self._features() + code + self._class_names()
+def _declarations(model: FittedModel, code: str) -> str:
+    """The head of the file, with a declaration of each function of the code that is not static."""
+    lines = [
+        f"/* {model.estimator_name} of {model.n_features} features, {model.n_parameters} coefficients.",
+        f"   Written by polytrain {__version__}. C99. */",
+        "",
+        *(["#include <math.h>", ""] if model.link in ("log", "logit", "softmax") else []),
+        "/* Declarations, for a header of your own. x has NAME_N_FEATURES numbers. */",
+        f"enum {{ NAME_N_FEATURES = {model.n_features} }};",
+    ]
+    if model.decision is not None and model.classes is not None:
+        n_classes = len(model.classes)
+        n_scores = n_classes if n_classes > 2 else 1
+        lines.append(f"enum {{ NAME_N_CLASSES = {n_classes}, NAME_N_SCORES = {n_scores} }};")
+        lines.append("extern const char *const NAME_class_names[NAME_N_CLASSES];")
+    elif not model.one_output:
+        lines.append(f"enum {{ NAME_N_OUTPUTS = {model.n_trains} }};")
+    lines += [f"{head};{note}" for head, note in re.findall(r"^(\w+ NAME_\w+\(.*?\))(.*)$", code, re.MULTILINE)]
+    return "\n".join([*lines, "", ""])
 
-    @property
-    def _labels(self) -> list[str]:
-        return [] if self._model.classes is None else [str(label) for label in self._model.classes]
 
-    def _class_names(self) -> str:
-        if not self._labels:
-            return ""
-        names = ",\n    ".join(map(_c_string, self._labels))
-        return f"\nconst char *const {self._name}_class_names[{len(self._labels)}] = {{\n    {names}\n}};\n"
+def _tables(model: FittedModel, writer: CWriter) -> str:
+    trains, dims = model.cores, model.maps.dims
+    ranks = [[1, *(core.shape[2] for core in cores)] for cores in trains]
+    # Room for one step of a recurrence, so that compilers do not warn where all degrees are 1.
+    sizes = f"N_TRAINS = {len(trains)}, MAX_DIM = {max(*dims, 3)}, MAX_RANK = {max(map(max, ranks))}"
+    lines = [
+        f"enum {{ {sizes} }};",
+        "/* Functions of each column; ranks of each train, one more than columns;",
+        "   cores [left rank][function][right rank], column after column and train after train. */",
+        writer.integers("dims", dims),
+        writer.integers("ranks", ranks),
+        writer.table("cores", np.concatenate([core.ravel() for train in trains for core in train])),
+    ]
+    if model.rescales:
+        lines += [writer.table("size", model.size), writer.table("shift", model.shift)]
+    if model.limits is not None:
+        lines += [writer.table("lowest", model.limits[0]), writer.table("highest", model.limits[1]), _LIMITED]
+    return "\n".join([*lines, ""])
 
-    def _features(self) -> str:
-        """Say what x holds, where the features have names."""
-        model, columns, n = self._model, self._model.columns, self._model.n_features
-        if model.feature_names is None:
-            return ""
-        levels: list[Any] = [None] * n if columns is None else columns.levels
-        every = () if columns is None else columns.columns
-        kinds = [kind for column in every for kind in (column.parts if isinstance(column, DateColumn) else [""])]
-        lines = ["/* The features that the functions below take; true and false are 1 and 0:"]
-        for k, (name, feature_map) in enumerate(zip(model.feature_names, model.maps, strict=True)):
-            number = "number; NaN if missing" if feature_map.takes_missing else "number"
-            about = _FEATURES.get("category" if levels[k] is not None else kinds[k] if kinds else "", number)
-            lines.append(f"   x[{k}]  {_in_comment(f'{name}: {about}')}")
-            lines += [f"         {_in_comment(f'{j}: {text_of(level)}')}" for j, level in enumerate(levels[k] or ())]
-        return "\n".join([*lines, "*/", ""])
 
-    def _declarations(self, code: str) -> str:
-        """The head of the file, with a declaration of each function of the code that is not static."""
-        model, n_classes = self._model, len(self._labels)
-        lines = [
-            f"/* {model.estimator_name} of {model.n_features} features, {model.n_parameters} coefficients.",
-            f"   Written by polytrain {__version__}. C99. */",
-            "",
-            *(["#include <math.h>", ""] if model.link in ("log", "logit", "softmax") else []),
-            "/* Declarations, for a header of your own. x has NAME_N_FEATURES numbers. */",
-            f"enum {{ NAME_N_FEATURES = {model.n_features} }};",
-        ]
-        if model.decision is not None:
-            n_scores = model.decision.n_decided(n_classes)
-            lines.append(f"enum {{ NAME_N_CLASSES = {n_classes}, NAME_N_SCORES = {n_scores} }};")
-            lines.append("extern const char *const NAME_class_names[NAME_N_CLASSES];")
-        elif not model.one_output:
-            lines.append(f"enum {{ NAME_N_OUTPUTS = {model.n_trains} }};")
-        lines += [f"{head};{note}" for head, note in re.findall(r"^(\w+ NAME_\w+\(.*?\))(.*)$", code, re.MULTILINE)]
-        return "\n".join([*lines, "", ""])
-
-    def _tables(self) -> str:
-        model, trains, dims = self._model, self._model.cores, self._model.maps.dims
-        ranks = [[1, *(core.shape[2] for core in cores)] for cores in trains]
-        # Room for a step of a recurrence, lest compilers warn of it where all degrees are 1.
-        sizes = f"N_TRAINS = {len(trains)}, MAX_DIM = {max(*dims, 3)}, MAX_RANK = {max(map(max, ranks))}"
-        lines = [
-            f"enum {{ {sizes} }};",
-            "/* Functions of each column; ranks of each train, one more than columns;",
-            "   cores [left rank][function][right rank], column after column and train after train. */",
-            self.integers("dims", dims),
-            self.integers("ranks", ranks),
-            self.table("cores", np.concatenate([core.ravel() for train in trains for core in train])),
-        ]
-        if model.rescales:
-            lines += [self.table("size", model.size), self.table("shift", model.shift)]
-        if model.limits is not None:
-            lines += [self.table("lowest", model.limits[0]), self.table("highest", model.limits[1]), _LIMITED]
-        return "\n".join([*lines, ""])
-
-    def _maps(self) -> str:
-        maps = self._model.maps
-        # Which kind a column has, and which of the columns of that kind it is.
-        places = {k: (g, i) for g, (_, columns) in enumerate(maps.groups) for i, k in enumerate(columns)}
-        pieces = [kind.c_code(maps.members(columns), self) for kind, columns in maps.groups]
-        pieces += [
-            self.integers("map_kind", [places[k][0] for k in range(len(maps))]),
-            self.integers("map_index", [places[k][1] for k in range(len(maps))]),
-            "/* The functions of column k. */\nstatic void evaluate_map(const REAL *x, int k, REAL *phi)\n{",
-            "    switch (map_kind[k]) {",
-        ]
-        for g, (kind, _) in enumerate(maps.groups):
-            pieces.append(f"    case {g}: {kind.kind}_values(x[k], map_index[k], phi); break;")
-        return "\n".join([*pieces, "    }\n}\n"])
-
-    def _score(self) -> str:
-        score = "left[0] * size[t] + shift[t]" if self._model.rescales else "left[0]"
-        score = f"EXP({score})" if self._model.link == "log" else score
-        return score if self._model.limits is None else f"limited({score}, t)"
-
-    def _classification(self, decision: Decision, n_classes: int) -> list[str]:
-        pieces = [decision.c_decision(self, n_classes), _CLASS.replace("CHOICE", decision.c_choice())]
-        if self._model.has_probabilities:
-            logs = decision.c_log_probabilities(self, n_classes)
-            pieces += [_LOG_SIGMOID] if "log_sigmoid" in logs else []
-            pieces.append(_PROBABILITIES.replace("LOGS", logs))
-        return pieces
+def _maps(model: FittedModel, writer: CWriter) -> str:
+    maps = model.maps
+    # The kind of each column, and its index among the columns of that kind.
+    places = {k: (g, i) for g, (_, columns) in enumerate(maps.groups) for i, k in enumerate(columns)}
+    pieces = [kind.c_code(maps.members(columns), writer) for kind, columns in maps.groups]
+    pieces += [
+        writer.integers("map_kind", [places[k][0] for k in range(len(maps))]),
+        writer.integers("map_index", [places[k][1] for k in range(len(maps))]),
+        "/* The functions of column k. */\nstatic void evaluate_map(const REAL *x, int k, REAL *phi)\n{",
+        "    switch (map_kind[k]) {",
+    ]
+    for g, (kind, _) in enumerate(maps.groups):
+        pieces.append(f"    case {g}: {kind.kind}_values(x[k], map_index[k], phi); break;")
+    return "\n".join([*pieces, "    }\n}\n"])

@@ -27,8 +27,6 @@ from polytrain.maps import MapList
 from polytrain.models import FittedModel
 from polytrain.version import __version__
 
-__all__ = ["register_onnx_converters", "to_onnx"]
-
 #: The oldest operator set that the graph can be written in: Softmax means what it says since then.
 OLDEST_OPSET = 13
 _DTYPES = ("float32", "float64")
@@ -102,18 +100,15 @@ def _convert_model(model: FittedModel, dtype: np.dtype, opset: int) -> Any:
 
     graph, kind = GraphWriter(_numbered()), onnx_type(dtype)
     inputs = [helper.make_tensor_value_info("X", kind, [None, model.n_features])]
-    if model.decision is None or model.classes is None:
-        _add_outputs(graph, model, "X", dtype, ["variable"])
-        outputs = [helper.make_tensor_value_info("variable", kind, [None, model.n_trains])]
-    else:
-        labels, second = _label_array(model.classes), "probabilities" if model.has_probabilities else "scores"
-        width = len(labels) if model.has_probabilities else model.decision.n_decided(len(labels))
-        _add_outputs(graph, model, "X", dtype, ["label", second], labels)
+    names, outputs, labels, width = ["variable"], [], None, model.n_trains
+    if model.decision is not None and model.classes is not None:
+        labels = _label_array(model.classes)
+        names = ["label", "probabilities" if model.has_probabilities else "scores"]
+        width = len(labels) if model.has_probabilities or len(labels) > 2 else 1
         label_kind = onnx_type(object if labels.dtype.kind in "UO" else labels.dtype)
-        outputs = [
-            helper.make_tensor_value_info("label", label_kind, [None]),
-            helper.make_tensor_value_info(second, kind, [None, width]),
-        ]
+        outputs.append(helper.make_tensor_value_info("label", label_kind, [None]))
+    outputs.append(helper.make_tensor_value_info(names[-1], kind, [None, width]))
+    _add_outputs(graph, model, "X", dtype, names, labels)
     operators = [helper.make_opsetid("", opset)]
     result = helper.make_model(
         helper.make_graph(graph.nodes, model.estimator_name, inputs, outputs, graph.initializers),
@@ -171,7 +166,7 @@ def _add_scores(graph: GraphWriter, model: FittedModel, rows: str) -> str:
     body = _chain_step(n, n_trains, rank)
     chain = graph.add("Scan", start, values, cores_in_order, num_scan_inputs=2, body=body)
     last = graph.add("Gather", chain, graph.constant([0], np.int64), axis=2)  # (m, N, 1)
-    # The axis goes last: runtimes up to 1.24 join a transposition and the product after it, which float64 has none for.
+    # The axis goes last: runtimes up to 1.24 fuse a transposition and the product after it, which fails for float64.
     upright = graph.add("Transpose", last, perm=[1, 0, 2])
     scores = graph.add("Squeeze", upright, graph.constant([2], np.int64))
     if model.rescales:
@@ -248,11 +243,6 @@ def register_onnx_converters() -> None:
 
     After this call ``skl2onnx.convert_sklearn`` and ``skl2onnx.to_onnx`` know them, with float32 and float64 inputs and
     the options ``zipmap`` and ``nocl`` of other classifiers. `to_onnx` calls it by itself for a pipeline.
-
-    Examples
-    --------
-    >>> from polytrain.export import register_onnx_converters
-    >>> register_onnx_converters()
     """
     skl2onnx = need("the ONNX export", "onnx", "skl2onnx")
     from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes

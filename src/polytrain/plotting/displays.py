@@ -25,17 +25,8 @@ from polytrain.tensor import clip_ranks
 from polytrain.tensor.checks import check_positive_integer
 from polytrain.texts import printable
 
-__all__ = [
-    "ConvergenceDisplay",
-    "LocalExplanationDisplay",
-    "PartialDependenceDisplay",
-    "RankDisplay",
-    "TermStrengthDisplay",
-]
-
 # Letters of a column's name and of a row's value, for each inch of the figure.
 _NAME_LETTERS, _CELL_LETTERS = 3.8, 2.7
-_QUANTITIES = ("objective", "loss")
 
 
 @dataclass(eq=False, repr=False)
@@ -49,12 +40,11 @@ class TermStrengthDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import TermStrengthDisplay
     >>> model = TensorTrainClassifier(basis="power", rank=2, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> len(TermStrengthDisplay.from_estimator(model, 5, ax=Figure().subplots()).terms)
+    >>> len(TermStrengthDisplay.from_estimator(model, 5).terms)
     5
     """
 
@@ -109,12 +99,11 @@ class PartialDependenceDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import PartialDependenceDisplay
     >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> PartialDependenceDisplay.from_estimator(model, [2, 3], ax=Figure().subplots()).dependence.values.shape
+    >>> PartialDependenceDisplay.from_estimator(model, [2, 3]).dependence.values.shape
     (3, 50, 50)
     """
 
@@ -135,39 +124,35 @@ class PartialDependenceDisplay(Display):
         ticks = None
         if X is not None and len(dependence.features) == len(dependence.names):  # a date is several features
             rows = view.rows(X)
-            ticks = [_deciles(rows[:, k]) if view.category(k) is None else np.zeros(0) for k in dependence.features]
+            numbers = [rows[:, k] if view.category(k) is None else np.zeros(0) for k in dependence.features]
+            present = [column[~np.isnan(column)] for column in numbers]
+            ticks = [np.quantile(some, np.linspace(0.1, 0.9, 9)) if len(some) else some for some in present]
         return cls(dependence, train, ticks).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        found = self.dependence
-        grid = [place_values(ax, axis, values) for axis, values in zip("xy", found.grid, strict=False)]
-        has_levels = any(axis.dtype == object for axis in found.grid)
-        ax.set_xlabel(found.names[0])
+        dependence = self.dependence
+        grid = [place_values(ax, axis, values) for axis, values in zip("xy", dependence.grid, strict=False)]
+        has_levels = any(axis.dtype == object for axis in dependence.grid)
+        ax.set_xlabel(dependence.names[0])
         if len(grid) == 1:
-            shown = range(len(found.train_names)) if self.train is None else [self.train]
-            curves = [(grid[0], found.values[index]) for index in shown]
-            names = [found.train_names[index] for index in shown]
+            shown = range(len(dependence.train_names)) if self.train is None else [self.train]
+            curves = [(grid[0], dependence.values[index]) for index in shown]
+            names = [dependence.train_names[index] for index in shown]
             draw_lines(ax, curves, names, indices=shown, what="scores", joined=not has_levels)
-            ax.set_ylabel("mean score" if len(found.train_names) > 1 else _score_label(found.train_names[0]))
+            ax.set_ylabel("mean score" if len(dependence.train_names) > 1 else _score_label(dependence.train_names[0]))
         else:
-            values = found.values[self.train or 0].T
+            values = dependence.values[self.train or 0].T
             if has_levels:  # there is nothing between two levels
                 filled = ax.pcolormesh(*grid, values, cmap="cividis", shading="nearest")
             else:
                 filled = ax.contourf(*grid, values, levels=12, cmap="cividis")
                 ax.contour(*grid, values, levels=filled.levels, colors="white", linewidths=0.5)
-            self.figure_.colorbar(filled, ax=ax, label=_score_label(found.train_names[self.train or 0]))
-            ax.set_ylabel(found.names[1])
+            self.figure_.colorbar(filled, ax=ax, label=_score_label(dependence.train_names[self.train or 0]))
+            ax.set_ylabel(dependence.names[1])
         marks = {"color": "black", "clip_on": False, "zorder": 5}
         across, along = [*(self.ticks or ()), [], []][:2]
         ax.plot([across, across], [[0], [0.03]], transform=ax.get_xaxis_transform(), **marks)
         ax.plot([[0], [0.02]], [along, along], transform=ax.get_yaxis_transform(), **marks)
-
-
-def _deciles(column: NDArray) -> NDArray:
-    """Deciles of the values that are not missing."""
-    present = column[~np.isnan(column)]
-    return np.quantile(present, np.linspace(0.1, 0.9, 9)) if len(present) else present
 
 
 def _score_label(train_name: str) -> str:
@@ -191,13 +176,12 @@ class LocalExplanationDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import LocalExplanationDisplay
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = TensorTrainClassifier(random_state=0).fit(X, y)
-    >>> LocalExplanationDisplay.from_estimator(model, X, row=100, ax=Figure().subplots()).ax_.get_xlabel()
+    >>> LocalExplanationDisplay.from_estimator(model, X, row=100).ax_.get_xlabel()
     'pre-softmax score of 2'
     """
 
@@ -214,24 +198,24 @@ class LocalExplanationDisplay(Display):
 
         See `polytrain.explain.explain_local`.
         """
-        rows: Any = X if hasattr(X, "__len__") else np.asarray(X)
-        if not -len(rows) <= row < len(rows):
-            raise ValueError(f"row must be between {-len(rows)} and {len(rows) - 1}, got {row}.")
-        place, has_index = row % len(rows), hasattr(rows, "iloc")
-        one = (rows.iloc if has_index else rows)[place : place + 1]
-        found = explain_local(estimator, one)
-        return cls(found if has_index else replace(found, row_names=(place,)), max_columns=max_columns).plot(ax)
+        if not -len(X) <= row < len(X):
+            raise ValueError(f"row must be between {-len(X)} and {len(X) - 1}, got {row}.")
+        place, has_index = row % len(X), hasattr(X, "iloc")
+        explanations = explain_local(estimator, (X.iloc if has_index else X)[place : place + 1])
+        if not has_index:
+            explanations = replace(explanations, row_names=(place,))
+        return cls(explanations, max_columns=max_columns).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         most = check_positive_integer(self.max_columns, "max_columns")
         return 7.2, 1.7 + 0.34 * min(len(self.explanations.column_names), most + 1)
 
     def _draw(self, ax: Any) -> None:
-        found, row = self.explanations, self.row
-        score = int(np.argmax(found.scores[row])) if self.score is None else self.score
-        names, cells, contributions = zip(*found.ranked(row, score, self.max_columns), strict=True)
+        explanations, row = self.explanations, self.row
+        score = int(np.argmax(explanations.scores[row])) if self.score is None else self.score
+        names, cells, contributions = zip(*explanations.ranked(row, score, self.max_columns), strict=True)
         values = np.array(contributions)
-        mean, total = float(found.base[score]), float(found.scores[row, score])
+        mean, total = float(explanations.base[score]), float(explanations.scores[row, score])
         # The smallest first, from the mean upwards, so that the largest end at the score.
         ends = mean + np.cumsum(values[::-1])[::-1]
         shown = number_format([mean, total, *values])
@@ -253,12 +237,12 @@ class LocalExplanationDisplay(Display):
         ax.axvline(mean, color=PAPER["muted"], linewidth=1, linestyle="--", zorder=0)
         ax.annotate(f"mean {shown(mean)}", (mean, 0.0), xytext=(4, 3), ha="left", **note)
         ax.axvline(total, color=PAPER["muted"], linewidth=1, zorder=0)
-        title = f"row {printable(found.row_names[row])}: {shown(total)}"
+        title = f"row {printable(explanations.row_names[row])}: {shown(total)}"
         ax.annotate(title, (total, 1.0), xytext=(0, 3), ha="center", **note)
         ax.set_ylim(len(values) - 0.2, -0.8)
         ax.use_sticky_edges = False  # bars that begin at the left end need room, too
         ax.margins(x=0.12)
-        ax.set_xlabel(found.score_label(score), parse_math=False)
+        ax.set_xlabel(explanations.score_label(score), parse_math=False)
 
 
 @dataclass(eq=False, repr=False)
@@ -276,17 +260,16 @@ class ConvergenceDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import ConvergenceDisplay
     >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> display = ConvergenceDisplay.from_estimator(model, ax=Figure().subplots())
+    >>> display = ConvergenceDisplay.from_estimator(model)
     >>> len(display.curves), display.ax_.get_xlabel()
     (3, 'sweep')
     """
 
-    curves: Sequence[tuple[Any, Any]]
+    curves: Sequence[Any]
     train_names: Sequence[str]
     quantity: str = "objective"
 
@@ -296,14 +279,12 @@ class ConvergenceDisplay(Display):
     ) -> ConvergenceDisplay:
         """Read ``history_`` of a fitted estimator and draw its "objective", with regularisation, or its "loss"."""
         view = read_model(estimator)
-        if quantity not in _QUANTITIES:
-            raise ValueError(f"quantity must be one of {list(_QUANTITIES)}, got {quantity!r}.")
+        if quantity not in ("objective", "loss"):
+            raise ValueError(f"quantity must be one of ['objective', 'loss'], got {quantity!r}.")
         if not view.estimator.history_:
-            raise ValueError("the model made no sweep: it is the start of the sweeps, so there is no history to draw.")
-        points: list[list[tuple[int, float]]] = [[] for _ in view.fitted.trains]
-        for record in view.estimator.history_:
-            points[record["train"]].append((record["sweep"], record[quantity]))
-        curves = [(np.array([sweep for sweep, _ in line]), np.array([value for _, value in line])) for line in points]
+            raise ValueError("the model made no sweep, so there is no history to draw; its start is the solution.")
+        history = np.array([(record["train"], record["sweep"], record[quantity]) for record in view.estimator.history_])
+        curves = [history[history[:, 0] == train, 1:].T for train in range(view.fitted.n_trains)]
         return cls(curves, view.fitted.train_names, quantity).plot(ax)
 
     def _draw(self, ax: Any) -> None:
@@ -337,12 +318,11 @@ class RankDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import RankDisplay
     >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> RankDisplay.from_estimator(model, ax=Figure().subplots()).ranks[0].tolist()
+    >>> RankDisplay.from_estimator(model).ranks[0].tolist()
     [2, 2, 2]
     """
 
@@ -357,9 +337,8 @@ class RankDisplay(Display):
         trains = read_model(estimator).fitted.trains
         if trains[0].order < 2:
             raise ValueError("the model has one feature only; there is no rank to draw.")
-        ranks, needed = (
-            np.array([train.ranks[1:-1] for train in some]) for some in (trains, [train.round(tol) for train in trains])
-        )
+        ranks = np.array([train.ranks[1:-1] for train in trains])
+        needed = np.array([train.round(tol).ranks[1:-1] for train in trains])
         bounds = clip_ranks(trains[0].dims, 10**6)[1:-1]  # the largest may exceed a float
         return cls(ranks, needed, bounds, tol).plot(ax)
 

@@ -24,8 +24,6 @@ from polytrain.explain.view import read_model
 from polytrain.plotting.style import COLOURS, PAPER, Display, begin_plots, draw_bars, line_style, place_values, shorten
 from polytrain.tensor.checks import check_positive_integer
 
-__all__ = ["EffectsDisplay", "ImportancesDisplay", "InteractionDisplay", "draw_main_effect", "draw_pair_effect"]
-
 # Levels that have a bar, the most common ones; more would be too thin to read.
 _MOST_BARS = 12
 _MOST_DENSITY_BARS = 40
@@ -48,12 +46,11 @@ class ImportancesDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import ImportancesDisplay
     >>> model = TensorTrainClassifier(random_state=0).fit(*load_iris(return_X_y=True))
-    >>> ImportancesDisplay.from_estimator(model, ax=Figure().subplots()).importances.ranked()[0][0]
+    >>> ImportancesDisplay.from_estimator(model).importances.ranked()[0][0]
     'x3'
     """
 
@@ -94,12 +91,11 @@ class EffectsDisplay:
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import EffectsDisplay
     >>> model = TensorTrainClassifier(random_state=0).fit(*load_iris(return_X_y=True))
-    >>> len(EffectsDisplay.from_estimator(model, n_pairs=1, axes=Figure().subplots(1, 5)).axes_)
+    >>> len(EffectsDisplay.from_estimator(model, n_pairs=1).axes_)
     5
     """
 
@@ -123,10 +119,9 @@ class EffectsDisplay:
 
     def plot(self, axes: Any = None) -> EffectsDisplay:
         """Draw into the given axes, or into a new figure, and return the display."""
-        found = self.effects
-        names = [effect.name for effect in found.ranked()[:6]] if self.columns is None else self.columns
-        shown = [found[name] for name in names]
-        pairs = found.pairs[: self.n_pairs]
+        names = [effect.name for effect in self.effects.ranked()[:6]] if self.columns is None else self.columns
+        shown = [self.effects[name] for name in names]
+        pairs = self.effects.pairs[: self.n_pairs]
         if not shown and not pairs:
             raise ValueError(f"there is nothing to draw with columns={self.columns!r} and no pairs; name a column.")
         self.figure_, self.axes_ = begin_plots(axes, len(shown) + len(pairs))
@@ -134,7 +129,8 @@ class EffectsDisplay:
             draw_main_effect(ax, effect)
         for ax, pair in zip(self.axes_[len(shown) :], pairs, strict=False):
             draw_pair_effect(ax, pair)
-        self.axes_[0].set_ylabel(f"effect on {found.output!r}" if found.output != "prediction" else "effect")
+        output = self.effects.output
+        self.axes_[0].set_ylabel("effect" if output == "prediction" else f"effect on {output!r}")
         if axes is None:
             self.figure_.supxlabel(f"shares of the variance; {INDEPENDENCE}", fontsize="small", color=PAPER["muted"])
         return self
@@ -155,12 +151,11 @@ class InteractionDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> from polytrain import TensorTrainClassifier
     >>> from polytrain.plotting import InteractionDisplay
     >>> model = TensorTrainClassifier(rank=2, max_sweeps=2, random_state=0).fit(*load_iris(return_X_y=True))
-    >>> InteractionDisplay.from_estimator(model, ax=Figure().subplots()).shares.shape
+    >>> InteractionDisplay.from_estimator(model).shares.shape
     (4, 4)
     """
 

@@ -11,11 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from polytrain.checks import need
 from polytrain.texts import printable
 
-__all__ = [
-    *("COLOURS", "DARK_COLOURS", "DARK_PAPER", "MARKERS", "PAPER", "Display", "begin_plots", "clean_axes"),
-    *("draw_bars", "draw_lines", "line_style", "place_values", "shorten"),
-]
-
 #: Hues of Okabe and Ito's palette, which colour-blind readers tell apart, dark enough for thin lines on white; then
 #: black and grey.
 COLOURS = ("#0072B2", "#C04F00", "#00805E", "#A8497F", "#5A5FC7", "#8A6A00", "#000000", "#7F7F7F")

@@ -26,8 +26,6 @@ from polytrain.tables.evaluation import (
     linear_answers,
 )
 
-__all__ = ["Comparison", "ScoredRows", "bootstrap_rmse", "calibration_section", "compare", "error_section"]
-
 _N_BOOTSTRAP = 400
 # Points of a calibration curve with fewer rows are noise.
 _LEAST_ROWS = 10
@@ -63,6 +61,11 @@ class ScoredRows:
         """Names of the classes; None for regressors."""
         return self.every.labels
 
+    @property
+    def error_name(self) -> str:
+        """What `error` returns."""
+        return "root mean squared error" if self.labels is None else "share of wrong labels"
+
     @cached_property
     def figures(self) -> dict[str, Any]:
         """Metrics of all rows by name."""
@@ -79,9 +82,8 @@ class ScoredRows:
         y, ranking = self.answers.y, self.answers.ranking
         if ranking is None:
             return -np.abs(self.answers.predicted - y)
-        others = ranking.copy()
-        others[np.arange(len(y)), y] = -np.inf
-        return ranking[np.arange(len(y)), y] - others.max(axis=1)
+        is_true = np.arange(ranking.shape[1]) == y[:, None]
+        return ranking[is_true] - np.where(is_true, -np.inf, ranking).max(axis=1)
 
     def cells(self, j: int, columns: Sequence[int]) -> tuple[str, ...]:
         """Values of a row of X in some columns, as text."""
@@ -116,14 +118,13 @@ class ScoredRows:
 
 
 class Comparison(NamedTuple):
-    """The error of a model: share of wrong labels, or root mean squared error, with its 95 % interval."""
+    """The error of a model with its 95 % interval, as numbers and as texts; ``how`` says on which rows."""
 
     name: str
+    how: str
     error: float
     low: float
     high: float
-    how: str
-    #: The error and its interval.
     texts: tuple[str, str]
 
 
@@ -141,31 +142,29 @@ def compare(rows: ScoredRows, train: tuple[NDArray, NDArray] | None = None) -> l
     """Return the errors of the model, of a linear model of the training rows, if given, and of the best constant."""
     y, labels, every = rows.answers.y, rows.labels, rows.every
 
-    def measured(name: str, predicted: NDArray, y: NDArray, how: str) -> Comparison:
+    def measured(name: str, how: str, predicted: NDArray, y: NDArray) -> Comparison:
         error = rows.error(predicted, y)
         if labels is None:
             low, high = bootstrap_rmse((predicted - y)[:: -(-len(y) // len(rows.X))])
-            return Comparison(name, error, low, high, how, (number(error), f"{number(low)} to {number(high)}"))
+            return Comparison(name, how, error, low, high, (number(error), f"{number(low)} to {number(high)}"))
         low, high = binomtest(int((predicted != y).sum()), len(y)).proportion_ci(0.95, method="wilson")
-        return Comparison(name, error, low, high, how, (percent(error), f"{100 * low:.2f} to {100 * high:.2f} %"))
+        return Comparison(name, how, error, low, high, (percent(error), f"{100 * low:.2f} to {100 * high:.2f} %"))
 
-    comparisons = [measured("this model", every.predicted, every.y, f"on {number(every.n)} rows")]
+    comparisons = [measured("this model", f"on {number(every.n)} rows", every.predicted, every.y)]
     n_classes = None if labels is None else len(labels)
     if train is not None:
         categories = [group.start for k, group in enumerate(rows.view.groups) if rows.view.levels(k) is not None]
         linear = linear_answers(*train, rows.X, y, categories, n_classes)
-        name = "linear model (ridge regression)" if labels is None else "linear model (logistic regression)"
+        name = f"linear model ({'ridge' if labels is None else 'logistic'} regression)"
         if linear is not None:
-            comparisons.append(measured(name, linear.predicted, y, f"fitted on {len(train[1])} training rows"))
+            comparisons.append(measured(name, f"fitted on {len(train[1])} training rows", linear.predicted, y))
     constant = constant_answers(y, y, n_classes).predicted
     name = "always the mean" if labels is None else f"always {labels[constant[0]]}"
-    return [*comparisons, measured(name, constant, y, "the best constant here")]
+    return [*comparisons, measured(name, "the best constant here", constant, y)]
 
 
 def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: Sequence[int]) -> dict[str, Any]:
     """Errors beside those of simple models; then curves and a confusion matrix, or residuals and the worst rows."""
-    what = "root mean squared error" if rows.labels is None else "share of wrong labels"
-    lines = [(model.name, model.how, *model.texts) for model in comparisons]
 
     def draw(ax: Any) -> None:
         for k, model in enumerate(comparisons):
@@ -174,18 +173,13 @@ def error_section(rows: ScoredRows, comparisons: Sequence[Comparison], columns: 
             where = {"xycoords": ("axes fraction", "data"), "xytext": (4, 8), "textcoords": "offset points"}
             ax.annotate(f"{shorten([model.name], 40)[0]}: {model.texts[0]}", (0, k), fontsize=11, **where)
         highest = max(model.high for model in comparisons)
-        ax.set(xlim=(0, 1.05 * highest or 1.0), ylim=(len(comparisons) - 0.6, -0.8), yticks=[], xlabel=what)
+        ax.set(xlim=(0, 1.05 * highest or 1.0), ylim=(len(comparisons) - 0.6, -0.8), yticks=[], xlabel=rows.error_name)
         ax.spines[["top", "right", "left"]].set_visible(False)
 
-    first = picture(
-        "Error",
-        "; ".join(f"{name}: {error}, interval {interval}, {how}" for name, how, error, interval in lines),
-        draw,
-        height=1.0 + 0.6 * len(comparisons),
-        about=what,
-        note=_in_folds(rows.training),
-        table=table("Errors with 95 % intervals", ("model", "rows", what, "interval"), lines, 2),
-    )
+    lines = [(model.name, model.how, *model.texts) for model in comparisons]
+    listed = table("Errors with 95 % intervals", ("model", "rows", rows.error_name, "interval"), lines, 2)
+    about, note = rows.error_name, _in_folds(rows.training)
+    first = picture("Error", listed, draw, height=1.0 + 0.6 * len(lines), about=about, note=note, table=listed)
     if rows.labels is None:
         return {"pictures": [first, *_residuals(rows)], "worst": _worst(rows, columns)}
     return {"pictures": [first, *_curves(rows)], "confusion": _confusion(rows)}
@@ -208,29 +202,31 @@ def _in_folds(training: dict[str, Any]) -> str:
 def _curves(rows: ScoredRows) -> list[dict[str, Any]]:
     """ROC and precision-recall curves, of the second of two classes, or of each class against the others."""
     y, labels, ranking = rows.answers.y, rows.labels or [], np.asarray(rows.answers.ranking)
-    areas, several, pictures = class_areas(rows.answers), len(labels) > 2, []
+    areas, several = class_areas(rows.answers), len(labels) > 2
+    if not areas:
+        return []
     shares = {k: float((y == k).mean()) for k in areas}
-    more: dict[str, Any] = {"about": "mean over the classes" if several else f"for {labels[1]}"}
-    if several and areas:
-        head = ("class", "area under ROC", "average precision", "share of the rows")
-        lines = [(labels[k], f"{area:.3f}", f"{mean:.3f}", percent(shares[k])) for k, (area, mean) in areas.items()]
-        more["table"] = table("Each class against all others", head, lines)
-    thin = partial(precision_recall_curve, drop_intermediate=True)
-    kinds: tuple[tuple[str, Callable[..., Any], tuple[str, str], Any], ...] = (
-        ("ROC: area", roc_curve, ("false positive rate", "true positive rate"), ([0, 1], [0, 1])),
-        ("Precision-recall: average", thin, ("recall", "precision"), ([0, 1], [shares.get(1)] * 2)),
-    )
-    for which, (title, function, axes, reference) in enumerate(kinds if areas else ()):
-        ends = {k: function(y == k, ranking[:, k])[:2] for k in areas}
-        # scikit-learn returns the precision before the recall, which is drawn along the first axis.
-        curves = {k if several else 0: pair[::-1] if which else pair for k, pair in ends.items()}
-        values = {labels[k]: area[which] for k, area in areas.items()}
-        words = f"{axes[1]} over {axes[0]}; " + "; ".join(f"{name}: {value:.3f}" for name, value in values.items())
-        chance = ([], []) if several and which else reference
-        draw = draw_curves(curves, [f"{name[:16]}: {value:.3f}" for name, value in values.items()], axes, chance)
-        pictures.append(picture(f"{title} {np.mean(list(values.values())):.3f}", words, draw, **more))
-        more.pop("table", None)  # one is enough for both
-    return pictures
+    about = "mean over the classes" if several else f"for {labels[1]}"
+    head = ("class", "area under ROC", "average precision", "share of the rows")
+    lines = [(labels[k], f"{area:.3f}", f"{mean:.3f}", percent(shares[k])) for k, (area, mean) in areas.items()]
+    listed = table("Each class against all others", head, lines)
+
+    def drawn(which: int, title: str, axes: tuple[str, str], curves: dict[int, Any], chance: Any) -> dict[str, Any]:
+        values = [area[which] for area in areas.values()]
+        names = [f"{labels[k][:16]}: {value:.3f}" for k, value in zip(areas, values, strict=True)]
+        curves = {k if several else 0: curve for k, curve in curves.items()}
+        draw = partial(draw_curves, curves, names, axes, chance, 0.0)
+        more: Any = {"table": listed} if several and not which else {}  # one is enough for both
+        return picture(f"{title} {np.mean(values):.3f}", listed, draw, about=about, **more)
+
+    roc = {k: roc_curve(y == k, ranking[:, k])[:2] for k in areas}
+    # scikit-learn returns the precision before the recall, which is drawn along the first axis.
+    recall = {k: precision_recall_curve(y == k, ranking[:, k], drop_intermediate=True)[1::-1] for k in areas}
+    chance = ([], []) if several else ([0, 1], [shares[1]] * 2)
+    return [
+        drawn(0, "ROC: area", ("false positive rate", "true positive rate"), roc, ([0, 1], [0, 1])),
+        drawn(1, "Precision-recall: average", ("recall", "precision"), recall, chance),
+    ]
 
 
 def _confusion(rows: ScoredRows) -> dict[str, Any]:
@@ -271,8 +267,7 @@ def _residuals(rows: ScoredRows) -> list[dict[str, Any]]:
         f"Half of the residuals lie between {ends[1]} and {ends[3]}, 90 % between {ends[0]} and {ends[4]}; the median "
         f"is {ends[2]}"
     )
-    listed = table("Errors", ("metric", "value"), lines)
-    title = "Predicted and true values"
+    title, listed = "Predicted and true values", table("Errors", ("metric", "value"), lines)
     return [
         picture(title, f"{len(y)} points around the diagonal; {r2}", fit, about=r2, table=listed),
         picture("Residuals", words, rest, about="above the line: predicted too low"),
@@ -301,13 +296,10 @@ def calibration_section(rows: ScoredRows) -> dict[str, Any]:
     kept = counts >= min(_LEAST_ROWS, counts.max())
     stated, observed = sums / counts, right / counts
     lines = [(f"{100 * s:.1f} %", f"{100 * r:.1f} %", int(n)) for s, r, n in zip(stated, observed, counts, strict=True)]
-    found = _diagonal(
-        "Calibration",
-        ("probability of the predicted class", "share that is right"),
-        (stated[kept], observed[kept]),
-        table("Calibration", ("mean probability", "right", "rows"), lines, 0),
-    )
-    return {"picture": found, "distance": 100 * np.abs(sums - right).sum() / counts.sum()}
+    listed = table("Calibration", ("mean probability", "right", "rows"), lines, 0)
+    axes = "probability of the predicted class", "share that is right"
+    distance = 100 * np.abs(sums - right).sum() / counts.sum()
+    return {"picture": _diagonal(axes, stated[kept], observed[kept], listed), "distance": distance}
 
 
 def _coverage(rows: ScoredRows) -> dict[str, Any]:
@@ -320,21 +312,13 @@ def _coverage(rows: ScoredRows) -> dict[str, Any]:
             lines.append((f"{100 * coverage:.0f} %", f"{100 * shares[-1]:.1f} %", number(float(np.median(2 * reach)))))
     if not shares:
         return {}
-    found = _diagonal(
-        "Coverage of intervals",
-        ("coverage", "share of true values inside"),
-        (np.array(_COVERAGES[: len(shares)]), np.array(shares)),
-        table("Coverage and width of intervals", ("coverage", "inside", "median width"), lines, 0),
-    )
-    return {"picture": found, "n_rows": len(y)}
+    listed = table("Coverage of intervals", ("coverage", "inside", "median width"), lines, 0)
+    axes = "coverage", "share of true values inside"
+    return {"picture": _diagonal(axes, np.array(_COVERAGES[: len(shares)]), np.array(shares), listed), "n_rows": len(y)}
 
 
-def _diagonal(
-    title: str, axes: tuple[str, str], curve: tuple[NDArray, NDArray], listed: dict[str, Any]
-) -> dict[str, Any]:
+def _diagonal(axes: tuple[str, str], x: NDArray, y: NDArray, listed: dict[str, Any]) -> dict[str, Any]:
     """A picture of a curve that should be the diagonal."""
-    low = min(0.5, float(np.min(curve)))
-    lines = [zip(listed["head"], line, strict=True) for line in listed["rows"]]
-    told = "; ".join(", ".join(f"{name} {value}" for name, value in line) for line in lines)
-    draw = draw_curves({0: curve}, [""], axes, ([low, 1], [low, 1]), low)
-    return picture(title, told, draw, table=listed)
+    low = min(0.5, float(x.min()), float(y.min()))
+    draw = partial(draw_curves, {0: (x, y)}, [""], axes, ([low, 1], [low, 1]), low)
+    return picture(listed["caption"], listed, draw, table=listed)

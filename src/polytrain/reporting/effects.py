@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +12,11 @@ from polytrain.explain import MainEffect, PairEffect
 from polytrain.explain.effects import all_effects
 from polytrain.explain.local import explain_rows
 from polytrain.explain.sensitivity import value_text
-from polytrain.explain.sites import make_measure
+from polytrain.explain.sites import ColumnMeasure, make_measure
 from polytrain.plotting import LocalExplanationDisplay, draw_main_effect, draw_pair_effect
 from polytrain.plotting.style import draw_bars, shorten
 from polytrain.reporting.accuracy import ScoredRows
 from polytrain.reporting.pictures import number, percent, picture, table
-
-__all__ = ["ColumnEffects", "effect_section", "row_pictures"]
 
 # Rows that give the distributions of the columns.
 _MOST_ROWS = 5000
@@ -37,27 +35,23 @@ _UNITS = {"identity": "the prediction", "log": "the logarithm", "logit": "the lo
 class ColumnEffects:
     """Effects of the columns on each score, under the distributions of the columns in the rows.
 
-    Attributes
-    ----------
-    effects : list of Effects
-        One per score.
-    importances : dict of int to float
-        Total Sobol index of each column, the mean over the scores, scaled to the sum 1; the largest first.
+    ``importances`` are the total Sobol indices by the numbers of the columns, the largest first: their means over the
+    scores, scaled to the sum 1.
     """
 
     def __init__(self, rows: ScoredRows) -> None:
-        X = _sample(rows)
-        self.effects = all_effects(rows.view, X, range(len(rows.view.fitted.trains)), _MOST_PAIRS, _GRID, _PAIR_GRID)
-        self._is_sample = len(X) < rows.every.n
+        X = rows.X[:: -(-len(rows.X) // _MOST_ROWS)]
+        self.measure, self._is_sample = make_measure(rows.view, X), len(X) < rows.every.n
+        self.effects = all_effects(self.measure, range(rows.view.fitted.n_trains), _MOST_PAIRS, _GRID, _PAIR_GRID)
         total = np.mean([[effect.total for effect in of_score.main] for of_score in self.effects], axis=0)
         total = total / (total.sum() or 1.0)
         self.importances = {int(k): float(total[k]) for k in np.argsort(-total, kind="stable")}
 
     def main(self, column: int) -> dict[int, MainEffect]:
-        """Effects of a column on those scores that it changes most, by their numbers."""
+        """Effects of a column on the scores that it changes most, by their numbers."""
         main = [_central(of_score.main[column]) for of_score in self.effects]
         if self._is_sample:  # its counts are not those of all rows, but shares are about the same
-            main = [replace(effect, counts=None, missing_count=None) for effect in main]
+            main = [replace(effect, n_rows=None) for effect in main]
         strongest = np.argsort([-np.ptp(effect.values) for effect in main], kind="stable")[:_MOST_LINES]
         return {int(k): main[k] for k in sorted(strongest)}
 
@@ -71,21 +65,15 @@ class ColumnEffects:
         return list(best.values())[:_MOST_PAIRS]
 
 
-def _sample(rows: ScoredRows) -> Any:
-    return rows.X[:: -(-len(rows.X) // _MOST_ROWS)]
-
-
 def _central(effect: MainEffect) -> MainEffect:
     """The effect without the outermost values of a column that has many."""
     if effect.kind == "category" or not effect.parts.any():
         return effect
-    shares = effect.parts / effect.parts.sum()
-    below = np.cumsum(shares)
-    kept = (below >= _TAIL) & (below - shares <= 1 - _TAIL)
+    below = np.cumsum(effect.parts) / effect.parts.sum()
+    kept = (below >= _TAIL) & (np.append(0.0, below[:-1]) <= 1 - _TAIL)
     if kept.sum() < 10:
         return effect
-    counts = None if effect.counts is None else effect.counts[kept]
-    return replace(effect, grid=effect.grid[kept], values=effect.values[kept], parts=effect.parts[kept], counts=counts)
+    return replace(effect, grid=effect.grid[kept], values=effect.values[kept], parts=effect.parts[kept])
 
 
 def effect_section(rows: ScoredRows, effects: ColumnEffects) -> dict[str, Any]:
@@ -93,40 +81,39 @@ def effect_section(rows: ScoredRows, effects: ColumnEffects) -> dict[str, Any]:
     fitted, names, importances = rows.view.fitted, rows.view.column_names, effects.importances
     unit = "the score" if fitted.classes is not None and not fitted.has_probabilities else _UNITS[fitted.link]
     shown, rest = list(importances)[:_MOST_BARS], list(importances)[_MOST_BARS:]
-    more: dict[str, Any] = {}
-    if rest:
-        lines = [(names[k], percent(importances[k])) for k in rest]
-        more["table"] = table(f"{len(rest)} further columns", ("column", "importance"), lines)
-    bars = {names[k]: (importances[k], percent(importances[k])) for k in shown}
-    pictures = [_bars("Importances", bars, **more), _shuffled(rows, shown)]
-    pictures += [_effect(rows, effects, k, unit) for k in shown[:_MOST_CURVES] if importances[k] > 0]
+    lines = [(names[k], percent(importances[k])) for k in rest]
+    further = table(f"{len(rest)} further columns", ("column", "importance"), lines) if rest else None
+    pictures = [
+        _bars("Importances", {names[k]: importances[k] for k in shown}, percent, table=further),
+        _shuffled(rows, shown),
+        *(_effect(rows, effects, k, unit) for k in shown[:_MOST_CURVES] if importances[k] > 0),
+    ]
     shares = np.mean([(part.main_share, part.pair_share, part.rest_share) for part in effects.effects], axis=0)
     pairs = [_pair(rows, effects, k, pair) for k, pair in effects.pairs()]
     return {"unit": unit, "shares": [percent(share) for share in shares], "pictures": pictures, "pairs": pairs}
 
 
-def _bars(title: str, bars: dict[str, tuple[float, str]], **more: Any) -> dict[str, Any]:
-    values = np.array([value for value, _ in bars.values()])
+def _bars(title: str, bars: dict[str, float], show: Callable[[float], str], **more: Any) -> dict[str, Any]:
+    """A picture of one number per column, the largest first."""
+    bars = dict(sorted(bars.items(), key=lambda bar: -bar[1]))
+    texts, values = [show(value) for value in bars.values()], np.array(list(bars.values()))
 
     def draw(ax: Any) -> None:
-        draw_bars(ax, shorten(list(bars), 20), values, marked=values < 0, numbers=[text for _, text in bars.values()])
+        draw_bars(ax, shorten(list(bars), 20), values, marked=values < 0, numbers=texts)
         ax.margins(x=0.25)
         ax.set_xlim(left=min(1.25 * values.min(), 0.0))
         ax.set_xticks([])
         ax.spines["bottom"].set_visible(False)
 
-    words = "Bars, the longest first: " + "; ".join(f"{name} {text}" for name, (_, text) in bars.items())
+    words = "Bars, the longest first: " + "; ".join(map(" ".join, zip(bars, texts, strict=True)))
     return picture(title, words, draw, height=0.3 + 0.33 * len(bars), **more)
 
 
 def _shuffled(rows: ScoredRows, columns: Sequence[int]) -> dict[str, Any]:
-    rises = sorted(zip(columns, rows.shuffled(columns), strict=True), key=lambda pair: -pair[1])
-    is_share = rows.labels is not None
-    bars = {
-        rows.view.column_names[k]: (rise, f"{100 * rise:+.2f} %" if is_share else f"{rise:+.4g}") for k, rise in rises
-    }
-    about = "rise of the share of wrong labels" if is_share else "rise of the root mean squared error"
-    return _bars("Error with a column shuffled", bars, about=about)
+    rises = dict(zip((rows.view.column_names[k] for k in columns), rows.shuffled(columns), strict=True))
+    about = f"rise of the {rows.error_name}"
+    show = "{:+.4g}".format if rows.labels is None else lambda rise: f"{100 * rise:+.2f} %"
+    return _bars("Error with a column shuffled", rises, show, about=about)
 
 
 def _effect(rows: ScoredRows, effects: ColumnEffects, column: int, unit: str) -> dict[str, Any]:
@@ -151,30 +138,23 @@ def _effect(rows: ScoredRows, effects: ColumnEffects, column: int, unit: str) ->
 
 def _told(effect: MainEffect, score: str) -> str:
     """An effect in words: that of the first levels, or of values along a curve."""
-    n_values = len(effect.grid)
-    n_shown = n_values if effect.kind == "category" else min(n_values, 6)
-    places = np.linspace(0, n_values - 1, n_shown, dtype=int)
+    n_values, is_category = len(effect.grid), effect.kind == "category"
+    places = range(n_values) if is_category else np.linspace(0, n_values - 1, min(n_values, 6), dtype=int)
     told = [f"{effect.values[k]:+.3g} at {value_text(effect.grid[k])}" for k in places[:_MOST_BARS]]
     told += [] if effect.missing is None else [f"{effect.missing:+.3g} if missing"]
     return f"for {score}: " + ", ".join(told)
 
 
 def _pair(rows: ScoredRows, effects: ColumnEffects, score: int, pair: PairEffect) -> dict[str, Any]:
-    order = [0, 1] if pair.kinds[0] != "category" else [1, 0]  # names have more room at the side
-    kept = [np.arange(len(pair.grids[k])) for k in order]
-    for axis, k in enumerate(order):
-        if pair.kinds[k] == "category":
-            parts = effects.effects[score][pair.names[k]].parts
-            kept[axis] = np.sort(np.argsort(-parts, kind="stable")[:_MOST_LEVELS])
-    names = pair.names[order[0]], pair.names[order[1]]
-    grids = pair.grids[order[0]][kept[0]], pair.grids[order[1]][kept[1]]
-    values = pair.values.transpose(order)[np.ix_(*kept)]
-    shown = replace(pair, names=names, grids=grids, values=values)
-
-    def told(place: int) -> str:
-        end = np.unravel_index(place, values.shape)
-        where = ", ".join(value_text(grid[k]) for grid, k in zip(grids, end, strict=True))
-        return f"{values[end]:+.3g} at {where}"
+    names, grids, values = pair.names, list(pair.grids), pair.values
+    for axis, (name, kind) in enumerate(zip(names, pair.kinds, strict=True)):
+        if kind == "category":
+            parts = effects.effects[score][name].parts
+            kept = np.sort(np.argsort(-parts, kind="stable")[:_MOST_LEVELS])
+            grids[axis], values = grids[axis][kept], values.take(kept, axis)
+    if pair.kinds[0] == "category":  # names have more room at the side
+        names, grids, values = names[::-1], grids[::-1], values.T
+    shown = replace(pair, names=names, grids=(grids[0], grids[1]), values=values)
 
     def draw(ax: Any) -> None:
         draw_pair_effect(ax, shown)
@@ -183,11 +163,11 @@ def _pair(rows: ScoredRows, effects: ColumnEffects, score: int, pair: PairEffect
     about = f"{percent(pair.share)} of the variance"
     if len(effects.effects) > 1:
         about += f" of the score for {rows.view.fitted.train_names[score]}"
-    words = f"From {told(int(values.argmin()))} to {told(int(values.argmax()))}"
-    return picture(" and ".join(names), words, draw, height=3.0 if grids[0].dtype != object else 3.8, about=about)
+    height = 3.0 if grids[0].dtype != object else 3.8
+    return picture(" and ".join(names), str(shown), draw, height=height, about=about)
 
 
-def row_pictures(rows: ScoredRows) -> list[dict[str, Any]]:
+def row_pictures(rows: ScoredRows, measure: ColumnMeasure) -> list[dict[str, Any]]:
     """Explain the row with the most certain prediction, the worst one, and one with a median error."""
     order, view = np.argsort(rows.margins, kind="stable"), rows.view
     surest, titles = order[-1], ("Smallest error", "Largest error", "Typical row")
@@ -198,15 +178,16 @@ def row_pictures(rows: ScoredRows) -> list[dict[str, Any]]:
     chosen = [int(surest), int(order[0]), int(order[len(order) // 2])]
     explained = explain_rows(
         rows.X[chosen],
-        make_measure(view, _sample(rows)),
+        measure,
         cells=tuple(rows.cells(j, range(len(view.groups))) for j in chosen),
-        row_names=tuple(int(rows.places[j]) for j in chosen),
+        row_names=tuple(rows.places[chosen].tolist()),
     )
-    pictures, height = [], 1.4 + 0.42 * min(len(explained.column_names), _MOST_CONTRIBUTIONS + 1)
+    pictures = []
     for place, (title, j) in enumerate(zip(titles, chosen, strict=True)):
         score = _score_of(rows, j)
         draw = LocalExplanationDisplay(explained, place, score, _MOST_CONTRIBUTIONS).plot
         words = explained.sentence(place, score, _MOST_CONTRIBUTIONS)
+        height = 1.4 + 0.42 * min(len(explained.column_names), _MOST_CONTRIBUTIONS + 1)
         name = f"{title}: row {rows.places[j]}"
         pictures.append(picture(name, words, draw, height=height, about=_outcome(rows, j)))
     return pictures

@@ -12,8 +12,6 @@ from xml.etree import ElementTree
 from polytrain.plotting.style import COLOURS, PAPER, draw_lines
 from polytrain.texts import printable
 
-__all__ = ["draw_curves", "number", "percent", "picture", "table"]
-
 # Inches: 360 units of the SVG, about the width of a phone, so that text keeps its size there.
 _WIDTH = 5.0
 # Colours that the style of the page sets, for light and dark screens.
@@ -34,17 +32,20 @@ _SETTINGS: dict[Any, Any] = {
 
 
 def picture(
-    title: str, words: str, draw: Callable[[Any], object], *, height: float = 3.2, **more: Any
+    title: str, words: str | dict[str, Any], draw: Callable[[Any], object], *, height: float = 3.2, **more: Any
 ) -> dict[str, Any]:
     """Return a figure for the page.
 
-    ``words`` describe the picture, with its numbers, for readers who do not see it; ``draw`` gets the axes; ``height``
-    is in inches. ``more`` may hold ``about``, words beside the title, ``note``, a paragraph below the picture, and
-    ``table``, shown on demand below ``summary``.
+    ``words``, a text or a table, describe the picture, with its numbers, for readers who do not see it. ``draw`` gets
+    the axes; ``height`` is in inches. ``more`` may hold ``about``, words beside the title, ``note``, a
+    paragraph below the picture, and ``table``, shown on demand below ``summary``.
     """
     from matplotlib import rc_context, rcdefaults, rcParams
     from matplotlib.figure import Figure
 
+    if not isinstance(words, str):
+        lines = [zip(words["head"], line, strict=True) for line in words["rows"]]
+        words = "; ".join(", ".join(f"{name} {cell}" for name, cell in line) for line in lines)
     stream = io.BytesIO()
     with rc_context(), warnings.catch_warnings():
         rcdefaults()
@@ -67,16 +68,12 @@ def picture(
 
 
 def draw_curves(
-    curves: dict[int, tuple[Any, Any]], names: Sequence[str], axes: tuple[str, str], reference: Any, low: float = 0.0
-) -> Callable[[Any], None]:
-    """Return a function that draws curves between ``low`` and 1 with a dashed line, in the colours of the classes."""
-
-    def draw(ax: Any) -> None:
-        draw_lines(ax, list(curves.values()), names, indices=list(curves))
-        ax.plot(*reference, "--", color=PAPER["muted"], linewidth=1)
-        ax.set(xlim=(low - 0.02, 1.02), ylim=(low - 0.02, 1.03), xlabel=axes[0], ylabel=axes[1])
-
-    return draw
+    curves: dict[int, Any], names: Sequence[str], axes: tuple[str, str], reference: Any, low: float, ax: Any
+) -> None:
+    """Draw curves between ``low`` and 1 with a dashed line, in the colours of the classes."""
+    draw_lines(ax, list(curves.values()), names, indices=list(curves))
+    ax.plot(*reference, "--", color=PAPER["muted"], linewidth=1)
+    ax.set(xlim=(low - 0.02, 1.02), ylim=(low - 0.02, 1.03), xlabel=axes[0], ylabel=axes[1])
 
 
 def _inline(root: ElementTree.Element, description: str) -> Any:
@@ -90,15 +87,16 @@ def _inline(root: ElementTree.Element, description: str) -> Any:
         element.tail = None
         if element.tag != "text":
             element.text = None
-        digits = 2 if element.get("id", "").startswith("m") else 1  # marks are small
         attributes, element.attrib = element.attrib, {}
         for name, value in attributes.items():
             if name == "id" and element.tag == "g":
                 name, value = "class", "map" if value.startswith("QuadMesh") else ""
             elif name in ("style", "fill", "stroke"):
-                value = _page_style(value)
+                parts = [part for part in value.split("; ") if not part.startswith(("font-family", "stroke-linejoin"))]
+                value = ";".join(parts).replace(": ", ":")
+                value = re.sub("#[0-9a-f]{6}", lambda match: _VARIABLES.get(match[0], match[0]), value)
             elif name in ("d", "x", "y", "transform", "width", "height"):
-                value = " ".join(_rounded(value, digits).split())
+                value = re.sub(r"-?\d+\.\d+", lambda match: f"{round(float(match[0]), 2):g}", " ".join(value.split()))
             if value and not value.startswith("rotate(-0 "):
                 element.set(name.rpartition("}")[2], value)
     for group in root.iter("g"):  # the marks of a line look alike
@@ -108,15 +106,6 @@ def _inline(root: ElementTree.Element, description: str) -> Any:
                 del mark.attrib["style"]
     root.attrib = {"role": "img", "aria-label": printable(description), "viewBox": root.attrib["viewBox"]}
     return Markup(ElementTree.tostring(root, encoding="unicode"))
-
-
-def _rounded(text: str, digits: int) -> str:
-    return re.sub(r"-?\d+\.\d+", lambda match: f"{round(float(match[0]), digits):g}", text)
-
-
-def _page_style(style: str) -> str:
-    parts = [part for part in style.split("; ") if not part.startswith(("font-family", "stroke-linejoin"))]
-    return re.sub("#[0-9a-f]{6}", lambda match: _VARIABLES.get(match[0], match[0]), ";".join(parts).replace(": ", ":"))
 
 
 def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], n_texts: int | None = 1) -> dict[str, Any]:

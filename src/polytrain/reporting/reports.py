@@ -25,12 +25,10 @@ from polytrain.reporting.accuracy import ScoredRows, calibration_section, compar
 from polytrain.reporting.effects import ColumnEffects, effect_section, row_pictures
 from polytrain.reporting.pictures import number, percent
 from polytrain.reporting.training import settings_section, training_section
-from polytrain.tables import ReadOptions, TableError, TableModel
+from polytrain.tables import ReadOptions, TableModel
 from polytrain.tables.evaluation import Answers, RowSample
 from polytrain.texts import printable, short_list
 from polytrain.version import __version__
-
-__all__ = ["Report", "report", "report_table"]
 
 # Rows that curves, comparisons and explanations are made from.
 _MOST_ROWS = 20_000
@@ -105,7 +103,7 @@ def report(
     (True, False)
     """
     need("a report", "report", "jinja2", "matplotlib")
-    _check_one_output(fitted_model(model[-1] if isinstance(model, Pipeline) else model, "a report"), ValueError)
+    _check_one_output(fitted_model(model[-1] if isinstance(model, Pipeline) else model, "a report"))
     if (X_train is None) != (y_train is None):
         raise ValueError("X_train and y_train belong together; pass both, or none.")
     view, started, sample = read_model(model, any_steps=True), time.perf_counter(), RowSample(_MOST_ROWS)
@@ -115,31 +113,30 @@ def report(
     seconds = time.perf_counter() - started
     train = None if X_train is None or y_train is None else _rows(view, X_train, y_train)
     title, target = type(view.estimator).__name__ if title is None else str(title), getattr(y, "name", None)
-    facts = {"target": None if target is None else str(target), "source": "rows from Python", "seconds": seconds}
-    return _make_page(view.on_features(), every, sample, title, path, train, **facts)
+    places, target = np.arange(every.n)[:: sample.step], None if target is None else str(target)
+    scored = ScoredRows(view.on_features(), every, sample.rows, places, target, "rows from Python", seconds)
+    return _make_page(scored, title, path, train)
 
 
-def _check_one_output(fitted: FittedModel, error: type[ValueError]) -> None:
+def _check_one_output(fitted: FittedModel) -> None:
     if not fitted.one_output:
-        raise error(
+        raise ValueError(
             f"the model predicts {fitted.n_trains} numbers per row, but a report is about one; fit a model per target."
         )
 
 
 def _rows(view: ModelView, X: Any, y: ArrayLike) -> tuple[NDArray, NDArray]:
     """Features (N, d) and targets (N,), for classifiers as indexes of classes."""
-    rows = view.rows(X)
-    classes = view.fitted.classes
+    rows, classes = view.rows(X), view.fitted.classes
     if classes is None:
         targets = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
     else:
-        places = {label: k for k, label in enumerate(classes.tolist())}
-        targets = np.array([places.get(label, -1) for label in column_or_1d(np.asarray(y)).tolist()], dtype=np.intp)
+        labels, places = column_or_1d(np.asarray(y)).tolist(), {label: k for k, label in enumerate(classes.tolist())}
+        targets = np.array([places.get(label, -1) for label in labels], dtype=np.intp)
         if (targets < 0).any():
-            unknown = np.asarray(y).tolist()[targets.argmin()]
             raise ValueError(
-                f"y holds {unknown!r:.60}, which is not one of the model's classes {short_list(classes)}. Leave such "
-                "rows out."
+                f"y holds {labels[targets.argmin()]!r:.60}, which is not one of the model's classes "
+                f"{short_list(classes)}. Leave such rows out."
             )
     check_consistent_length(rows, targets)
     return rows, targets
@@ -189,7 +186,7 @@ def report_table(
     polytrain.report : The same for rows in memory.
     """
     need("a report", "report", "jinja2", "matplotlib")
-    _check_one_output(model.fitted, TableError)
+    _check_one_output(model.fitted)
     name = "standard input" if str(data) == "-" else Path(data).name
     started = time.perf_counter()
 
@@ -207,9 +204,12 @@ def report_table(
     if train is not None:
         others, kept = answers(train)
         learned = kept.rows, others.y[:: kept.step]
+    places = np.arange(every.n)[:: sample.step]
     target = model.layout.targets[0] if model.layout.targets else None
-    facts = {"target": target, "source": name, "seconds": seconds, "file_bytes": file_bytes, "training": model.training}
-    return _make_page(model.view, every, sample, name if title is None else title, path, learned, **facts)
+    scored = ScoredRows(
+        model.view, every, sample.rows, places, target, name, seconds, file_bytes, training=model.training
+    )
+    return _make_page(scored, name if title is None else title, path, learned)
 
 
 @cache
@@ -229,19 +229,12 @@ def _template() -> Any:
 
 
 def _make_page(
-    view: ModelView,
-    every: Answers,
-    sample: RowSample,
-    title: str,
-    path: str | os.PathLike[str] | None,
-    train: tuple[NDArray, NDArray] | None,
-    **facts: Any,
+    rows: ScoredRows, title: str, path: str | os.PathLike[str] | None, train: tuple[NDArray, NDArray] | None
 ) -> Report:
-    """Make the report, and write it to ``path`` if there is one; ``facts`` are further fields of `ScoredRows`.
+    """Make the report, and write it to ``path`` if there is one.
 
     ``train`` has features and targets of the training rows, for a linear model to compare with.
     """
-    rows = ScoredRows(view, every, sample.rows, np.arange(every.n)[:: sample.step], **facts)
     comparisons, effects = compare(rows, train), ColumnEffects(rows)
     important = list(effects.importances)
     html = _template().render(
@@ -254,7 +247,7 @@ def _make_page(
         errors=error_section(rows, comparisons, important[:_MOST_VALUES]),
         calibration=calibration_section(rows),
         effects=effect_section(rows, effects),
-        rows=row_pictures(rows),
+        rows=row_pictures(rows, effects.measure),
         training=training_section(rows),
         settings=settings_section(rows),
     )

@@ -12,19 +12,18 @@ from polytrain.reporting.accuracy import ScoredRows
 from polytrain.reporting.pictures import number, percent, picture, table
 from polytrain.tables.model import model_facts
 
-__all__ = ["settings_section", "training_section"]
-
-_STEPS = {"maps": "basis"}
 _REASONS = {"tolerance": "the objective no longer changed", "max_sweeps": "the largest number of sweeps was reached"}
 
 
 def training_section(rows: ScoredRows) -> dict[str, Any]:
     """The reasons for the choice, and pictures of the trials and the sweeps."""
-    estimator = rows.view.estimator
+    estimator, pictures = rows.view.estimator, []
     reasons = [f"{reason[:1].upper()}{reason[1:]}." for reason in estimator.choice_.reasons]
-    pictures = [_trials(estimator.choice_.tried)] if any(np.isfinite(t.error) for t in estimator.choice_.tried) else []
-    if not estimator.choice_.tried:
+    trials = estimator.choice_.tried
+    if not trials:
         reasons = ["All settings were given: nothing was tried."]
+    elif any(np.isfinite(trial.error) for trial in trials):
+        pictures.append(_trials(trials))
     if estimator.history_ and "objective" in estimator.history_[0]:
         pictures.append(_convergence(estimator, rows.view.fitted.train_names))
     else:
@@ -36,7 +35,7 @@ def training_section(rows: ScoredRows) -> dict[str, Any]:
 def _trials(trials: Any) -> dict[str, Any]:
     """Errors of all trials in their order, a colour for each step of the choice."""
     errors = np.array([trial.error for trial in trials], dtype=float)
-    steps = np.array([_STEPS.get(trial.step, trial.step) for trial in trials])
+    steps = np.array(["basis" if trial.step == "maps" else trial.step for trial in trials])
     kinds = list(dict.fromkeys(steps.tolist()))
     finite, best = errors[np.isfinite(errors)], int(np.nanargmin(errors))
     # Errors far above the others would press them together.
@@ -76,27 +75,23 @@ def _convergence(estimator: Any, names: Any) -> dict[str, Any]:
 
 def settings_section(rows: ScoredRows) -> dict[str, Any]:
     """Tables of the model, the data, the cost and the columns."""
-    facts = model_facts(rows.view.estimator)
+    view, facts = rows.view, model_facts(rows.view.estimator)
     if (labels := facts.get("classes")) is not None:
         facts["classes"] = f"{len(labels)}: {', '.join(labels[:12])}{', …' if len(labels) > 12 else ''}"
     data = {"evaluated on": rows.source, "rows evaluated": rows.every.n, "target": rows.target or "not recorded"}
-    columns = [_column(rows, k) for k in range(len(rows.view.groups))]
-    n_categories = sum(kind == "category" for _, kind, _, _ in columns)
+    columns = []
+    for k, group in enumerate(view.groups):
+        kind, levels = view.column(k), view.levels(k)
+        name = "category" if levels is not None else "number" if kind is None else kind.kind
+        missing = "learned" if any(view.fitted.maps[j].has_missing for j in group) else "none in training"
+        columns.append((view.column_names[k], name, ", ".join(levels or ()), missing))
     tables = {"Model": facts, "Data, and facts about the training": data | rows.training, "Cost": _cost(rows)}
     head = ("property", "value")
     return {
         "tables": [table(name, head, [_fact(*fact) for fact in lines.items()], None) for name, lines in tables.items()],
         "columns": table("Columns", ("column", "kind", "categories", "missing cells"), columns, None),
-        "summary": f"{len(columns)} columns, {n_categories} of them categories",
+        "summary": f"{len(columns)} columns, {sum(column[1] == 'category' for column in columns)} of them categories",
     }
-
-
-def _column(rows: ScoredRows, column: int) -> tuple[str, str, str, str]:
-    kind, levels = rows.view.column(column), rows.view.levels(column)
-    learned = any(rows.view.fitted.maps[k].has_missing for k in rows.view.groups[column])
-    name = "category" if levels is not None else "number" if kind is None else kind.kind
-    missing = "learned" if learned else "none in training"
-    return rows.view.column_names[column], name, ", ".join(levels or ()), missing
 
 
 def _fact(name: str, value: Any) -> tuple[str, str]:
@@ -110,12 +105,12 @@ def _fact(name: str, value: Any) -> tuple[str, str]:
 
 def _cost(rows: ScoredRows) -> dict[str, str]:
     """Memory, arithmetic and time."""
-    trains, dims = rows.view.fitted.trains, rows.view.estimator.maps_.dims
-    n_products = sum(core.size + core.shape[0] * core.shape[2] for train in trains for core in train.cores)
-    digits = sum(np.log10(n) for n in dims)
+    fitted = rows.view.fitted
+    n_products = sum(core.size + core.shape[0] * core.shape[2] for train in fitted.trains for core in train.cores)
+    digits = sum(np.log10(n) for n in fitted.maps.dims)
     return {
         **({} if rows.file_bytes is None else {"model file": f"{number(rows.file_bytes)} bytes"}),
-        "coefficients of the full tensor": f"10^{digits:.0f}" if digits > 9 else number(int(np.prod(dims))),
+        "coefficients of the full tensor": f"10^{digits:.0f}" if digits > 9 else number(int(np.prod(fitted.maps.dims))),
         "multiplications per row": f"about {number(int(n_products))}",
         "reading and scoring": f"{number(int(rows.every.n / max(rows.seconds, 1e-9)))} rows per second",
     }
