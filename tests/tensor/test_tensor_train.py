@@ -70,8 +70,8 @@ def test_paper_example_3_tt_svd_finds_ranks_3_and_3(example_tensor):
 
 def test_paper_example_2_entries(example_tensor):
     train = TensorTrain.from_dense(example_tensor)
-    index = ([1, 3, 1, 0, 0], [0, 0, 1, 1, 0], [0, 0, 1, 2, 0])
-    assert_allclose(train.to_dense()[index], [4, 1, -2, -7, 0], atol=1e-14)
+    assert_allclose([train[1, 0, 0], train[3, 0, 0], train[1, 1, 1], train[0, 1, 2]], [4, 1, -2, -7], atol=1e-14)
+    assert_allclose(train[0, 0, 0], 0, atol=1e-14)
 
 
 def test_paper_example_1_values(example_tensor):
@@ -175,7 +175,7 @@ def test_zero_tensors():
         assert train.inner(train) == 0
         assert train.round().ranks == (1, 1, 1, 1)
         assert train.orthogonalize(1).norm() == 0
-    assert (train - train).norm() == 0
+    assert (train - train).allclose(train)
 
 
 def test_rank_one_is_the_outer_product():
@@ -188,11 +188,11 @@ def test_rank_one_is_the_outer_product():
 def test_random_is_reproducible_and_has_unit_mean_square():
     one, two = (TensorTrain.random((2, 3, 4), 3, random_state=5) for _ in range(2))
     assert all(map(np.array_equal, one.cores, two.cores))
-    assert (one - TensorTrain.random((2, 3, 4), 3, random_state=6)).norm() > 0.1
+    assert not one.allclose(TensorTrain.random((2, 3, 4), 3, random_state=6))
     generators = [TensorTrain.random((2, 3), 2, random_state=np.random.default_rng(5)) for _ in range(2)]
-    assert all(map(np.array_equal, generators[0].cores, generators[1].cores))
+    assert generators[0].allclose(generators[1])
     legacy = [TensorTrain.random((2, 3), 2, random_state=np.random.RandomState(5)) for _ in range(2)]
-    assert all(map(np.array_equal, legacy[0].cores, legacy[1].cores))
+    assert legacy[0].allclose(legacy[1])
     rng = np.random.default_rng(0)
     squares = [TensorTrain.random((3, 4, 2, 5), 3, random_state=rng).norm() ** 2 for _ in range(2000)]
     assert_allclose(np.mean(squares), 1, atol=5 * np.std(squares) / 2000**0.5)
@@ -227,7 +227,7 @@ def test_float32_stays_float32():
     assert train.evaluate(X).dtype == np.float64
     assert_allclose(train.evaluate(X.astype(np.float32)), train.evaluate(X), atol=1e-5)
     assert train.is_left_orthogonal(0)
-    assert (train - train.round(1e-6)).norm() < 1e-5 * train.norm()
+    assert train.allclose(train.round(1e-6), rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -275,6 +275,34 @@ def test_rank_one_says_what_is_wrong():
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
+
+
+@given(trains(), st.data())
+def test_entry_is_the_entry_of_the_dense_tensor(train, data):
+    index = tuple(data.draw(st.integers(-n, n - 1)) for n in train.dims)
+    dense = dense_reference(train.cores)
+    assert_allclose(train[index], dense[index], rtol=1e-10, atol=1e-12 * scale_of(dense))
+
+
+def test_entry_of_order_one_needs_no_tuple():
+    assert TensorTrain([[[[1], [2]]]])[1] == 2
+
+
+def test_entry_says_what_is_wrong():
+    train = TensorTrain.zeros((2, 3))
+    with pytest.raises(ValueError, match=r"index must have 2 integers, one per dimension, got 1\."):
+        train[0]
+    with pytest.raises(IndexError, match=r"index 1 is 3, out of range for dimension 3\."):
+        train[0, 3]
+    with pytest.raises(IndexError, match=r"index 0 is -3, out of range for dimension 2\."):
+        train[-3, 0]
+    with pytest.raises(TypeError, match=r"index 1 must be an integer, got slice.*use to_dense\(\) for slices"):
+        train[0, :]
+
+
+def test_train_is_not_iterable():
+    with pytest.raises(TypeError, match="not iterable"):
+        list(TensorTrain.zeros((2, 3)))
 
 
 def test_to_dense_refuses_above_its_limit():
@@ -358,8 +386,10 @@ def test_algebra_is_that_of_dense_tensors(pair, scalar):
     tolerance = 1e-11 * scale_of(dense_one, dense_two)
     assert_allclose((one + two).to_dense(), dense_one + dense_two, atol=tolerance)
     assert_allclose((one - two).to_dense(), dense_one - dense_two, atol=tolerance)
+    assert_allclose((-one).to_dense(), -dense_one, atol=tolerance)
     assert_allclose((one * scalar).to_dense(), scalar * dense_one, atol=5 * tolerance)
     assert_allclose((scalar * one).to_dense(), scalar * dense_one, atol=5 * tolerance)
+    assert_allclose((one / 3).to_dense(), dense_one / 3, atol=tolerance)
     size = np.linalg.norm(dense_one) * np.linalg.norm(dense_two)
     assert_allclose(one.inner(two), np.sum(dense_one * dense_two), atol=1e-11 * max(1, size))
     assert_allclose(one.norm(), np.linalg.norm(dense_one), rtol=1e-11, atol=1e-13)
@@ -368,21 +398,21 @@ def test_algebra_is_that_of_dense_tensors(pair, scalar):
 @pytest.mark.parametrize("scalar", [np.float64(2), np.float32(2), np.int64(2), 2])
 def test_scalars_of_numpy_multiply_from_both_sides(scalar):
     train = TensorTrain.random((2, 3), 2, random_state=0)
-    for product in (scalar * train, train * scalar):
+    for product in (scalar * train, train * scalar, train / (1 / scalar)):
         assert isinstance(product, TensorTrain)
         assert_allclose(product.to_dense(), 2 * train.to_dense())
 
 
 @pytest.mark.parametrize(
     "operation",
-    [lambda t: t + 1, lambda t: 1 - t, lambda t: t - 1, lambda t: t * t, lambda t: t * "a"],
+    [lambda t: t + 1, lambda t: 1 - t, lambda t: t - 1, lambda t: t * t, lambda t: t * "a", lambda t: t / t],
 )
 def test_operations_without_a_meaning_are_type_errors(operation):
     with pytest.raises(TypeError, match=r"unsupported operand|can't multiply"):
         operation(TensorTrain.zeros((2, 3)))
 
 
-@pytest.mark.parametrize("method", ["__add__", "__sub__", "inner"])
+@pytest.mark.parametrize("method", ["__add__", "__sub__", "inner", "allclose"])
 def test_different_dims_do_not_mix(method):
     with pytest.raises(ValueError, match=r"the trains must have the same dims, got \(2, 3\) and \(3, 2\)\."):
         getattr(TensorTrain.zeros((2, 3)), method)(TensorTrain.zeros((3, 2)))
@@ -501,7 +531,18 @@ def test_long_trains_neither_overflow_nor_underflow(order):
     doubled = (train + train).round()
     assert set(doubled.ranks) == {1}
     assert_allclose(doubled.norm(), 2, rtol=1e-9)
-    assert (doubled - 2 * unit).norm() < 1e-8 * doubled.norm()
+    assert doubled.allclose(2 * unit, rtol=1e-8)
+
+
+@given(trains(), st.sampled_from([1e-3, 1e-6]))
+def test_allclose_measures_the_relative_distance(train, distance):
+    moved = train * (1 + distance)
+    assert train.allclose(train.orthogonalize(0))
+    assert train.allclose(moved, rtol=2 * distance)
+    if train.norm() > 0:
+        assert not train.allclose(moved, rtol=0.5 * distance)
+        assert not train.allclose(-1 * train)
+    assert train.allclose(moved, rtol=0, atol=2 * distance * train.norm())
 
 
 # Objects --------------------------------------------------------------------------------------------------------------

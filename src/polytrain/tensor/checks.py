@@ -7,8 +7,19 @@ import operator
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from polytrain.arrays import Array
+
+__all__ = [
+    "check_dims",
+    "check_finite",
+    "check_positive_integer",
+    "check_real",
+    "check_size",
+    "check_tensor",
+    "check_truncation",
+]
 
 
 def check_positive_integer(value: object, name: str) -> int:
@@ -28,6 +39,25 @@ def check_dims(dims: Sequence[int]) -> tuple[int, ...]:
     if not checked:
         raise ValueError("dims must name at least one dimension, got none.")
     return checked
+
+
+def check_size(dims: Sequence[int], max_size: int) -> None:
+    """Refuse to form a dense tensor of more than ``max_size`` entries."""
+    if math.prod(dims) > max_size:
+        raise ValueError(
+            f"the dense tensor has {math.prod(dims):.3g} entries, more than max_size={max_size}. Keep working with "
+            "the train or the terms, or raise max_size."
+        )
+
+
+def check_tensor(tensor: ArrayLike) -> Array:
+    """Return a dense tensor with at least one entry, all finite: float32 if it is, float64 otherwise."""
+    array = np.asarray(tensor)
+    if array.ndim == 0 or array.size == 0:
+        raise ValueError(f"tensor must have at least one dimension and no empty one, got shape {array.shape}.")
+    array = check_real(array, "tensor")
+    check_finite(array, "tensor")
+    return array
 
 
 def check_finite(array: Array, name: str) -> None:

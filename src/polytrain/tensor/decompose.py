@@ -17,6 +17,8 @@ import scipy.linalg
 
 from polytrain.arrays import Array
 
+__all__ = ["orthogonalize_cores", "round_cores", "scale_exponent", "split_exponent", "tt_svd"]
+
 
 def split_exponent(array: Array) -> tuple[Array, int]:
     """Write ``array`` as ``scaled * 2**exponent`` with the largest magnitude of ``scaled`` in [0.5, 1)."""

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from polytrain.arrays import Array
 from polytrain.basis import Basis, get_basis
-from polytrain.tensor.checks import check_finite, check_real, check_truncation
+from polytrain.tensor.checks import check_finite, check_real, check_size, check_tensor, check_truncation
 from polytrain.tensor.terms import (
+    collect_terms,
     cores_from_terms,
     default_names,
     evaluate_terms,
     format_terms,
     parse_terms,
-    sort_terms,
     terms_from_cores,
 )
 from polytrain.tensor.train import TensorTrain
+
+__all__ = ["Polynomial"]
 
 
 class Polynomial:
@@ -32,11 +35,12 @@ class Polynomial:
     Parameters
     ----------
     terms : mapping of tuple of d int to float
-        Exponents of the variables -> coefficient. The highest exponent of each variable, also in terms with the
-        coefficient 0, sets the dimensions of the tensor of coefficients; ``dict(numpy.ndenumerate(tensor))`` are the
-        terms of a tensor.
+        Exponents of the variables -> coefficient.
     n_variables : int, optional
-        Number of variables ``d``. Needed only if there is no term to count them by.
+        Number of variables ``d``. Needed only if there is no term and no ``degrees`` to count them by.
+    degrees : sequence of d int, optional
+        Highest exponent allowed for each variable (the pure-power degrees), which sets the dimensions of the tensor
+        of coefficients. Those that occur, by default.
 
     Examples
     --------
@@ -52,18 +56,49 @@ class Polynomial:
     TensorTrain(dims=(4, 2, 3), ranks=(1, 3, 3, 1), n_parameters=39)
     """
 
-    def __init__(self, terms: Mapping[tuple[int, ...], float], n_variables: int | None = None) -> None:
+    # Lets `numpy_scalar * polynomial` reach __rmul__, instead of NumPy taking the polynomial for a scalar object.
+    __array_ufunc__ = None
+
+    def __init__(
+        self,
+        terms: Mapping[tuple[int, ...], float],
+        n_variables: int | None = None,
+        degrees: Sequence[int] | None = None,
+    ) -> None:
         if n_variables is None:
-            n_variables = len(next(iter(terms), ()))
+            n_variables = len(degrees) if degrees is not None else len(next(iter(terms), ()))
         if n_variables < 1:
-            raise ValueError("the number of variables is unknown or zero; give n_variables.")
+            raise ValueError("the number of variables is unknown or zero; give n_variables or degrees.")
         exponents = _check_exponents(terms, n_variables)
         coefficients = np.array(list(terms.values()), dtype=np.float64)
         for key, coefficient in zip(terms, coefficients, strict=True):
             if not np.isfinite(coefficient):
                 raise ValueError(f"the coefficient of {key} must be finite, got {coefficient}.")
-        self._degrees = tuple(exponents.max(axis=0, initial=0).tolist())
-        self._exponents, self._coefficients = sort_terms(exponents, coefficients)
+        self._degrees = _check_degrees(degrees, exponents)
+        self._exponents, self._coefficients = collect_terms(exponents, coefficients)
+
+    @classmethod
+    def _from_arrays(cls, exponents: Array, coefficients: Array, degrees: Iterable[int]) -> Polynomial:
+        """Build from unchecked arrays (T, d) and (T,) of terms in any order, which may occur several times."""
+        new = cls.__new__(cls)
+        new._degrees = tuple(degrees)
+        new._exponents, new._coefficients = collect_terms(exponents, coefficients)
+        return new
+
+    @classmethod
+    def from_dense(cls, tensor: ArrayLike) -> Polynomial:
+        """Read the polynomial whose coefficients are the entries of a tensor.
+
+        Entry ``(i_1, ..., i_d)``, counted from 0, is the coefficient of ``x1^i_1 * ... * xd^i_d``.
+
+        Examples
+        --------
+        >>> print(Polynomial.from_dense([[1, -1, 9], [3, 7, 0], [-1, 0, 0]]))
+        1 + 3*x1 - x2 - x1^2 + 7*x1*x2 + 9*x2^2
+        """
+        array = check_tensor(tensor)
+        index = np.nonzero(array)
+        return cls._from_arrays(np.column_stack(index), array[index].astype(np.float64), (n - 1 for n in array.shape))
 
     @classmethod
     def from_train(
@@ -100,10 +135,8 @@ class Polynomial:
             check_finite(core, f"core {k}")
             to_power = family.to_power_matrix(core.shape[1])
             cores.append(np.einsum("aib,ij->ajb", core.astype(np.float64, copy=False), to_power))
-        new = cls.__new__(cls)
-        new._degrees = tuple(n - 1 for n in train.dims)
-        new._exponents, new._coefficients = sort_terms(*terms_from_cores(cores, tol, max_size))
-        return new
+        exponents, coefficients = terms_from_cores(cores, tol, max_size)
+        return cls._from_arrays(exponents, coefficients, (n - 1 for n in train.dims))
 
     @classmethod
     def parse(cls, text: str, names: Sequence[str] | None = None) -> Polynomial:
@@ -152,11 +185,15 @@ class Polynomial:
 
         Examples
         --------
-        >>> Polynomial({(0, 2): 2.0, (1, 0): 3.0}).to_dense()
-        array([[0., 0., 2.],
-               [3., 0., 0.]])
+        >>> Polynomial({(0, 1): 2.0}, degrees=(1, 2)).to_dense()
+        array([[0., 2., 0.],
+               [0., 0., 0.]])
         """
-        return self.to_train(tol=None).to_dense(max_size)
+        dims = tuple(degree + 1 for degree in self._degrees)
+        check_size(dims, max_size)
+        dense = np.zeros(dims)
+        dense[tuple(self._exponents.T)] = self._coefficients
+        return dense
 
     def to_train(self, tol: float | None = 0.0, max_rank: int | None = None, max_size: int = 10**8) -> TensorTrain:
         """Write the coefficients as a train, without forming the dense tensor.
@@ -165,7 +202,8 @@ class Polynomial:
         ----------
         tol : float or None, default=0.0
             Allowed norm of the error, relative to the norm of the coefficients; 0 drops only what is at the level of
-            rounding. With None the train is not rounded, and every coefficient stays exactly as it is.
+            rounding. With None the train is not rounded, and every coefficient stays exactly as it is; its ranks are
+            then the smallest that would do for any values of these coefficients.
         max_rank : int, optional
             Largest rank. It wins over ``tol``.
         max_size : int, default=10**8
@@ -196,10 +234,68 @@ class Polynomial:
         values = evaluate_terms(self._exponents, self._coefficients, rows)
         return float(values[0]) if points.ndim == 1 else values
 
+    def __add__(self, other: object) -> Polynomial:
+        if isinstance(other, Real):
+            other = Polynomial({(0,) * self.n_variables: float(other)})
+        if not isinstance(other, Polynomial):
+            return NotImplemented
+        self._check_same_variables(other)
+        return Polynomial._from_arrays(
+            np.concatenate((self._exponents, other._exponents)),
+            np.concatenate((self._coefficients, other._coefficients)),
+            map(max, self._degrees, other._degrees),
+        )
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Polynomial:
+        return Polynomial._from_arrays(self._exponents, -self._coefficients, self._degrees)
+
+    def __sub__(self, other: object) -> Polynomial:
+        if not isinstance(other, Polynomial | Real):
+            return NotImplemented
+        return self + (-other)
+
+    def __rsub__(self, other: object) -> Polynomial:
+        return -self + other
+
+    def __mul__(self, other: object) -> Polynomial:
+        if isinstance(other, Real):
+            return Polynomial._from_arrays(self._exponents, self._coefficients * float(other), self._degrees)
+        if not isinstance(other, Polynomial):
+            return NotImplemented
+        self._check_same_variables(other)
+        exponents = self._exponents[:, None, :] + other._exponents
+        return Polynomial._from_arrays(
+            exponents.reshape(-1, self.n_variables),
+            np.outer(self._coefficients, other._coefficients).ravel(),
+            map(operator.add, self._degrees, other._degrees),
+        )
+
+    __rmul__ = __mul__
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Polynomial):
             return NotImplemented
         return self.n_variables == other.n_variables and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash((self.n_variables, *self.terms.items()))
+
+    def allclose(self, other: Polynomial, rtol: float = 1e-8, atol: float = 0.0) -> bool:
+        """Tell whether two polynomials have nearly the same coefficients; ``==`` asks for exactly the same.
+
+        The norm of the difference of the coefficients may be ``atol`` plus ``rtol`` times the larger of the two norms.
+        The declared ``degrees`` do not matter.
+
+        Examples
+        --------
+        >>> third = Polynomial({(1,): 1 / 3})
+        >>> third.allclose(Polynomial({(1,): 0.3333333333}), rtol=1e-6)
+        True
+        """
+        norms = [np.linalg.norm(polynomial._coefficients) for polynomial in (self - other, self, other)]
+        return bool(norms[0] <= atol + rtol * max(norms[1:]))
 
     def to_string(self, names: Sequence[str] | None = None, precision: int | None = 6) -> str:
         """Print the polynomial.
@@ -226,6 +322,11 @@ class Polynomial:
         text = format_terms(self.terms.items(), default_names(self.n_variables), precision=6, max_terms=8)
         return f"Polynomial({text!r}, n_variables={self.n_variables})"
 
+    def _check_same_variables(self, other: Polynomial) -> None:
+        if self.n_variables != other.n_variables:
+            both = f"{self.n_variables} and {other.n_variables}"
+            raise ValueError(f"the polynomials must have the same number of variables, got {both}.")
+
 
 def _check_exponents(terms: Iterable[tuple[int, ...]], n_variables: int) -> Array:
     """Return the exponents of the terms as an array (T, d)."""
@@ -243,7 +344,21 @@ def _check_exponents(terms: Iterable[tuple[int, ...]], n_variables: int) -> Arra
     return np.array(rows, dtype=np.int64).reshape(len(rows), n_variables)
 
 
+def _check_degrees(degrees: Sequence[int] | None, exponents: Array) -> tuple[int, ...]:
+    """Return the highest allowed exponents: those that occur by default, and never less than those."""
+    occurring = exponents.max(axis=0, initial=0).tolist()
+    if degrees is None:
+        return tuple(occurring)
+    if len(degrees) != len(occurring):
+        raise ValueError(f"degrees must have {len(occurring)} numbers, one per variable, got {len(degrees)}.")
+    for k, (degree, least) in enumerate(zip(degrees, occurring, strict=True)):
+        if operator.index(degree) < least:
+            raise ValueError(f"degrees[{k}] must be at least {least}, which a term has, got {degree}.")
+    return tuple(map(operator.index, degrees))
+
+
 def _check_names(names: Sequence[str], n_variables: int) -> tuple[str, ...]:
+    """Return the names of the variables as a tuple."""
     if len(names) != n_variables:
         raise ValueError(f"names must have {n_variables} strings, one per variable, got {len(names)}.")
     if len(set(names)) < len(names) or "" in names:

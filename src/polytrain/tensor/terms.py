@@ -9,25 +9,41 @@ term is a prefix ``(i_1, ..., i_k)`` followed by a suffix ``(i_{k+1}, ..., i_d)`
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from polytrain.arrays import Array
 from polytrain.tensor.decompose import orthogonalize_cores, scale_exponent
+
+__all__ = [
+    "collect_terms",
+    "cores_from_terms",
+    "default_names",
+    "evaluate_terms",
+    "format_terms",
+    "parse_terms",
+    "terms_from_cores",
+]
 
 # Numbers in the table of monomials of one block of rows: 8 MB of float64.
 _BLOCK_SIZE = 2**20
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
-def sort_terms(exponents: Array, coefficients: Array) -> tuple[Array, Array]:
-    """Sort distinct terms, lowest total degree first, without those whose coefficient is 0."""
+def collect_terms(exponents: Array, coefficients: Array) -> tuple[Array, Array]:
+    """Sort the terms, lowest total degree first, add like ones up and drop zeros."""
     # lexsort takes the most important key last.
     order = np.lexsort((*(-exponents.T[::-1]), exponents.sum(axis=1)))
-    order = order[coefficients[order] != 0]
-    return exponents[order], coefficients[order]
+    exponents, coefficients = exponents[order], coefficients[order]
+    if len(exponents) > 1:
+        fresh = np.concatenate(([True], (exponents[1:] != exponents[:-1]).any(axis=1)))
+        exponents, coefficients = exponents[fresh], np.add.reduceat(coefficients, np.flatnonzero(fresh))
+    keep = coefficients != 0
+    return exponents[keep], coefficients[keep]
 
 
 def evaluate_terms(exponents: Array, coefficients: Array, rows: Array) -> Array:
@@ -38,38 +54,65 @@ def evaluate_terms(exponents: Array, coefficients: Array, rows: Array) -> Array:
     result = np.empty(len(rows))
     size = max(_BLOCK_SIZE // max(len(coefficients), 1), 16)
     for start in range(0, len(rows), size):
-        columns = rows[start : start + size].T
-        monomials = np.ones((len(exponents), columns.shape[1]))
-        for column, powers in zip(columns, exponents.T, strict=True):
-            affected = np.flatnonzero(powers)  # most terms have few variables
-            monomials[affected] *= column ** powers[affected, None]
-        result[start : start + size] = coefficients @ monomials
+        block = slice(start, start + size)
+        result[block] = coefficients @ _monomials(exponents, rows[block].T)
     return result
+
+
+def _monomials(exponents: Array, columns: Array) -> Array:
+    """Values of all monomials: columns (d, N) -> (T, N)."""
+    monomials = np.ones((len(exponents), columns.shape[1]))
+    for column, powers_of_terms in zip(columns, exponents.T, strict=True):
+        # Most terms have few variables, so only those with this one are touched.
+        affected = np.flatnonzero(powers_of_terms)
+        monomials[affected] *= column ** powers_of_terms[affected, None]
+    return monomials
 
 
 def cores_from_terms(exponents: Array, coefficients: Array, dims: Sequence[int], max_size: int) -> list[Array]:
     """Write T >= 1 distinct terms as cores that hold nothing but zeros, ones and the coefficients.
 
-    The states of a bond are the distinct prefixes before one core, and the distinct suffixes after it; that core, which
-    holds the coefficients, is where these are fewest.
+    At each bond the terms are the edges of a graph between the prefixes and the suffixes. A prefix that becomes a
+    state of the bond carries all its edges on; a suffix that becomes a state collects all its edges, weights included.
+    So every vertex cover of the graph is a set of states, and the smallest one gives the smallest rank that holds for
+    all values of the coefficients (Ren, Li, Jiang and Shuai, J. Chem. Phys. 153, 084118, 2020, for operators).
     """
-    prefixes, suffixes = _number_suffixes(exponents[:, ::-1], dims[::-1])[::-1], _number_suffixes(exponents, dims)
-    counts = np.stack([prefixes, suffixes]).max(axis=2) + 1
-    ranks = [np.concatenate((counts[0, : k + 1], counts[1, k + 1 :])) for k in range(len(dims))]
-    sizes = [int(rank[:-1] * dims @ rank[1:]) for rank in ranks]
-    centre = int(np.argmin(sizes))
-    if sizes[centre] > max_size:
-        raise ValueError(
-            f"the train needs rank {ranks[centre].max()} and {sizes[centre]} numbers before it is rounded, more than "
-            f"max_size={max_size}. Drop small terms, order the variables so that those which occur together are "
-            "neighbours, or raise max_size."
-        )
+    suffixes = _number_suffixes(exponents, dims)
+    # Term `term[j]` stands for all terms that share its state and its suffix.
+    term = np.arange(len(exponents))
+    state = np.zeros(len(term), dtype=np.int64)
+    weight = coefficients
+    n_states = 1
+    size = 0
     cores = []
     for k, n in enumerate(dims):
-        left, right = prefixes[k] if k <= centre else suffixes[k], prefixes[k + 1] if k < centre else suffixes[k + 1]
-        core = np.zeros((ranks[centre][k], n, ranks[centre][k + 1]))
-        core[left, exponents[:, k], right] = coefficients if k == centre else 1.0
+        exponent = exponents[term, k]
+        prefixes, row = np.unique(state * n + exponent, return_inverse=True)
+        _, first, column = np.unique(suffixes[k + 1, term], return_index=True, return_inverse=True)
+        row_cover, column_cover = _smallest_vertex_cover(row, column, (len(prefixes), len(first)))
+        n_rows, n_columns = int(np.count_nonzero(row_cover)), int(np.count_nonzero(column_cover))
+        row_state = np.cumsum(row_cover) - 1
+        column_state = np.cumsum(column_cover) - 1 + n_rows
+
+        size += n_states * n * (n_rows + n_columns)
+        if size > max_size:
+            raise ValueError(
+                f"the train needs rank {n_rows + n_columns} after variable {k + 1} and more than max_size={max_size} "
+                "numbers. Drop small terms, order the variables so that those which occur together are neighbours, or "
+                "raise max_size."
+            )
+        core = np.zeros((n_states, n, n_rows + n_columns))
+        collected = column_cover[column]
+        passed = ~collected
+        core[state[collected], exponent[collected], column_state[column[collected]]] = weight[collected]
+        core[state[passed], exponent[passed], row_state[row[passed]]] = 1.0
         cores.append(core)
+
+        term = np.concatenate((term[passed], term[first[column_cover]]))
+        state = np.concatenate((row_state[row[passed]], column_state[column_cover]))
+        weight = np.concatenate((weight[passed], np.ones(n_columns)))
+        n_states = n_rows + n_columns
+    cores[-1] *= weight  # of the one state that is left
     return cores
 
 
@@ -80,6 +123,28 @@ def _number_suffixes(exponents: Array, dims: Sequence[int]) -> Array:
     for k in reversed(range(order)):
         _, numbers[k] = np.unique(numbers[k + 1] * dims[k] + exponents[:, k], return_inverse=True)
     return numbers
+
+
+def _smallest_vertex_cover(row: Array, column: Array, shape: tuple[int, int]) -> tuple[Array, Array]:
+    """Mark as few rows and columns as possible such that every edge has a marked end (Koenig's theorem).
+
+    Shapes: row (E,), column (E,) -> booleans (n_rows,), (n_columns,).
+    """
+    edges = row.astype(np.int32), column.astype(np.int32)  # SciPy 1.13 matches no others
+    graph = csr_array((np.ones(len(row), dtype=np.int8), edges), shape=shape)
+    matched_column = maximum_bipartite_matching(graph, perm_type="column")
+    matched = np.flatnonzero(matched_column >= 0)
+    matched_row = np.full(shape[1], -1)
+    matched_row[matched_column[matched]] = matched
+    # Reach what alternating paths reach from the unmatched rows: to any column, and back along the matching only.
+    reached = matched_column < 0
+    while True:
+        n_reached = np.count_nonzero(reached)
+        columns = np.isin(np.arange(shape[1]), column[reached[row]])
+        # No reached column is unmatched: the path to it would make the matching larger.
+        reached[matched_row[columns]] = True
+        if np.count_nonzero(reached) == n_reached:
+            return ~reached, columns
 
 
 def terms_from_cores(cores: Sequence[Array], tol: float, max_size: int) -> tuple[Array, Array]:
@@ -152,9 +217,9 @@ def parse_terms(text: str, names: Sequence[str] | None) -> tuple[dict[tuple[int,
         variable = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     factor = rf"(?:{_NUMBER}|(?:{variable})(?:(?:\^|\*\*)\d+)?)"
     term_pattern = re.compile(rf"\s*(?P<sign>[-+]?)\s*(?P<body>{factor}(?:\s*\*\s*{factor})*)\s*")
-    factor_pattern = re.compile(rf"({_NUMBER})|({variable})(?:(?:\^|\*\*)(\d+))?")
+    factor_pattern = re.compile(rf"(?P<number>{_NUMBER})|(?P<name>{variable})(?:(?:\^|\*\*)(?P<power>\d+))?")
 
-    read: list[tuple[float, Counter[str]]] = []
+    read: list[tuple[float, dict[int, int]]] = []
     position = 0
     while position < len(text) or not read:
         match = term_pattern.match(text, position)
@@ -163,18 +228,19 @@ def parse_terms(text: str, names: Sequence[str] | None) -> tuple[dict[tuple[int,
                 f"cannot read the polynomial at character {position}, {text[position : position + 20]!r}: write terms "
                 f"such as 2*{names[0] if names else 'x1'}^3 with + or - between them."
             )
-        coefficient, powers = -1.0 if match["sign"] == "-" else 1.0, Counter[str]()
-        for number, name, power in factor_pattern.findall(match["body"]):
-            if number:
-                coefficient *= float(number)
+        coefficient = -1.0 if match["sign"] == "-" else 1.0
+        powers: dict[int, int] = defaultdict(int)
+        for part in factor_pattern.finditer(match["body"]):
+            if part["number"]:
+                coefficient *= float(part["number"])
             else:
-                powers[name] += int(power or 1)
+                index = names.index(part["name"]) if names else int(part["name"][1:]) - 1
+                powers[index] += int(part["power"] or 1)
         read.append((coefficient, powers))
         position = match.end()
 
-    if names is None:
-        names = default_names(max((int(name[1:]) for _, powers in read for name in powers), default=0))
+    n_variables = len(names) if names else max((index + 1 for _, powers in read for index in powers), default=0)
     terms: dict[tuple[int, ...], float] = defaultdict(float)
     for coefficient, powers in read:
-        terms[tuple(powers[name] for name in names)] += coefficient
-    return dict(terms), len(names)
+        terms[tuple(powers[index] for index in range(n_variables))] += coefficient
+    return dict(terms), n_variables

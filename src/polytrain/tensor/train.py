@@ -23,10 +23,12 @@ from numpy.typing import ArrayLike
 
 from polytrain.arrays import Array
 from polytrain.basis import Basis, get_basis
-from polytrain.tensor.checks import check_dims, check_finite, check_real, check_truncation
+from polytrain.tensor.checks import check_dims, check_finite, check_real, check_size, check_tensor, check_truncation
 from polytrain.tensor.decompose import orthogonalize_cores, round_cores, scale_exponent, split_exponent, tt_svd
 from polytrain.tensor.ranks import clip_ranks
 from polytrain.tensor.stack import TrainStack
+
+__all__ = ["TensorTrain"]
 
 
 class TensorTrain:
@@ -47,12 +49,14 @@ class TensorTrain:
     TensorTrain(dims=(3, 3), ranks=(1, 3, 1), n_parameters=18)
     >>> train.evaluate([[1.0, 1.0], [2.0, 0.0]]).round(6)
     array([18.,  3.])
-    >>> float(train.to_dense()[0, 2].round(6))  # the coefficient of x2^2
+    >>> round(train[0, -1], 6)  # the coefficient of x2^2
     9.0
     """
 
     # Lets `numpy_scalar * train` reach __rmul__, instead of NumPy taking the train for an array.
     __array_ufunc__ = None
+    # Without it, Python would iterate through __getitem__ and find a train of order 2 or more empty.
+    __iter__ = None
 
     def __init__(self, cores: Sequence[ArrayLike]) -> None:
         arrays = [np.asarray(core) for core in cores]
@@ -116,11 +120,7 @@ class TensorTrain:
         >>> TensorTrain.from_dense(np.ones((2, 2, 2)))
         TensorTrain(dims=(2, 2, 2), ranks=(1, 1, 1, 1), n_parameters=6)
         """
-        array = np.asarray(tensor)
-        if array.ndim == 0 or array.size == 0:
-            raise ValueError(f"tensor must have at least one dimension and no empty one, got shape {array.shape}.")
-        array = check_real(array, "tensor")
-        check_finite(array, "tensor")
+        array = check_tensor(tensor)
         check_truncation(tol, max_rank)
         return cls(tt_svd(array, tol, max_rank))
 
@@ -181,6 +181,22 @@ class TensorTrain:
                 raise ValueError(f"vector {k} must be one-dimensional, got shape {array.shape}.")
         return cls([array[None, :, None] for array in arrays])
 
+    def __getitem__(self, index: int | tuple[int, ...]) -> float:
+        index = index if isinstance(index, tuple) else (index,)
+        if len(index) != self.order:
+            raise ValueError(f"index must have {self.order} integers, one per dimension, got {len(index)}.")
+        row: Array = np.ones((1, 1))
+        for k, (core, i) in enumerate(zip(self._cores, index, strict=True)):
+            try:
+                position = operator.index(i)
+            except TypeError:
+                raise TypeError(f"index {k} must be an integer, got {i!r}; use to_dense() for slices.") from None
+            n = core.shape[1]
+            if not -n <= position < n:
+                raise IndexError(f"index {k} is {position}, out of range for dimension {n}.")
+            row = row @ core[:, position, :]
+        return float(row[0, 0])
+
     def to_dense(self, max_size: int = 10**7) -> Array:
         """Form the tensor, of shape (n_1, ..., n_d), unless it has more than ``max_size`` entries.
 
@@ -191,11 +207,7 @@ class TensorTrain:
             ...
         ValueError: the dense tensor has 1e+20 entries, more than max_size=10000000. ...
         """
-        if (size := math.prod(self.dims)) > max_size:
-            raise ValueError(
-                f"the dense tensor has {size:.3g} entries, more than max_size={max_size}. Keep working with the train "
-                "or the terms, or raise max_size."
-            )
+        check_size(self.dims, max_size)
         dense = np.ones((1, 1), dtype=self.dtype)
         for core in self._cores:
             dense = (dense @ core.reshape(core.shape[0], -1)).reshape(-1, core.shape[2])
@@ -287,10 +299,18 @@ class TensorTrain:
 
     __rmul__ = __mul__
 
+    def __truediv__(self, scalar: object) -> TensorTrain:
+        if not isinstance(scalar, Real):
+            return NotImplemented
+        return TensorTrain([self._cores[0] / float(scalar), *self._cores[1:]])
+
+    def __neg__(self) -> TensorTrain:
+        return self * -1.0
+
     def __sub__(self, other: object) -> TensorTrain:
         if not isinstance(other, TensorTrain):
             return NotImplemented
-        return self + -1.0 * other
+        return self + (-other)
 
     def inner(self, other: TensorTrain) -> float:
         """Return the inner product with a train of the same dimensions: the sum of the products of their entries.
@@ -374,6 +394,19 @@ class TensorTrain:
         for k, core in enumerate(self._cores):
             check_finite(core, f"core {k}")
         return TensorTrain(round_cores(self._cores, tol, max_rank))
+
+    def allclose(self, other: TensorTrain, rtol: float = 1e-8, atol: float = 0.0) -> bool:
+        """Tell whether two trains of the same dimensions hold the same tensor, whatever their cores.
+
+        The norm of the difference may be ``atol`` plus ``rtol`` times the larger of the two norms.
+
+        Examples
+        --------
+        >>> train = TensorTrain.random((3, 3, 3), rank=2, random_state=0)
+        >>> train.allclose(train.orthogonalize(0)), train.allclose(2 * train)
+        (True, False)
+        """
+        return (self - other).norm() <= atol + rtol * max(self.norm(), other.norm())
 
     def __repr__(self) -> str:
         dims, ranks = _shorten(self.dims), _shorten(self.ranks)
