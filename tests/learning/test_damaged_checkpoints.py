@@ -15,7 +15,7 @@ from polytrain.tensor import clip_ranks
 from polytrain.tensor_file import pack_tensors, read_tensor_file
 
 PROBLEM = make_problem(0, (2, 3, 2), 3, 60)
-PLAN = Settings("squared", clip_ranks(PROBLEM.dims, 3), 1e-3, "linear", "auto", 4, 0.0, None)
+PLAN = Settings("squared", clip_ranks(PROBLEM.dims, 3), 1e-3, "linear", "auto", 4, 0.0)
 UNUSABLE = r"is not a usable checkpoint: .*[^.]\. Delete it to start anew\.$"
 
 
@@ -67,9 +67,6 @@ def test_put_together_again_it_is_good(tmp_path, parts):
 
 WRONG = [
     (("position",), 1), (("position",), -1), (("position",), 2.0), (("position",), True), (("position",), None),
-    (("sampled",), 1), (("sampled",), None), (("sampled",), "yes"), (("sampled",), True),
-    (("stage",), -1), (("stage",), 7), (("stage",), 10**30), (("stage",), "0"), (("stage",), [0]),
-    (("n_sweeps",), 0), (("n_sweeps",), 3), (("n_sweeps",), 1e9), (("n_sweeps",), None),
     (("stop_reason",), "boredom"), (("stop_reason",), 3), (("stop_reason",), ["tolerance"]), (("stop_reason",), {}),
     (("history",), []), (("history",), {}), (("history",), None), (("history",), [1, 2]), (("history",), [{}, {}]),
     (("history", 0, "sweep"), 2), (("history", 1, "sweep"), "2"), (("history", 0, "n_rows"), 0),

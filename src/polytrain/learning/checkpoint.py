@@ -34,15 +34,11 @@ _COUNTS, _NUMBERS = ("sweep", "n_rows"), ("loss", "objective", "decrease", "seco
 class Progress:
     """State of a train: all of its cores are orthogonal but the one at ``position``.
 
-    If the first sweeps see samples of the rows, the last sweep saw sample ``stage``, and was the ``n_sweeps``-th to do
-    so. ``stop_reason`` is None if there are more sweeps over that sample.
+    ``stop_reason`` is None if there are more sweeps.
     """
 
     cores: list[Array]
     position: int
-    sampled: bool
-    stage: int
-    n_sweeps: int
     stop_reason: str | None
     history: list[dict[str, Any]]
     random_state: dict[str, Any]
@@ -110,12 +106,10 @@ class Checkpoint:
         n_features, history, reason = len(self._dims), entries["history"], entries["stop_reason"]
         if not _is_count(entries["position"], 0) or entries["position"] not in (0, n_features - 1):
             raise ValueError("its position is at no end of the train")
-        if type(entries["sampled"]) is not bool or not (reason is None or reason in STOP_REASONS):
-            raise ValueError("its stage or its reason to stop is not plausible")
-        if not isinstance(history, list) or not all(_is_count(entries[name], 0) for name in ("stage", "n_sweeps")):
-            raise ValueError("its history or its counts are not plausible")
-        if not 1 <= entries["n_sweeps"] <= len(history):
-            raise ValueError("its history has fewer sweeps than it counts")
+        if not (reason is None or reason in STOP_REASONS):
+            raise ValueError("its reason to stop is not plausible")
+        if not isinstance(history, list) or not history:
+            raise ValueError("it has no history")
         _check_random_state(entries["random_state"])
         records = [self._record(number, record) for number, record in enumerate(history, 1)]
         return Progress(cores=self._cores(tensors), **{**entries, "history": records})

@@ -8,7 +8,6 @@ the core, and so a prediction, is. Directions of a bond that the train does not 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +19,6 @@ from polytrain.learning.problem import FACTORS
 
 # Directions of a bond that carry no more than this part of the strongest are not used.
 _UNUSED = 1e-6
-# Moments of this many different rows are exact enough; with very many rows, this part of them is used.
-_ENOUGH_ROWS, _LEAST_SHARE = 1 << 15, 0.25
 
 
 class CoreMoments(NamedTuple):
@@ -40,28 +37,24 @@ class CoreMoments(NamedTuple):
     right_sizes: Array
 
 
-def measure_moments(engine: Engine, cores: Sequence[Array], seed: int) -> tuple[CoreMoments, ...]:
+def measure_moments(engine: Engine, cores: Sequence[Array]) -> tuple[CoreMoments, ...]:
     """Second moments at every core of a train; none for a train that is 0 everywhere, or not finite."""
     gauges = _find_gauges(cores)
     if gauges is None:
         return ()
     start, lefts, left_turns, right_turns = gauges
-    share = 1.0
-    if engine.n_distinct > _ENOUGH_ROWS:
-        share = max(_ENOUGH_ROWS / engine.n_distinct, _LEAST_SHARE)
     found = []
-    with nullcontext(engine) if share == 1.0 else engine.sample(share, seed) as rows:
-        rows.place(start)
-        for k in range(len(cores)):
-            facts: Any = rows.facts(FACTORS)
-            (left_sizes, left), (sizes, middle), (right_sizes, right) = (
-                np.linalg.eigh(moment) for moment in (facts.left, facts.middle, facts.right)
-            )
-            turns = left.T @ left_turns[k], middle.T, right.T @ right_turns[k + 1]
-            diagonals = (np.maximum(values, 0.0) for values in (left_sizes, sizes, right_sizes))
-            found.append(CoreMoments(*(np.ascontiguousarray(array) for array in (*turns, *diagonals))))
-            if k < len(cores) - 1:
-                rows.move(lefts[k], to_right=True)
+    engine.place(start)
+    for k in range(len(cores)):
+        facts: Any = engine.facts(FACTORS)
+        (left_sizes, left), (sizes, middle), (right_sizes, right) = (
+            np.linalg.eigh(moment) for moment in (facts.left, facts.middle, facts.right)
+        )
+        turns = left.T @ left_turns[k], middle.T, right.T @ right_turns[k + 1]
+        diagonals = (np.maximum(values, 0.0) for values in (left_sizes, sizes, right_sizes))
+        found.append(CoreMoments(*(np.ascontiguousarray(array) for array in (*turns, *diagonals))))
+        if k < len(cores) - 1:
+            engine.move(lefts[k], to_right=True)
     return tuple(found) if all(np.isfinite(array).all() for core in found for array in core) else ()
 
 

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from polytrain.arrays import Array
-from polytrain.learning.sampling import DistinctRows, choose_rows, row_keys
+from polytrain.learning.distinct import DistinctRows, row_keys, row_positions
 
 
 class ProblemRows(NamedTuple):
     """Rows of one problem.
 
     ``columns`` (d, N) are coordinates, as the maps have placed them; their dtype is the compute dtype. Targets, weights
-    and the offset of the scores, if any, are float64, and so are the ``keys`` of `polytrain.learning.sampling`.
+    and the offset of the scores, if any, are float64, and so are the ``keys``, equal for equal rows.
     """
 
     columns: Array
@@ -60,8 +60,13 @@ class ProblemRows(NamedTuple):
         return DistinctRows.of(self.keys, self.target)
 
     def sample(self, fraction: float, seed: int, distinct: DistinctRows) -> Self:
-        """Copies of those rows that belong to a sample of all rows, of which ``distinct`` knows."""
-        return self.take(*choose_rows(fraction, seed, distinct, self.keys, self.target, self.weights))
+        """Copies of those rows that belong to a sample of all rows, of which ``distinct`` knows.
+
+        Weights are divided by the chance to be chosen, so that sums over the chosen rows stay unbiased.
+        """
+        chances = np.where(self.target < 0.0, *distinct.chances(fraction))
+        chosen = np.flatnonzero(row_positions(self.keys, seed) < chances)
+        return self.take(chosen, (self.weights / chances)[chosen])
 
     def merged(self) -> Self:
         """Return equal rows as one row, with their total weight and their mean target minus the offset."""

@@ -149,7 +149,7 @@ def _train_jointly(
         else:
             trains = [result.cores for result in each(first, targets, plain)]
     n_rounds = _LINEAR_ROUNDS if is_linear else -(-plan.max_sweeps // _SWEEPS_OF_VISIT)
-    visit = replace(plan, max_sweeps=0 if is_linear else _SWEEPS_OF_VISIT, sampling=None)
+    visit = replace(plan, max_sweeps=0 if is_linear else _SWEEPS_OF_VISIT)
     for number in range(n_rounds):
         decreases = []
         for index, (own, start) in enumerate(zip(targets, starts, strict=True)):
@@ -295,7 +295,7 @@ class _Backfitting:
             return []
         maps = MapList(self._maps.members(part.columns), additive=part.additive)
         init, sweeps = ("linear", 0) if part.additive else ("given", _SWEEPS_OF_VISIT)  # the former is solved at once
-        options: dict[str, Any] = {"rank": part.ranks, "tol": 0.0, "sampling": None, "patience": 0}
+        options: dict[str, Any] = {"rank": part.ranks, "tol": 0.0, "patience": 0}
         plan = replace(self._plan, init=init, max_sweeps=sweeps, **options)
         begins = [Start(self._starts[t].seed, cores) for t, cores in zip(targets, starts, strict=True)]
         wanted = [PartTarget(self._targets[t], part.columns, rest) for t, rest in zip(targets, others, strict=True)]

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns import Columns
+from polytrain.learning.distinct import row_keys
 from polytrain.learning.engines.tasks import Runner
 from polytrain.learning.placed import Budget, PlacedRows
-from polytrain.learning.sampling import row_keys
 from polytrain.learning.targets import PlacedBlock
 from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows.summary import (

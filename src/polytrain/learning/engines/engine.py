@@ -116,10 +116,6 @@ class Engine(CoreRows):
         """Return a digest of the rows, their targets, weights and offset."""
 
     @abstractmethod
-    def sample(self, fraction: float, seed: int) -> Engine:
-        """Return an engine on a random sample of the rows, as ``polytrain.learning.sampling`` chooses them."""
-
-    @abstractmethod
     def gather(self, fraction: float, seed: int) -> ProblemRows:
         """Bring a random sample of the rows, or all of them if ``fraction`` is 1, to the memory of this process."""
 

@@ -24,7 +24,6 @@ from polytrain.learning.helpers import Helper, Shared, answer_calls, borrow_help
 from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import ProblemRows
-from polytrain.learning.sampling import DistinctRows
 from polytrain.maps import MapList
 
 # Rows per block: few enough for a block's arrays to stay in cache, enough to make the overhead of a call small beside
@@ -32,8 +31,6 @@ from polytrain.maps import MapList
 # on who works on them, and answers are added in the order of the blocks: results are the same to the last bit for any
 # number of processes.
 _BLOCK_ROWS = 8000
-# Helpers tell engines, such as that of a sample, apart by a number.
-_numbers = itertools.count()
 
 
 def row_ranges(n_rows: int) -> list[slice]:
@@ -62,33 +59,19 @@ def make_blocks(rows: ProblemRows, loss: Loss, maps: MapList, first: int = 0, st
 
 
 class LocalEngine(Engine):
-    """A train on rows whose weights sum to 1; each of the ``helpers`` has every n-th block of them.
+    """A train on rows whose weights sum to 1; each of the ``helpers`` has every n-th block of them."""
 
-    ``sample`` says which sample of the rows of the helpers these are, see `ProblemRows.sample`.
-    """
-
-    def __init__(
-        self,
-        rows: ProblemRows,
-        loss: Loss,
-        maps: MapList,
-        helpers: Sequence[Helper] = (),
-        sample: tuple[float, int, DistinctRows] | None = None,
-    ) -> None:
+    def __init__(self, rows: ProblemRows, loss: Loss, maps: MapList, helpers: Sequence[Helper] = ()) -> None:
         super().__init__(loss, maps)
         self._rows, self.n_rows = rows, rows.n_rows
         self._distinct = rows.distinct()
         self.n_distinct = self._distinct.n_rows
-        self._helpers, self._number = helpers, next(_numbers)
-        self._order(False, "open", sample)
+        self._helpers = helpers
         self._blocks = make_blocks(rows, loss, maps, 0, len(helpers) + 1)
-
-    def __exit__(self, *error: object) -> None:
-        self._order(False, "close")
 
     def _order(self, wanted: bool, question: str, *arguments: Any) -> None:
         for helper in self._helpers:
-            helper.send((wanted, (self._number, question, arguments)))
+            helper.send((wanted, (question, arguments)))
 
     def _ask(self, question: str, *arguments: Any) -> list[Any]:
         if self._helpers:
@@ -117,10 +100,6 @@ class LocalEngine(Engine):
     def gather(self, fraction: float, seed: int) -> ProblemRows:
         return self._rows if fraction >= 1.0 else self._rows.sample(fraction, seed, self._distinct).normalised()
 
-    def sample(self, fraction: float, seed: int) -> LocalEngine:
-        sample, rows = (fraction, seed, self._distinct), self.gather(fraction, seed)
-        return LocalEngine(rows, self._loss, self._maps, self._helpers, sample)
-
 
 @contextmanager
 def open_engine(rows: ProblemRows | Engine, loss: Loss, maps: MapList, n_processes: int = 1) -> Iterator[Engine]:
@@ -147,19 +126,11 @@ def open_engine(rows: ProblemRows | Engine, loss: Loss, maps: MapList, n_process
 
 
 def _share(first: int, step: int, rows: ProblemRows, loss: Loss, maps: MapList) -> Callable[..., list[Any]]:
-    """Return the function that answers questions of engines about every ``step``-th block."""
-    opened: dict[int, list[TrainBlock]] = {}
+    """Return the function that answers an engine's questions about every ``step``-th block."""
+    blocks = make_blocks(rows, loss, maps, first, step)
 
-    def answer(number: int, question: str, arguments: tuple[Any, ...]) -> list[Any]:
-        if question == "open":
-            (sample,) = arguments
-            chosen = rows if sample is None else rows.sample(*sample).normalised()
-            opened[number] = make_blocks(chosen, loss, maps, first, step)
-        elif question == "close":
-            del opened[number]
-        else:
-            with np.errstate(over="ignore", invalid="ignore"):
-                return list(map(methodcaller(question, *arguments), opened[number]))
-        return []
+    def answer(question: str, arguments: tuple[Any, ...]) -> list[Any]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return list(map(methodcaller(question, *arguments), blocks))
 
     return answer

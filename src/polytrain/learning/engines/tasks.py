@@ -13,6 +13,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from operator import attrgetter
 from typing import Any
 
@@ -20,12 +21,12 @@ import numpy as np
 
 from polytrain.arrays import Array
 from polytrain.learning.blocks import LinearBlock, LossAt, RowBlock, Scratch, TrainBlock
+from polytrain.learning.distinct import DistinctRows
 from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Position
 from polytrain.learning.engines.local import hash_rows, row_ranges
 from polytrain.learning.engines.runners import ClusterRunner, SpillRunner
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import LocalFactors, ProblemRows, add_up
-from polytrain.learning.sampling import DistinctRows
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 
@@ -178,7 +179,7 @@ class TaskEngine(_TaskRows, Engine):
         self.n_rows = sum(count for count, _ in masses)
         filled = [partition for partition, (count, _) in zip(partitions, masses, strict=True) if count]
         self._partitions = runner.map(_Task(ProblemRows.normalised, sum(mass for _, mass in masses)), filled)
-        self._distinct = DistinctRows.merge(self._run(ProblemRows.distinct, self._partitions))
+        self._distinct = reduce(DistinctRows.join, self._run(ProblemRows.distinct, self._partitions))
         self.n_distinct = self._distinct.n_rows
         self._bonds: list[Sequence[Handle]] = [self._nothing()] * (len(maps) + 1)
 
@@ -198,12 +199,10 @@ class TaskEngine(_TaskRows, Engine):
         extended = self._runner.map(_Task(_extend, self._where(), core), self._partitions, *sides)
         self._bonds[site + 1 if to_right else site] = extended
 
-    def sample(self, fraction: float, seed: int) -> TaskEngine:
-        chosen = self._runner.map(_Task(ProblemRows.sample, fraction, seed, self._distinct), self._partitions)
-        return TaskEngine(self._runner, chosen, self._loss, self._maps)
-
     def gather(self, fraction: float, seed: int) -> ProblemRows:
-        chosen = self._partitions if fraction >= 1.0 else self.sample(fraction, seed)._partitions
+        chosen = self._partitions
+        if fraction < 1.0:
+            chosen = self._runner.map(_Task(ProblemRows.sample, fraction, seed, self._distinct), chosen)
         return ProblemRows.join(rows for rows in self._runner.collect(chosen) if rows.n_rows).normalised()
 
     def fingerprint(self) -> str:
