@@ -75,8 +75,7 @@ def learn_train(
     ):
         checkpoint, progress = None, None
         if start.checkpoint is not None:
-            name = fingerprint(plan, maps, start, engine.fingerprint())
-            checkpoint = Checkpoint(start.checkpoint, name, maps.dims, plan.ranks)
+            checkpoint = Checkpoint(start.checkpoint, fingerprint(plan, maps, start, engine.fingerprint()))
             progress = checkpoint.load()
         if progress is None:
             progress = Progress(_first_cores(engine, plan, maps, start, rng, linear_gram), 0, None, [], {})
