@@ -18,7 +18,7 @@ from sklearn.datasets import make_friedman1
 from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
 from polytrain import TensorTrainRegressor, native
-from polytrain.learning.contractions import CompiledContraction, SpreadContraction
+from polytrain.learning.contractions import Contraction, SpreadRows
 from polytrain.maps import InterpolatedMap
 
 N_ROWS, N_KNOTS = 8000, 128
@@ -48,10 +48,10 @@ def compare(n: int, rank: int, dtype: type, repeats: int) -> dict:
         return memory.setdefault(name, np.empty(shape, dtype))
 
     def by_numpy(seen: np.ndarray) -> tuple:
-        return SpreadContraction(near, far, True, seen, take).product(step, curvature)
+        return Contraction(SpreadRows(near, seen, far, take), n, True).product(step, curvature)
 
     def by_kernels(rows: native.DenseRows | native.LocalRows) -> tuple:
-        return CompiledContraction(rows, True).product(step, curvature)
+        return Contraction(rows, n, True).product(step, curvature)
 
     ways = {
         "numpy": lambda: by_numpy(feature_map.values(x, take("values", values.shape))),

@@ -30,7 +30,7 @@ def column_of(basis, n_rows, dtype, seed=0):
 
 
 def ways(feature_map, x, near, far, to_right, monkeypatch):
-    """All that can be had, by the name of their class."""
+    """All that can be had, by the class of their rows."""
 
     def take(name, shape):
         return np.empty(shape, dtype=x.dtype)
@@ -41,7 +41,7 @@ def ways(feature_map, x, near, far, to_right, monkeypatch):
         for prefers in (False, True):
             monkeypatch.setattr(contractions, "_prefers_local", lambda *_, prefers=prefers: prefers)
             made.append(make_contraction(feature_map, x, near, far, to_right, take))
-    return {type(getattr(one, "_rows", one)).__name__: one for one in made}
+    return {type(one._rows).__name__: one for one in made}
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
