@@ -106,8 +106,8 @@ class RowBlock(ABC):
         """Lay the ray along a step."""
         self._ray = self.forward(step)
 
-    def try_step(self, length: float) -> float:
-        """Return the loss along the ray."""
+    def try_step(self, length: float, core: Array) -> float:
+        """Return the loss along the ray, where the scores are those of this core."""
         self._trial = self.loss_at(self.here.scores + length * self._ray)
         return self._trial.value
 

@@ -51,9 +51,9 @@ class ProblemRows(NamedTuple):
     @classmethod
     def join(cls, pieces: Iterable[ProblemRows]) -> Self:
         """Concatenate rows; either all have an offset, or none has."""
-        pairs = zip(*pieces, strict=True)
-        joined: list[Any] = [None if arrays[0] is None else np.concatenate(arrays, axis=-1) for arrays in pairs]
-        return cls(*joined)
+        groups = zip(*pieces, strict=True)
+        arrays: list[Any] = [None if group[0] is None else np.concatenate(group, axis=-1) for group in groups]
+        return cls(*arrays)
 
     def distinct(self) -> DistinctRows:
         """Keys of different rows."""
@@ -76,16 +76,15 @@ class ProblemRows(NamedTuple):
         means = np.bincount(place, self.weights * target) / weights
         return type(self)(self.columns[:, first], means, weights, self.keys[first])
 
-    def block(self, rows: slice) -> Self:
-        """Views of consecutive rows."""
-        offset = None if self.offset is None else self.offset[rows]
-        return type(self)(self.columns[:, rows], self.target[rows], self.weights[rows], self.keys[rows], offset)
+    def block(self, rows: slice | Array) -> Self:
+        """Some of the rows: views of consecutive ones."""
+        arrays: list[Any] = [None if array is None else array[..., rows] for array in self]
+        return type(self)(*arrays)
 
     def take(self, rows: Array, weights: Array) -> Self:
         """Copies of some rows, with other weights."""
-        offset = None if self.offset is None else self.offset[rows]
-        columns = np.ascontiguousarray(self.columns[:, rows])
-        return type(self)(columns, self.target[rows], weights, self.keys[rows], offset)
+        chosen = self.block(rows)
+        return chosen._replace(columns=np.ascontiguousarray(chosen.columns), weights=weights)
 
 
 class Need(NamedTuple):

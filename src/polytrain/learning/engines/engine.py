@@ -50,9 +50,6 @@ class CoreRows(ABC):
         """Add what is known to the sum of all answers."""
         return facts
 
-    def _probe(self, length: float, core: Array) -> float:
-        return float(add_up(self._ask("try_step", length)))
-
     # --- what may be asked --------------------------------------------------------------------------------------------
 
     def score(self, core: Array) -> None:
@@ -78,7 +75,7 @@ class CoreRows(ABC):
 
     def try_step(self, length: float, core: Array) -> float:
         """Mean loss at ``length`` along the ray, where the scores are those of this core."""
-        self._loss_tried = self._probe(length, core)
+        self._loss_tried = float(add_up(self._ask("try_step", length, core)))
         return self._loss_tried
 
     def accept(self) -> None:

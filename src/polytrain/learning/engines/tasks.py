@@ -10,10 +10,9 @@ partition can be computed again.
 from __future__ import annotations
 
 import threading
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import attrgetter
 from typing import Any
 
@@ -22,7 +21,7 @@ import numpy as np
 from polytrain.arrays import Array
 from polytrain.learning.blocks import LinearBlock, LossAt, RowBlock, Scratch, TrainBlock
 from polytrain.learning.distinct import DistinctRows
-from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows, Position
+from polytrain.learning.engines.engine import Engine, Position
 from polytrain.learning.engines.local import hash_rows, row_ranges
 from polytrain.learning.engines.runners import ClusterRunner, SpillRunner
 from polytrain.learning.losses import Loss
@@ -71,15 +70,10 @@ class _Where:
 # --- tasks ------------------------------------------------------------------------------------------------------------
 
 
-class _Task:
-    """A picklable task: a function with the last arguments, which all partitions share."""
-
-    def __init__(self, function: Callable[..., Any], *shared: Any) -> None:
-        self._function, self._shared = function, shared
-
-    def __call__(self, *own: Any) -> Any:
-        with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            return self._function(*own, *self._shared)
+def _apply(function: Callable[..., Any], shared: Sequence[Any], *own: Any) -> Any:
+    """Run a task: a function with the last arguments, which all partitions share."""
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        return function(*own, *shared)
 
 
 def _extend(rows: ProblemRows, left: Any, right: Any, where: Any, core: Array) -> Array:
@@ -109,104 +103,82 @@ def _mass(rows: ProblemRows) -> tuple[int, float]:
     return rows.n_rows, float(rows.weights.sum())
 
 
-# --- engines ----------------------------------------------------------------------------------------------------------
+# --- the engine -------------------------------------------------------------------------------------------------------
 
 
-class _TaskRows(CoreRows):
-    """Asks partitions by tasks, which get the rows, both environments, and where they stand.
+class TaskEngine(Engine):
+    """A train on rows in partitions: handles of ``ProblemRows``, whose weights are divided by their sum here.
 
     There is no ray: tries score their cores from scratch. Scores made of earlier scores would make tasks depend on all
     tasks before them.
     """
 
-    _runner: Runner
-    _partitions: list[Handle]
     # Scores of every partition: the present ones, and those that were tried last.
     _here: list[Handle]
     _trial: list[Handle]
 
-    @abstractmethod
-    def _where(self) -> _Where:
-        """Return what a task must know about where the rows stand."""
-
-    def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
-        """Left and right environment of every partition; by default, those at the ends of a train."""
-        return self._nothing(), self._nothing()
-
-    def _nothing(self) -> list[None]:
-        """Stand for the environments at an end of the train."""
-        return [None] * len(self._partitions)
-
-    def _run(
-        self, function: Callable[..., Any], *columns: Sequence[Handle], shared: Sequence[Any] = ()
-    ) -> Iterable[Any]:
-        return self._runner.collect(self._runner.map(_Task(function, *shared), *columns))
-
-    def _scored(self, core: Array) -> list[Handle]:
-        return self._runner.map(_Task(_score, self._where(), core), self._partitions, *self._sides())
-
-    def _ask(self, question: str, *arguments: Any) -> Iterable[Any]:
-        shared = self._where(), question, *arguments
-        return self._run(_answer, self._partitions, *self._sides(), self._here, shared=shared)
-
-    def _tell(self, question: str, *arguments: Any) -> None:
-        if question == "score":
-            self._here = self._scored(*arguments)
-        elif question == "accept":
-            self._here = self._trial
-
-    def _probe(self, length: float, core: Array) -> float:
-        self._trial = self._scored(core)
-        return float(add_up(self._run(attrgetter("value"), self._trial)))
-
-
-class _TaskLinearRows(_TaskRows, LinearRows):
-    def __init__(self, engine: TaskEngine, gram: Array | None, where: _Where) -> None:
-        super().__init__(engine, gram)
-        self._runner, self._partitions, self._linear = engine._runner, engine._partitions, where
-
-    def _where(self) -> _Where:
-        return self._linear
-
-
-class TaskEngine(_TaskRows, Engine):
-    """A train on rows in partitions: handles of ``ProblemRows``, whose weights are divided by their sum here."""
-
     def __init__(self, runner: Runner, partitions: Sequence[Handle], loss: Loss, maps: MapList) -> None:
         super().__init__(loss, maps)
-        self._runner = runner
-        masses = list(self._run(_mass, partitions))
+        self._runner, self._is_linear = runner, False
+        masses = list(runner.collect(self._start(_mass, partitions)))
         self.n_rows = sum(count for count, _ in masses)
         filled = [partition for partition, (count, _) in zip(partitions, masses, strict=True) if count]
-        self._partitions = runner.map(_Task(ProblemRows.normalised, sum(mass for _, mass in masses)), filled)
-        self._distinct = reduce(DistinctRows.join, self._run(ProblemRows.distinct, self._partitions))
+        self._partitions = self._start(ProblemRows.normalised, filled, shared=[sum(mass for _, mass in masses)])
+        self._nothing = [None] * len(filled)  # stands for the environments at an end of the train
+        self._distinct = reduce(DistinctRows.join, runner.collect(self._start(ProblemRows.distinct, self._partitions)))
         self.n_distinct = self._distinct.n_rows
-        self._bonds: list[Sequence[Handle]] = [self._nothing()] * (len(maps) + 1)
+        self._bonds: list[Sequence[Handle]] = [self._nothing] * (len(maps) + 1)
+
+    def _start(
+        self, function: Callable[..., Any], *columns: Sequence[Handle], shared: Sequence[Any] = ()
+    ) -> list[Handle]:
+        """Start a task per partition, which gets the handles of its own and what all share."""
+        return self._runner.map(partial(_apply, function, shared), *columns)
+
+    def _start_here(
+        self, function: Callable[..., Any], *columns: Sequence[Handle], shared: Sequence[Any] = ()
+    ) -> list[Handle]:
+        """Start tasks that get their rows, both environments, and where they stand."""
+        if self._is_linear:
+            where, sides = _Where(self._loss, self._maps, None), (self._nothing, self._nothing)
+        else:
+            where, sides = self._where(), (self._bonds[self._at.site], self._bonds[self._at.site + 1])
+        return self._start(function, self._partitions, *sides, *columns, shared=(where, *shared))
 
     def _where(self) -> _Where:
         return _Where(self._loss, MapList([self._maps[self._at.site]]), self._at)
 
-    def _sides(self) -> tuple[Sequence[Handle], Sequence[Handle]]:
-        return self._bonds[self._at.site], self._bonds[self._at.site + 1]
+    def _ask(self, question: str, *arguments: Any) -> Iterable[Any]:
+        if question == "linear":
+            return self._ask(*arguments)
+        if question == "try_step":
+            self._trial = self._start_here(_score, shared=arguments[1:])
+            return self._runner.collect(self._start(attrgetter("value"), self._trial))
+        return self._runner.collect(self._start_here(_answer, self._here, shared=(question, *arguments)))
 
     def _tell(self, question: str, *arguments: Any) -> None:
-        if question != "move":
-            super()._tell(question, *arguments)
-            return
-        core, (site, to_right) = arguments[0], self._at
-        # Only the near environment is named: with the far one, which this replaces, tasks would depend on all before.
-        sides = (self._bonds[site], self._nothing()) if to_right else (self._nothing(), self._bonds[site + 1])
-        extended = self._runner.map(_Task(_extend, self._where(), core), self._partitions, *sides)
-        self._bonds[site + 1 if to_right else site] = extended
+        match question:
+            case "open_linear" | "close_linear":
+                self._is_linear = question == "open_linear"
+            case "linear":
+                self._tell(*arguments)
+            case "score":
+                self._here = self._start_here(_score, shared=arguments)
+            case "accept":
+                self._here = self._trial
+            case "move":
+                core, (site, to_right) = arguments[0], self._at
+                # Only the near environment is named: with the far one, which this replaces, tasks would depend on all
+                # before.
+                sides = (self._bonds[site], self._nothing) if to_right else (self._nothing, self._bonds[site + 1])
+                extended = self._start(_extend, self._partitions, *sides, shared=(self._where(), core))
+                self._bonds[site + 1 if to_right else site] = extended
 
     def gather(self, fraction: float, seed: int) -> ProblemRows:
         chosen = self._partitions
         if fraction < 1.0:
-            chosen = self._runner.map(_Task(ProblemRows.sample, fraction, seed, self._distinct), chosen)
+            chosen = self._start(ProblemRows.sample, chosen, shared=(fraction, seed, self._distinct))
         return ProblemRows.join(rows for rows in self._runner.collect(chosen) if rows.n_rows).normalised()
 
     def fingerprint(self) -> str:
-        return " ".join(self._run(hash_rows, self._partitions))
-
-    def linear(self, gram: Array | None = None) -> LinearRows:
-        return _TaskLinearRows(self, gram, _Where(self._loss, self._maps, None))
+        return " ".join(self._runner.collect(self._start(hash_rows, self._partitions)))
