@@ -139,13 +139,13 @@ class TaskEngine(Engine):
         self, function: Callable[..., Any], *columns: Sequence[Handle], shared: Sequence[Any] = ()
     ) -> list[Handle]:
         """Start tasks that get their rows, both environments, and where they stand."""
-        if self._is_linear:
-            where, sides = _Where(self._loss, self._maps, None), (self._nothing, self._nothing)
-        else:
-            where, sides = self._where(), (self._bonds[self._at.site], self._bonds[self._at.site + 1])
-        return self._start(function, self._partitions, *sides, *columns, shared=(where, *shared))
+        site = self._at.site
+        sides = (self._nothing, self._nothing) if self._is_linear else (self._bonds[site], self._bonds[site + 1])
+        return self._start(function, self._partitions, *sides, *columns, shared=(self._where(), *shared))
 
     def _where(self) -> _Where:
+        if self._is_linear:
+            return _Where(self._loss, self._maps, None)
         return _Where(self._loss, MapList([self._maps[self._at.site]]), self._at)
 
     def _ask(self, question: str, *arguments: Any) -> Iterable[Any]:
