@@ -20,10 +20,10 @@ import tempfile
 import threading
 import time
 import traceback
-import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing import Pipe, reduction
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -31,7 +31,6 @@ from typing import IO, Any
 
 from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import BACKENDS, get_active_backend
-from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel, delayed
 
 from polytrain.learning.threads import one_blas_thread
@@ -145,24 +144,15 @@ def watch(connection: Connection) -> None:
         pass
 
 
-class Answer:
-    """Result of a call: a value, or an error that `get` raises, with a note about where it happened."""
-
-    def __init__(self, value: Any = None, error: Exception | None = None) -> None:
-        self._value, self._error = value, error
-        if error is not None:
-            place = "".join(traceback.format_exception(error))
-            try:
-                pickle.loads(pickle.dumps(error))
-            except Exception:  # an error that cannot be pickled, for whatever reason
-                self._error = RuntimeError(f"{type(error).__name__}: {error}")
-            self._error.add_note(f"In a helper:\n{place}")  # type: ignore[union-attr]
-
-    def get(self) -> Any:
-        """Return the value, or raise the error."""
-        if self._error is not None:
-            raise self._error
-        return self._value
+def _portable(error: Exception) -> Exception:
+    """Return an error that can be pickled, with a note about where it happened."""
+    place = "".join(traceback.format_exception(error))
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # for whatever reason
+        error = RuntimeError(f"{type(error).__name__}: {error}")
+    error.add_note(f"In a helper:\n{place}")
+    return error
 
 
 # --- in the parent ----------------------------------------------------------------------------------------------------
@@ -218,6 +208,13 @@ class Helper:
         """Wait for a message."""
         with _lost():
             return self.connection.recv()
+
+    def answer(self) -> Any:
+        """Wait for the result of a call, and return it or raise its error."""
+        value, error = self.receive()
+        if error is not None:
+            raise error
+        return value
 
     def begin(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Let the helper call a function with its connection and arguments; it is free again when that returns."""
@@ -335,17 +332,17 @@ def spread(
 def _spread(
     helpers: Sequence[Helper], function: Callable[..., Any], shared: tuple[Any, ...], calls: Sequence[tuple[Any, ...]]
 ) -> Iterator[Any]:
-    with Shared((function, shared, get_config(), warnings.filters)) as common:
+    with Shared((function, *shared)) as common:
         for helper in helpers:
-            helper.begin(answer_calls, _in_setting)
+            helper.begin(answer_calls, partial)
             common.send(helper)
-    numbers = iter(range(len(calls)))
+    waiting = iter(enumerate(calls))
     asked: dict[Connection, tuple[Helper, int]] = {}
-    answers: dict[int, Answer] = {}
+    answers: dict[int, Any] = {}
 
     def ask(helper: Helper) -> None:
-        number = next(numbers, None)
-        helper.send(None if number is None else (True, (cloudpickle.dumps(calls[number]),)))
+        number, call = next(waiting, (None, None))
+        helper.send(None if call is None else (True, call))
         if number is not None:
             asked[helper.connection] = helper, number
 
@@ -355,9 +352,9 @@ def _spread(
         while number not in answers:
             for connection in wait(list(asked)):
                 helper, done = asked.pop(connection)  # type: ignore[call-overload]  # only connections were waited for
-                answers[done] = helper.receive()
+                answers[done] = helper.answer()
                 ask(helper)
-        yield answers.pop(number).get()
+        yield answers.pop(number)
 
 
 # --- in the helper ----------------------------------------------------------------------------------------------------
@@ -372,38 +369,24 @@ def answer_calls(connection: Connection, make: Callable[..., Callable[..., Any]]
 
     A message says whether an answer is wanted, and has the arguments. An error is reported with the next answer.
     """
-    failure = None
+    value = failure = None
     try:
         function = make(*receive_shared(connection))
     except Exception as error:
-        failure = Answer(error=error)
+        failure = _portable(error)
     while True:
         watch(connection)
         message = connection.recv()
         if message is None:
             return
         wanted, arguments = message
-        value = None
         if failure is None:
             try:
                 value = function(*arguments)
             except Exception as error:
-                failure = Answer(error=error)
+                value, failure = None, _portable(error)
         if wanted:
-            connection.send(failure or Answer(value))
-
-
-def _in_setting(
-    function: Callable[..., Any], shared: tuple[Any, ...], config: dict[str, Any], filters: Any
-) -> Callable[[bytes], Any]:
-    """Return the function for a helper of `spread`, which takes the pickled arguments of a call."""
-
-    def call(arguments: bytes) -> Any:
-        with config_context(**config), warnings.catch_warnings():
-            warnings.filters[:] = filters  # type: ignore[index]  # a list in fact
-            return function(*shared, *pickle.loads(arguments))
-
-    return call
+            connection.send((value, failure))
 
 
 def _help(handle: int) -> None:

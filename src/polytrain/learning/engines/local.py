@@ -81,7 +81,7 @@ class LocalEngine(Engine):
             return shares[0]
         for helper in self._helpers:
             watch(helper.connection)
-            shares.append(helper.receive().get())
+            shares.append(helper.answer())
         return [answer for answers in itertools.zip_longest(*shares) for answer in answers][: sum(map(len, shares))]
 
     def _tell(self, question: str, *arguments: Any) -> None:
