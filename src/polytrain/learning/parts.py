@@ -228,7 +228,7 @@ def _passing(width: int, n: int) -> Array:
 def _shared(pieces: Sequence[Piece], dims: Sequence[int]) -> Iterator[tuple[tuple[int, ...], Cores, list[Name]]]:
     """Trains with the names of their channels between two of their columns.
 
-    Channels are the functions of a column where these are fewer than the channels of all trains that begin or end there.
+    Those are the functions of a column where these are fewer than the channels of all trains that begin or end there.
     """
     first, last = np.zeros(len(dims)), np.zeros(len(dims))
     for columns, cores in pieces:

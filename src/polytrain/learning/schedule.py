@@ -74,8 +74,7 @@ def train(
         with open_engine(rows.problem(plan, maps, targets[0]), get_loss(plan.loss), maps) as engine:
             gram = shared_linear_gram(engine, maps)
     calls, results = list(zip(targets, starts, strict=True)), list[TrainResult]()
-    options: dict[str, Any] = {"linear_gram": gram, "measure": measure}
-    shared = plan, maps, rows, validation, options
+    shared = plan, maps, rows, validation, {"linear_gram": gram, "measure": measure}
     n_processes = min(effective_n_jobs(n_jobs), most) if most else 1
     # With many more cores than trains, the rows of each train are shared by all of them in turn.
     n_sharing = n_processes if n_processes >= 2 * n_trains and may_borrow_helpers() else 1
@@ -85,10 +84,8 @@ def train(
                 report(index, record, result.cores)
             results.append(result)
         return results
-    for index, (target, start) in enumerate(calls):  # as in `_learn_one`, one call less deep
-        watched = None if validation is None else validation.problem(plan, maps, target)
-        options |= {"report": partial(report, index), "n_processes": n_sharing, "validation": watched}
-        results.append(learn_train(plan, maps, rows.problem(plan, maps, target), start, **options))
+    for index, call in enumerate(calls):
+        results.append(_learn_one(*shared, *call, report=partial(report, index), n_processes=n_sharing))
     return results
 
 
@@ -100,10 +97,11 @@ def _learn_one(
     options: dict[str, Any],
     target: Any,
     start: Start,
+    **own: Any,
 ) -> TrainResult:
-    """Learn one train in a process of its own."""
+    """Learn one train, perhaps in a process of its own; the options are those of `learn_train`."""
     watched = None if validation is None else validation.problem(plan, maps, target)
-    return learn_train(plan, maps, rows.problem(plan, maps, target), start, validation=watched, **options)
+    return learn_train(plan, maps, rows.problem(plan, maps, target), start, validation=watched, **options, **own)
 
 
 def _shares_gram(plan: Settings, targets: Sequence[Target], starts: Sequence[Start]) -> bool:
