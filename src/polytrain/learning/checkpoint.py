@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import joblib
 
 from polytrain.arrays import Array
 from polytrain.atomic_file import write_atomically
@@ -41,13 +41,11 @@ class Progress:
 
 def fingerprint(plan: Settings, maps: MapList, start: Start, rows: str) -> str:
     """Name a fit: two fits with the same name end with the same cores."""
-    packed = [(kind.kind, columns, kind.pack(maps.members(columns))) for kind, columns in maps.groups]
-    names = [[kind, columns, [maps[k].basis for k in columns]] for kind, columns, _ in packed]
-    digest = hashlib.sha256(json.dumps([asdict(plan), names, int(start.seed), rows]).encode())
-    arrays = [array for _, _, tensors in packed for array in tensors.values()]
-    for array in (*arrays, *(start.cores or ())):
-        digest.update(f"{array.dtype.str} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    packed = [
+        (kind.kind, columns, [maps[k].basis for k in columns], kind.pack(maps.members(columns)))
+        for kind, columns in maps.groups
+    ]
+    return str(joblib.hash((asdict(plan), packed, int(start.seed), start.cores, rows)))
 
 
 def _checksum(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> str:

@@ -172,18 +172,22 @@ class LocalRows:
 
     def product(self, core: Array | None, factors: Array | None, sums: bool) -> tuple[Array | None, Array | None]:
         """See `DenseRows.product`."""
-        n_rows, n_near, n, n_far, n_knots = self.sizes
+        n_rows, n_near, n, n_far, _ = self.sizes
         tables = None if core is None else knot_tables(self.knots, core)
         scores = None if core is None else np.empty(n_rows, self._dtype)
-        shape = len(self.knots), n_near, local_width(n_far, self._dtype)
-        totals = np.zeros(shape, self._dtype) if sums else None
-        places = _place(tables), _place(factors), _place(scores), _place(totals)
-        _check("local_product", self._product(n_rows, n_near, n_far, n_knots, *self._near, *self._far, *places))
-        if totals is None:
+        if not sums:
+            self._run(tables, factors, scores, None)
             return scores, None
+        totals = np.zeros((len(self.knots), n_near, local_width(n_far, self._dtype)), self._dtype)
+        self._run(tables, factors, scores, totals)
         # Sums for every knot -> sums for every function.
         gathered = (self.knots.T @ totals.reshape(len(totals), -1)).reshape(n, *totals.shape[1:])
         return scores, gathered[:, :, :n_far].reshape(-1, n_far).astype(np.float64, copy=False)
+
+    def _run(self, tables: Array | None, factors: Array | None, scores: Array | None, totals: Array | None) -> None:
+        n_rows, n_near, _, n_far, n_knots = self.sizes
+        places = _place(tables), _place(factors), _place(scores), _place(totals)
+        _check("local_product", self._product(n_rows, n_near, n_far, n_knots, *self._near, *self._far, *places))
 
     def move(self, core: Array, out: Array) -> Array:
         """See `DenseRows.move`."""

@@ -7,7 +7,6 @@ processes map. The pure tasks of ``tasks.py`` take 1.25 to 1.35 times as long: t
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ from functools import partial
 from operator import methodcaller
 from typing import Any
 
+import joblib
 import numpy as np
 
 from polytrain.arrays import Array
@@ -38,17 +38,6 @@ def row_ranges(n_rows: int) -> list[slice]:
     n_blocks = -(-n_rows // _BLOCK_ROWS)
     bounds = np.linspace(0, n_rows, n_blocks + 1).astype(int)
     return [slice(start, stop) for start, stop in itertools.pairwise(bounds)]
-
-
-def hash_rows(rows: ProblemRows) -> str:
-    """Digest of columns, targets, weights and offset, with their types and shapes."""
-    digest = hashlib.sha256()
-    for array in (rows.columns, rows.target, rows.weights, rows.offset):
-        if array is not None:
-            digest.update(f"{array.dtype.str} {array.shape}".encode())
-            for line in np.atleast_2d(array):
-                digest.update(np.ascontiguousarray(line).data)
-    return digest.hexdigest()
 
 
 def make_blocks(rows: ProblemRows, loss: Loss, maps: MapList, first: int = 0, step: int = 1) -> list[TrainBlock]:
@@ -95,7 +84,7 @@ class LocalEngine(Engine):
         return self._blocks[0].descend(nearly, gradient, *limits) if alone else None
 
     def fingerprint(self) -> str:
-        return hash_rows(self._rows)
+        return str(joblib.hash(self._rows))
 
     def gather(self, fraction: float, seed: int) -> ProblemRows:
         return self._rows if fraction >= 1.0 else self._rows.sample(fraction, seed, self._distinct).normalised()

@@ -16,13 +16,14 @@ from functools import partial, reduce
 from operator import attrgetter
 from typing import Any
 
+import joblib
 import numpy as np
 
 from polytrain.arrays import Array
 from polytrain.learning.blocks import LinearBlock, LossAt, RowBlock, Scratch, TrainBlock
 from polytrain.learning.distinct import DistinctRows
 from polytrain.learning.engines.engine import Engine, Position
-from polytrain.learning.engines.local import hash_rows, row_ranges
+from polytrain.learning.engines.local import row_ranges
 from polytrain.learning.engines.runners import ClusterRunner, SpillRunner
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import LocalFactors, ProblemRows, add_up
@@ -181,4 +182,4 @@ class TaskEngine(Engine):
         return ProblemRows.join(rows for rows in self._runner.collect(chosen) if rows.n_rows).normalised()
 
     def fingerprint(self) -> str:
-        return " ".join(self._runner.collect(self._start(hash_rows, self._partitions)))
+        return " ".join(self._runner.collect(self._start(joblib.hash, self._partitions)))
