@@ -21,8 +21,6 @@ from scipy.special import expit, log_expit, xlogy
 
 from polytrain.arrays import Array
 
-__all__ = ["Loss", "get_loss", "loss_names", "spread"]
-
 #: Cost, slope and curvature of every row.
 Derivatives = tuple[Array, Array, Array]
 

@@ -156,6 +156,12 @@ def part_scores(part: Part, maps: MapList, cores: Cores, columns: Array) -> Arra
     return scores
 
 
+def sum_scores(parts: Sequence[Part], maps: MapList, trains: Sequence[Cores], columns: Array) -> Array:
+    """Evaluate a sum of parts in the same way."""
+    scores = (part_scores(part, maps, cores, columns) for part, cores in zip(parts, trains, strict=True))
+    return sum(scores, start=np.zeros(columns.shape[1]))
+
+
 def joined_ranks(parts: Sequence[Part], dims: Sequence[int]) -> tuple[int, ...]:
     """Ranks of the train that `join_parts` makes of parts whose ranks are known."""
     zeros = [

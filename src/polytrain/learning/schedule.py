@@ -17,11 +17,11 @@ from polytrain.learning.engines import open_engine
 from polytrain.learning.gauge import fit_ranks
 from polytrain.learning.helpers import are_idle, may_borrow_helpers, spread
 from polytrain.learning.losses import get_loss
-from polytrain.learning.parts import Part, additive_part, join_parts, part_scores, share_additive
+from polytrain.learning.parts import Part, additive_part, join_parts, part_scores, share_additive, sum_scores
 from polytrain.learning.placed import PlacedRows
 from polytrain.learning.settings import Settings, Start
 from polytrain.learning.sweep import ROUNDING
-from polytrain.learning.targets import ClassTarget, JointTarget, OtherParts, PartTarget, Target
+from polytrain.learning.targets import ClassTarget, JointTarget, PartTarget, Target
 from polytrain.learning.trainer import TrainResult, learn_train, shared_linear_gram
 from polytrain.maps import MapList
 from polytrain.tensor import TensorTrain
@@ -243,7 +243,7 @@ class _Backfitting:
             results = self._learn(part, going, others, [None if part.additive else trains[t][number] for t in going])
             for t, rest, result in zip(going, others, results, strict=True):
                 trains[t][number] = result.cores
-                if not isinstance(rest, OtherParts) and self._block is not None:
+                if self._block is not None:
                     self._scores[t] = rest + part_scores(part, self._maps, result.cores, self._block.columns)
                 if result.history:
                     first, last[t] = result.history[0], result.history[-1]
@@ -256,7 +256,7 @@ class _Backfitting:
         """Trains with the ranks of the parts: given ones, or else the additive model's."""
         missing = [t for t, start in enumerate(self._starts) if start.cores is None]
         everything = additive_part(range(len(self._maps)))
-        nothing, none = [OtherParts((), self._maps, ())] * len(missing), [None] * len(missing)
+        nothing, none = [partial(sum_scores, (), self._maps, ())] * len(missing), [None] * len(missing)
         additive = dict(zip(missing, self._learn(everything, missing, nothing, none), strict=True))
         first: Trains = []
         for t, start in enumerate(self._starts):
@@ -270,14 +270,13 @@ class _Backfitting:
         alpha: float = self._plan.alpha
         return 0.5 * alpha * sum(TensorTrain(cores).norm() ** 2 for cores in trains)
 
-    def _others(self, trains: Sequence[Sequence[Array]], target: int, number: int) -> Array | OtherParts:
+    def _others(self, trains: Sequence[Sequence[Array]], target: int, number: int) -> Any:
         rest = [k for k in range(len(self._parts)) if k != number]
         if self._block is None:
-            return OtherParts([self._parts[k] for k in rest], self._maps, [trains[k] for k in rest])
+            return partial(sum_scores, [self._parts[k] for k in rest], self._maps, [trains[k] for k in rest])
         columns = self._block.columns
         if target not in self._scores:
-            every = OtherParts(self._parts, self._maps, trains)
-            self._scores[target] = every.of(columns)
+            self._scores[target] = sum_scores(self._parts, self._maps, trains, columns)
         own = part_scores(self._parts[number], self._maps, trains[number], columns)
         return self._scores[target] - own
 
@@ -285,7 +284,7 @@ class _Backfitting:
         self,
         part: Part,
         targets: Sequence[int],
-        others: Sequence[Array | OtherParts],
+        others: Sequence[Any],
         starts: Sequence[Sequence[Array] | None],
     ) -> list[TrainResult]:
         """Learn one part of some targets."""

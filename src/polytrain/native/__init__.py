@@ -19,11 +19,6 @@ import numpy as np
 
 from polytrain.arrays import Array
 
-__all__ = [
-    *("DenseRows", "LocalRows", "Trains", "conjugate_gradients", "dense_moments"),
-    *("interpolate", "is_here", "knot_tables", "local_width", "switched_off"),
-]
-
 # Version of the interface; a library with another one was built from other sources.
 _INTERFACE = 3
 _LEVELS = (0, 3, 4)

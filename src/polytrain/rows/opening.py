@@ -24,8 +24,6 @@ from polytrain.rows.dask_blocks import FEW_BYTES, aligned_blocks, block_bytes, i
 from polytrain.rows.rows import Rows
 from polytrain.sources import SourcePartitions, is_source
 
-__all__ = ["given_validation", "hold_out", "open_fit"]
-
 
 @contextmanager
 def open_fit(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss: str | None) -> Iterator[Rows]:

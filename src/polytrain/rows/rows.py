@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from polytrain.columns import Columns
 from polytrain.learning.distinct import row_keys
 from polytrain.learning.engines.tasks import Runner
-from polytrain.learning.placed import Budget, PlacedRows
+from polytrain.learning.placed import PlacedRows
 from polytrain.learning.targets import PlacedBlock
 from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows.summary import (
@@ -26,8 +26,6 @@ from polytrain.rows.summary import (
     summarise,
     target_hashes,
 )
-
-__all__ = ["Arrays", "Rows", "Scored", "positive_rows"]
 
 #: Checked features (N, d), labels (N,) or targets (N,) or (N, outputs), and weights (N,).
 Arrays = tuple[NDArray, NDArray, NDArray]
@@ -211,5 +209,5 @@ class Rows:
         partitions = self._map(_place, maps, self.summary)
         if self._runner is None:
             return PlacedRows(partitions[0])
-        budget = Budget(self._max_bytes, self.summary.n_rows, self.summary.dtype.itemsize)
-        return PlacedRows(runner=self._runner, partitions=partitions, budget=budget)
+        summary = self.summary
+        return PlacedRows(None, self._runner, partitions, self._max_bytes / summary.n_rows, summary.dtype.itemsize)

@@ -13,8 +13,6 @@ from polytrain.checks import check_weight_range
 from polytrain.maps import ColumnSummary
 from polytrain.texts import short_list
 
-__all__ = ["RowSketch", "Summary", "column_summaries", "row_hashes", "sketch_rows", "summarise", "target_hashes"]
-
 
 @dataclass(frozen=True)
 class TargetSummary:
