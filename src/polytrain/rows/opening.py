@@ -142,14 +142,10 @@ def _open_partitions(
     """Open rows in partitions that look like this; one more pass reads columns that are more than numbers."""
     columns = None
     if needs_encoding(like, categorical_features):
-        parts = runner.collect(map_raw(partial(_read_columns, categorical_features=categorical_features)))
-        columns = Columns.merge([part for part in parts if part is not None])
+        read = map_raw(lambda raw: Columns.fit_part(raw[0], categorical_features) if len(raw[0]) else None)
+        columns = Columns.merge([part for part in runner.collect(read) if part is not None])
     check = partial(check_block, loss=loss, columns=columns)
     return Rows(map_raw, check, loss is None, names, columns, runner, max_bytes)
-
-
-def _read_columns(raw: Any, categorical_features: Any) -> Columns | None:
-    return Columns.fit_part(raw[0], categorical_features) if len(raw[0]) else None
 
 
 # --- rows to validate with --------------------------------------------------------------------------------------------

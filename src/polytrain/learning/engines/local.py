@@ -11,7 +11,6 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from operator import methodcaller
 from typing import Any
 
 import joblib
@@ -58,26 +57,19 @@ class LocalEngine(Engine):
         self._helpers = helpers
         self._blocks = make_blocks(rows, loss, maps, 0, len(helpers) + 1)
 
-    def _order(self, wanted: bool, question: str, *arguments: Any) -> None:
-        for helper in self._helpers:
-            helper.send((wanted, (question, arguments)))
-
     def _ask(self, question: str, *arguments: Any) -> list[Any]:
-        if self._helpers:
-            self._order(True, question, *arguments)
-        shares = [list(map(methodcaller(question, *arguments), self._blocks))]
-        if not self._helpers:
-            return shares[0]
+        for helper in self._helpers:
+            helper.send((True, (question, *arguments)))
+        shares = [_answer(self._blocks, question, *arguments)]
         for helper in self._helpers:
             watch(helper.connection)
             shares.append(helper.answer())
         return [answer for answers in itertools.zip_longest(*shares) for answer in answers][: sum(map(len, shares))]
 
     def _tell(self, question: str, *arguments: Any) -> None:
-        if self._helpers:
-            self._order(False, question, *arguments)
-        for block in self._blocks:
-            getattr(block, question)(*arguments)
+        for helper in self._helpers:
+            helper.send((False, (question, *arguments)))
+        _answer(self._blocks, question, *arguments)
 
     def descend(self, nearly: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
         alone = len(self._blocks) == 1 and not self._helpers
@@ -111,15 +103,11 @@ def open_engine(rows: ProblemRows | Engine, loss: Loss, maps: MapList, n_process
                 helper.send(None)
 
 
-# --- in a helper ------------------------------------------------------------------------------------------------------
-
-
 def _share(first: int, step: int, rows: ProblemRows, loss: Loss, maps: MapList) -> Callable[..., list[Any]]:
-    """Return the function that answers an engine's questions about every ``step``-th block."""
-    blocks = make_blocks(rows, loss, maps, first, step)
+    """Return the function that answers an engine's questions about every ``step``-th block, in a helper."""
+    return partial(_answer, make_blocks(rows, loss, maps, first, step))
 
-    def answer(question: str, arguments: tuple[Any, ...]) -> list[Any]:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return list(map(methodcaller(question, *arguments), blocks))
 
-    return answer
+def _answer(blocks: Sequence[TrainBlock], question: str, *arguments: Any) -> list[Any]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return [getattr(block, question)(*arguments) for block in blocks]
