@@ -180,13 +180,7 @@ def moment_between_knots(x: Array, knots: Array, factors: Array) -> Array:
 
 @lru_cache(maxsize=64)
 def pair_index(size: int) -> Array:
-    """Return a symmetric (size, size) table: the index of the pair (a, a') in the list of distinct pairs.
-
-    >>> pair_index(3)
-    array([[0, 1, 2],
-           [1, 3, 4],
-           [2, 4, 5]])
-    """
+    """Return a symmetric (size, size) table: the index of the pair (a, a') in 00, 01, ..., 11, 12, ..."""
     table = np.zeros((size, size), dtype=np.intp)
     upper = np.triu_indices(size)
     table[upper] = np.arange(len(upper[0]))

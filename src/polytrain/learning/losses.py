@@ -365,11 +365,7 @@ _SPEC = re.compile(r"([a-z_]+)\(((?:[0-9.e+-]+)(?:, [0-9.e+-]+)*)\)")
 
 
 def loss_names(task: str) -> list[str]:
-    """Names of the losses for a task, "classification" or "regression".
-
-    >>> loss_names("classification")
-    ['squared', 'logistic', 'squared_hinge']
-    """
+    """Names of the losses for a task, "classification" or "regression"."""
     return [name for name, loss in _LOSSES.items() if task in loss.tasks]
 
 

@@ -148,18 +148,14 @@ def share_additive(cores: Cores, parts: Sequence[Part]) -> list[list[Array]]:
     return [linear_cores(bias, [effects[k][1:] / counts[k] for k in part.columns]) for part in parts]
 
 
-def part_scores(part: Part, maps: MapList, cores: Cores, columns: Array) -> Array:
-    """Evaluate a part on placed columns (d, N) -> (N,), in float64; ``maps`` are those of all columns."""
-    own = maps.members(part.columns)
-    stack = TrainStack([cores], [m.values for m in own], [m.knots for m in own])
-    scores: Array = stack.evaluate(columns[list(part.columns)].T, dtype=np.float64)[0]
-    return scores
-
-
 def sum_scores(parts: Sequence[Part], maps: MapList, trains: Sequence[Cores], columns: Array) -> Array:
-    """Evaluate a sum of parts in the same way."""
-    scores = (part_scores(part, maps, cores, columns) for part, cores in zip(parts, trains, strict=True))
-    return sum(scores, start=np.zeros(columns.shape[1]))
+    """Evaluate a sum of parts on placed columns (d, N) -> (N,), in float64; ``maps`` are those of all columns."""
+    scores = np.zeros(columns.shape[1])
+    for part, cores in zip(parts, trains, strict=True):
+        own = maps.members(part.columns)
+        stack = TrainStack([cores], [m.values for m in own], [m.knots for m in own])
+        scores += stack.evaluate(columns[list(part.columns)].T, dtype=np.float64)[0]
+    return scores
 
 
 def joined_ranks(parts: Sequence[Part], dims: Sequence[int]) -> tuple[int, ...]:

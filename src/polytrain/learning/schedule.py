@@ -17,7 +17,7 @@ from polytrain.learning.engines import open_engine
 from polytrain.learning.gauge import fit_ranks
 from polytrain.learning.helpers import are_idle, may_borrow_helpers, spread
 from polytrain.learning.losses import get_loss
-from polytrain.learning.parts import Part, additive_part, join_parts, part_scores, share_additive, sum_scores
+from polytrain.learning.parts import Part, additive_part, join_parts, share_additive, sum_scores
 from polytrain.learning.placed import PlacedRows
 from polytrain.learning.settings import Settings, Start
 from polytrain.learning.sweep import ROUNDING
@@ -114,7 +114,8 @@ def _pays(plan: Settings, dims: Sequence[int], n_rows: int, n_processes: int, n_
     """Whether to spread trains over processes: starting one takes longer than a small train."""
     if n_processes == 1:
         return False
-    per_train: float = len(dims) * plan.max_sweeps * (_UPDATE_WORK + n_rows * plan.n_unknowns(dims) * max(plan.ranks))
+    n_unknowns = max(a * n * b for a, n, b in zip(plan.ranks, dims, plan.ranks[1:], strict=False))
+    per_train: float = len(dims) * plan.max_sweeps * (_UPDATE_WORK + n_rows * n_unknowns * max(plan.ranks))
     return per_train * n_trains >= (_TINY_WORK if are_idle(n_processes) else _SMALL_WORK)
 
 
@@ -244,7 +245,7 @@ class _Backfitting:
             for t, rest, result in zip(going, others, results, strict=True):
                 trains[t][number] = result.cores
                 if self._block is not None:
-                    self._scores[t] = rest + part_scores(part, self._maps, result.cores, self._block.columns)
+                    self._scores[t] = rest + sum_scores([part], self._maps, [result.cores], self._block.columns)
                 if result.history:
                     first, last[t] = result.history[0], result.history[-1]
                     if t not in objectives:
@@ -277,8 +278,7 @@ class _Backfitting:
         columns = self._block.columns
         if target not in self._scores:
             self._scores[target] = sum_scores(self._parts, self._maps, trains, columns)
-        own = part_scores(self._parts[number], self._maps, trains[number], columns)
-        return self._scores[target] - own
+        return self._scores[target] - sum_scores([self._parts[number]], self._maps, [trains[number]], columns)
 
     def _learn(
         self,

@@ -62,10 +62,6 @@ class Settings:
         ranks: tuple[int, ...] = self.rank
         return ranks
 
-    def n_unknowns(self, dims: Sequence[int]) -> int:
-        """Numbers in the largest core of a plan."""
-        return max(a * n * b for a, n, b in zip(self.ranks, dims, self.ranks[1:], strict=False))
-
     @property
     def n_sweeps(self) -> int:
         """How many sweeps a fit usually takes; many, where validation rows say when to stop."""
