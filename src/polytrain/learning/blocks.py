@@ -125,20 +125,15 @@ class LinearBlock(RowBlock):
     def __init__(self, rows: ProblemRows, loss: Loss, maps: MapList) -> None:
         super().__init__(rows, loss, np.dtype(np.float64))
         self._columns, self._maps = rows.columns, maps
-        self._sizes = maps.linear_sizes()
-        self._n_values = 1 + sum(self._sizes)
+        self._n_values = 1 + sum(maps.linear_sizes())
         self._size = max(_MIN_ROWS, _WORK_BYTES // (8 * self._n_values))
         self._only_values = self._values(slice(None)) if self.n_rows <= self._size else None
 
     def _values(self, rows: slice) -> Array:
         columns = self._columns[:, rows]
-        values = np.empty((self._n_values, columns.shape[1]))
-        values[0] = 1
-        start = 1
-        for feature_map, size, column in zip(self._maps, self._sizes, columns, strict=True):
-            values[start : start + size] = feature_map.values(column)[1 : 1 + size]
-            start += size
-        return values
+        own = zip(self._maps, self._maps.linear_sizes(), columns, strict=True)
+        parts = [feature_map.values(column)[1 : 1 + size] for feature_map, size, column in own]
+        return np.concatenate([np.ones((1, columns.shape[1])), *parts])
 
     def _pieces(self) -> Iterator[tuple[slice, Array]]:
         """Rows in pieces, each with its values (1 + L, rows); those of a single piece are kept."""

@@ -15,6 +15,7 @@ import numpy as np
 from polytrain.arrays import Array
 from polytrain.learning.engines.engine import Engine
 from polytrain.learning.gauge import left_orthogonal
+from polytrain.learning.kronecker import eigenbasis
 from polytrain.learning.problem import FACTORS
 
 # Directions of a bond that carry no more than this part of the strongest are not used.
@@ -47,12 +48,12 @@ def measure_moments(engine: Engine, cores: Sequence[Array]) -> tuple[CoreMoments
     engine.place(start)
     for k in range(len(cores)):
         facts: Any = engine.facts(FACTORS)
-        (left_sizes, left), (sizes, middle), (right_sizes, right) = (
-            np.linalg.eigh(moment) for moment in (facts.left, facts.middle, facts.right)
+        (left_sizes, left), (middle_sizes, middle), (right_sizes, right) = map(
+            eigenbasis, (facts.left, facts.middle, facts.right)
         )
-        turns = left.T @ left_turns[k], middle.T, right.T @ right_turns[k + 1]
-        diagonals = (np.maximum(values, 0.0) for values in (left_sizes, sizes, right_sizes))
-        found.append(CoreMoments(*(np.ascontiguousarray(array) for array in (*turns, *diagonals))))
+        vectors = left.T @ left_turns[k], middle.T, right.T @ right_turns[k + 1]
+        arrays = *vectors, left_sizes, middle_sizes, right_sizes
+        found.append(CoreMoments(*map(np.ascontiguousarray, arrays)))
         if k < len(cores) - 1:
             engine.move(lefts[k], to_right=True)
     return tuple(found) if all(np.isfinite(array).all() for core in found for array in core) else ()

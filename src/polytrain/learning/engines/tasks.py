@@ -100,10 +100,6 @@ def _answer(rows: ProblemRows, left: Any, right: Any, here: LossAt, where: Any, 
     return LocalFactors.join(answers) if question == "local_factors" else add_up(answers)
 
 
-def _mass(rows: ProblemRows) -> tuple[int, float]:
-    return rows.n_rows, float(rows.weights.sum())
-
-
 # --- the engine -------------------------------------------------------------------------------------------------------
 
 
@@ -121,7 +117,8 @@ class TaskEngine(Engine):
     def __init__(self, runner: Runner, partitions: Sequence[Handle], loss: Loss, maps: MapList) -> None:
         super().__init__(loss, maps)
         self._runner, self._is_linear = runner, False
-        masses = list(runner.collect(self._start(_mass, partitions)))
+        counted = self._start(lambda rows: (rows.n_rows, float(rows.weights.sum())), partitions)
+        masses = list(runner.collect(counted))
         self.n_rows = sum(count for count, _ in masses)
         filled = [partition for partition, (count, _) in zip(partitions, masses, strict=True) if count]
         self._partitions = self._start(ProblemRows.normalised, filled, shared=[sum(mass for _, mass in masses)])
