@@ -29,7 +29,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import IO, Any
 
-from joblib import cpu_count, effective_n_jobs
+from joblib import cpu_count
 from joblib.parallel import BACKENDS, get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -311,18 +311,17 @@ def borrow_helpers(n_helpers: int) -> Iterator[list[Helper]]:
 
 
 def spread(
-    function: Callable[..., Any], shared: tuple[Any, ...], calls: Sequence[tuple[Any, ...]], n_jobs: int | None
+    function: Callable[..., Any], shared: tuple[Any, ...], calls: Sequence[tuple[Any, ...]], n_jobs: int
 ) -> Iterator[Any]:
-    """Results of ``function(*shared, *call)`` for every call, in order, from several processes.
+    """Results of ``function(*shared, *call)`` for every call, in order, from at most ``n_jobs`` processes.
 
-    The function must be picklable. Arrays in ``shared`` are read-only in helpers. ``n_jobs`` is as for joblib, whose
-    other backends are respected, such as threads or a cluster.
+    The function must be picklable. Arrays in ``shared`` are read-only in helpers. Other backends of joblib are
+    respected, such as threads or a cluster.
     """
-    n_processes = min(effective_n_jobs(n_jobs), len(calls))
-    if n_processes > 1 and not may_borrow_helpers():
+    if not may_borrow_helpers():
         yield from Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(*shared, *call) for call in calls)
         return
-    with borrow_helpers(n_processes if n_processes > 1 else 0) as helpers:
+    with borrow_helpers(min(n_jobs, len(calls))) as helpers:
         if helpers:
             yield from _spread(helpers, function, shared, calls)
         else:

@@ -292,8 +292,7 @@ class _Backfitting:
             return []
         maps = MapList(self._maps.members(part.columns), additive=part.additive)
         init, sweeps = ("linear", 0) if part.additive else ("given", _SWEEPS_OF_VISIT)  # the former is solved at once
-        options: dict[str, Any] = {"rank": part.ranks, "tol": 0.0, "patience": 0}
-        plan = replace(self._plan, init=init, max_sweeps=sweeps, **options)
+        plan = replace(self._plan, rank=part.ranks, init=init, max_sweeps=sweeps, tol=0.0, patience=0)
         begins = [Start(self._starts[t].seed, cores) for t, cores in zip(targets, starts, strict=True)]
         wanted = [PartTarget(self._targets[t], part.columns, rest) for t, rest in zip(targets, others, strict=True)]
         return train(self._rows, maps, plan, wanted, begins, n_jobs=self._n_jobs)
