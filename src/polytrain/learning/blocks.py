@@ -288,12 +288,10 @@ class TrainBlock(RowBlock):
             second_moment(self._bonds[self._site + 1], self.here.curvature, self._take) if need.right else None,
         )
 
-    def _middle_moment(self) -> tuple[Array, float]:
-        """Second moment of the function values, and the total curvature."""
+    def _middle_moment(self) -> Array:
+        """Second moment of the function values."""
         knots = self._maps[self._site].knots(self._dtype)
-        if knots is None:
-            values = self._values()
-            middle = ((values * self.here.curvature) @ values.T).astype(np.float64)
-        else:
-            middle = moment_between_knots(self._columns[self._site], knots, self.here.curvature)
-        return middle, float(middle[0, 0])
+        if knots is not None:
+            return moment_between_knots(self._columns[self._site], knots, self.here.curvature)
+        values = self._values()
+        return ((values * self.here.curvature) @ values.T).astype(np.float64)

@@ -108,10 +108,7 @@ FACTORS = Need(left=True, middle=True, right=True)
 
 
 class Facts(NamedTuple):
-    """Answers to one round of questions; others are None.
-
-    For single blocks, ``gram`` holds moments and ``middle`` the second moment together with the total curvature.
-    """
+    """Answers to one round of questions; others are None. For single blocks, ``gram`` holds moments."""
 
     loss: float
     gradient: Any = None
@@ -139,12 +136,11 @@ class LocalFactors(NamedTuple):
 
 
 def add_up(answers: Any) -> Any:
-    """Sum answers of blocks in their order; tuples are summed entry by entry."""
+    """Sum answers of blocks in their order."""
     return reduce(_plus, answers)
 
 
 def _plus(total: Any, answer: Any) -> Any:
-    if isinstance(total, tuple):
-        sums = [_plus(*entries) for entries in zip(total, answer, strict=True)]
-        return type(total)(*sums) if hasattr(total, "_fields") else tuple(sums)
+    if isinstance(total, Facts):
+        return Facts(*map(_plus, total, answer))
     return None if total is None else total + answer

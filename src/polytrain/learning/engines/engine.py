@@ -42,12 +42,9 @@ class CoreRows(ABC):
     def _tell(self, question: str, *arguments: Any) -> None:
         """Ask without waiting for an answer."""
 
-    def _unknown(self, need: Need) -> Need:
-        """Return what must be asked, without what is known."""
-        return need
-
-    def _completed(self, need: Need, facts: Facts) -> Facts:
-        """Add what is known to the sum of all answers."""
+    def _sum_facts(self, need: Need) -> Facts:
+        """Ask all blocks, and add up their answers."""
+        facts: Facts = add_up(self._ask("facts", need))
         return facts
 
     # --- what may be asked --------------------------------------------------------------------------------------------
@@ -61,9 +58,9 @@ class CoreRows(ABC):
         """Answer everything that a solver needs at the present scores in one round."""
         if self._loss_here is not None and not any(need):
             return Facts(self._loss_here)
-        facts = add_up(self._ask("facts", self._unknown(need)))
+        facts = self._sum_facts(need)
         self._loss_here = facts.loss
-        return self._completed(need, facts)
+        return facts
 
     def mean_loss(self) -> float:
         """Weighted mean of the loss at the present scores."""
@@ -162,15 +159,11 @@ class Engine(CoreRows):
         """Size of the product rule of the column stood at: how many moments an exact solution takes."""
         return self._maps[self._at.site].products.size
 
-    def _unknown(self, need: Need) -> Need:
-        if not (need.middle and self._loss.quadratic):
-            return need
-        site = self._at.site
-        return need._replace(left=site not in self._moments, right=site + 1 not in self._moments)
-
-    def _completed(self, need: Need, facts: Facts) -> Facts:
-        loss, gradient, gram, left, middle, right = facts
+    def _sum_facts(self, need: Need) -> Facts:
         site, known = self._at.site, self._moments
+        if need.middle and self._loss.quadratic:
+            need = need._replace(left=site not in known, right=site + 1 not in known)
+        loss, gradient, gram, left, middle, right = super()._sum_facts(need)
         if need.gram:
             shape = self._ranks[site], self._dims[site], self._ranks[site + 1]
             gram = gram_from_moments(gram, shape, self._maps[site].products.table)
@@ -180,10 +173,9 @@ class Engine(CoreRows):
             if right is not None:
                 known[site + 1] = right
             left, right = known[site], known[site + 1]
-            # The Kronecker product of three means, times the total curvature.
-            middle, mass = middle
-            if mass > 0:
-                middle, right = middle / mass, right / mass
+            # The Kronecker product of three means, times the total curvature, which is that of the constant function.
+            if middle[0, 0] > 0:
+                middle, right = middle / middle[0, 0], right / middle[0, 0]
         return Facts(loss, gradient, gram, left, middle, right)
 
     def product(self, step: Array) -> Array:
@@ -231,8 +223,7 @@ class LinearRows(CoreRows):
     def _tell(self, question: str, *arguments: Any) -> None:
         self._engine._tell("linear", question, *arguments)
 
-    def _unknown(self, need: Need) -> Need:
-        return need if self._gram is None else need._replace(gram=False)
-
-    def _completed(self, need: Need, facts: Facts) -> Facts:
-        return facts._replace(gram=self._gram.copy()) if need.gram and self._gram is not None else facts
+    def _sum_facts(self, need: Need) -> Facts:
+        if self._gram is None or not need.gram:
+            return super()._sum_facts(need)
+        return super()._sum_facts(need._replace(gram=False))._replace(gram=self._gram.copy())
