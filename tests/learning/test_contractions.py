@@ -100,7 +100,7 @@ def engine_at(basis, loss, dtype, n_rows=400):
 @pytest.mark.parametrize("local", [False, True])
 def test_a_descent_in_one_question_is_one_product_by_product(local, basis, loss, dtype, monkeypatch):
     monkeypatch.setattr(contractions, "_prefers_local", lambda *_: local)
-    alpha, steps, rays = 1e-3, [], []
+    alpha, steps, directions = 1e-3, [], []
     for at_once in (True, False):
         engine, core = engine_at(basis, loss, dtype)
         if not at_once:
@@ -108,10 +108,10 @@ def test_a_descent_in_one_question_is_one_product_by_product(local, basis, loss,
         facts = engine.facts(core_solvers._ConjugateGradients.needs)
         solve = core_solvers._ConjugateGradients.direction(engine, facts, core.shape, alpha)
         steps.append(solve(facts.gradient + alpha * core))
-        rays.append(engine._blocks[0]._ray)
+        directions.append(engine._blocks[0]._direction)
     tol = 1e-9 if dtype == np.float64 else 1e-3
     assert_allclose(steps[0], steps[1], rtol=tol, atol=tol * np.abs(steps[1]).max())
-    assert_allclose(rays[0], rays[1], rtol=tol, atol=tol * np.abs(rays[1]).max())
+    assert_allclose(directions[0], directions[1], rtol=tol, atol=tol * np.abs(directions[1]).max())
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""A block of rows, standing at one core of a train: all sums over rows are computed here.
+"""A block of rows at one core of a train: all sums over rows are computed here.
 
 Engines split the rows into blocks, ask all blocks the same question, a method of `RowBlock` or `TrainBlock`, and add up
 the answers. A block keeps everything that belongs to its rows (environments, scores, the loss and its derivatives), so
@@ -60,14 +60,14 @@ class Scratch:
 
 
 class RowBlock(ABC):
-    """Present scores with their loss, and a ray along which they may move."""
+    """Present scores with their loss, and a search direction along which they may move."""
 
     def __init__(self, rows: ProblemRows, loss: Loss, dtype: np.dtype) -> None:
         self.n_rows = rows.n_rows
         self._target, self._weights, self._offset = rows.target, rows.weights, rows.offset
         self._loss, self._dtype = loss, dtype
-        self._ray = np.zeros(self.n_rows)
-        self._image = self._ray  # scores of the step that was multiplied last
+        self._direction = np.zeros(self.n_rows)
+        self._image = self._direction  # scores of the step that was multiplied last
         self.here: LossAt
         self._trial: LossAt
 
@@ -94,21 +94,21 @@ class RowBlock(ABC):
             scores += self._offset
         self.here = self.loss_at(scores)
 
-    def clear_ray(self) -> None:
-        """Lay the ray at zero."""
-        self._ray = np.zeros(self.n_rows)
+    def clear_direction(self) -> None:
+        """Set the search direction to zero."""
+        self._direction = np.zeros(self.n_rows)
 
-    def walk(self, length: float) -> None:
-        """Lengthen the ray along the step that was multiplied last."""
-        self._ray += length * self._image
+    def extend_direction(self, length: float) -> None:
+        """Add ``length`` times the step that was multiplied last to the search direction."""
+        self._direction += length * self._image
 
     def set_direction(self, step: Array) -> None:
-        """Lay the ray along a step."""
-        self._ray = self.forward(step)
+        """Search along a step."""
+        self._direction = self.forward(step)
 
     def try_step(self, length: float, core: Array) -> float:
-        """Return the loss along the ray, where the scores are those of this core."""
-        self._trial = self.loss_at(self.here.scores + length * self._ray)
+        """Return the loss at ``length`` along the search direction, where the scores are those of this core."""
+        self._trial = self.loss_at(self.here.scores + length * self._direction)
         return self._trial.value
 
     def accept(self) -> None:
@@ -196,11 +196,11 @@ class TrainBlock(RowBlock):
         return getattr(self._linear, question)(*arguments)
 
     def stand(self, site: int, to_right: bool) -> None:
-        """Stand at a core; the next move goes in this direction."""
+        """Make this core the present one; the next move goes in this direction."""
         self._site, self._to_right, self._kept = site, to_right, None
 
     def surround(self, left: Array | None, right: Array | None) -> None:
-        """Take the environments of the core stood at from elsewhere; None at an end of the train."""
+        """Take the environments of the present core from elsewhere; None at an end of the train."""
         self._bonds[self._site] = self._border if left is None else left
         self._bonds[self._site + 1] = self._border if right is None else right
 
@@ -209,7 +209,7 @@ class TrainBlock(RowBlock):
         return self._contraction().images(core, out)
 
     def move(self, core: Array, site: int, to_right: bool) -> None:
-        """Replace the far environment by the near one contracted with the core, and stand at the next core."""
+        """Replace the far environment by the near one contracted with the core, and go to the next core."""
         bond = self._site + 1 if self._to_right else self._site
         old = self._bonds[bond]
         far_rank = core.shape[2] if self._to_right else core.shape[0]
@@ -231,7 +231,7 @@ class TrainBlock(RowBlock):
         return self._maps[self._site].values(self._columns[self._site], out)
 
     def _contraction(self) -> Contraction:
-        """The core stood at against the rows; kept until the next move if the block is alone."""
+        """The present core against the rows; kept until the next move if the block is alone."""
         if self._kept is not None:
             return self._kept
         site, (near, far) = self._site, self._sides()
@@ -253,12 +253,12 @@ class TrainBlock(RowBlock):
         self._image, sums = self._contraction().product(step, self.here.curvature)
         return sums
 
-    def descend(self, nearly: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
-        """Solve a Newton system of these rows alone, and lay the ray along the step; None if the rows cannot."""
-        solved = self._contraction().descend(nearly, gradient, self.here.curvature, *limits)
+    def descend(self, preconditioner: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
+        """Solve a Newton system of these rows alone, and search along the step; None if the rows cannot."""
+        solved = self._contraction().descend(preconditioner, gradient, self.here.curvature, *limits)
         if solved is None:
             return None
-        step, self._ray = solved
+        step, self._direction = solved
         return step
 
     def gram_moments(self) -> Array:

@@ -74,12 +74,12 @@ class Contraction:
 
     def images(self, core: Array, out: Array) -> Array:
         """Near environment contracted with a core, (far rank of the core, N), written to ``out``."""
-        self._rows.move(self._turned(core), out)
+        self._rows.move(self._transposed(core), out)
         return out
 
     def scores(self, core: Array) -> Array:
         """Scores of a core, (N,)."""
-        scores: Array = self._rows.product(self._turned(core), None, False)[0]
+        scores: Array = self._rows.product(self._transposed(core), None, False)[0]
         return scores
 
     def sums(self, factors: Array) -> Array:
@@ -88,11 +88,11 @@ class Contraction:
 
     def product(self, step: Array, curvature: Array) -> tuple[Array, Array]:
         """Scores of a step, and C' (curvature * scores), shaped like the core, float64."""
-        scores, sums = self._rows.product(self._turned(step), curvature, True)
+        scores, sums = self._rows.product(self._transposed(step), curvature, True)
         return scores, self._folded(sums)
 
     def descend(
-        self, nearly: KroneckerHessian, gradient: Array, curvature: Array, *limits: float
+        self, preconditioner: KroneckerHessian, gradient: Array, curvature: Array, *limits: float
     ) -> tuple[Array, Array] | None:
         """Solution of a Newton system, and its scores, float64; None if products must be taken one by one.
 
@@ -100,13 +100,13 @@ class Contraction:
         """
         if isinstance(self._rows, SpreadRows):
             return None
-        left, middle, right = nearly.eigenvectors
+        left, middle, right = preconditioner.eigenvectors
         vectors = (middle, left, right) if self._to_right else (middle, right, left)
-        spectrum, slope = self._turned(nearly.eigenvalues), self._turned(gradient)
-        step, ray = native.conjugate_gradients(self._rows, slope, curvature, vectors, spectrum, *limits)
-        return self._folded(step), ray
+        spectrum, slope = self._transposed(preconditioner.eigenvalues), self._transposed(gradient)
+        step, scores = native.conjugate_gradients(self._rows, slope, curvature, vectors, spectrum, *limits)
+        return self._folded(step), scores
 
-    def _turned(self, core: Array) -> Array:
+    def _transposed(self, core: Array) -> Array:
         """A core as (functions, near rank, far rank)."""
         return core.transpose(1, 0, 2) if self._to_right else core.transpose(1, 2, 0)
 

@@ -50,7 +50,7 @@ _LEAST_ALPHA, _LEAST_EIGENVALUE = 1e-9, 1e-10
 # Typical number of products of a CG update, residual and preconditioner included.
 _USUAL_CG = 6
 
-# Solves ``hessian @ step = -gradient`` for the step and lays the ray of the rows along it.
+# Solves ``hessian @ step = -gradient`` for the step and makes it the search direction of the rows.
 Direction = Callable[[Array], Array]
 
 
@@ -137,21 +137,21 @@ class _ConjugateGradients:
 
     @staticmethod
     def direction(rows: Engine, facts: Facts, shape: tuple[int, ...], alpha: float) -> Direction:
-        nearly = KroneckerHessian(facts, alpha)
+        preconditioner = KroneckerHessian(facts, alpha)
 
         def solve(gradient: Array) -> Array:
-            at_once = rows.descend(nearly, gradient, alpha, _CG_TOL, _MAX_CG)
-            return _descend(rows, nearly, gradient, alpha) if at_once is None else at_once
+            at_once = rows.descend(preconditioner, gradient, alpha, _CG_TOL, _MAX_CG)
+            return _descend(rows, preconditioner, gradient, alpha) if at_once is None else at_once
 
         return solve
 
 
-def _descend(rows: Engine, nearly: KroneckerHessian, gradient: Array, alpha: float) -> Array:
+def _descend(rows: Engine, preconditioner: KroneckerHessian, gradient: Array, alpha: float) -> Array:
     """Conjugate gradients, product by product."""
-    rows.clear_ray()
+    rows.clear_direction()
     residual = -gradient
     step = np.zeros(gradient.shape)
-    conjugate = search = nearly.solve(residual)
+    conjugate = search = preconditioner.solve(residual)
     angle = float(np.vdot(residual, conjugate))
     total = gain = 0.0
     past: list[tuple[Array, Array, float]] = []
@@ -164,7 +164,7 @@ def _descend(rows: Engine, nearly: KroneckerHessian, gradient: Array, alpha: flo
             break
         length = angle / curvature
         step += length * search
-        rows.walk(length)
+        rows.extend_direction(length)
         previous_gain, gain = gain, 0.5 * length * angle
         total += gain
         ratio = gain / previous_gain if previous_gain else 1.0
@@ -176,7 +176,7 @@ def _descend(rows: Engine, nearly: KroneckerHessian, gradient: Array, alpha: flo
         # nothing beside a product with all rows, and keeps results from depending on the order of the rows.
         for old_residual, old_conjugate, old_angle in past:
             residual -= (np.vdot(residual, old_conjugate) / old_angle) * old_residual
-        conjugate = nearly.solve(residual)
+        conjugate = preconditioner.solve(residual)
         previous, angle = angle, float(np.vdot(residual, conjugate))
         search = conjugate + (angle / previous) * search
     return step
@@ -246,18 +246,18 @@ def _lbfgs_update(rows: Engine, core: Array, alpha: float) -> Array:
     It runs on the displacement from the present core, in coordinates in which the Hessian is nearly the identity:
     the raw problem is scaled so badly that a quasi-Newton method stalls on it.
     """
-    nearly = KroneckerHessian(rows.facts(FACTORS), alpha)
+    preconditioner = KroneckerHessian(rows.facts(FACTORS), alpha)
 
     def value_and_gradient(white: Array) -> tuple[float, Array]:
-        trial = core + nearly.color(white).reshape(core.shape)
+        trial = core + preconditioner.color(white).reshape(core.shape)
         rows.score(trial)
         facts = rows.facts(GRADIENT)
-        return _objective(facts.loss, trial, alpha), nearly.whiten(facts.gradient + alpha * trial).ravel()
+        return _objective(facts.loss, trial, alpha), preconditioner.whiten(facts.gradient + alpha * trial).ravel()
 
     before, slope = value_and_gradient(np.zeros(core.size))
     options: Any = {"maxiter": _LBFGS_ITERATIONS, "ftol": 1e-14, "gtol": 1e-9 * float(np.abs(slope).max())}
     result = minimize(value_and_gradient, np.zeros(core.size), jac=True, method="L-BFGS-B", options=options)
-    solution = core + nearly.color(result.x).reshape(core.shape) if result.fun <= before else core
+    solution = core + preconditioner.color(result.x).reshape(core.shape) if result.fun <= before else core
     rows.score(solution)
     return solution
 

@@ -212,15 +212,15 @@ def conjugate_gradients(
     Shapes: gradient (n, a, b), curvature (N,) -> step (n * a, b), and its scores (N,), both float64.
     """
     n_rows, n_near, n, n_far, _ = rows.sizes
-    step, ray = np.empty((n * n_near, n_far)), np.empty(n_rows)
+    step, scores = np.empty((n * n_near, n_far)), np.empty(n_rows)
     there = np.concatenate([vectors.ravel() for vectors in eigenvectors])
     back = np.concatenate([vectors.T.ravel() for vectors in eigenvectors])
     eigenvalues, gradient = np.ascontiguousarray(eigenvalues), np.ascontiguousarray(gradient)
     arrays = _place(rows.knots), _place(curvature), _place(there), _place(back), _place(eigenvalues)
     routine = _routines()["conjugate_gradients", curvature.dtype.char]
-    failed = routine(*rows.sizes, *rows.lines, *arrays, *limits, _place(gradient), _place(step), _place(ray))
+    failed = routine(*rows.sizes, *rows.lines, *arrays, *limits, _place(gradient), _place(step), _place(scores))
     _check("conjugate_gradients", failed)
-    return step, ray
+    return step, scores
 
 
 def dense_moments(near: Array, functions: Array, far: Array, weights: Array) -> Array:

@@ -1,7 +1,7 @@
-"""The questions that the sweep and the core solvers may ask about the rows, and what is known without asking.
+"""The questions that the sweep and the core solvers may ask about the rows, and the answers that are remembered.
 
-Engines differ in where the rows live and how a question reaches them. The rest is here: at which core the train stands,
-which loss is known, and which moments are still valid.
+Engines differ in where the rows live and how a question reaches them. The rest is here: which core is the present one,
+and which loss and moments are still valid.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class CoreRows(ABC):
     """The rows as one core problem sees them: scores are ``offset + C vec(core)``."""
 
     n_rows: int
-    # The loss at the present scores, if it is known, and at those that were tried last.
+    # The loss at the present scores, None until it is computed, and at those that were tried last.
     _loss_here: float | None = None
     _loss_tried: float
 
@@ -67,11 +67,11 @@ class CoreRows(ABC):
         return self.facts(LOSS).loss
 
     def set_direction(self, step: Array) -> None:
-        """Lay the ray, a direction in which the scores may move, along this step: C vec(step)."""
+        """Set the search direction of the scores to that of this step: C vec(step)."""
         self._tell("set_direction", step)
 
     def try_step(self, length: float, core: Array) -> float:
-        """Mean loss at ``length`` along the ray, where the scores are those of this core."""
+        """Mean loss at ``length`` along the search direction, where the scores are those of this core."""
         self._loss_tried = float(add_up(self._ask("try_step", length, core)))
         return self._loss_tried
 
@@ -89,7 +89,7 @@ class Position(NamedTuple):
 
 
 class Engine(CoreRows):
-    """Rows with the environments of a train, standing at one core; ``maps`` has one map per column.
+    """Rows with the environments of a train at its present core; ``maps`` has one map per column.
 
     ``n_distinct`` is the number of different rows: it does not change when rows are repeated.
     """
@@ -120,19 +120,19 @@ class Engine(CoreRows):
     # --- along the train ----------------------------------------------------------------------------------------------
 
     def place(self, cores: list[Array], position: int = 0) -> None:
-        """Build the environments of a train that is orthogonal on both sides of a core, and stand at that core."""
+        """Build the environments of a train at a core, on both sides of which it is orthogonal."""
         self._ranks = [core.shape[0] for core in cores] + [1]
         self._moments.clear()
-        self._stand(self._turned(len(cores) - 1, to_right=False))
+        self._stand(self._position(len(cores) - 1, to_right=False))
         for core in reversed(cores[position + 1 :]):
             self.move(core, to_right=False)
-        self._stand(self._turned(0, to_right=True))
+        self._stand(self._position(0, to_right=True))
         for core in cores[:position]:
             self.move(core, to_right=True)
-        self._stand(self._turned(position, self._at.to_right))
+        self._stand(self._position(position, self._at.to_right))
         self.score(cores[position])
 
-    def _turned(self, site: int, to_right: bool) -> Position:
+    def _position(self, site: int, to_right: bool) -> Position:
         """Position at a core: at either end of the train the next move can only go back."""
         return Position(site, (to_right or site == 0) and site < len(self._dims) - 1)
 
@@ -141,38 +141,38 @@ class Engine(CoreRows):
         self._tell("stand", *at)
 
     def move(self, core: Array, to_right: bool) -> None:
-        """Absorb the core stood at, orthogonal in this direction, into an environment and stand at the next core."""
+        """Absorb the present core, orthogonal in this direction, into an environment and go to the next core."""
         site = self._at.site
         if self._at.to_right != to_right:
             self._stand(Position(site, to_right))
         bond = site + 1 if to_right else site
         self._ranks[bond] = core.shape[2 if to_right else 0]
         self._moments.pop(bond, None)
-        following = self._turned(site + 1 if to_right else site - 1, to_right)
+        following = self._position(site + 1 if to_right else site - 1, to_right)
         self._tell("move", core, *following)
         self._at = following
 
-    # --- at the core stood at -----------------------------------------------------------------------------------------
+    # --- at the present core ------------------------------------------------------------------------------------------
 
     @property
     def n_products(self) -> int:
-        """Size of the product rule of the column stood at: how many moments an exact solution takes."""
+        """Size of the product rule of the present column: how many moments an exact solution takes."""
         return self._maps[self._at.site].products.size
 
     def _sum_facts(self, need: Need) -> Facts:
-        site, known = self._at.site, self._moments
+        site, moments = self._at.site, self._moments
         if need.middle and self._loss.quadratic:
-            need = need._replace(left=site not in known, right=site + 1 not in known)
+            need = need._replace(left=site not in moments, right=site + 1 not in moments)
         loss, gradient, gram, left, middle, right = super()._sum_facts(need)
         if need.gram:
             shape = self._ranks[site], self._dims[site], self._ranks[site + 1]
             gram = gram_from_moments(gram, shape, self._maps[site].products.table)
         if need.middle:
             if left is not None:
-                known[site] = left
+                moments[site] = left
             if right is not None:
-                known[site + 1] = right
-            left, right = known[site], known[site + 1]
+                moments[site + 1] = right
+            left, right = moments[site], moments[site + 1]
             # The Kronecker product of three means, times the total curvature, which is that of the constant function.
             if middle[0, 0] > 0:
                 middle, right = middle / middle[0, 0], right / middle[0, 0]
@@ -184,24 +184,24 @@ class Engine(CoreRows):
         return total
 
     def local_factors(self) -> LocalFactors:
-        """Bring environments, functions and curvatures at the core stood at to this process; for few rows."""
+        """Bring environments, functions and curvatures at the present core to this process; for few rows."""
         return LocalFactors.join(self._ask("local_factors"))
 
-    def descend(self, nearly: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
-        """Solve a Newton system in one question, and lay the ray along the step.
+    def descend(self, preconditioner: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
+        """Solve a Newton system in one question, and search along the step.
 
         ``limits`` are those of `native.conjugate_gradients`. None where rows are in several places: then it takes a
         question for every product.
         """
         return None
 
-    def clear_ray(self) -> None:
-        """Lay the ray at zero."""
-        self._tell("clear_ray")
+    def clear_direction(self) -> None:
+        """Set the search direction to zero."""
+        self._tell("clear_direction")
 
-    def walk(self, length: float) -> None:
-        """Add ``length`` times the C vec(step) of the last product to the ray: no second pass over the rows."""
-        self._tell("walk", length)
+    def extend_direction(self, length: float) -> None:
+        """Add ``length`` times the C vec(step) of the last product to the direction: no second pass over the rows."""
+        self._tell("extend_direction", length)
 
 
 class LinearRows(CoreRows):

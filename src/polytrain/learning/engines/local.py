@@ -71,9 +71,9 @@ class LocalEngine(Engine):
             helper.send((False, (question, *arguments)))
         _answer(self._blocks, question, *arguments)
 
-    def descend(self, nearly: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
+    def descend(self, preconditioner: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
         alone = len(self._blocks) == 1 and not self._helpers
-        return self._blocks[0].descend(nearly, gradient, *limits) if alone else None
+        return self._blocks[0].descend(preconditioner, gradient, *limits) if alone else None
 
     def fingerprint(self) -> str:
         return str(joblib.hash(self._rows))

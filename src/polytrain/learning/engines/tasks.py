@@ -106,8 +106,8 @@ def _answer(rows: ProblemRows, left: Any, right: Any, here: LossAt, where: Any, 
 class TaskEngine(Engine):
     """A train on rows in partitions: handles of ``ProblemRows``, whose weights are divided by their sum here.
 
-    There is no ray: tries score their cores from scratch. Scores made of earlier scores would make tasks depend on all
-    tasks before them.
+    There is no search direction: tries score their cores from scratch. Scores made of earlier scores would make tasks
+    depend on all tasks before them.
     """
 
     # Scores of every partition: the present ones, and those that were tried last.
