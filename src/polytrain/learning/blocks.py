@@ -24,7 +24,7 @@ from polytrain.learning.losses import Loss
 from polytrain.learning.problem import Facts, LocalFactors, Need, ProblemRows
 from polytrain.maps import MapList
 
-# Bytes of one product of many columns or pairs, which should stay in a core's share of the cache.
+# Bytes of a product of many columns or pairs, which should fit in a processor core's share of the cache.
 _WORK_BYTES = 1 << 22
 _MIN_ROWS = 256
 
@@ -77,7 +77,7 @@ class RowBlock(ABC):
 
     @abstractmethod
     def facts(self, need: Need) -> Facts:
-        """Answer what is asked about the present scores."""
+        """Return what is needed about the present scores."""
 
     def loss_at(self, scores: Array) -> LossAt:
         """Loss and derivatives at these scores."""
@@ -145,7 +145,7 @@ class LinearBlock(RowBlock):
             yield rows, self._values(rows)
 
     def forward(self, core: Array) -> Array:
-        """One product with all values."""
+        """Scores of the linear model, (N,)."""
         flat = core.ravel()
         if not flat.any():  # the start: values would be evaluated for nothing
             return np.zeros(self.n_rows)
@@ -184,23 +184,23 @@ class TrainBlock(RowBlock):
         self._site, self._to_right = 0, True
 
     def open_linear(self) -> None:
-        """Begin with questions about the linear model."""
+        """Open the core problem of the linear model."""
         self._linear = LinearBlock(self._rows, self._loss, self._maps)
 
     def close_linear(self) -> None:
-        """End with questions about the linear model."""
+        """Close the core problem of the linear model."""
         self._linear = None
 
     def linear(self, question: str, *arguments: Any) -> Any:
         """Answer a question about the linear model, a method of `LinearBlock`."""
         return getattr(self._linear, question)(*arguments)
 
-    def stand(self, site: int, to_right: bool) -> None:
+    def set_position(self, site: int, to_right: bool) -> None:
         """Make this core the present one; the next move goes in this direction."""
         self._site, self._to_right, self._kept = site, to_right, None
 
-    def surround(self, left: Array | None, right: Array | None) -> None:
-        """Take the environments of the present core from elsewhere; None at an end of the train."""
+    def set_environments(self, left: Array | None, right: Array | None) -> None:
+        """Set the environments of the present core; None at an end of the train."""
         self._bonds[self._site] = self._border if left is None else left
         self._bonds[self._site + 1] = self._border if right is None else right
 
@@ -216,7 +216,7 @@ class TrainBlock(RowBlock):
         if old is self._border or len(old) != far_rank:
             old = np.empty((far_rank, self.n_rows), dtype=self._dtype)
         self._bonds[bond] = self._contraction().images(core, old)
-        self.stand(site, to_right)
+        self.set_position(site, to_right)
 
     def _sides(self) -> tuple[Array, Array]:
         """Near and far environment."""
@@ -249,7 +249,7 @@ class TrainBlock(RowBlock):
         return LocalFactors(left, self._values().copy(), right, self.here.curvature)
 
     def product(self, step: Array) -> Array:
-        """Multiply with the Gram matrix, and remember the scores of the step."""
+        """Multiply a step by the Gram matrix, and remember the scores of the step."""
         self._image, sums = self._contraction().product(step, self.here.curvature)
         return sums
 
@@ -278,7 +278,7 @@ class TrainBlock(RowBlock):
         return sums
 
     def facts(self, need: Need) -> Facts:
-        """Answer one by one; moments are those of both environments and the functions."""
+        """Return what is needed; moments are those of both environments and the functions."""
         return Facts(
             self.here.value,
             self._contraction().sums(self.here.slope) if need.gradient else None,

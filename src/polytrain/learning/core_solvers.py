@@ -25,27 +25,28 @@ from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows
 from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.problem import FACTORS, GRADIENT, Facts, Need
 
-# Newton stops after a step that promised less than this part of the objective: the error left is of second order, and
-# the sweeps come by again. Solving every core to the end costs up to twice the time for the same final objective.
+# Newton stops after a step that promised less than this fraction of the objective: the error left is of second order,
+# and the next sweep updates the core again. Solving every core to the end costs up to twice the time for the same
+# final objective.
 _NEWTON_TOL = 1e-2
 _MAX_NEWTON = 12
 # Armijo's condition and the number of halvings before a step is taken to be at rounding level.
 _ARMIJO, _MAX_HALVINGS = 1e-4, 30
-# A step that fails and promises less than this part of the objective fails because of rounding in float32.
+# A step that fails and promises less than this fraction of the objective fails because of rounding in float32.
 _HOPELESS = 1e-7
-# CG stops when the next step, extrapolated from the last two, would bring less than this part of what the update has
-# brought so far. The sweeps come by again: on MNIST at rank 24 five sweeps at this tolerance take less time, and end
-# lower, than four at a fifth of it.
+# CG stops when the next step, extrapolated from the last two, would lower the objective by less than this fraction of
+# the decrease so far. On MNIST at rank 24 five sweeps at this tolerance take less time, and end lower, than four at a
+# fifth of it.
 _CG_TOL, _MAX_CG = 0.05, 12
 _LBFGS_ITERATIONS = 200
 # A relative rise of the objective that rounding explains.
 _ROUNDING = 1e-12
 _EPS = float(np.finfo(float).eps)
-# Solve in the space of the rows only for at least this many unknowns and at most this many different rows: the time
+# Solve in the space of the rows only for at least this many unknowns and at most this many distinct rows: the time
 # grows with the cube of the latter.
 _MANY_UNKNOWNS, _MANY_ROWS = 512, 1500
-# Dividing by a smaller alpha loses too many digits; directions whose eigenvalue is less than a part of the largest are
-# left out then.
+# Dividing by a smaller alpha loses too many digits; directions whose eigenvalue is less than this fraction of
+# the largest are left out then.
 _LEAST_ALPHA, _LEAST_EIGENVALUE = 1e-9, 1e-10
 # Typical number of products of a CG update, residual and preconditioner included.
 _USUAL_CG = 6
@@ -277,8 +278,7 @@ class CoreSolver:
         if self.name == "lbfgs":
             return _lbfgs_update(rows, core, alpha)
         exact = self.name == "exact" or not _suits_cg(core.shape, rows.n_distinct)
-        if self.name == "auto":
-            exact = exact or _prefers_exact(core.shape, rows.n_products)
+        exact |= self.name == "auto" and _prefers_exact(core.shape, rows.n_products)
         method: Any = _Exact if exact else _ConjugateGradients
         # An exact update may have fewer unknowns in the space of the rows; with few unknowns it does not matter.
         if self.name != "exact" and exact and core.size >= _MANY_UNKNOWNS and rows.n_rows < core.size:
@@ -294,7 +294,7 @@ SOLVERS = ("auto", "exact", "cg", "lbfgs")
 def _suits_cg(shape: tuple[int, ...], n_distinct: int) -> bool:
     """Whether to use conjugate gradients for a core of this shape.
 
-    With no more different rows than unknowns the Hessian is far from a Kronecker product: a few steps leave some of the
+    With no more distinct rows than unknowns the Hessian is far from a Kronecker product: a few steps leave some of the
     decrease to the next sweep, and their result depends on rounding. With few rows an exact solution costs little; with
     many it takes ten times as long as sweeps with the same result.
     """

@@ -1,4 +1,4 @@
-"""Different rows: how many there are, and samples of them.
+"""Distinct rows: how many there are, and samples of them.
 
 Rows are chosen by a hash of their values: the choice does not depend on the order of the rows, and equal rows are
 chosen together.
@@ -13,9 +13,9 @@ import numpy as np
 
 from polytrain.arrays import Array
 
-# With this many different rows, more of them would not change a decision.
+# With this many distinct rows, more of them would not change a decision.
 _MANY = 1 << 17
-# A sample has about this many different rows of each binary label, where there are as many.
+# A sample has about this many distinct rows of each binary label, where there are as many.
 _LEAST_OF_LABEL = 1024
 
 
@@ -65,7 +65,7 @@ class DistinctRows:
 
     @property
     def n_rows(self) -> int:
-        """Number of different rows, or the largest integer if there are many."""
+        """Number of distinct rows, or the largest integer if there are many."""
         if max(len(self.negative), len(self.positive)) >= _MANY:
             return sys.maxsize
         return len(np.union1d(self.negative, self.positive))

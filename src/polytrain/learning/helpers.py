@@ -1,9 +1,9 @@
-"""Processes of this machine that help with a fit. This module alone knows how they start, work and end.
+"""Worker processes of a fit on this machine. Only this module knows how they start, work and end.
 
 A helper belongs to the process that started it, and to one fit at a time: `borrow_helpers` hands out idle ones and
-starts new ones, so no fit ever waits for another. A helper whose work ended in order stays idle for a minute; any other
-is ended. Helpers leave within a second when their parent is gone, and Ctrl-C reaches the parent alone. The data that
-they share is in a file without a name, which is gone with the last process that has it open.
+starts new ones, so no fit ever waits for another. A helper whose work ended without an error stays idle for a minute;
+any other is ended. Helpers leave within a second when their parent is gone, and Ctrl-C reaches the parent alone. The
+data that they share is in a file without a name, which is removed when the last process closes it.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from polytrain.learning.threads import one_blas_thread
 
-try:  # it takes what is defined in a script or a notebook along
+try:  # it also pickles what is defined in a script or a notebook
     import cloudpickle
-except ImportError:  # older versions of joblib come with one of their own
+except ImportError:  # older versions of joblib have a copy
     from joblib.externals import cloudpickle
 
 # Seconds that a helper stays idle, and that an idle one may take to answer.
 _IDLE_SECONDS, _REPLY_SECONDS = 60, 60
 # A sleeping process takes a tenth of a millisecond to wake up, and questions of engines come every few milliseconds:
-# look for the next one this long before going to sleep. Without it, a fit took 4 to 13 % longer on two.
+# poll for the next one this long before going to sleep. Without it, a fit on two processes took 4 to 13 % longer.
 _WATCH_SECONDS = 0.003
 # Arrays of at least this many bytes travel in a file that all processes map, smaller ones in messages.
 _LARGE, _ALIGNMENT = 1 << 14, 64
@@ -138,7 +138,7 @@ def receive_shared(connection: Connection) -> Any:
 
 
 def watch(connection: Connection) -> None:
-    """Look for a message for a while without going to sleep."""
+    """Poll for a message for a while before going to sleep."""
     deadline = time.perf_counter() + _WATCH_SECONDS
     while time.perf_counter() < deadline and not connection.poll(0):
         pass
@@ -180,7 +180,7 @@ def _lost() -> Iterator[None]:
 
 
 class Helper:
-    """A process that follows orders from a connection."""
+    """A worker process that calls functions which it receives through a connection."""
 
     def __init__(self) -> None:
         here, there = Pipe()
@@ -226,7 +226,7 @@ class Helper:
         return self._process.poll() is None
 
     def is_free(self) -> bool:
-        """Wait for a sign of life: a helper that was idle for long may have left."""
+        """Whether the helper answers: one that was idle for long may have left."""
         with suppress(RuntimeError):
             self.begin(_reply)
             return self.connection.poll(_REPLY_SECONDS) and self.receive() is None
@@ -237,10 +237,6 @@ class _Pool:
     """Idle helpers, and all helpers of this process."""
 
     def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Begin without helpers."""
         self.lock = threading.Lock()
         self.idle: list[Helper] = []
         self.all: weakref.WeakSet[Helper] = weakref.WeakSet()
@@ -248,7 +244,8 @@ class _Pool:
 
 _pool = _Pool()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.clear)  # the helpers belong to the parent
+    # The helpers belong to the parent: a fork begins without any.
+    os.register_at_fork(after_in_child=lambda: vars(_pool).update(vars(_Pool())))
 
 
 def _can_start() -> bool:
@@ -263,7 +260,7 @@ def may_borrow_helpers() -> bool:
 
 
 def _find(n_helpers: int) -> list[Helper]:
-    """Idle helpers, or new ones: at most ``n_helpers``, and fewer while other fits keep the cores busy."""
+    """Return idle helpers or new ones: at most ``n_helpers``, and fewer while other fits use the processor cores."""
     if not _can_start():
         return []
     with _pool.lock:
@@ -389,7 +386,7 @@ def answer_calls(connection: Connection, make: Callable[..., Callable[..., Any]]
 
 
 def _help(handle: int) -> None:
-    """Follow orders until there are none for `_IDLE_SECONDS`, or the parent is gone."""
+    """Call functions until none has come for `_IDLE_SECONDS`, or the parent is gone."""
     with Connection(handle) as connection, one_blas_thread(), suppress(EOFError, ConnectionError):
         while connection.poll(_IDLE_SECONDS):
             function, arguments = connection.recv()

@@ -18,7 +18,7 @@ from polytrain.learning.gauge import left_orthogonal
 from polytrain.learning.kronecker import eigenbasis
 from polytrain.learning.problem import FACTORS
 
-# Directions of a bond that carry no more than this part of the strongest are not used.
+# Directions of a bond whose singular value is at most this fraction of the largest are not used.
 _UNUSED = 1e-6
 
 

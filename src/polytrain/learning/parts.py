@@ -141,7 +141,7 @@ def _effects(cores: Cores) -> list[Array]:
 
 
 def share_additive(cores: Cores, parts: Sequence[Part]) -> list[list[Array]]:
-    """Share an additive train over all columns between parts: equal shares have the least norm."""
+    """Divide an additive train over all columns among parts: equal shares have the least norm."""
     effects = _effects(cores)
     counts = np.bincount([k for part in parts for k in part.columns], minlength=len(effects))
     bias = float(effects[0][0]) / len(parts)

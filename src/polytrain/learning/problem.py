@@ -1,10 +1,10 @@
-"""The rows of one problem, and what the rows can tell about it at one core.
+"""The rows of one problem, and the facts about it at one core.
 
 Conventions
 -----------
 Weights are divided by their sum once, so every quantity is a weighted mean over rows and nothing needs to know N.
-Scores are ``offset + C vec(core)``; gradient, Gram matrix and moments are taken at the present scores. Regularisation
-is not the rows' business.
+Scores are ``offset + C vec(core)``; gradient, Gram matrix and moments are taken at the present scores. Nothing here
+knows about regularisation.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class ProblemRows(NamedTuple):
         return cls(*arrays)
 
     def distinct(self) -> DistinctRows:
-        """Keys of different rows."""
+        """Keys of the distinct rows."""
         return DistinctRows.of(self.keys, self.target)
 
     def sample(self, fraction: float, seed: int, distinct: DistinctRows) -> Self:
-        """Copies of those rows that belong to a sample of all rows, of which ``distinct`` knows.
+        """Copies of the rows that belong to a sample of all rows, whose distinct rows are ``distinct``.
 
         Weights are divided by the chance to be chosen, so that sums over the chosen rows stay unbiased.
         """

@@ -35,7 +35,7 @@ def open_fit(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss:
     told = ("n_features_in_", "feature_names_in_")
     before = {name: value for name, value in vars(estimator).items() if name in told}
     try:
-        # Even a sum has other last digits on several threads, and how many there are depends on other fits, too.
+        # The last digits of a sum depend on the number of threads, which depends on other fits.
         with one_blas_thread(), _open(estimator, X, y, sample_weight, loss) as rows:
             yield rows
     except BaseException:

@@ -55,7 +55,7 @@ class CoreRows(ABC):
         self._loss_here = None
 
     def facts(self, need: Need) -> Facts:
-        """Answer everything that a solver needs at the present scores in one round."""
+        """Return everything that a solver needs at the present scores, in one pass over the rows."""
         if self._loss_here is not None and not any(need):
             return Facts(self._loss_here)
         facts = self._sum_facts(need)
@@ -91,7 +91,7 @@ class Position(NamedTuple):
 class Engine(CoreRows):
     """Rows with the environments of a train at its present core; ``maps`` has one map per column.
 
-    ``n_distinct`` is the number of different rows: it does not change when rows are repeated.
+    ``n_distinct`` is the number of distinct rows: it does not change when rows are repeated.
     """
 
     n_distinct: int
@@ -114,7 +114,7 @@ class Engine(CoreRows):
         """Bring a random sample of the rows, or all of them if ``fraction`` is 1, to the memory of this process."""
 
     def linear(self, gram: Array | None = None) -> LinearRows:
-        """Open the core problem of the linear model; ``gram`` is its Gram matrix, if that is known."""
+        """Open the core problem of the linear model; ``gram`` is its Gram matrix, if it was computed before."""
         return LinearRows(self, gram)
 
     # --- along the train ----------------------------------------------------------------------------------------------
@@ -123,28 +123,28 @@ class Engine(CoreRows):
         """Build the environments of a train at a core, on both sides of which it is orthogonal."""
         self._ranks = [core.shape[0] for core in cores] + [1]
         self._moments.clear()
-        self._stand(self._position(len(cores) - 1, to_right=False))
+        self._set_position(self._position(len(cores) - 1, to_right=False))
         for core in reversed(cores[position + 1 :]):
             self.move(core, to_right=False)
-        self._stand(self._position(0, to_right=True))
+        self._set_position(self._position(0, to_right=True))
         for core in cores[:position]:
             self.move(core, to_right=True)
-        self._stand(self._position(position, self._at.to_right))
+        self._set_position(self._position(position, self._at.to_right))
         self.score(cores[position])
 
     def _position(self, site: int, to_right: bool) -> Position:
         """Position at a core: at either end of the train the next move can only go back."""
         return Position(site, (to_right or site == 0) and site < len(self._dims) - 1)
 
-    def _stand(self, at: Position) -> None:
+    def _set_position(self, at: Position) -> None:
         self._at = at
-        self._tell("stand", *at)
+        self._tell("set_position", *at)
 
     def move(self, core: Array, to_right: bool) -> None:
         """Absorb the present core, orthogonal in this direction, into an environment and go to the next core."""
         site = self._at.site
         if self._at.to_right != to_right:
-            self._stand(Position(site, to_right))
+            self._set_position(Position(site, to_right))
         bond = site + 1 if to_right else site
         self._ranks[bond] = core.shape[2 if to_right else 0]
         self._moments.pop(bond, None)
@@ -207,7 +207,8 @@ class Engine(CoreRows):
 class LinearRows(CoreRows):
     """The core problem of the linear model: a core of shape (1, 1 + all linear functions, 1), the bias first.
 
-    ``gram`` is the Gram matrix, if it is known: with a quadratic loss all problems on the same weighted rows share it.
+    ``gram`` is the Gram matrix, if it was computed before: with a quadratic loss, problems on the same weighted rows
+    share it.
     """
 
     def __init__(self, engine: Engine, gram: Array | None = None) -> None:

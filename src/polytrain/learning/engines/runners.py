@@ -64,7 +64,7 @@ class _Stored:
 class SpillRunner:
     """Tasks in this process; the least recently used results beyond ``max_bytes`` of memory go to a temporary file.
 
-    Use it as a context manager: the end removes what waits on disk. A result is gone with its handle.
+    Use it as a context manager: the end removes what waits on disk. A result is deleted with its handle.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -113,7 +113,7 @@ def _remedy(action: str) -> Iterator[None]:
     """Add the remedy to an error of the disk."""
     try:
         yield
-    except (OSError, ValueError) as error:  # the latter from a file that somebody cut
+    except (OSError, ValueError) as error:  # the latter for a file that was truncated
         why = getattr(error, "strerror", None) or str(error)
         raise OSError(
             f"cannot {action} in {tempfile.gettempdir()}: {why}. Rows that do not fit in memory wait there during a "

@@ -40,8 +40,8 @@ _memory = threading.local()
 
 
 @dataclass(frozen=True)
-class _Where:
-    """What a task must know to stand at one core, with the map of its column; or at the linear model, with all maps."""
+class _Context:
+    """What tasks share: the loss, and a position with the map of its column, or all maps for the linear model."""
 
     loss: Loss
     maps: MapList
@@ -50,7 +50,7 @@ class _Where:
     def blocks(
         self, rows: ProblemRows, left: Array | None, right: Array | None, here: LossAt | None = None
     ) -> Iterator[tuple[slice, RowBlock]]:
-        """Blocks that stay in cache, each standing at the core, as if that were the only one."""
+        """Blocks that fit in the cache, whose only core is the present one."""
         if self.at is None:
             whole = LinearBlock(rows, self.loss, self.maps)
             if here is not None:
@@ -61,8 +61,8 @@ class _Where:
         scratch: Scratch = _memory.__dict__.setdefault("scratch", Scratch())
         for some in row_ranges(rows.n_rows):
             block = TrainBlock(own.block(some), self.loss, self.maps, scratch)
-            block.stand(0, self.at.to_right)
-            block.surround(*(None if side is None else side[:, some] for side in (left, right)))
+            block.set_position(0, self.at.to_right)
+            block.set_environments(*(None if side is None else side[:, some] for side in (left, right)))
             if here is not None:
                 block.here = here.of(some)
             yield some, block
@@ -77,16 +77,16 @@ def _apply(function: Callable[..., Any], shared: Sequence[Any], *own: Any) -> An
         return function(*own, *shared)
 
 
-def _extend(rows: ProblemRows, left: Any, right: Any, where: Any, core: Array) -> Array:
-    out = np.empty((core.shape[2] if where.at.to_right else core.shape[0], rows.n_rows), dtype=rows.columns.dtype)
-    for some, block in where.blocks(rows, left, right):
+def _extend(rows: ProblemRows, left: Any, right: Any, context: Any, core: Array) -> Array:
+    out = np.empty((core.shape[2] if context.at.to_right else core.shape[0], rows.n_rows), dtype=rows.columns.dtype)
+    for some, block in context.blocks(rows, left, right):
         block.extended(core, out[:, some])
     return out
 
 
-def _score(rows: ProblemRows, left: Any, right: Any, where: _Where, core: Array) -> LossAt:
+def _score(rows: ProblemRows, left: Any, right: Any, context: _Context, core: Array) -> LossAt:
     scored = []
-    for _, block in where.blocks(rows, left, right):
+    for _, block in context.blocks(rows, left, right):
         block.score(core)
         scored.append(block.here)
     scores, slope, curvature = (
@@ -95,8 +95,8 @@ def _score(rows: ProblemRows, left: Any, right: Any, where: _Where, core: Array)
     return LossAt(scores, sum(here.value for here in scored), slope, curvature)
 
 
-def _answer(rows: ProblemRows, left: Any, right: Any, here: LossAt, where: Any, question: str, *arguments: Any) -> Any:
-    answers = (getattr(block, question)(*arguments) for _, block in where.blocks(rows, left, right, here))
+def _answer(rows: Any, left: Any, right: Any, here: LossAt, context: _Context, question: str, *arguments: Any) -> Any:
+    answers = (getattr(block, question)(*arguments) for _, block in context.blocks(rows, left, right, here))
     return LocalFactors.join(answers) if question == "local_factors" else add_up(answers)
 
 
@@ -136,15 +136,15 @@ class TaskEngine(Engine):
     def _start_here(
         self, function: Callable[..., Any], *columns: Sequence[Handle], shared: Sequence[Any] = ()
     ) -> list[Handle]:
-        """Start tasks that get their rows, both environments, and where they stand."""
+        """Start tasks that get their rows, both environments, and the context."""
         site = self._at.site
         sides = (self._nothing, self._nothing) if self._is_linear else (self._bonds[site], self._bonds[site + 1])
-        return self._start(function, self._partitions, *sides, *columns, shared=(self._where(), *shared))
+        return self._start(function, self._partitions, *sides, *columns, shared=(self._context(), *shared))
 
-    def _where(self) -> _Where:
+    def _context(self) -> _Context:
         if self._is_linear:
-            return _Where(self._loss, self._maps, None)
-        return _Where(self._loss, MapList([self._maps[self._at.site]]), self._at)
+            return _Context(self._loss, self._maps, None)
+        return _Context(self._loss, MapList([self._maps[self._at.site]]), self._at)
 
     def _ask(self, question: str, *arguments: Any) -> Iterable[Any]:
         if question == "linear":
@@ -169,7 +169,7 @@ class TaskEngine(Engine):
                 # Only the near environment is named: with the far one, which this replaces, tasks would depend on all
                 # before.
                 sides = (self._bonds[site], self._nothing) if to_right else (self._nothing, self._bonds[site + 1])
-                extended = self._start(_extend, self._partitions, *sides, shared=(self._where(), core))
+                extended = self._start(_extend, self._partitions, *sides, shared=(self._context(), core))
                 self._bonds[site + 1 if to_right else site] = extended
 
     def gather(self, fraction: float, seed: int) -> ProblemRows:
