@@ -281,11 +281,7 @@ class _Backfitting:
         return self._scores[target] - sum_scores([self._parts[number]], self._maps, [trains[number]], columns)
 
     def _learn(
-        self,
-        part: Part,
-        targets: Sequence[int],
-        others: Sequence[Any],
-        starts: Sequence[Sequence[Array] | None],
+        self, part: Part, targets: Sequence[int], others: Sequence[Any], starts: Sequence[Sequence[Array] | None]
     ) -> list[TrainResult]:
         """Learn one part of some targets."""
         if not targets:

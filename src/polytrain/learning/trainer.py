@@ -104,12 +104,7 @@ def shared_linear_gram(engine: Engine, maps: MapList) -> Array:
 
 
 def _first_cores(
-    engine: Engine,
-    plan: Settings,
-    maps: MapList,
-    start: Start,
-    rng: np.random.Generator,
-    linear_gram: Array | None,
+    engine: Engine, plan: Settings, maps: MapList, start: Start, rng: np.random.Generator, linear_gram: Array | None
 ) -> list[Array]:
     if start.cores is not None:
         return fit_ranks(start.cores, plan.ranks, rng)
