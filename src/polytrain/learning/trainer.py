@@ -19,7 +19,7 @@ from polytrain.learning.moments import CoreMoments, measure_moments
 from polytrain.learning.problem import Need, ProblemRows
 from polytrain.learning.settings import Settings, Start
 from polytrain.learning.start import dual_start, linear_start, random_start
-from polytrain.learning.sweep import CoreUpdate, SweepState, sweep_train
+from polytrain.learning.sweep import sweep_train
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 
@@ -139,10 +139,8 @@ def _sweep(
         rng=rng,
         position=progress.position,
     )
-    state: SweepState = next(states)  # type: ignore[assignment]  # a stream begins with the start
+    state = next(states)
     for following in states:
-        if isinstance(following, CoreUpdate):
-            continue
         record = {"sweep": len(history) + 1, "n_rows": engine.n_rows, "loss": following.loss}
         record |= {"objective": following.objective, "decrease": state.objective - following.objective}
         history.append({**record, "ranks": following.ranks, "seconds": following.seconds})
