@@ -1,16 +1,15 @@
 """Compiled products with rows of data, if there was a C compiler when the package was built.
 
-Without a library `is_here` is False, and callers do the same in NumPy. The environment variable POLYTRAIN_NATIVE=0 and
-the context `switched_off` do without it, too. Calls let other threads run. Rows are the last axis and contiguous; lines
-may be apart by any stride. All arrays of a call have one dtype, float32 or float64.
+Without a library, or with the environment variable POLYTRAIN_NATIVE=0, `is_here` is False, and callers do the same in
+NumPy. Calls let other threads run. Rows are the last axis and contiguous; lines may be apart by any stride. All arrays
+of a call have one dtype, float32 or float64.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,20 +39,8 @@ _SIGNATURES: dict[str, list[Any]] = {
 }
 
 
-class _Switch:
-    """Whether the library may be used."""
-
-    on = os.environ.get("POLYTRAIN_NATIVE", "1") != "0"
-
-
-@contextmanager
-def switched_off() -> Iterator[None]:
-    """Enter a context in which everything is done by NumPy, in this process."""
-    before, _Switch.on = _Switch.on, False
-    try:
-        yield
-    finally:
-        _Switch.on = before
+#: Whether the library may be used, in this process.
+enabled = os.environ.get("POLYTRAIN_NATIVE", "1") != "0"
 
 
 def _library(folder: Path) -> ctypes.CDLL | None:
@@ -89,8 +76,8 @@ def _routines() -> dict[tuple[str, str], Callable[..., int]]:
 
 
 def is_here() -> bool:
-    """Whether there is a library, and nobody has switched it off."""
-    return _Switch.on and bool(_routines())
+    """Whether there is a library, and it is enabled."""
+    return enabled and bool(_routines())
 
 
 def _place(array: Array | None) -> int | None:
