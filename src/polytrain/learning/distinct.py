@@ -44,31 +44,24 @@ class DistinctRows:
     ``binary`` says whether all targets are -1 or 1.
     """
 
-    negative: Array
-    positive: Array
+    keys: list[Array]
     binary: bool
 
     @classmethod
     def of(cls, keys: Array, target: Array) -> DistinctRows:
         """Take the keys and targets of some rows."""
         below = target < 0.0
-        negative, positive = (np.unique(keys[rows])[:_MANY] for rows in (below, ~below))
-        return cls(negative, positive, bool((np.abs(target) == 1.0).all()))
+        return cls([np.unique(keys[rows])[:_MANY] for rows in (below, ~below)], bool((np.abs(target) == 1.0).all()))
 
     def join(self, other: DistinctRows) -> DistinctRows:
         """Add the rows of another place."""
-        negative, positive = (
-            mine if len(mine) >= _MANY else np.union1d(mine, theirs)[:_MANY]
-            for mine, theirs in ((self.negative, other.negative), (self.positive, other.positive))
-        )
-        return DistinctRows(negative, positive, self.binary and other.binary)
+        keys = [np.union1d(*pair)[:_MANY] for pair in zip(self.keys, other.keys, strict=True)]
+        return DistinctRows(keys, self.binary and other.binary)
 
     @property
     def n_rows(self) -> int:
         """Number of distinct rows, or the largest integer if there are many."""
-        if max(len(self.negative), len(self.positive)) >= _MANY:
-            return sys.maxsize
-        return len(np.union1d(self.negative, self.positive))
+        return sys.maxsize if max(map(len, self.keys)) >= _MANY else len(np.union1d(*self.keys))
 
     def chances(self, fraction: float) -> tuple[float, float]:
         """Probability to choose a row with a negative target, and another row.
@@ -77,6 +70,5 @@ class DistinctRows:
         """
         if not self.binary:
             return fraction, fraction
-        counts = len(self.negative), len(self.positive)
-        below, above = (max(fraction, min(1.0, _LEAST_OF_LABEL / max(1, count))) for count in counts)
+        below, above = (max(fraction, min(1.0, _LEAST_OF_LABEL / max(1, len(keys)))) for keys in self.keys)
         return below, above
