@@ -42,11 +42,6 @@ class CoreRows(ABC):
     def _tell(self, question: str, *arguments: Any) -> None:
         """Ask without waiting for an answer."""
 
-    def _sum_facts(self, need: Need) -> Facts:
-        """Ask all blocks, and add up their answers."""
-        facts: Facts = add_up(self._ask("facts", need))
-        return facts
-
     # --- what may be asked --------------------------------------------------------------------------------------------
 
     def score(self, core: Array) -> None:
@@ -54,13 +49,9 @@ class CoreRows(ABC):
         self._tell("score", core)
         self._loss_here = None
 
+    @abstractmethod
     def facts(self, need: Need) -> Facts:
         """Return everything that a solver needs at the present scores, in one pass over the rows."""
-        if self._loss_here is not None and not any(need):
-            return Facts(self._loss_here)
-        facts = self._sum_facts(need)
-        self._loss_here = facts.loss
-        return facts
 
     def mean_loss(self) -> float:
         """Weighted mean of the loss at the present scores."""
@@ -159,11 +150,14 @@ class Engine(CoreRows):
         """Size of the product rule of the present column: how many moments an exact solution takes."""
         return self._maps[self._at.site].products.size
 
-    def _sum_facts(self, need: Need) -> Facts:
+    def facts(self, need: Need) -> Facts:
+        if self._loss_here is not None and not any(need):
+            return Facts(self._loss_here)
         site, moments = self._at.site, self._moments
         if need.middle and self._loss.quadratic:
             need = need._replace(left=site not in moments, right=site + 1 not in moments)
-        loss, gradient, gram, left, middle, right = super()._sum_facts(need)
+        loss, gradient, gram, left, middle, right = add_up(self._ask("facts", need))
+        self._loss_here = loss
         if need.gram:
             shape = self._ranks[site], self._dims[site], self._ranks[site + 1]
             gram = gram_from_moments(gram, shape, self._maps[site].products.table)
@@ -224,7 +218,7 @@ class LinearRows(CoreRows):
     def _tell(self, question: str, *arguments: Any) -> None:
         self._engine._tell("linear", question, *arguments)
 
-    def _sum_facts(self, need: Need) -> Facts:
-        if self._gram is None or not need.gram:
-            return super()._sum_facts(need)
-        return super()._sum_facts(need._replace(gram=False))._replace(gram=self._gram.copy())
+    def facts(self, need: Need) -> Facts:
+        gram = self._gram if need.gram else None
+        facts: Facts = add_up(self._ask("facts", need if gram is None else need._replace(gram=False)))
+        return facts if gram is None else facts._replace(gram=gram.copy())

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import joblib
@@ -60,7 +61,7 @@ class LocalEngine(Engine):
     def _ask(self, question: str, *arguments: Any) -> list[Any]:
         for helper in self._helpers:
             helper.send((True, (question, *arguments)))
-        shares = [_answer(self._blocks, question, *arguments)]
+        shares = [list(map(methodcaller(question, *arguments), self._blocks))]
         for helper in self._helpers:
             watch(helper.connection)
             shares.append(helper.answer())
@@ -69,7 +70,8 @@ class LocalEngine(Engine):
     def _tell(self, question: str, *arguments: Any) -> None:
         for helper in self._helpers:
             helper.send((False, (question, *arguments)))
-        _answer(self._blocks, question, *arguments)
+        for block in self._blocks:
+            getattr(block, question)(*arguments)
 
     def descend(self, preconditioner: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
         alone = len(self._blocks) == 1 and not self._helpers
@@ -105,9 +107,10 @@ def open_engine(rows: ProblemRows | Engine, loss: Loss, maps: MapList, n_process
 
 def _share(first: int, step: int, rows: ProblemRows, loss: Loss, maps: MapList) -> Callable[..., list[Any]]:
     """Return the function that answers an engine's questions about every ``step``-th block, in a helper."""
-    return partial(_answer, make_blocks(rows, loss, maps, first, step))
+    blocks = make_blocks(rows, loss, maps, first, step)
 
+    def answer(question: str, *arguments: Any) -> list[Any]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return list(map(methodcaller(question, *arguments), blocks))
 
-def _answer(blocks: Sequence[TrainBlock], question: str, *arguments: Any) -> list[Any]:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return [getattr(block, question)(*arguments) for block in blocks]
+    return answer
