@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> None:
             plan = {**POWERS, "loss": "squared", "rank": rank, "alpha": 1e-4, "max_sweeps": 2, "tol": 0.0}
 
             def fit(*rows: object, plan: dict = plan, solver: str = solver) -> None:
-                TensorTrainClassifier(solver=solver, sampling=None, random_state=0, n_jobs=cores, **plan).fit(*rows)
+                TensorTrainClassifier(solver=solver, random_state=0, n_jobs=cores, **plan).fit(*rows)
 
             sides = {"local": lambda fit=fit: fit(X, y), "dask": lambda fit=fit: fit(*lazy)}
             times = best_of(sides, 1 if arguments.quick else 2, warm=not arguments.quick)

@@ -10,7 +10,7 @@ product; the ratio with that left out is shown beside it. One thread.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.datasets import make_friedman1
@@ -18,7 +18,7 @@ from sklearn.datasets import make_friedman1
 from benchmarks.report import Report, make_parser
 from benchmarks.timing import best_of
 from polytrain import TensorTrainRegressor, native
-from polytrain.learning.contractions import CompiledContraction, SpreadContraction
+from polytrain.learning.contractions import Contraction, SpreadRows
 from polytrain.maps import InterpolatedMap
 
 N_ROWS, N_KNOTS = 8000, 128
@@ -48,10 +48,10 @@ def compare(n: int, rank: int, dtype: type, repeats: int) -> dict:
         return memory.setdefault(name, np.empty(shape, dtype))
 
     def by_numpy(seen: np.ndarray) -> tuple:
-        return SpreadContraction(near, far, True, seen, take).product(step, curvature)
+        return Contraction(SpreadRows(near, seen, far, take), n, True).product(step, curvature)
 
     def by_kernels(rows: native.DenseRows | native.LocalRows) -> tuple:
-        return CompiledContraction(rows, True).product(step, curvature)
+        return Contraction(rows, n, True).product(step, curvature)
 
     ways = {
         "numpy": lambda: by_numpy(feature_map.values(x, take("values", values.shape))),
@@ -93,12 +93,12 @@ def compare_fits(n_rows: int, repeats: int) -> list[dict]:
             model = TensorTrainRegressor(basis=basis, rank=rank, random_state=0, **given)
             table = X.astype(dtype)
 
-            def fit(switch: object, model: TensorTrainRegressor = model, table: np.ndarray = table) -> None:
-                with switch():
+            def fit(enabled: bool, model: TensorTrainRegressor = model, table: np.ndarray = table) -> None:
+                with patch.object(native, "enabled", enabled):
                     model.fit(table, y)
 
             times = best_of(
-                {"numpy": lambda fit=fit: fit(native.switched_off), "kernels": lambda fit=fit: fit(nullcontext)},
+                {"numpy": lambda fit=fit: fit(False), "kernels": lambda fit=fit: fit(True)},
                 repeats,
             )
             rows.append(

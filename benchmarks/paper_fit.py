@@ -1,6 +1,6 @@
 """A full fit against a plain transcription of the paper: same start, same updates, same regularisation.
 
-    python -m benchmarks.paper_fit [--quick] [--solver exact] [--start random] [--all-rows]
+    python -m benchmarks.paper_fit [--quick] [--solver exact] [--start random]
 
 USPS, 20 principal components in [-1, 1], degree 1, rank 8, ten classes one against the rest, four one-way sweeps
 without a stopping rule. First class by class, one process and one thread on both sides; then whole fits of all classes
@@ -86,7 +86,6 @@ def whole_fits(plan: Settings, X: NDArray, y: NDArray, repeats: int) -> dict[str
             solver=plan.solver,
             max_sweeps=plan.max_sweeps,
             tol=plan.tol,
-            sampling=plan.sampling,
             random_state=0,
             n_jobs=n_jobs,
         )
@@ -116,7 +115,6 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--alpha", type=float, default=1e-3)
     parser.add_argument("--solver", choices=SOLVERS, default="auto", help="polytrain's way to solve a core problem")
     parser.add_argument("--start", choices=("random", "linear"), default="linear", help="start of both sides")
-    parser.add_argument("--all-rows", dest="sampling", action="store_const", const=None, default="auto")
     arguments = parser.parse_args(argv)
     X, y, _, _ = usps_features(N_FEATURES)
     report = Report("paper_fit", arguments.quick)
@@ -131,7 +129,6 @@ def main(argv: list[str] | None = None) -> None:
             solver=arguments.solver,
             max_sweeps=N_SWEEPS,
             tol=0.0,
-            sampling=arguments.sampling,
         )
         rows, repeats = [], 1 if arguments.quick else 3
         for digit in range(10):

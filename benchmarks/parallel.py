@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> None:
 
         def fit(n_jobs: int, labels: np.ndarray = labels) -> None:
             settings = {**POWERS, "loss": "squared", "rank": 16, "alpha": 1e-4, "max_sweeps": 4, "tol": 0.0}
-            TensorTrainClassifier(sampling=None, random_state=0, n_jobs=n_jobs, **settings).fit(X, labels)
+            TensorTrainClassifier(random_state=0, n_jobs=n_jobs, **settings).fit(X, labels)
 
         sides = {"one": lambda fit=fit: fit(1), "all": lambda fit=fit: fit(jobs)}
         times = best_of(sides, 1 if arguments.quick else 2, warm=name == "two classes")

@@ -55,9 +55,6 @@ class ThreadEngine(LocalEngine):
 
     _tell = _ask
 
-    def sample(self, fraction: float, seed: int) -> ThreadEngine:
-        return ThreadEngine(self.gather(fraction, seed), self._loss, self._maps)
-
 
 def _spread(function: Callable, shared: tuple, calls: Any, n_jobs: Any) -> Iterator[Any]:
     with ThreadPoolExecutor(WORKERS) as pool:
@@ -90,8 +87,8 @@ def _problems(quick: bool) -> Iterator[tuple[str, Any]]:
         rows = rng.permutation(len(X))[: 10_000 if quick else len(X)]
         X, y = X[rows].astype(np.float32), y[rows]
         settings = {**POWERS, "loss": "squared", "rank": 16, "alpha": 1e-4, "max_sweeps": 4, "tol": 0.0}
-        yield "MNIST, ten classes", (TensorTrainClassifier(sampling=None, random_state=0, **settings), X, y)
-        yield "MNIST, two classes", (TensorTrainClassifier(sampling=None, random_state=0, **settings), X, y >= 5)
+        yield "MNIST, ten classes", (TensorTrainClassifier(random_state=0, **settings), X, y)
+        yield "MNIST, two classes", (TensorTrainClassifier(random_state=0, **settings), X, y >= 5)
     X = rng.uniform(-1, 1, (10_000 if quick else 100_000, 20))
     y = X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2]) + X[:, 3] * X[:, 4] * X[:, 5] + 0.1 * rng.standard_normal(len(X))
     yield f"{len(X)} x 20 numbers, default", (TensorTrainRegressor(random_state=0), X, y)

@@ -180,16 +180,6 @@ def test_several_classes_weights_and_a_regressor(client):
 
 
 @pytest.mark.cluster
-def test_sampled_sweeps_see_the_same_rows_as_in_memory(client):
-    X, y = _rows(20_000)
-    settings = {"rank": 2, "max_sweeps": 2, "random_state": 3}
-    expected = power_classifier(**settings).fit(X, y)
-    model = power_classifier(**settings).fit(_chunked(X, 6000), _chunked(y, 6000))
-    assert model.history_[0]["n_rows"] == expected.history_[0]["n_rows"] < 20_000
-    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-8)
-
-
-@pytest.mark.cluster
 def test_data_frames_and_lazy_predictions(client):
     pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
     X, y = _rows(n_classes=3)

@@ -71,7 +71,7 @@ def test_rows_elsewhere_stop_at_the_same_sweep(tmp_path):
         rows = slice(1000 * part, 1000 * part + 1000)
         np.save(tmp_path / f"X{part}.npy", X[rows])
         np.save(tmp_path / f"y{part}.npy", y[rows])
-    settings = {**LOOSE, "sampling": None, "max_sweeps": 8, "early_stopping": True}
+    settings = {**LOOSE, "max_sweeps": 8, "early_stopping": True}
     here = power_regressor(**settings).fit(X, y)
     there = power_regressor(**settings, max_memory="1 MB").fit(open_rows(tmp_path))
     for key in ("validation_loss", "objective"):

@@ -1,15 +1,17 @@
 """Sums of trains are learned in rounds: towards the exact solution, and the same wherever the rows are."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from polytrain.choice.map_search import function_values
 from polytrain.learning.dual import solve_dual
-from polytrain.learning.parts import joined_ranks, make_parts, parts_kernel, with_rank
-from polytrain.learning.placed import Budget, PlacedRows
+from polytrain.learning.parts import joined_ranks, make_parts, parts_kernel, sum_scores, with_rank
+from polytrain.learning.placed import PlacedRows
 from polytrain.learning.schedule import train
 from polytrain.learning.settings import Settings, Start
-from polytrain.learning.targets import OtherParts, PartTarget, PlacedBlock
+from polytrain.learning.targets import PartTarget, PlacedBlock
 from polytrain.maps import MapList, PolynomialMap
 from polytrain.models import FittedModel
 from polytrain.rows import ClassTarget, NumberTarget, Rows
@@ -44,7 +46,7 @@ def backfit(loss="squared", rank=3, max_sweeps=4, tol=0.0, alpha=1e-2, rows=None
     arrays = X.astype(dtype), (numbers > 0).astype(int) if classify else numbers, weights
     placed = Rows.of_arrays(arrays, classify).place(maps)
     if elsewhere:
-        placed = PlacedRows(runner=Elsewhere(), partitions=[placed.block], budget=Budget(0, len(X), 8))
+        placed = PlacedRows(runner=Elsewhere(), partitions=[placed.block])
     (found,) = train(placed, maps, plan, [target], [Start(0)], parts=parts)
     return maps, parts, found, FittedModel(loss, maps, [found.cores])
 
@@ -133,8 +135,8 @@ def test_scores_that_are_known_are_those_of_the_other_parts(code):
     maps, parts, found, _ = backfit()
     columns = rng.uniform(-1, 1, size=(5, 40))
     block = PlacedBlock(columns, rng.integers(0, 3, size=40), rng.uniform(1, 2, size=40), rng.integers(0, 9, size=40))
-    others = OtherParts(parts[1:], maps, found.parts[1:])
-    known = others.of(columns)
+    others = partial(sum_scores, parts[1:], maps, found.parts[1:])
+    known = others(columns)
     target = ClassTarget(np.array(code), np.ones(3))
     one, two = (PartTarget(target, (4, 2), rest).problem(block) for rest in (others, known))
     plain = target.problem(block)

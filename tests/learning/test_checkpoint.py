@@ -25,7 +25,7 @@ class Stopped(Exception):
 
 
 def _plan(loss, dims, **changes):
-    settings = {"init": "linear", "solver": "auto", "max_sweeps": 6, "tol": 0.0, "sampling": "auto", **changes}
+    settings = {"init": "linear", "solver": "auto", "max_sweeps": 6, "tol": 0.0, **changes}
     return Settings(loss, clip_ranks(dims, 3), 1e-3, **settings)
 
 

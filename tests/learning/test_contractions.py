@@ -1,5 +1,7 @@
 """Three ways to contract a block of rows with a core, against einsum and against each other."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -30,18 +32,18 @@ def column_of(basis, n_rows, dtype, seed=0):
 
 
 def ways(feature_map, x, near, far, to_right, monkeypatch):
-    """All that can be had, by the name of their class."""
+    """All that can be had, by the class of their rows."""
 
     def take(name, shape):
         return np.empty(shape, dtype=x.dtype)
 
-    with native.switched_off():
+    with patch.object(native, "enabled", False):
         made = [make_contraction(feature_map, x, near, far, to_right, take)]
     if native.is_here():
         for prefers in (False, True):
             monkeypatch.setattr(contractions, "_prefers_local", lambda *_, prefers=prefers: prefers)
             made.append(make_contraction(feature_map, x, near, far, to_right, take))
-    return {type(getattr(one, "_rows", one)).__name__: one for one in made}
+    return {type(one._rows).__name__: one for one in made}
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -100,7 +102,7 @@ def engine_at(basis, loss, dtype, n_rows=400):
 @pytest.mark.parametrize("local", [False, True])
 def test_a_descent_in_one_question_is_one_product_by_product(local, basis, loss, dtype, monkeypatch):
     monkeypatch.setattr(contractions, "_prefers_local", lambda *_: local)
-    alpha, steps, rays = 1e-3, [], []
+    alpha, steps, directions = 1e-3, [], []
     for at_once in (True, False):
         engine, core = engine_at(basis, loss, dtype)
         if not at_once:
@@ -108,10 +110,10 @@ def test_a_descent_in_one_question_is_one_product_by_product(local, basis, loss,
         facts = engine.facts(core_solvers._ConjugateGradients.needs)
         solve = core_solvers._ConjugateGradients.direction(engine, facts, core.shape, alpha)
         steps.append(solve(facts.gradient + alpha * core))
-        rays.append(engine._blocks[0]._ray)
+        directions.append(engine._blocks[0]._direction)
     tol = 1e-9 if dtype == np.float64 else 1e-3
     assert_allclose(steps[0], steps[1], rtol=tol, atol=tol * np.abs(steps[1]).max())
-    assert_allclose(rays[0], rays[1], rtol=tol, atol=tol * np.abs(rays[1]).max())
+    assert_allclose(directions[0], directions[1], rtol=tol, atol=tol * np.abs(directions[1]).max())
 
 
 @compiled
@@ -123,11 +125,11 @@ def test_fits_are_the_same_with_and_without_kernels(settings):
     fit = {"rank": 3, "alpha": 1e-3, "init": "linear", "max_sweeps": 4, "random_state": 0, **settings}
     model = TensorTrainRegressor(**fit).fit(X, y)
     found = model.predict(X)
-    with native.switched_off():
+    with patch.object(native, "enabled", False):
         assert_allclose(model.predict(X), found, atol=1e-10)
         assert_allclose(TensorTrainRegressor(**fit).fit(X, y).predict(X), found, atol=1e-3)
     two = TensorTrainClassifier(loss="logistic", **fit).fit(X, y > 0)
-    with native.switched_off():
+    with patch.object(native, "enabled", False):
         assert_allclose(
             two.predict_proba(X),
             TensorTrainClassifier(loss="logistic", **fit).fit(X, y > 0).predict_proba(X),
@@ -150,5 +152,5 @@ def test_functions_are_interpolated_the_same_with_and_without_kernels(basis, dty
     feature_map, x = column_of(basis, 700, dtype)
     out = np.empty((feature_map.n, 700), dtype)
     assert feature_map.values(x, out) is out
-    with native.switched_off():
+    with patch.object(native, "enabled", False):
         assert_allclose(out, feature_map.values(x), atol=1e-13 if dtype == np.float64 else 1e-5)

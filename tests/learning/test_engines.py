@@ -62,11 +62,11 @@ def _check_site(engine, problem, cores, k, tol):
     close(facts.gram, gram)
     close(engine.product(step), (gram @ step.ravel()).reshape(core.shape))
 
-    # The ray may be put together from products, or laid along a step.
-    engine.clear_ray()
-    engine.walk(0.5)
+    # The direction may be put together from products, or be that of a step.
+    engine.clear_direction()
+    engine.extend_direction(0.5)
     engine.product(2.0 * step)
-    engine.walk(-1.0)
+    engine.extend_direction(-1.0)
     moved = scores - 1.5 * explicit @ step.ravel()
     close(engine.try_step(1.0, core - 1.5 * step), problem.weights @ loss_values(problem.loss, problem.target, moved))
 
@@ -189,7 +189,7 @@ def test_answers_are_the_same_to_the_last_bit_on_any_number_of_processes():
             facts = engine.facts(EVERYTHING)
             step = facts.gradient
             answers.append([*facts, engine.product(step)])
-            engine.walk(0.1)
+            engine.extend_direction(0.1)
             answers[-1].append(engine.try_step(1.0, cores[1] + 0.1 * step))
     for others in answers[1:]:
         for one, other in zip(answers[0], others, strict=True):

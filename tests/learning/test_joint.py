@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 
+from polytrain.learning.distinct import row_keys
 from polytrain.learning.losses import LogisticLoss
 from polytrain.learning.placed import PlacedRows
-from polytrain.learning.sampling import row_keys
 from polytrain.learning.schedule import train
 from polytrain.learning.settings import Settings, Start
 from polytrain.learning.targets import ClassTarget, JointTarget, PlacedBlock
@@ -75,7 +75,7 @@ def test_the_whole_objective_never_rises(n_classes, init):
     rng = np.random.default_rng(n_classes)
     maps = MapList([PolynomialMap("power", 3)] * 4)
     block = _block(rng, 120, 4, n_classes)
-    plan = Settings("logistic", clip_ranks(maps.dims, 3), 1e-3, init, "auto", 8, 0.0, None, joint=True)
+    plan = Settings("logistic", clip_ranks(maps.dims, 3), 1e-3, init, "auto", 8, 0.0, joint=True)
     own = [ClassTarget(code, np.ones(n_classes)) for code in 2 * np.eye(n_classes) - 1]
     weights = block.weights / block.weights.sum()
     objectives = []
@@ -102,7 +102,7 @@ def test_linear_models_are_solved_together():
     rng = np.random.default_rng(0)
     maps = MapList([PolynomialMap("power", 2)] * 3)
     block = _block(rng, 200, 3, 3)
-    plan = Settings("logistic", clip_ranks(maps.dims, 2), 1e-2, "linear", "auto", 0, 0.0, None, joint=True)
+    plan = Settings("logistic", clip_ranks(maps.dims, 2), 1e-2, "linear", "auto", 0, 0.0, joint=True)
     own = [ClassTarget(code, np.ones(3)) for code in 2 * np.eye(3) - 1]
     results = train(PlacedRows(block), maps, plan, own, [Start(0)] * 3)
     weights = block.weights / block.weights.sum()

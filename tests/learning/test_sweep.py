@@ -17,7 +17,7 @@ from polytrain.learning.core_solvers import SOLVERS, CoreSolver
 from polytrain.learning.engines import LocalEngine
 from polytrain.learning.losses import get_loss
 from polytrain.learning.start import linear_start, random_start
-from polytrain.learning.sweep import CoreUpdate, SweepState, sweep_train
+from polytrain.learning.sweep import sweep_train
 from polytrain.tensor import clip_ranks
 
 ALPHA = 1e-3
@@ -67,8 +67,7 @@ def _sweep(problem, rank=5, start="linear", solver="exact", watch=None, max_swee
     engine, cores, rng = _prepare(problem, rank, start)
     quadratic = problem.loss == "squared"
     solver = CoreSolver(solver, quadratic) if watch is None else WatchingSolver(solver, quadratic, watch)
-    stream = sweep_train(engine, cores, alpha=ALPHA, solver=solver, max_sweeps=max_sweeps, tol=tol, rng=rng)
-    return [entry for entry in stream if isinstance(entry, SweepState)]
+    return list(sweep_train(engine, cores, alpha=ALPHA, solver=solver, max_sweeps=max_sweeps, tol=tol, rng=rng))
 
 
 @pytest.mark.parametrize("start", ["linear", "random"])
@@ -183,20 +182,23 @@ def test_an_objective_that_is_not_finite_is_refused():
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("solver", ["exact", "cg", "lbfgs"])
-def test_stream_has_one_record_per_core_update_with_the_objective_there(loss, solver):
+def test_no_core_update_raises_the_objective_and_a_sweep_ends_where_its_last_update_did(loss, solver):
     problem = make_problem(6, (2, 3, 2), 3, 30, loss)
     engine, cores, rng = _prepare(problem, 3, "random")
-    seen = list(
-        sweep_train(
-            engine, cores, alpha=ALPHA, solver=CoreSolver(solver, loss == "squared"), max_sweeps=2, tol=0.0, rng=rng
-        )
-    )
-    kinds = [type(entry) for entry in seen]
-    assert kinds == [SweepState, CoreUpdate, CoreUpdate, SweepState, CoreUpdate, CoreUpdate, SweepState]
-    updates = [entry for entry in seen if isinstance(entry, CoreUpdate)]
-    assert [(update.sweep, update.site) for update in updates] == [(1, 0), (1, 1), (2, 2), (2, 1)]
-    objectives = [entry.objective for entry in seen]
-    assert all(after <= before * (1 + 1e-12) for before, after in pairwise(objectives))
+    sites, objectives = [], []
+
+    class Recorder(CoreSolver):
+        def update(self, rows, core, alpha):
+            core = super().update(rows, core, alpha)
+            sites.append(rows._at.site)
+            objectives.append(rows.mean_loss() + alpha / 2 * float(np.vdot(core, core)))
+            return core
+
+    recorder = Recorder(solver, loss == "squared")
+    start, first, second = sweep_train(engine, cores, alpha=ALPHA, solver=recorder, max_sweeps=2, tol=0.0, rng=rng)
+    assert sites == [0, 1, 2, 1]
+    assert all(after <= before * (1 + 1e-12) for before, after in pairwise([start.objective, *objectives]))
     # The gauge moves between the last update of a sweep and its end, the train does not.
-    for update, state in ((seen[2], seen[3]), (seen[5], seen[6])):
-        assert update.objective == pytest.approx(objective(list(state.cores), problem, ALPHA), rel=1e-11)
+    for last, state in ((objectives[1], first), (objectives[3], second)):
+        assert last == pytest.approx(objective(list(state.cores), problem, ALPHA), rel=1e-11)
+        assert last == pytest.approx(state.objective, rel=1e-11)

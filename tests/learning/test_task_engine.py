@@ -72,16 +72,3 @@ def test_line_searches_do_not_chase_rounding_in_float32(where):
     learn_train(plan, problem.maps, engine, Start(0))
     assert len(lengths) < 3 * 12 * 5  # a sweep has five updates
     assert min(lengths) > 1e-3
-
-
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_same_train_with_sampled_sweeps(loss):
-    problem = make_problem(2, (2,) * 5, 3, 20_000, loss)
-    plan = Settings(loss, clip_ranks(problem.dims, 3), 1e-3, "linear", "auto", 4, 0.0, "auto")
-    expected = learn_train(plan, problem.maps, problem.rows, Start(3))
-    learned = learn_train(plan, problem.maps, _task_engine(problem, (7, 9000, 15_000)), Start(3))
-    assert [record["n_rows"] for record in learned.history] == [record["n_rows"] for record in expected.history]
-    assert learned.history[0]["n_rows"] < 20_000
-    np.testing.assert_allclose(
-        _scores(learned.cores, problem.columns), _scores(expected.cores, problem.columns), atol=1e-8
-    )

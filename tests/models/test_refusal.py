@@ -341,7 +341,6 @@ def test_parameters_of_a_later_version_keep_their_defaults(tmp_path, raw, take_a
         ({"init": 3}, "init of the plan is 3"),
         ({"init": "nowhere"}, "init of the plan is 'nowhere'"),
         ({"solver": "magic"}, "solver of the plan is 'magic'"),
-        ({"sampling": "some"}, "sampling of the plan is 'some'"),
         ({"max_sweeps": 1.5}, "max_sweeps of the plan is 1.5"),
         ({"joint": 1}, "joint of the plan is 1"),
         ({"note": 1}, "plan is .* not plausible"),

@@ -179,10 +179,9 @@ def test_an_old_library_is_passed_over(monkeypatch):
 
 
 def test_it_can_be_switched_off(monkeypatch):
-    monkeypatch.setattr(native._Switch, "on", True)
-    assert native.is_here()
-    with native.switched_off():
-        assert not native.is_here()
+    monkeypatch.setattr(native, "enabled", False)
+    assert not native.is_here()
+    monkeypatch.setattr(native, "enabled", True)
     assert native.is_here()
     monkeypatch.setattr(native, "_routines", dict)
     assert not native.is_here()

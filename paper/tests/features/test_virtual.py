@@ -114,7 +114,7 @@ def test_memory_does_not_grow_with_the_distortions(n_distortions):
 def test_a_fit_on_the_source_is_that_on_the_arrays(digits, pca):
     images = flat(digits.train_images[:300]).astype(np.float64)
     source = VirtualExamples(images, digits.train_labels[:300], pca, SHIFTS, block_rows=128)
-    settings = {"loss": "squared", "rank": 4, "alpha": 1e-3, "random_state": 0, "sampling": None}
+    settings = {"loss": "squared", "rank": 4, "alpha": 1e-3, "random_state": 0}
     streamed = power_classifier(**settings, max_memory=10**6).fit(source)
     X, y = source.to_arrays(np.float64)
     together = power_classifier(**settings).fit(X, y)

@@ -81,9 +81,6 @@ class SharedParameters:
         Part of the rows that are held out, one at least; equal rows stay together.
     n_iter_no_change : int, default=2
         How many sweeps must pass without a lower loss of the validation rows.
-    sampling : {"auto"} or None, default="auto"
-        "auto" lets the first sweeps see samples where there are at least 4096 different rows, unless trains are given
-        as ``init``; the last sweep always sees all. None lets every sweep see all rows.
     max_memory : int or str, default=None
         Bytes, or text such as "2 GB", that the rows of a fit may take in memory, with what is computed from them; what
         does not fit waits on disk. For sources of rows and memory maps. None is half of the machine's memory.
@@ -96,7 +93,7 @@ class SharedParameters:
     forgetting : float, default=0.0
         Part of the weight of all earlier rows that `partial_fit` forgets with every block.
     random_state : int, RandomState instance or None, default=None
-        Randomness of the start and of the rows that the first sweeps see.
+        Randomness of the start.
     n_jobs : int or None, default=None
         Number of processes for the trains, or for the rows of a single train; the result does not depend on it. None
         is 1, -1 all cores.
@@ -113,7 +110,7 @@ class SharedParameters:
         What was chosen and why, with the table of what was tried.
     history_ : list of dict
         One record per train and sweep: train, sweep, n_rows, loss, objective, decrease, ranks, seconds, and
-        validation_loss where there are validation rows. Losses are means over the ``n_rows`` rows that the sweep saw.
+        validation_loss where there are validation rows. Losses are means over the train's ``n_rows`` rows.
     n_iter_ : int
         Sweeps of the train that took most.
     stop_reason_ : str
@@ -265,7 +262,7 @@ def make_settings(
     if is_category is not None and not is_sequence(basis):  # categories have a basis of their own
         bases = ["category" if known else basis for basis, known in zip(bases, is_category, strict=True)]
     check_bytes("max_memory", parameters["max_memory"])
-    for name, choices in (("scale", ["minmax", None]), ("solver", SOLVERS), ("sampling", ["auto", None])):
+    for name, choices in (("scale", ["minmax", None]), ("solver", SOLVERS)):
         check_choice(name, parameters[name], choices)
     init, alpha = parameters["init"], parameters["alpha"]
     has_trains = is_sequence(init) and all(isinstance(train, TensorTrain) or is_sequence(train) for train in init)
@@ -286,7 +283,6 @@ def make_settings(
         loss=loss,
         solver=parameters["solver"],
         tol=check_nonnegative("tol", parameters["tol"]),
-        sampling=parameters["sampling"],
         patience=patience if stops_early else 0,
         joint=joint,
         relevance=relevance,

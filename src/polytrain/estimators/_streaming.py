@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from polytrain.learning.distinct import row_keys
 from polytrain.learning.losses import Loss, get_loss
 from polytrain.learning.problem import ProblemRows
-from polytrain.learning.sampling import row_keys
 from polytrain.learning.settings import Settings, Start
 from polytrain.learning.targets import ClassTarget, JointTarget, PlacedBlock, Target
 from polytrain.learning.trainer import TrainResult, learn_train
@@ -132,7 +132,7 @@ def go_on(
     past = past._replace(weights=past.weights * (stream.seen / past.weights.sum()))
     n_new = float(new.weights.sum())
     alpha = plan.alpha * n_new / (n_new + stream.seen)
-    own_plan = replace(plan, alpha=alpha, init="given", max_sweeps=_SWEEPS, sampling=None, patience=0, tol=0.0)
+    own_plan = replace(plan, alpha=alpha, init="given", max_sweeps=_SWEEPS, patience=0, tol=0.0)
     is_joint = plan.joint and len(targets) > 1
     trains: list[Sequence[NDArray]] = list(model.cores)
     before = model.values(kept[0])

@@ -133,7 +133,6 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 2,
-        sampling: str | None = "auto",
         max_memory: int | str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         warm_start: bool = False,

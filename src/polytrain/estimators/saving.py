@@ -45,7 +45,6 @@ _PLAN = {
     "solver": str,
     "max_sweeps": int,
     "tol": float,
-    "sampling": str | None,
     "patience": int,
     "joint": bool,
 }
@@ -149,7 +148,7 @@ def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
     plan = model.plan_ = Settings(fitted.loss, **read_entries("the plan", document.take("plan", dict), _PLAN))
     if len(plan.ranks) != fitted.n_features + 1 or min(plan.ranks) < 1 or math.isnan(plan.alpha + plan.tol):
         raise ValueError("the plan is not plausible.")
-    allowed = {"solver": SOLVERS, "init": (*INITS, "given"), "sampling": ("auto", None)}
+    allowed = {"solver": SOLVERS, "init": (*INITS, "given")}
     for key, known in allowed.items():
         if getattr(plan, key) not in known:
             raise ValueError(f"{key} of the plan is {getattr(plan, key)!r:.60}, which is none of {list(known)}.")

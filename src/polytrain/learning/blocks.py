@@ -1,4 +1,4 @@
-"""A block of rows, standing at one core of a train: all sums over rows are computed here.
+"""A block of rows at one core of a train: all sums over rows are computed here.
 
 Engines split the rows into blocks, ask all blocks the same question, a method of `RowBlock` or `TrainBlock`, and add up
 the answers. A block keeps everything that belongs to its rows (environments, scores, the loss and its derivatives), so
@@ -24,7 +24,7 @@ from polytrain.learning.losses import Loss
 from polytrain.learning.problem import Facts, LocalFactors, Need, ProblemRows
 from polytrain.maps import MapList
 
-# Bytes of one product of many columns or pairs, which should stay in a core's share of the cache.
+# Bytes of a product of many columns or pairs, which should fit in a processor core's share of the cache.
 _WORK_BYTES = 1 << 22
 _MIN_ROWS = 256
 
@@ -60,14 +60,14 @@ class Scratch:
 
 
 class RowBlock(ABC):
-    """Present scores with their loss, and a ray along which they may move."""
+    """Present scores with their loss, and a search direction along which they may move."""
 
     def __init__(self, rows: ProblemRows, loss: Loss, dtype: np.dtype) -> None:
         self.n_rows = rows.n_rows
         self._target, self._weights, self._offset = rows.target, rows.weights, rows.offset
         self._loss, self._dtype = loss, dtype
-        self._ray = np.zeros(self.n_rows)
-        self._image = self._ray  # scores of the step that was multiplied last
+        self._direction = np.zeros(self.n_rows)
+        self._image = self._direction  # scores of the step that was multiplied last
         self.here: LossAt
         self._trial: LossAt
 
@@ -77,7 +77,7 @@ class RowBlock(ABC):
 
     @abstractmethod
     def facts(self, need: Need) -> Facts:
-        """Answer what is asked about the present scores."""
+        """Return what is needed about the present scores."""
 
     def loss_at(self, scores: Array) -> LossAt:
         """Loss and derivatives at these scores."""
@@ -94,21 +94,21 @@ class RowBlock(ABC):
             scores += self._offset
         self.here = self.loss_at(scores)
 
-    def clear_ray(self) -> None:
-        """Lay the ray at zero."""
-        self._ray = np.zeros(self.n_rows)
+    def clear_direction(self) -> None:
+        """Set the search direction to zero."""
+        self._direction = np.zeros(self.n_rows)
 
-    def walk(self, length: float) -> None:
-        """Lengthen the ray along the step that was multiplied last."""
-        self._ray += length * self._image
+    def extend_direction(self, length: float) -> None:
+        """Add ``length`` times the step that was multiplied last to the search direction."""
+        self._direction += length * self._image
 
     def set_direction(self, step: Array) -> None:
-        """Lay the ray along a step."""
-        self._ray = self.forward(step)
+        """Search along a step."""
+        self._direction = self.forward(step)
 
-    def try_step(self, length: float) -> float:
-        """Return the loss along the ray."""
-        self._trial = self.loss_at(self.here.scores + length * self._ray)
+    def try_step(self, length: float, core: Array) -> float:
+        """Return the loss at ``length`` along the search direction, where the scores are those of this core."""
+        self._trial = self.loss_at(self.here.scores + length * self._direction)
         return self._trial.value
 
     def accept(self) -> None:
@@ -125,20 +125,15 @@ class LinearBlock(RowBlock):
     def __init__(self, rows: ProblemRows, loss: Loss, maps: MapList) -> None:
         super().__init__(rows, loss, np.dtype(np.float64))
         self._columns, self._maps = rows.columns, maps
-        self._sizes = maps.linear_sizes()
-        self._n_values = 1 + sum(self._sizes)
+        self._n_values = 1 + sum(maps.linear_sizes())
         self._size = max(_MIN_ROWS, _WORK_BYTES // (8 * self._n_values))
         self._only_values = self._values(slice(None)) if self.n_rows <= self._size else None
 
     def _values(self, rows: slice) -> Array:
         columns = self._columns[:, rows]
-        values = np.empty((self._n_values, columns.shape[1]))
-        values[0] = 1
-        start = 1
-        for feature_map, size, column in zip(self._maps, self._sizes, columns, strict=True):
-            values[start : start + size] = feature_map.values(column)[1 : 1 + size]
-            start += size
-        return values
+        own = zip(self._maps, self._maps.linear_sizes(), columns, strict=True)
+        parts = [feature_map.values(column)[1 : 1 + size] for feature_map, size, column in own]
+        return np.concatenate([np.ones((1, columns.shape[1])), *parts])
 
     def _pieces(self) -> Iterator[tuple[slice, Array]]:
         """Rows in pieces, each with its values (1 + L, rows); those of a single piece are kept."""
@@ -150,7 +145,7 @@ class LinearBlock(RowBlock):
             yield rows, self._values(rows)
 
     def forward(self, core: Array) -> Array:
-        """One product with all values."""
+        """Scores of the linear model, (N,)."""
         flat = core.ravel()
         if not flat.any():  # the start: values would be evaluated for nothing
             return np.zeros(self.n_rows)
@@ -189,23 +184,23 @@ class TrainBlock(RowBlock):
         self._site, self._to_right = 0, True
 
     def open_linear(self) -> None:
-        """Begin with questions about the linear model."""
+        """Open the core problem of the linear model."""
         self._linear = LinearBlock(self._rows, self._loss, self._maps)
 
     def close_linear(self) -> None:
-        """End with questions about the linear model."""
+        """Close the core problem of the linear model."""
         self._linear = None
 
     def linear(self, question: str, *arguments: Any) -> Any:
         """Answer a question about the linear model, a method of `LinearBlock`."""
         return getattr(self._linear, question)(*arguments)
 
-    def stand(self, site: int, to_right: bool) -> None:
-        """Stand at a core; the next move goes in this direction."""
+    def set_position(self, site: int, to_right: bool) -> None:
+        """Make this core the present one; the next move goes in this direction."""
         self._site, self._to_right, self._kept = site, to_right, None
 
-    def surround(self, left: Array | None, right: Array | None) -> None:
-        """Take the environments of the core stood at from elsewhere; None at an end of the train."""
+    def set_environments(self, left: Array | None, right: Array | None) -> None:
+        """Set the environments of the present core; None at an end of the train."""
         self._bonds[self._site] = self._border if left is None else left
         self._bonds[self._site + 1] = self._border if right is None else right
 
@@ -214,14 +209,14 @@ class TrainBlock(RowBlock):
         return self._contraction().images(core, out)
 
     def move(self, core: Array, site: int, to_right: bool) -> None:
-        """Replace the far environment by the near one contracted with the core, and stand at the next core."""
+        """Replace the far environment by the near one contracted with the core, and go to the next core."""
         bond = self._site + 1 if self._to_right else self._site
         old = self._bonds[bond]
         far_rank = core.shape[2] if self._to_right else core.shape[0]
         if old is self._border or len(old) != far_rank:
             old = np.empty((far_rank, self.n_rows), dtype=self._dtype)
         self._bonds[bond] = self._contraction().images(core, old)
-        self.stand(site, to_right)
+        self.set_position(site, to_right)
 
     def _sides(self) -> tuple[Array, Array]:
         """Near and far environment."""
@@ -236,7 +231,7 @@ class TrainBlock(RowBlock):
         return self._maps[self._site].values(self._columns[self._site], out)
 
     def _contraction(self) -> Contraction:
-        """The core stood at against the rows; kept until the next move if the block is alone."""
+        """The present core against the rows; kept until the next move if the block is alone."""
         if self._kept is not None:
             return self._kept
         site, (near, far) = self._site, self._sides()
@@ -254,16 +249,16 @@ class TrainBlock(RowBlock):
         return LocalFactors(left, self._values().copy(), right, self.here.curvature)
 
     def product(self, step: Array) -> Array:
-        """Multiply with the Gram matrix, and remember the scores of the step."""
+        """Multiply a step by the Gram matrix, and remember the scores of the step."""
         self._image, sums = self._contraction().product(step, self.here.curvature)
         return sums
 
-    def descend(self, nearly: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
-        """Solve a Newton system of these rows alone, and lay the ray along the step; None if the rows cannot."""
-        solved = self._contraction().descend(nearly, gradient, self.here.curvature, *limits)
+    def descend(self, preconditioner: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
+        """Solve a Newton system of these rows alone, and search along the step; None if the rows cannot."""
+        solved = self._contraction().descend(preconditioner, gradient, self.here.curvature, *limits)
         if solved is None:
             return None
-        step, self._ray = solved
+        step, self._direction = solved
         return step
 
     def gram_moments(self) -> Array:
@@ -283,7 +278,7 @@ class TrainBlock(RowBlock):
         return sums
 
     def facts(self, need: Need) -> Facts:
-        """Answer one by one; moments are those of both environments and the functions."""
+        """Return what is needed; moments are those of both environments and the functions."""
         return Facts(
             self.here.value,
             self._contraction().sums(self.here.slope) if need.gradient else None,
@@ -293,12 +288,10 @@ class TrainBlock(RowBlock):
             second_moment(self._bonds[self._site + 1], self.here.curvature, self._take) if need.right else None,
         )
 
-    def _middle_moment(self) -> tuple[Array, float]:
-        """Second moment of the function values, and the total curvature."""
+    def _middle_moment(self) -> Array:
+        """Second moment of the function values."""
         knots = self._maps[self._site].knots(self._dtype)
-        if knots is None:
-            values = self._values()
-            middle = ((values * self.here.curvature) @ values.T).astype(np.float64)
-        else:
-            middle = moment_between_knots(self._columns[self._site], knots, self.here.curvature)
-        return middle, float(middle[0, 0])
+        if knots is not None:
+            return moment_between_knots(self._columns[self._site], knots, self.here.curvature)
+        values = self._values()
+        return ((values * self.here.curvature) @ values.T).astype(np.float64)

@@ -15,7 +15,6 @@ paper, c[(a, i, b)] = left[a] values[i] right[b], is never formed.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -38,38 +37,76 @@ _SORTING_WORK = {"f": 140, "d": 60}
 # --- scores and sums over rows ----------------------------------------------------------------------------------------
 
 
-class Contraction(ABC):
-    """One core against the rows of a block: near and far environment (a, N) and (b, N), and n functions."""
+class SpreadRows:
+    """The rows of a block by NumPy, which does what `native.DenseRows` does.
 
-    def __init__(self, n: int, to_right: bool) -> None:
+    The spread is formed once, of environments (a, N) and (b, N) and function values (n, N); ``take`` gives memory.
+    """
+
+    def __init__(self, near: Array, values: Array, far: Array, take: Take) -> None:
+        self._far, self._take = far, take
+        self._spread = khatri_rao(near, values, take("spread", (len(values) * len(near), near.shape[1])))
+
+    def move(self, core: Array, out: Array) -> Array:
+        """See `native.DenseRows.move`."""
+        matrix = core.reshape(-1, core.shape[2]).T.astype(self._spread.dtype, order="C", copy=False)
+        return multiply_rows(matrix, self._spread, out)
+
+    def product(self, core: Array | None, factors: Array | None, sums: bool) -> tuple[Array | None, Array | None]:
+        """See `native.DenseRows.product`."""
+        scores, images, weights = None, self._take("images", self._far.shape), factors
+        if core is not None:
+            self.move(core, images)
+            images *= self._far
+            scores = np.add.reduce(images, axis=0)
+            weights = scores if factors is None else scores * factors
+        if not sums or weights is None:
+            return scores, None
+        return scores, sum_over_rows(self._spread, np.multiply(self._far, weights, out=images))
+
+
+class Contraction:
+    """One core with ``n`` functions against the rows of a block, valid until their memory is taken again."""
+
+    def __init__(self, rows: native.DenseRows | native.LocalRows | SpreadRows, n: int, to_right: bool) -> None:
+        self._rows: Any = rows
         self._n, self._to_right = n, to_right
 
-    @abstractmethod
     def images(self, core: Array, out: Array) -> Array:
         """Near environment contracted with a core, (far rank of the core, N), written to ``out``."""
+        self._rows.move(self._transposed(core), out)
+        return out
 
-    @abstractmethod
     def scores(self, core: Array) -> Array:
         """Scores of a core, (N,)."""
+        scores: Array = self._rows.product(self._transposed(core), None, False)[0]
+        return scores
 
-    @abstractmethod
     def sums(self, factors: Array) -> Array:
         """C' factors, shaped like the core, float64."""
+        return self._folded(self._rows.product(None, factors, True)[1])
 
-    @abstractmethod
     def product(self, step: Array, curvature: Array) -> tuple[Array, Array]:
         """Scores of a step, and C' (curvature * scores), shaped like the core, float64."""
+        scores, sums = self._rows.product(self._transposed(step), curvature, True)
+        return scores, self._folded(sums)
 
     def descend(
-        self, nearly: KroneckerHessian, gradient: Array, curvature: Array, *limits: float
+        self, preconditioner: KroneckerHessian, gradient: Array, curvature: Array, *limits: float
     ) -> tuple[Array, Array] | None:
         """Solution of a Newton system, and its scores, float64; None if products must be taken one by one.
 
         ``limits`` are those of `native.conjugate_gradients`.
         """
-        return None
+        if isinstance(self._rows, SpreadRows):
+            return None
+        left, middle, right = preconditioner.eigenvectors
+        vectors = (middle, left, right) if self._to_right else (middle, right, left)
+        spectrum, slope = self._transposed(preconditioner.eigenvalues), self._transposed(gradient)
+        step, scores = native.conjugate_gradients(self._rows, slope, curvature, vectors, spectrum, *limits)
+        return self._folded(step), scores
 
-    def _turned(self, core: Array) -> Array:
+    def _transposed(self, core: Array) -> Array:
         """A core as (functions, near rank, far rank)."""
         return core.transpose(1, 0, 2) if self._to_right else core.transpose(1, 2, 0)
 
@@ -79,70 +116,6 @@ class Contraction(ABC):
         return parts.transpose(1, 0, 2) if self._to_right else parts.transpose(2, 0, 1)
 
 
-class SpreadContraction(Contraction):
-    """By NumPy: the spread is formed once from function values (n, N); ``take`` gives memory."""
-
-    def __init__(self, near: Array, far: Array, to_right: bool, values: Array, take: Take) -> None:
-        super().__init__(len(values), to_right)
-        self._far, self._take = far, take
-        self._spread = khatri_rao(near, values, take("spread", (len(values) * len(near), near.shape[1])))
-
-    def images(self, core: Array, out: Array) -> Array:
-        a, n, b = core.shape
-        matrix = core.transpose(2, 1, 0).reshape(b, n * a) if self._to_right else core.reshape(a, n * b)
-        return multiply_rows(matrix.astype(self._spread.dtype, copy=False), self._spread, out)
-
-    def _scored(self, core: Array) -> tuple[Array, Array]:
-        """Scores, and memory of the shape of the far environment."""
-        images = self.images(core, self._take("images", self._far.shape))
-        images *= self._far
-        return np.add.reduce(images, axis=0), images
-
-    def scores(self, core: Array) -> Array:
-        return self._scored(core)[0]
-
-    def sums(self, factors: Array) -> Array:
-        weighted = np.multiply(self._far, factors, out=self._take("images", self._far.shape))
-        return self._folded(sum_over_rows(self._spread, weighted))
-
-    def product(self, step: Array, curvature: Array) -> tuple[Array, Array]:
-        scores, images = self._scored(step)
-        weighted = np.multiply(self._far, scores * curvature, out=images)
-        return scores, self._folded(sum_over_rows(self._spread, weighted))
-
-
-class CompiledContraction(Contraction):
-    """By compiled kernels, in one pass over the rows for every question."""
-
-    def __init__(self, rows: native.DenseRows | native.LocalRows, to_right: bool) -> None:
-        super().__init__(rows.sizes[2], to_right)
-        self._rows: Any = rows
-
-    def images(self, core: Array, out: Array) -> Array:
-        self._rows.move(self._turned(core), out)
-        return out
-
-    def scores(self, core: Array) -> Array:
-        scores: Array = self._rows.product(self._turned(core), None, False)[0]
-        return scores
-
-    def sums(self, factors: Array) -> Array:
-        return self._folded(self._rows.product(None, factors, True)[1])
-
-    def product(self, step: Array, curvature: Array) -> tuple[Array, Array]:
-        scores, sums = self._rows.product(self._turned(step), curvature, True)
-        return scores, self._folded(sums)
-
-    def descend(
-        self, nearly: KroneckerHessian, gradient: Array, curvature: Array, *limits: float
-    ) -> tuple[Array, Array] | None:
-        left, middle, right = nearly.eigenvectors
-        vectors = (middle, left, right) if self._to_right else (middle, right, left)
-        spectrum, slope = self._turned(nearly.eigenvalues), self._turned(gradient)
-        step, ray = native.conjugate_gradients(self._rows, slope, curvature, vectors, spectrum, *limits)
-        return self._folded(step), ray
-
-
 def make_contraction(
     feature_map: FeatureMap, x: Array, near: Array, far: Array, to_right: bool, take: Take
 ) -> Contraction:
@@ -150,15 +123,12 @@ def make_contraction(
 
     ``x`` are the coordinates of the column, (N,). The result is valid until "values" or "spread" is taken again.
     """
-    compiled = native.is_here()
-    if compiled:
-        knots = feature_map.knots(x.dtype)
-        if knots is not None and _prefers_local(knots, len(near), len(far), len(x)):
-            return CompiledContraction(native.LocalRows(np.ascontiguousarray(x), near, far, knots), to_right)
+    knots = feature_map.knots(x.dtype) if native.is_here() else None
+    if knots is not None and _prefers_local(knots, len(near), len(far), len(x)):
+        return Contraction(native.LocalRows(np.ascontiguousarray(x), near, far, knots), feature_map.n, to_right)
     values = feature_map.values(x, take("values", (feature_map.n, len(x))))
-    if compiled:
-        return CompiledContraction(native.DenseRows(near, values, far), to_right)
-    return SpreadContraction(near, far, to_right, values, take)
+    rows = native.DenseRows(near, values, far) if native.is_here() else SpreadRows(near, values, far, take)
+    return Contraction(rows, feature_map.n, to_right)
 
 
 def _prefers_local(knots: Array, n_near: int, n_far: int, n_rows: int) -> bool:
@@ -210,13 +180,7 @@ def moment_between_knots(x: Array, knots: Array, factors: Array) -> Array:
 
 @lru_cache(maxsize=64)
 def pair_index(size: int) -> Array:
-    """Return a symmetric (size, size) table: the index of the pair (a, a') in the list of distinct pairs.
-
-    >>> pair_index(3)
-    array([[0, 1, 2],
-           [1, 3, 4],
-           [2, 4, 5]])
-    """
+    """Return a symmetric (size, size) table: the index of the pair (a, a') in 00, 01, ..., 11, 12, ..."""
     table = np.zeros((size, size), dtype=np.intp)
     upper = np.triu_indices(size)
     table[upper] = np.arange(len(upper[0]))

@@ -25,32 +25,33 @@ from polytrain.learning.engines.engine import CoreRows, Engine, LinearRows
 from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.problem import FACTORS, GRADIENT, Facts, Need
 
-# Newton stops after a step that promised less than this part of the objective: the error left is of second order, and
-# the sweeps come by again. Solving every core to the end costs up to twice the time for the same final objective.
+# Newton stops after a step that promised less than this fraction of the objective: the error left is of second order,
+# and the next sweep updates the core again. Solving every core to the end costs up to twice the time for the same
+# final objective.
 _NEWTON_TOL = 1e-2
 _MAX_NEWTON = 12
 # Armijo's condition and the number of halvings before a step is taken to be at rounding level.
 _ARMIJO, _MAX_HALVINGS = 1e-4, 30
-# A step that fails and promises less than this part of the objective fails because of rounding in float32.
+# A step that fails and promises less than this fraction of the objective fails because of rounding in float32.
 _HOPELESS = 1e-7
-# CG stops when the next step, extrapolated from the last two, would bring less than this part of what the update has
-# brought so far. The sweeps come by again: on MNIST at rank 24 five sweeps at this tolerance take less time, and end
-# lower, than four at a fifth of it.
+# CG stops when the next step, extrapolated from the last two, would lower the objective by less than this fraction of
+# the decrease so far. On MNIST at rank 24 five sweeps at this tolerance take less time, and end lower, than four at a
+# fifth of it.
 _CG_TOL, _MAX_CG = 0.05, 12
 _LBFGS_ITERATIONS = 200
 # A relative rise of the objective that rounding explains.
 _ROUNDING = 1e-12
 _EPS = float(np.finfo(float).eps)
-# Solve in the space of the rows only for at least this many unknowns and at most this many different rows: the time
+# Solve in the space of the rows only for at least this many unknowns and at most this many distinct rows: the time
 # grows with the cube of the latter.
 _MANY_UNKNOWNS, _MANY_ROWS = 512, 1500
-# Dividing by a smaller alpha loses too many digits; directions whose eigenvalue is less than a part of the largest are
-# left out then.
+# Dividing by a smaller alpha loses too many digits; directions whose eigenvalue is less than this fraction of
+# the largest are left out then.
 _LEAST_ALPHA, _LEAST_EIGENVALUE = 1e-9, 1e-10
 # Typical number of products of a CG update, residual and preconditioner included.
 _USUAL_CG = 6
 
-# Solves ``hessian @ step = -gradient`` for the step and lays the ray of the rows along it.
+# Solves ``hessian @ step = -gradient`` for the step and makes it the search direction of the rows.
 Direction = Callable[[Array], Array]
 
 
@@ -137,21 +138,21 @@ class _ConjugateGradients:
 
     @staticmethod
     def direction(rows: Engine, facts: Facts, shape: tuple[int, ...], alpha: float) -> Direction:
-        nearly = KroneckerHessian(facts, alpha)
+        preconditioner = KroneckerHessian(facts, alpha)
 
         def solve(gradient: Array) -> Array:
-            at_once = rows.descend(nearly, gradient, alpha, _CG_TOL, _MAX_CG)
-            return _descend(rows, nearly, gradient, alpha) if at_once is None else at_once
+            at_once = rows.descend(preconditioner, gradient, alpha, _CG_TOL, _MAX_CG)
+            return _descend(rows, preconditioner, gradient, alpha) if at_once is None else at_once
 
         return solve
 
 
-def _descend(rows: Engine, nearly: KroneckerHessian, gradient: Array, alpha: float) -> Array:
+def _descend(rows: Engine, preconditioner: KroneckerHessian, gradient: Array, alpha: float) -> Array:
     """Conjugate gradients, product by product."""
-    rows.clear_ray()
+    rows.clear_direction()
     residual = -gradient
     step = np.zeros(gradient.shape)
-    conjugate = search = nearly.solve(residual)
+    conjugate = search = preconditioner.solve(residual)
     angle = float(np.vdot(residual, conjugate))
     total = gain = 0.0
     past: list[tuple[Array, Array, float]] = []
@@ -164,7 +165,7 @@ def _descend(rows: Engine, nearly: KroneckerHessian, gradient: Array, alpha: flo
             break
         length = angle / curvature
         step += length * search
-        rows.walk(length)
+        rows.extend_direction(length)
         previous_gain, gain = gain, 0.5 * length * angle
         total += gain
         ratio = gain / previous_gain if previous_gain else 1.0
@@ -176,7 +177,7 @@ def _descend(rows: Engine, nearly: KroneckerHessian, gradient: Array, alpha: flo
         # nothing beside a product with all rows, and keeps results from depending on the order of the rows.
         for old_residual, old_conjugate, old_angle in past:
             residual -= (np.vdot(residual, old_conjugate) / old_angle) * old_residual
-        conjugate = nearly.solve(residual)
+        conjugate = preconditioner.solve(residual)
         previous, angle = angle, float(np.vdot(residual, conjugate))
         search = conjugate + (angle / previous) * search
     return step
@@ -246,18 +247,18 @@ def _lbfgs_update(rows: Engine, core: Array, alpha: float) -> Array:
     It runs on the displacement from the present core, in coordinates in which the Hessian is nearly the identity:
     the raw problem is scaled so badly that a quasi-Newton method stalls on it.
     """
-    nearly = KroneckerHessian(rows.facts(FACTORS), alpha)
+    preconditioner = KroneckerHessian(rows.facts(FACTORS), alpha)
 
     def value_and_gradient(white: Array) -> tuple[float, Array]:
-        trial = core + nearly.color(white).reshape(core.shape)
+        trial = core + preconditioner.color(white).reshape(core.shape)
         rows.score(trial)
         facts = rows.facts(GRADIENT)
-        return _objective(facts.loss, trial, alpha), nearly.whiten(facts.gradient + alpha * trial).ravel()
+        return _objective(facts.loss, trial, alpha), preconditioner.whiten(facts.gradient + alpha * trial).ravel()
 
     before, slope = value_and_gradient(np.zeros(core.size))
     options: Any = {"maxiter": _LBFGS_ITERATIONS, "ftol": 1e-14, "gtol": 1e-9 * float(np.abs(slope).max())}
     result = minimize(value_and_gradient, np.zeros(core.size), jac=True, method="L-BFGS-B", options=options)
-    solution = core + nearly.color(result.x).reshape(core.shape) if result.fun <= before else core
+    solution = core + preconditioner.color(result.x).reshape(core.shape) if result.fun <= before else core
     rows.score(solution)
     return solution
 
@@ -277,8 +278,7 @@ class CoreSolver:
         if self.name == "lbfgs":
             return _lbfgs_update(rows, core, alpha)
         exact = self.name == "exact" or not _suits_cg(core.shape, rows.n_distinct)
-        if self.name == "auto":
-            exact = exact or _prefers_exact(core.shape, rows.n_products)
+        exact |= self.name == "auto" and _prefers_exact(core.shape, rows.n_products)
         method: Any = _Exact if exact else _ConjugateGradients
         # An exact update may have fewer unknowns in the space of the rows; with few unknowns it does not matter.
         if self.name != "exact" and exact and core.size >= _MANY_UNKNOWNS and rows.n_rows < core.size:
@@ -294,7 +294,7 @@ SOLVERS = ("auto", "exact", "cg", "lbfgs")
 def _suits_cg(shape: tuple[int, ...], n_distinct: int) -> bool:
     """Whether to use conjugate gradients for a core of this shape.
 
-    With no more different rows than unknowns the Hessian is far from a Kronecker product: a few steps leave some of the
+    With no more distinct rows than unknowns the Hessian is far from a Kronecker product: a few steps leave some of the
     decrease to the next sweep, and their result depends on rounding. With few rows an exact solution costs little; with
     many it takes ten times as long as sweeps with the same result.
     """

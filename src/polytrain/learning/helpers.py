@@ -1,9 +1,9 @@
-"""Processes of this machine that help with a fit. This module alone knows how they start, work and end.
+"""Worker processes of a fit on this machine. Only this module knows how they start, work and end.
 
 A helper belongs to the process that started it, and to one fit at a time: `borrow_helpers` hands out idle ones and
-starts new ones, so no fit ever waits for another. A helper whose work ended in order stays idle for a minute; any other
-is ended. Helpers leave within a second when their parent is gone, and Ctrl-C reaches the parent alone. The data that
-they share is in a file without a name, which is gone with the last process that has it open.
+starts new ones, so no fit ever waits for another. A helper whose work ended without an error stays idle for a minute;
+any other is ended. Helpers leave within a second when their parent is gone, and Ctrl-C reaches the parent alone. The
+data that they share is in a file without a name, which is removed when the last process closes it.
 """
 
 from __future__ import annotations
@@ -20,31 +20,30 @@ import tempfile
 import threading
 import time
 import traceback
-import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing import Pipe, reduction
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import IO, Any
 
-from joblib import cpu_count, effective_n_jobs
+from joblib import cpu_count
 from joblib.parallel import BACKENDS, get_active_backend
-from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel, delayed
 
 from polytrain.learning.threads import one_blas_thread
 
-try:  # it takes what is defined in a script or a notebook along
+try:  # it also pickles what is defined in a script or a notebook
     import cloudpickle
-except ImportError:  # older versions of joblib come with one of their own
+except ImportError:  # older versions of joblib have a copy
     from joblib.externals import cloudpickle
 
 # Seconds that a helper stays idle, and that an idle one may take to answer.
 _IDLE_SECONDS, _REPLY_SECONDS = 60, 60
 # A sleeping process takes a tenth of a millisecond to wake up, and questions of engines come every few milliseconds:
-# look for the next one this long before going to sleep. Without it, a fit took 4 to 13 % longer on two.
+# poll for the next one this long before going to sleep. Without it, a fit on two processes took 4 to 13 % longer.
 _WATCH_SECONDS = 0.003
 # Arrays of at least this many bytes travel in a file that all processes map, smaller ones in messages.
 _LARGE, _ALIGNMENT = 1 << 14, 64
@@ -139,30 +138,21 @@ def receive_shared(connection: Connection) -> Any:
 
 
 def watch(connection: Connection) -> None:
-    """Look for a message for a while without going to sleep."""
+    """Poll for a message for a while before going to sleep."""
     deadline = time.perf_counter() + _WATCH_SECONDS
     while time.perf_counter() < deadline and not connection.poll(0):
         pass
 
 
-class Answer:
-    """Result of a call: a value, or an error that `get` raises, with a note about where it happened."""
-
-    def __init__(self, value: Any = None, error: Exception | None = None) -> None:
-        self._value, self._error = value, error
-        if error is not None:
-            place = "".join(traceback.format_exception(error))
-            try:
-                pickle.loads(pickle.dumps(error))
-            except Exception:  # an error that cannot be pickled, for whatever reason
-                self._error = RuntimeError(f"{type(error).__name__}: {error}")
-            self._error.add_note(f"In a helper:\n{place}")  # type: ignore[union-attr]
-
-    def get(self) -> Any:
-        """Return the value, or raise the error."""
-        if self._error is not None:
-            raise self._error
-        return self._value
+def _portable(error: Exception) -> Exception:
+    """Return an error that can be pickled, with a note about where it happened."""
+    place = "".join(traceback.format_exception(error))
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # for whatever reason
+        error = RuntimeError(f"{type(error).__name__}: {error}")
+    error.add_note(f"In a helper:\n{place}")
+    return error
 
 
 # --- in the parent ----------------------------------------------------------------------------------------------------
@@ -190,7 +180,7 @@ def _lost() -> Iterator[None]:
 
 
 class Helper:
-    """A process that follows orders from a connection."""
+    """A worker process that calls functions which it receives through a connection."""
 
     def __init__(self) -> None:
         here, there = Pipe()
@@ -219,6 +209,13 @@ class Helper:
         with _lost():
             return self.connection.recv()
 
+    def answer(self) -> Any:
+        """Wait for the result of a call, and return it or raise its error."""
+        value, error = self.receive()
+        if error is not None:
+            raise error
+        return value
+
     def begin(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Let the helper call a function with its connection and arguments; it is free again when that returns."""
         self.send((function, arguments))
@@ -229,7 +226,7 @@ class Helper:
         return self._process.poll() is None
 
     def is_free(self) -> bool:
-        """Wait for a sign of life: a helper that was idle for long may have left."""
+        """Whether the helper answers: one that was idle for long may have left."""
         with suppress(RuntimeError):
             self.begin(_reply)
             return self.connection.poll(_REPLY_SECONDS) and self.receive() is None
@@ -240,10 +237,6 @@ class _Pool:
     """Idle helpers, and all helpers of this process."""
 
     def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Begin without helpers."""
         self.lock = threading.Lock()
         self.idle: list[Helper] = []
         self.all: weakref.WeakSet[Helper] = weakref.WeakSet()
@@ -251,7 +244,8 @@ class _Pool:
 
 _pool = _Pool()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.clear)  # the helpers belong to the parent
+    # The helpers belong to the parent: a fork begins without any.
+    os.register_at_fork(after_in_child=lambda: vars(_pool).update(vars(_Pool())))
 
 
 def _can_start() -> bool:
@@ -266,7 +260,7 @@ def may_borrow_helpers() -> bool:
 
 
 def _find(n_helpers: int) -> list[Helper]:
-    """Idle helpers, or new ones: at most ``n_helpers``, and fewer while other fits keep the cores busy."""
+    """Return idle helpers or new ones: at most ``n_helpers``, and fewer while other fits use the processor cores."""
     if not _can_start():
         return []
     with _pool.lock:
@@ -314,18 +308,17 @@ def borrow_helpers(n_helpers: int) -> Iterator[list[Helper]]:
 
 
 def spread(
-    function: Callable[..., Any], shared: tuple[Any, ...], calls: Sequence[tuple[Any, ...]], n_jobs: int | None
+    function: Callable[..., Any], shared: tuple[Any, ...], calls: Sequence[tuple[Any, ...]], n_jobs: int
 ) -> Iterator[Any]:
-    """Results of ``function(*shared, *call)`` for every call, in order, from several processes.
+    """Results of ``function(*shared, *call)`` for every call, in order, from at most ``n_jobs`` processes.
 
-    The function must be picklable. Arrays in ``shared`` are read-only in helpers. ``n_jobs`` is as for joblib, whose
-    other backends are respected, such as threads or a cluster.
+    The function must be picklable. Arrays in ``shared`` are read-only in helpers. Other backends of joblib are
+    respected, such as threads or a cluster.
     """
-    n_processes = min(effective_n_jobs(n_jobs), len(calls))
-    if n_processes > 1 and not may_borrow_helpers():
+    if not may_borrow_helpers():
         yield from Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(*shared, *call) for call in calls)
         return
-    with borrow_helpers(n_processes if n_processes > 1 else 0) as helpers:
+    with borrow_helpers(min(n_jobs, len(calls))) as helpers:
         if helpers:
             yield from _spread(helpers, function, shared, calls)
         else:
@@ -335,17 +328,17 @@ def spread(
 def _spread(
     helpers: Sequence[Helper], function: Callable[..., Any], shared: tuple[Any, ...], calls: Sequence[tuple[Any, ...]]
 ) -> Iterator[Any]:
-    with Shared((function, shared, get_config(), warnings.filters)) as common:
+    with Shared((function, *shared)) as common:
         for helper in helpers:
-            helper.begin(answer_calls, _in_setting)
+            helper.begin(answer_calls, partial)
             common.send(helper)
-    numbers = iter(range(len(calls)))
+    waiting = iter(enumerate(calls))
     asked: dict[Connection, tuple[Helper, int]] = {}
-    answers: dict[int, Answer] = {}
+    answers: dict[int, Any] = {}
 
     def ask(helper: Helper) -> None:
-        number = next(numbers, None)
-        helper.send(None if number is None else (True, (cloudpickle.dumps(calls[number]),)))
+        number, call = next(waiting, (None, None))
+        helper.send(None if call is None else (True, call))
         if number is not None:
             asked[helper.connection] = helper, number
 
@@ -355,9 +348,9 @@ def _spread(
         while number not in answers:
             for connection in wait(list(asked)):
                 helper, done = asked.pop(connection)  # type: ignore[call-overload]  # only connections were waited for
-                answers[done] = helper.receive()
+                answers[done] = helper.answer()
                 ask(helper)
-        yield answers.pop(number).get()
+        yield answers.pop(number)
 
 
 # --- in the helper ----------------------------------------------------------------------------------------------------
@@ -372,42 +365,28 @@ def answer_calls(connection: Connection, make: Callable[..., Callable[..., Any]]
 
     A message says whether an answer is wanted, and has the arguments. An error is reported with the next answer.
     """
-    failure = None
+    value = failure = None
     try:
         function = make(*receive_shared(connection))
     except Exception as error:
-        failure = Answer(error=error)
+        failure = _portable(error)
     while True:
         watch(connection)
         message = connection.recv()
         if message is None:
             return
         wanted, arguments = message
-        value = None
         if failure is None:
             try:
                 value = function(*arguments)
             except Exception as error:
-                failure = Answer(error=error)
+                value, failure = None, _portable(error)
         if wanted:
-            connection.send(failure or Answer(value))
-
-
-def _in_setting(
-    function: Callable[..., Any], shared: tuple[Any, ...], config: dict[str, Any], filters: Any
-) -> Callable[[bytes], Any]:
-    """Return the function for a helper of `spread`, which takes the pickled arguments of a call."""
-
-    def call(arguments: bytes) -> Any:
-        with config_context(**config), warnings.catch_warnings():
-            warnings.filters[:] = filters  # type: ignore[index]  # a list in fact
-            return function(*shared, *pickle.loads(arguments))
-
-    return call
+            connection.send((value, failure))
 
 
 def _help(handle: int) -> None:
-    """Follow orders until there are none for `_IDLE_SECONDS`, or the parent is gone."""
+    """Call functions until none has come for `_IDLE_SECONDS`, or the parent is gone."""
     with Connection(handle) as connection, one_blas_thread(), suppress(EOFError, ConnectionError):
         while connection.poll(_IDLE_SECONDS):
             function, arguments = connection.recv()

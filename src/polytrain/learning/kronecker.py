@@ -15,7 +15,7 @@ from polytrain.learning.problem import Facts
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 
-def _eigenbasis(matrix: Array) -> tuple[Array, Array]:
+def eigenbasis(matrix: Array) -> tuple[Array, Array]:
     """Eigenvalues, at least 0, and eigenvectors of a positive semidefinite matrix."""
     values, vectors, failed = dsyevd(matrix)  # without NumPy's wrapper, which costs as much as the work
     if failed:
@@ -40,7 +40,7 @@ class KroneckerHessian:
     def __init__(self, facts: Facts, alpha: float) -> None:
         factors: tuple[Any, ...] = facts.left, facts.middle, facts.right
         self.eigenvectors: tuple[Array, ...]
-        (left, middle, right), self.eigenvectors = zip(*map(_eigenbasis, factors), strict=True)
+        (left, middle, right), self.eigenvectors = zip(*map(eigenbasis, factors), strict=True)
         self.eigenvalues = damped_spectrum(left, middle, right, alpha)
 
     @cached_property

@@ -21,8 +21,6 @@ from scipy.special import expit, log_expit, xlogy
 
 from polytrain.arrays import Array
 
-__all__ = ["Loss", "get_loss", "loss_names", "spread"]
-
 #: Cost, slope and curvature of every row.
 Derivatives = tuple[Array, Array, Array]
 
@@ -367,11 +365,7 @@ _SPEC = re.compile(r"([a-z_]+)\(((?:[0-9.e+-]+)(?:, [0-9.e+-]+)*)\)")
 
 
 def loss_names(task: str) -> list[str]:
-    """Names of the losses for a task, "classification" or "regression".
-
-    >>> loss_names("classification")
-    ['squared', 'logistic', 'squared_hinge']
-    """
+    """Names of the losses for a task, "classification" or "regression"."""
     return [name for name, loss in _LOSSES.items() if task in loss.tasks]
 
 

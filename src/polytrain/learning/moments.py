@@ -8,7 +8,6 @@ the core, and so a prediction, is. Directions of a bond that the train does not 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +15,11 @@ import numpy as np
 from polytrain.arrays import Array
 from polytrain.learning.engines.engine import Engine
 from polytrain.learning.gauge import left_orthogonal
+from polytrain.learning.kronecker import eigenbasis
 from polytrain.learning.problem import FACTORS
 
-# Directions of a bond that carry no more than this part of the strongest are not used.
+# Directions of a bond whose singular value is at most this fraction of the largest are not used.
 _UNUSED = 1e-6
-# Moments of this many different rows are exact enough; with very many rows, this part of them is used.
-_ENOUGH_ROWS, _LEAST_SHARE = 1 << 15, 0.25
 
 
 class CoreMoments(NamedTuple):
@@ -40,29 +38,25 @@ class CoreMoments(NamedTuple):
     right_sizes: Array
 
 
-def measure_moments(engine: Engine, cores: Sequence[Array], seed: int) -> tuple[CoreMoments, ...]:
+def measure_moments(engine: Engine, cores: Sequence[Array]) -> tuple[CoreMoments, ...]:
     """Second moments at every core of a train; none for a train that is 0 everywhere, or not finite."""
     gauges = _find_gauges(cores)
     if gauges is None:
         return ()
-    start, lefts, left_turns, right_turns = gauges
-    share = 1.0
-    if engine.n_distinct > _ENOUGH_ROWS:
-        share = max(_ENOUGH_ROWS / engine.n_distinct, _LEAST_SHARE)
-    found = []
-    with nullcontext(engine) if share == 1.0 else engine.sample(share, seed) as rows:
-        rows.place(start)
-        for k in range(len(cores)):
-            facts: Any = rows.facts(FACTORS)
-            (left_sizes, left), (sizes, middle), (right_sizes, right) = (
-                np.linalg.eigh(moment) for moment in (facts.left, facts.middle, facts.right)
-            )
-            turns = left.T @ left_turns[k], middle.T, right.T @ right_turns[k + 1]
-            diagonals = (np.maximum(values, 0.0) for values in (left_sizes, sizes, right_sizes))
-            found.append(CoreMoments(*(np.ascontiguousarray(array) for array in (*turns, *diagonals))))
-            if k < len(cores) - 1:
-                rows.move(lefts[k], to_right=True)
-    return tuple(found) if all(np.isfinite(array).all() for core in found for array in core) else ()
+    start, lefts, left_transforms, right_transforms = gauges
+    moments = []
+    engine.place(start)
+    for k in range(len(cores)):
+        facts: Any = engine.facts(FACTORS)
+        (left_sizes, left), (middle_sizes, middle), (right_sizes, right) = map(
+            eigenbasis, (facts.left, facts.middle, facts.right)
+        )
+        vectors = left.T @ left_transforms[k], middle.T, right.T @ right_transforms[k + 1]
+        arrays = *vectors, left_sizes, middle_sizes, right_sizes
+        moments.append(CoreMoments(*map(np.ascontiguousarray, arrays)))
+        if k < len(cores) - 1:
+            engine.move(lefts[k], to_right=True)
+    return tuple(moments) if all(np.isfinite(array).all() for core in moments for array in core) else ()
 
 
 def _find_gauges(cores: Sequence[Array]) -> tuple[list[Array], ...] | None:
@@ -77,7 +71,7 @@ def _find_gauges(cores: Sequence[Array]) -> tuple[list[Array], ...] | None:
     one = np.ones((1, 1))
     start = [core.transpose() for core in reversed(mirrored)]
     behind = [one, *(factor.T for factor in reversed(factors))]
-    froms, tos, left_turns, right_turns = [one], [one], [one], [one]
+    froms, tos, left_transforms, right_transforms = [one], [one], [one], [one]
     for k in range(1, len(cores)):
         between = before[k] @ behind[k]
         if not np.isfinite(between).all():
@@ -89,14 +83,14 @@ def _find_gauges(cores: Sequence[Array]) -> tuple[list[Array], ...] | None:
         inner, sizes, outer = inner[:, :used], sizes[:used], outer[:used]
         froms.append(inner)
         tos.append(outer.T)
-        left_turns.append((behind[k] @ outer.T / sizes).T)
-        right_turns.append(inner.T @ before[k] / sizes[:, None])
+        left_transforms.append((behind[k] @ outer.T / sizes).T)
+        right_transforms.append(inner.T @ before[k] / sizes[:, None])
     froms, tos = [*froms, one], [*tos, one]
-    start = [_turned(core, tos[k], tos[k + 1]) for k, core in enumerate(start)]
-    lefts = [_turned(core, froms[k], froms[k + 1]) for k, core in enumerate(lefts[:-1])]
-    return start, lefts, [*left_turns, one], [*right_turns, one]
+    start = [_transformed(core, tos[k], tos[k + 1]) for k, core in enumerate(start)]
+    lefts = [_transformed(core, froms[k], froms[k + 1]) for k, core in enumerate(lefts[:-1])]
+    return start, lefts, [*left_transforms, one], [*right_transforms, one]
 
 
-def _turned(core: Array, left: Array, right: Array) -> Array:
-    """A core in other coordinates on both sides."""
+def _transformed(core: Array, left: Array, right: Array) -> Array:
+    """Return a core in other coordinates on both sides."""
     return np.ascontiguousarray(np.tensordot(np.tensordot(left.T, core, axes=1), right, axes=1))

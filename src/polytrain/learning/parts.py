@@ -8,7 +8,7 @@ regression with the sum of the parts' kernels, see `polytrain.learning.dual`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +24,9 @@ from polytrain.tensor.stack import TrainStack
 _MOST_NUMBERS = 25_000_000
 
 Cores = Sequence[Array]
+Piece = tuple[tuple[int, ...], Cores]  # some columns and a train over them
 Name = str | tuple[str, int]  # of channels
+Blocks = dict[tuple[Name, Name], Array]
 
 
 @dataclass(frozen=True)
@@ -139,18 +141,20 @@ def _effects(cores: Cores) -> list[Array]:
 
 
 def share_additive(cores: Cores, parts: Sequence[Part]) -> list[list[Array]]:
-    """Share an additive train over all columns between parts: equal shares have the least norm."""
+    """Divide an additive train over all columns among parts: equal shares have the least norm."""
     effects = _effects(cores)
     counts = np.bincount([k for part in parts for k in part.columns], minlength=len(effects))
     bias = float(effects[0][0]) / len(parts)
     return [linear_cores(bias, [effects[k][1:] / counts[k] for k in part.columns]) for part in parts]
 
 
-def part_scores(part: Part, maps: MapList, cores: Cores, columns: Array) -> Array:
-    """Evaluate a part on placed columns (d, N) -> (N,), in float64; ``maps`` are those of all columns."""
-    own = maps.members(part.columns)
-    stack = TrainStack([cores], [m.values for m in own], [m.knots for m in own])
-    scores: Array = stack.evaluate(columns[list(part.columns)].T, dtype=np.float64)[0]
+def sum_scores(parts: Sequence[Part], maps: MapList, trains: Sequence[Cores], columns: Array) -> Array:
+    """Evaluate a sum of parts on placed columns (d, N) -> (N,), in float64; ``maps`` are those of all columns."""
+    scores = np.zeros(columns.shape[1])
+    for part, cores in zip(parts, trains, strict=True):
+        own = maps.members(part.columns)
+        stack = TrainStack([cores], [m.values for m in own], [m.knots for m in own])
+        scores += stack.evaluate(columns[list(part.columns)].T, dtype=np.float64)[0]
     return scores
 
 
@@ -160,7 +164,7 @@ def joined_ranks(parts: Sequence[Part], dims: Sequence[int]) -> tuple[int, ...]:
         [np.zeros((a, dims[k], b)) for k, a, b in zip(part.columns, part.ranks, part.ranks[1:], strict=False)]
         for part in parts
     ]
-    widths = _Sum(parts, dims, zeros).widths
+    widths = [sum(own.values()) for own in _widths(_blocks(parts, dims, zeros))]
     ranks = clip_ranks(dims, widths[1:-1]) if len(dims) > 1 else (1, 1)
     numbers = sum(a * n * b for a, n, b in zip(ranks, dims, ranks[1:], strict=False))
     if numbers > _MOST_NUMBERS:
@@ -179,117 +183,90 @@ def join_parts(parts: Sequence[Part], dims: Sequence[int], trains: Sequence[Core
     Parts that begin with the same column share its functions as channels where these are fewer, and so do pairs that
     end with the same column, in the right half. Coefficients of columns that share no part are exactly zero.
     """
-    return _narrowed(_Sum(parts, dims, trains).cores())
+    blocks = _blocks(parts, dims, trains)
+    bonds: list[dict[Name, slice]] = []
+    for widths in _widths(blocks):
+        stops = np.cumsum(list(widths.values())).tolist()
+        bonds.append({name: slice(stop - widths[name], stop) for name, stop in zip(widths, stops, strict=True)})
+    cores = []
+    for own, n, left, right in zip(blocks, dims, bonds, bonds[1:], strict=False):
+        a, b = (max(channels.stop for channels in bond.values()) for bond in (left, right))
+        core = np.zeros((a, n, b))
+        for (begin, end), block in own.items():
+            core[left[begin], :, right[end]] = block
+        cores.append(core)
+    return _narrowed(cores)
 
 
-class _Sum:
-    """A sum of trains over some of the columns, as channels of one train.
+def _blocks(parts: Sequence[Part], dims: Sequence[int], trains: Sequence[Cores]) -> list[Blocks]:
+    """Blocks of the cores of a sum of trains over some of the columns, by their channels on the left and on the right.
 
-    ``bonds[k]`` has the channels of the bond left of column k, a slice for every name, and ``widths[k]`` their number.
-    The names are "before", "sum", ("train", number), ("functions", column) for the functions of
-    a column to the left, and ("awaited", column) for what waits to be multiplied by those of a column to the right.
+    The names of channels are "before", "sum", ("train", number), ("functions", column) for the functions of a column
+    to the left, and ("awaited", column) for what waits to be multiplied by those of a column to the right.
     """
-
-    def __init__(self, parts: Sequence[Part], dims: Sequence[int], trains: Sequence[Cores]) -> None:
-        self._dims, self._middle = dims, len(dims) // 2
-        self._pieces = _pieces(parts, trains)
-        self._long = [number for number, (columns, _) in enumerate(self._pieces) if len(columns) > 1]
-        self._last_begin = max(columns[0] for columns, _ in self._pieces)
-        self._first_end = min(columns[-1] for columns, _ in self._pieces)
-        first, last = np.zeros(len(dims)), np.zeros(len(dims))
-        for columns, cores in self._pieces:
-            if len(columns) > 1:
-                first[columns[0]] += cores[0].shape[2]
-            if len(columns) == 2:
-                last[columns[1]] += cores[0].shape[2]
-        # Columns whose functions are fewer than the channels of all trains that begin or end there.
-        self._begins, self._ends = (set(np.flatnonzero(widths > np.array(dims)).tolist()) for widths in (first, last))
-        self.bonds: list[dict[Name, slice]] = []
-        self.widths: list[int] = []
-        for k in range(len(dims) + 1):
-            widths = self._widths(k)
-            stops = np.cumsum(list(widths.values())).tolist()
-            self.bonds.append(
-                {name: slice(stop - widths[name], stop) for name, stop in zip(widths, stops, strict=True)}
-            )
-            self.widths.append(stops[-1])
-
-    def _name(self, number: int, bond: int) -> Name:
-        """What a train is called at a bond."""
-        columns, _ = self._pieces[number]
-        if bond <= columns[0]:
-            return "before"
-        if bond > columns[-1]:
-            return "sum"
-        begins = columns[0] in self._begins and (len(columns) == 2 or bond <= columns[1])
-        ends = len(columns) == 2 and columns[1] in self._ends
-        if begins and not (ends and bond > self._middle):
-            return "functions", columns[0]
-        return ("awaited", columns[1]) if ends else ("train", number)
-
-    def _widths(self, bond: int) -> dict[Name, int]:
-        widths: dict[Name, int] = {}
-        if bond <= self._last_begin:
-            widths["before"] = 1
-        if bond > self._first_end:
-            widths["sum"] = 1
-        for number in self._long:
-            columns, cores = self._pieces[number]
-            name = self._name(number, bond)
-            if isinstance(name, str):
-                continue
-            if name[0] == "train":
-                widths[name] = cores[sum(column < bond for column in columns)].shape[0]
-            else:
-                widths[name] = self._dims[name[1]]
-        return widths
-
-    def cores(self) -> list[Array]:
-        """The cores of the sum."""
-        made = [
-            np.zeros((left, n, right)) for n, left, right in zip(self._dims, self.widths, self.widths[1:], strict=False)
-        ]
-        for k, core in enumerate(made):
-            left, right = self.bonds[k], self.bonds[k + 1]
-            for name in left.keys() & right.keys():  # channels that pass this column
-                if isinstance(name, str) or name[0] != "train" or k not in self._pieces[name[1]][0]:
-                    core[left[name], 0, right[name]] = np.eye(left[name].stop - left[name].start)
-            if ("functions", k) in right:
-                core[left["before"], :, right["functions", k]] = np.eye(self._dims[k])
-            if ("awaited", k) in left:
-                core[left["awaited", k], :, right["sum"]] = np.eye(self._dims[k])[:, :, None]
-        for number, (columns, cores) in enumerate(self._pieces):
-            self._lay(made, number, columns, cores)
-        return made
-
-    def _lay(self, made: list[Array], number: int, columns: Sequence[int], cores: Cores) -> None:
-        """Add the cores of a train, where it has channels of its own or goes from shared ones to others."""
-        cores = list(cores)
-        whole = cores[0][0] @ cores[1][:, :, 0] if len(columns) == 2 else None
-        for k in range(columns[0], columns[-1] + 1):
-            begin, end = self._name(number, k), self._name(number, k + 1)
-            place = made[k][self.bonds[k][begin], :, self.bonds[k + 1][end]]
-            if begin == ("functions", columns[0]) and end != begin:
-                if whole is None:  # its first core goes into the second
-                    place += np.tensordot(cores[0][0], cores[1], axes=(1, 0))
-                elif end == "sum":
-                    place += whole[:, :, None]
-                else:
-                    place[:, 0, :] += whole
-            elif end == ("awaited", columns[-1]) and begin == "before" and whole is not None:
-                place += whole[None]
-            elif k in columns and not (_is_shared(begin) or _is_shared(end)):
-                # Several parts may end here: their sum goes to the same channel.
-                place += cores[columns.index(k)]
+    pieces = _pieces(parts, trains)
+    blocks: list[Blocks] = [{} for _ in dims]
+    for k in range(max(columns[0] for columns, _ in pieces)):
+        blocks[k]["before", "before"] = _passing(1, dims[k])
+    for k in range(min(columns[-1] for columns, _ in pieces) + 1, len(dims)):
+        blocks[k]["sum", "sum"] = _passing(1, dims[k])
+    for columns, cores, names in _shared(pieces, dims):
+        channels = ["before", *names, "sum"]
+        for place, (column, core) in enumerate(zip(columns, cores, strict=True)):
+            blocks[column][channels[place], channels[place + 1]] = core
+        for name, core, column, following in zip(names, cores, columns, columns[1:], strict=False):
+            for k in range(column + 1, following):
+                blocks[k][name, name] = _passing(core.shape[2], dims[k])
+    return blocks
 
 
-def _is_shared(name: Name) -> bool:
-    return not isinstance(name, str) and name[0] != "train"
+def _passing(width: int, n: int) -> Array:
+    """Block of channels that the constant function of a column carries on."""
+    block = np.zeros((width, n, width))
+    block[:, 0] = np.eye(width)
+    return block
 
 
-def _pieces(parts: Sequence[Part], trains: Sequence[Cores]) -> list[tuple[tuple[int, ...], Cores]]:
+def _shared(pieces: Sequence[Piece], dims: Sequence[int]) -> Iterator[tuple[tuple[int, ...], Cores, list[Name]]]:
+    """Trains with the names of their channels between two of their columns.
+
+    Those are the functions of a column where these are fewer than the channels of all trains that begin or end there.
+    """
+    first, last = np.zeros(len(dims)), np.zeros(len(dims))
+    for columns, cores in pieces:
+        if len(columns) > 1:
+            first[columns[0]] += cores[0].shape[2]
+        if len(columns) == 2:
+            last[columns[1]] += cores[0].shape[2]
+    middle = len(dims) // 2
+    for number, (columns, cores) in enumerate(pieces):
+        begin, end = columns[0], columns[-1]
+        names: list[Name] = [("train", number)] * (len(columns) - 1)
+        begins = len(columns) > 1 and first[begin] > dims[begin]
+        ends = len(columns) == 2 and last[end] > dims[end]
+        if begins and ends and begin < middle < end:
+            block = np.zeros((dims[begin], dims[middle], dims[end]))
+            block[:, 0] = np.tensordot(cores[0][0], cores[1][:, :, 0], axes=1)
+            cores = [np.eye(dims[begin])[None], block, np.eye(dims[end])[:, :, None]]
+            columns, names = (begin, middle, end), [("functions", begin), ("awaited", end)]
+        elif begins and not (ends and begin >= middle):  # the first core goes into the second
+            cores = [np.eye(dims[begin])[None], np.tensordot(cores[0][0], cores[1], axes=1), *cores[2:]]
+            names[0] = "functions", begin
+        elif ends:
+            cores = [np.tensordot(cores[0], cores[1][:, :, 0], axes=1), np.eye(dims[end])[:, :, None]]
+            names = [("awaited", end)]
+        yield columns, cores, names
+
+
+def _widths(blocks: Sequence[Blocks]) -> list[dict[Name, int]]:
+    """Numbers of channels at every bond, by their names."""
+    widths: list[dict[Name, int]] = [{begin: block.shape[0] for (begin, _), block in own.items()} for own in blocks]
+    return [*widths, {"sum": 1}]
+
+
+def _pieces(parts: Sequence[Part], trains: Sequence[Cores]) -> list[Piece]:
     """Trains with their columns; an additive part falls into a train for every column."""
-    found: list[tuple[tuple[int, ...], Cores]] = []
+    found: list[Piece] = []
     for part, cores in zip(parts, trains, strict=True):
         if not part.additive:
             found.append((part.columns, cores))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,31 +16,26 @@ from polytrain.learning.settings import Settings
 from polytrain.learning.targets import JointTarget, PartTarget, PlacedBlock, Target
 from polytrain.maps import MapList
 
-__all__ = ["Budget", "PlacedRows"]
-
 # Bytes of a row besides its columns and environments: about eight numbers in float64.
 _ROW_BYTES = 64
 
 
-class Budget(NamedTuple):
-    """Memory that rows may take in this process, and the largest number and size of the rows."""
-
-    max_bytes: int
-    n_rows: int
-    itemsize: int
-
-
 class PlacedRows:
-    """Placed rows: a block, or the partitions of a runner, which are brought here if that fits a budget."""
+    """Placed rows: a block, or the partitions of a runner, which are brought here if that fits a budget.
+
+    The budget is the memory of this process, ``row_bytes`` for each row, whose numbers have ``itemsize`` bytes.
+    """
 
     def __init__(
         self,
         block: PlacedBlock | None = None,
         runner: Runner | None = None,
         partitions: Sequence[Any] = (),
-        budget: Budget | None = None,
+        row_bytes: float = 0.0,
+        itemsize: int = 8,
     ) -> None:
-        self._block, self._runner, self._partitions, self._budget = block, runner, partitions, budget
+        self._block, self._runner, self._partitions = block, runner, partitions
+        self._row_bytes, self._itemsize = row_bytes, itemsize
 
     @cached_property
     def block(self) -> PlacedBlock:
@@ -52,14 +47,13 @@ class PlacedRows:
 
     def n_processes(self, plan: Settings) -> int:
         """How many processes can learn a train of this plan from one block; 0 if the rows stay in partitions."""
-        if self._budget is None:
+        if self._runner is None:
             return sys.maxsize
-        max_bytes, n_rows, itemsize = self._budget
         # The placed columns are there twice while they are joined. A process has the environments, a quarter of them
         # more while they are replaced, and targets, weights, scores, slopes and curvatures.
-        rows = n_rows * (2 * (len(plan.ranks) - 1) * itemsize + _ROW_BYTES)
-        environments = n_rows * (5 * sum(plan.ranks) * itemsize // 4 + _ROW_BYTES)
-        return max(0, (max_bytes - rows) // max(1, environments))
+        rows = 2 * (len(plan.ranks) - 1) * self._itemsize + _ROW_BYTES
+        environments = 1.25 * sum(plan.ranks) * self._itemsize + _ROW_BYTES
+        return max(0, int((self._row_bytes - rows) / environments))
 
     def here(self) -> PlacedRows:
         """Return the same rows as one block in the memory of this process."""

@@ -1,10 +1,10 @@
-"""The rows of one problem, and what the rows can tell about it at one core.
+"""The rows of one problem, and the facts about it at one core.
 
 Conventions
 -----------
 Weights are divided by their sum once, so every quantity is a weighted mean over rows and nothing needs to know N.
-Scores are ``offset + C vec(core)``; gradient, Gram matrix and moments are taken at the present scores. Regularisation
-is not the rows' business.
+Scores are ``offset + C vec(core)``; gradient, Gram matrix and moments are taken at the present scores. Nothing here
+knows about regularisation.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from polytrain.arrays import Array
-from polytrain.learning.sampling import DistinctRows, choose_rows, row_keys
+from polytrain.learning.distinct import DistinctRows, row_keys, row_positions
 
 
 class ProblemRows(NamedTuple):
     """Rows of one problem.
 
     ``columns`` (d, N) are coordinates, as the maps have placed them; their dtype is the compute dtype. Targets, weights
-    and the offset of the scores, if any, are float64, and so are the ``keys`` of `polytrain.learning.sampling`.
+    and the offset of the scores, if any, are float64, and so are the ``keys``, equal for equal rows.
     """
 
     columns: Array
@@ -51,17 +51,22 @@ class ProblemRows(NamedTuple):
     @classmethod
     def join(cls, pieces: Iterable[ProblemRows]) -> Self:
         """Concatenate rows; either all have an offset, or none has."""
-        pairs = zip(*pieces, strict=True)
-        joined: list[Any] = [None if arrays[0] is None else np.concatenate(arrays, axis=-1) for arrays in pairs]
-        return cls(*joined)
+        groups = zip(*pieces, strict=True)
+        arrays: list[Any] = [None if group[0] is None else np.concatenate(group, axis=-1) for group in groups]
+        return cls(*arrays)
 
     def distinct(self) -> DistinctRows:
-        """Keys of different rows."""
+        """Keys of the distinct rows."""
         return DistinctRows.of(self.keys, self.target)
 
     def sample(self, fraction: float, seed: int, distinct: DistinctRows) -> Self:
-        """Copies of those rows that belong to a sample of all rows, of which ``distinct`` knows."""
-        return self.take(*choose_rows(fraction, seed, distinct, self.keys, self.target, self.weights))
+        """Copies of the rows that belong to a sample of all rows, whose distinct rows are ``distinct``.
+
+        Weights are divided by the chance to be chosen, so that sums over the chosen rows stay unbiased.
+        """
+        chances = np.where(self.target < 0.0, *distinct.chances(fraction))
+        chosen = np.flatnonzero(row_positions(self.keys, seed) < chances)
+        return self.take(chosen, (self.weights / chances)[chosen])
 
     def merged(self) -> Self:
         """Return equal rows as one row, with their total weight and their mean target minus the offset."""
@@ -71,16 +76,15 @@ class ProblemRows(NamedTuple):
         means = np.bincount(place, self.weights * target) / weights
         return type(self)(self.columns[:, first], means, weights, self.keys[first])
 
-    def block(self, rows: slice) -> Self:
-        """Views of consecutive rows."""
-        offset = None if self.offset is None else self.offset[rows]
-        return type(self)(self.columns[:, rows], self.target[rows], self.weights[rows], self.keys[rows], offset)
+    def block(self, rows: slice | Array) -> Self:
+        """Some of the rows: views of consecutive ones."""
+        arrays: list[Any] = [None if array is None else array[..., rows] for array in self]
+        return type(self)(*arrays)
 
     def take(self, rows: Array, weights: Array) -> Self:
         """Copies of some rows, with other weights."""
-        offset = None if self.offset is None else self.offset[rows]
-        columns = np.ascontiguousarray(self.columns[:, rows])
-        return type(self)(columns, self.target[rows], weights, self.keys[rows], offset)
+        chosen = self.block(rows)
+        return chosen._replace(columns=np.ascontiguousarray(chosen.columns), weights=weights)
 
 
 class Need(NamedTuple):
@@ -104,10 +108,7 @@ FACTORS = Need(left=True, middle=True, right=True)
 
 
 class Facts(NamedTuple):
-    """Answers to one round of questions; others are None.
-
-    For single blocks, ``gram`` holds moments and ``middle`` the second moment together with the total curvature.
-    """
+    """Answers to one round of questions; others are None. For single blocks, ``gram`` holds moments."""
 
     loss: float
     gradient: Any = None
@@ -135,12 +136,11 @@ class LocalFactors(NamedTuple):
 
 
 def add_up(answers: Any) -> Any:
-    """Sum answers of blocks in their order; tuples are summed entry by entry."""
+    """Sum answers of blocks in their order."""
     return reduce(_plus, answers)
 
 
 def _plus(total: Any, answer: Any) -> Any:
-    if isinstance(total, tuple):
-        sums = [_plus(*entries) for entries in zip(total, answer, strict=True)]
-        return type(total)(*sums) if hasattr(total, "_fields") else tuple(sums)
+    if isinstance(total, Facts):
+        return Facts(*map(_plus, total, answer))
     return None if total is None else total + answer

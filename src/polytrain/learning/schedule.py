@@ -16,11 +16,11 @@ from polytrain.learning.engines import open_engine
 from polytrain.learning.gauge import fit_ranks
 from polytrain.learning.helpers import are_idle, may_borrow_helpers, spread
 from polytrain.learning.losses import get_loss
-from polytrain.learning.parts import Part, additive_part, join_parts, part_scores, share_additive
+from polytrain.learning.parts import Part, additive_part, join_parts, share_additive, sum_scores
 from polytrain.learning.placed import PlacedRows
 from polytrain.learning.settings import Settings, Start
 from polytrain.learning.sweep import ROUNDING
-from polytrain.learning.targets import ClassTarget, JointTarget, OtherParts, PartTarget, Target
+from polytrain.learning.targets import ClassTarget, JointTarget, PartTarget, Target
 from polytrain.learning.trainer import TrainResult, learn_train, shared_linear_gram
 from polytrain.maps import MapList
 from polytrain.tensor import TensorTrain
@@ -73,8 +73,7 @@ def train(
         with open_engine(rows.problem(plan, maps, targets[0]), get_loss(plan.loss), maps) as engine:
             gram = shared_linear_gram(engine, maps)
     calls, results = list(zip(targets, starts, strict=True)), list[TrainResult]()
-    options: dict[str, Any] = {"linear_gram": gram, "measure": measure}
-    shared = plan, maps, rows, validation, options
+    shared = plan, maps, rows, validation, {"linear_gram": gram, "measure": measure}
     n_processes = min(effective_n_jobs(n_jobs), most) if most else 1
     # With many more cores than trains, the rows of each train are shared by all of them in turn.
     n_sharing = n_processes if n_processes >= 2 * n_trains and may_borrow_helpers() else 1
@@ -84,10 +83,8 @@ def train(
                 report(index, record, result.cores)
             results.append(result)
         return results
-    for index, (target, start) in enumerate(calls):  # as in `_learn_one`, one call less deep
-        watched = None if validation is None else validation.problem(plan, maps, target)
-        options |= {"report": partial(report, index), "n_processes": n_sharing, "validation": watched}
-        results.append(learn_train(plan, maps, rows.problem(plan, maps, target), start, **options))
+    for index, call in enumerate(calls):
+        results.append(_learn_one(*shared, *call, report=partial(report, index), n_processes=n_sharing))
     return results
 
 
@@ -99,10 +96,11 @@ def _learn_one(
     options: dict[str, Any],
     target: Any,
     start: Start,
+    **own: Any,
 ) -> TrainResult:
-    """Learn one train in a process of its own."""
+    """Learn one train, perhaps in a process of its own; the options are those of `learn_train`."""
     watched = None if validation is None else validation.problem(plan, maps, target)
-    return learn_train(plan, maps, rows.problem(plan, maps, target), start, validation=watched, **options)
+    return learn_train(plan, maps, rows.problem(plan, maps, target), start, validation=watched, **options, **own)
 
 
 def _shares_gram(plan: Settings, targets: Sequence[Target], starts: Sequence[Start]) -> bool:
@@ -115,7 +113,8 @@ def _pays(plan: Settings, dims: Sequence[int], n_rows: int, n_processes: int, n_
     """Whether to spread trains over processes: starting one takes longer than a small train."""
     if n_processes == 1:
         return False
-    per_train: float = len(dims) * plan.max_sweeps * (_UPDATE_WORK + n_rows * plan.n_unknowns(dims) * max(plan.ranks))
+    n_unknowns = max(a * n * b for a, n, b in zip(plan.ranks, dims, plan.ranks[1:], strict=False))
+    per_train: float = len(dims) * plan.max_sweeps * (_UPDATE_WORK + n_rows * n_unknowns * max(plan.ranks))
     return per_train * n_trains >= (_TINY_WORK if are_idle(n_processes) else _SMALL_WORK)
 
 
@@ -148,7 +147,7 @@ def _train_jointly(
         else:
             trains = [result.cores for result in each(first, targets, plain)]
     n_rounds = _LINEAR_ROUNDS if is_linear else -(-plan.max_sweeps // _SWEEPS_OF_VISIT)
-    visit = replace(plan, max_sweeps=0 if is_linear else _SWEEPS_OF_VISIT, sampling=None)
+    visit = replace(plan, max_sweeps=0 if is_linear else _SWEEPS_OF_VISIT)
     for number in range(n_rounds):
         decreases = []
         for index, (own, start) in enumerate(zip(targets, starts, strict=True)):
@@ -239,8 +238,8 @@ class _Backfitting:
             results = self._learn(part, going, others, [None if part.additive else trains[t][number] for t in going])
             for t, rest, result in zip(going, others, results, strict=True):
                 trains[t][number] = result.cores
-                if not isinstance(rest, OtherParts) and self._block is not None:
-                    self._scores[t] = rest + part_scores(part, self._maps, result.cores, self._block.columns)
+                if self._block is not None:
+                    self._scores[t] = rest + sum_scores([part], self._maps, [result.cores], self._block.columns)
                 if result.history:
                     first, last[t] = result.history[0], result.history[-1]
                     if t not in objectives:
@@ -252,7 +251,7 @@ class _Backfitting:
         """Trains with the ranks of the parts: given ones, or else the additive model's."""
         missing = [t for t, start in enumerate(self._starts) if start.cores is None]
         everything = additive_part(range(len(self._maps)))
-        nothing, none = [OtherParts((), self._maps, ())] * len(missing), [None] * len(missing)
+        nothing, none = [partial(sum_scores, (), self._maps, ())] * len(missing), [None] * len(missing)
         additive = dict(zip(missing, self._learn(everything, missing, nothing, none), strict=True))
         first: Trains = []
         for t, start in enumerate(self._starts):
@@ -266,31 +265,24 @@ class _Backfitting:
         alpha: float = self._plan.alpha
         return 0.5 * alpha * sum(TensorTrain(cores).norm() ** 2 for cores in trains)
 
-    def _others(self, trains: Sequence[Sequence[Array]], target: int, number: int) -> Array | OtherParts:
+    def _others(self, trains: Sequence[Sequence[Array]], target: int, number: int) -> Any:
         rest = [k for k in range(len(self._parts)) if k != number]
         if self._block is None:
-            return OtherParts([self._parts[k] for k in rest], self._maps, [trains[k] for k in rest])
+            return partial(sum_scores, [self._parts[k] for k in rest], self._maps, [trains[k] for k in rest])
         columns = self._block.columns
         if target not in self._scores:
-            every = OtherParts(self._parts, self._maps, trains)
-            self._scores[target] = every.of(columns)
-        own = part_scores(self._parts[number], self._maps, trains[number], columns)
-        return self._scores[target] - own
+            self._scores[target] = sum_scores(self._parts, self._maps, trains, columns)
+        return self._scores[target] - sum_scores([self._parts[number]], self._maps, [trains[number]], columns)
 
     def _learn(
-        self,
-        part: Part,
-        targets: Sequence[int],
-        others: Sequence[Array | OtherParts],
-        starts: Sequence[Sequence[Array] | None],
+        self, part: Part, targets: Sequence[int], others: Sequence[Any], starts: Sequence[Sequence[Array] | None]
     ) -> list[TrainResult]:
         """Learn one part of some targets."""
         if not targets:
             return []
         maps = MapList(self._maps.members(part.columns), additive=part.additive)
         init, sweeps = ("linear", 0) if part.additive else ("given", _SWEEPS_OF_VISIT)  # the former is solved at once
-        options: dict[str, Any] = {"rank": part.ranks, "tol": 0.0, "sampling": None, "patience": 0}
-        plan = replace(self._plan, init=init, max_sweeps=sweeps, **options)
+        plan = replace(self._plan, rank=part.ranks, init=init, max_sweeps=sweeps, tol=0.0, patience=0)
         begins = [Start(self._starts[t].seed, cores) for t, cores in zip(targets, starts, strict=True)]
         wanted = [PartTarget(self._targets[t], part.columns, rest) for t, rest in zip(targets, others, strict=True)]
         return train(self._rows, maps, plan, wanted, begins, n_jobs=self._n_jobs)

@@ -22,7 +22,7 @@ class Settings:
 
     Attributes
     ----------
-    loss, alpha, init, solver, max_sweeps, tol, sampling
+    loss, alpha, init, solver, max_sweeps, tol
         As the parameters of the estimators; ``init`` is "given" where the trains have starts of their own.
     rank : "auto", int or sequence of int
         As the parameter of the estimators; in a plan, a tuple of the ranks of all bonds, including the two at the ends.
@@ -46,7 +46,6 @@ class Settings:
     solver: str
     max_sweeps: Any
     tol: float
-    sampling: str | None = None
     patience: int = 0
     joint: bool = False
     bases: Sequence[str] = ()
@@ -62,10 +61,6 @@ class Settings:
         """The ranks of a plan."""
         ranks: tuple[int, ...] = self.rank
         return ranks
-
-    def n_unknowns(self, dims: Sequence[int]) -> int:
-        """Numbers in the largest core of a plan."""
-        return max(a * n * b for a, n, b in zip(self.ranks, dims, self.ranks[1:], strict=False))
 
     @property
     def n_sweeps(self) -> int:

@@ -13,7 +13,7 @@ from polytrain.learning.engines.engine import Engine
 from polytrain.learning.gauge import fit_ranks
 from polytrain.maps import MapList
 
-#: Different rows that the kernel problem is solved for: its cost grows with their cube.
+#: Distinct rows that the kernel problem is solved for: its cost grows with their cube.
 FEW_ROWS = 1300
 
 
@@ -50,7 +50,7 @@ def linear_start(
     """Start from the regularised linear model, solved to rounding.
 
     The represented function is the linear model itself (for ranks of at least 2); the remaining rank slots hold random
-    directions that it does not use. ``gram`` is the linear model's Gram matrix, if it is known.
+    directions that it does not use. ``gram`` is the linear model's Gram matrix, if it was computed before.
     """
     with engine.linear(gram) as rows:
         model = solve_linear(rows, sum(maps.linear_sizes()), alpha, quadratic).ravel()
@@ -63,7 +63,7 @@ def linear_start(
 def dual_start(
     engine: Engine, maps: MapList, ranks: Sequence[int], alpha: float, seed: int, rng: np.random.Generator
 ) -> list[Array]:
-    """Start from the exact solution of the kernel problem on about `FEW_ROWS` different rows, cut to these ranks.
+    """Start from the exact solution of the kernel problem on about `FEW_ROWS` distinct rows, cut to these ranks.
 
     From more rows a sample is taken, with a larger alpha, since noise does not shrink with the sample. Equal rows are
     one row with all of their weight, which has the same solution.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,14 +18,6 @@ STOP_REASONS = ("tolerance", "validation", "max_sweeps", "stopped", "rounding")
 
 # A relative rise of the objective over a sweep, or a round of them, that rounding explains, also in float32.
 ROUNDING = 1e-5
-
-
-class CoreUpdate(NamedTuple):
-    """The objective after an update of the core ``site`` in a sweep, counted from 1."""
-
-    sweep: int
-    site: int
-    objective: float
 
 
 @dataclass(frozen=True)
@@ -61,8 +52,8 @@ def sweep_train(
     tol: float,
     rng: np.random.Generator,
     position: int = 0,
-) -> Iterator[SweepState | CoreUpdate]:
-    """Sweep over the cores, left to right and back in turn; yield after each update and after each one-way sweep.
+) -> Iterator[SweepState]:
+    """Sweep over the cores, left to right and back in turn; yield the start and the state after each one-way sweep.
 
     A sweep updates every core but the one it ends at; that one is the first of the sweep back. It stops once the
     objective changed by at most ``tol`` relative to its value over a sweep (the paper's rule), or after ``max_sweeps``.
@@ -73,12 +64,11 @@ def sweep_train(
     last = len(cores) - 1
     engine.place(cores, position)
 
-    def objective_at(core: Array) -> float:
-        return engine.mean_loss() + 0.5 * alpha * float(np.vdot(core, core))
-
     def state(sweep: int, seconds: float, previous: float | None) -> SweepState:
-        engine.score(cores[position])  # line searches moved the scores step by step: begin afresh, without drift
-        loss, objective = engine.mean_loss(), objective_at(cores[position])
+        core = cores[position]
+        engine.score(core)  # line searches moved the scores step by step: begin afresh, without drift
+        loss = engine.mean_loss()
+        objective = loss + 0.5 * alpha * float(np.vdot(core, core))
         if not np.isfinite(objective):
             raise FloatingPointError(f"the objective became {objective} in sweep {sweep}")
         reason = None
@@ -94,12 +84,10 @@ def sweep_train(
         started = time.perf_counter()
         if last == 0:
             cores[0] = solver.update(engine, cores[0], alpha)
-            yield CoreUpdate(current.sweep + 1, 0, objective_at(cores[0]))
         else:
             sites = range(last) if position == 0 else range(last, 0, -1)
             for k in sites:
                 core = solver.update(engine, cores[k], alpha)
-                yield CoreUpdate(current.sweep + 1, k, objective_at(core))
                 if position == 0:
                     cores[k], cores[k + 1] = shift_right(core, cores[k + 1], rng)
                 else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import logsumexp
 
 from polytrain.arrays import Array
-from polytrain.learning.parts import Part, part_scores
 from polytrain.learning.problem import ProblemRows
 from polytrain.maps import MapList
 from polytrain.tensor.stack import TrainStack
@@ -133,30 +132,15 @@ class JointTarget:
 
 
 @dataclass(frozen=True, eq=False)
-class OtherParts:
-    """The other parts of a sum, evaluated wherever the rows are."""
-
-    parts: Sequence[Part]
-    maps: MapList
-    trains: Sequence[Sequence[Array]]
-
-    def of(self, columns: Array) -> Array:
-        """Scores of rows with these placed columns."""
-        pairs = zip(self.parts, self.trains, strict=True)
-        scores = (part_scores(part, self.maps, cores, columns) for part, cores in pairs)
-        return sum(scores, start=np.zeros(columns.shape[1]))
-
-
-@dataclass(frozen=True, eq=False)
 class PartTarget:
     """The problem of one part of a sum of trains: some columns, and scores that begin at those of the other parts.
 
-    ``others`` are the other parts, or their scores (N,) if all rows are in one place.
+    ``others`` are the scores of the other parts (N,) or, if rows are in several places, a function of their columns.
     """
 
     target: Target
     columns: tuple[int, ...]
-    others: Array | OtherParts
+    others: Array | Callable[[Array], Array]
 
     @property
     def keeps_all(self) -> bool:
@@ -167,7 +151,7 @@ class PartTarget:
         """Rows of the target's problem, which may be fewer: numbers in the place of keys identify them."""
         problem = self.target.problem(rows._replace(keys=np.arange(len(rows.keys))))
         others = self.others
-        offset = others.of(problem.columns) if isinstance(others, OtherParts) else others[problem.keys]
+        offset = others(problem.columns) if callable(others) else others[problem.keys]
         if problem.offset is not None:
             offset = offset + problem.offset
         columns = np.ascontiguousarray(problem.columns[list(self.columns)])

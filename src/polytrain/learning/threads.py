@@ -36,7 +36,7 @@ class _Shared:
 def _lift() -> None:
     _take_control()
     _Shared.limit.restore_original_limits()
-    _take_control()  # for whichever thread comes next
+    _take_control()  # for the next thread
 
 
 def _lift_in_fork() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,10 +17,9 @@ from polytrain.learning.gauge import fit_ranks
 from polytrain.learning.losses import get_loss
 from polytrain.learning.moments import CoreMoments, measure_moments
 from polytrain.learning.problem import Need, ProblemRows
-from polytrain.learning.sampling import still_holds, sweep_samples
 from polytrain.learning.settings import Settings, Start
 from polytrain.learning.start import dual_start, linear_start, random_start
-from polytrain.learning.sweep import CoreUpdate, SweepState, sweep_train
+from polytrain.learning.sweep import sweep_train
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList
 
@@ -56,7 +54,7 @@ def learn_train(
     start: Start,
     *,
     measure: bool = False,
-    report: Report | None = None,
+    report: Report = lambda record, cores: None,
     n_processes: int = 1,
     linear_gram: Array | None = None,
     validation: ProblemRows | Engine | None = None,
@@ -68,26 +66,33 @@ def learn_train(
     to stop, and which of the trains on the way is returned. ``measure`` asks for second moments at every core.
     """
     loss = get_loss(plan.loss)
-    if isinstance(validation, ProblemRows):
-        validation = LocalEngine(validation, loss, maps)
+    rng = np.random.default_rng(start.seed)
     # The sweep refuses an objective that is not finite.
     with (
         one_blas_thread(),
         np.errstate(over="ignore", invalid="ignore"),
         open_engine(rows, loss, maps, n_processes) as engine,
     ):
-        learner = _Learner(engine, plan, maps, start, report, linear_gram, validation)
+        checkpoint, progress = None, None
         if start.checkpoint is not None:
-            name = fingerprint(plan, maps, start, engine.fingerprint())
-            learner.resume(Checkpoint(start.checkpoint, name, maps.dims, plan.ranks))
-        outcome = learner.run()
-        if outcome is None:  # by now the memory of the sample is released
-            learner.begin(sampled=False)
-            outcome = learner.run()
-        cores, reason = outcome  # type: ignore[misc]  # without samples there is one
-        moments = measure_moments(engine, cores, start.seed) if measure else ()
+            checkpoint = Checkpoint(start.checkpoint, fingerprint(plan, maps, start, engine.fingerprint()))
+            progress = checkpoint.load()
+        if progress is None:
+            progress = Progress(_first_cores(engine, plan, maps, start, rng, linear_gram), 0, None, [], {})
+        else:
+            rng.bit_generator.state = progress.random_state
+            for record in progress.history:
+                report(record, progress.cores)
+        if isinstance(validation, ProblemRows):
+            validation = LocalEngine(validation, loss, maps)
+        watched = None if validation is None else _Validation(validation)
+        # Random cores are not a model; any other start may be better than the result of the sweeps.
+        if watched is not None and (plan.init != "random" or start.cores is not None):
+            watched.look(progress.cores, progress.position)
+        cores, reason = _sweep(engine, plan, progress, rng, report, checkpoint, watched)
+        moments = measure_moments(engine, cores) if measure else ()
     # In C order: file formats may silently store anything else wrongly.
-    return TrainResult(tuple(np.ascontiguousarray(core) for core in cores), learner.history, str(reason), moments)
+    return TrainResult(tuple(map(np.ascontiguousarray, cores)), progress.history, reason, moments)
 
 
 def shared_linear_gram(engine: Engine, maps: MapList) -> Array:
@@ -98,144 +103,78 @@ def shared_linear_gram(engine: Engine, maps: MapList) -> Array:
         return gram
 
 
+def _first_cores(
+    engine: Engine, plan: Settings, maps: MapList, start: Start, rng: np.random.Generator, linear_gram: Array | None
+) -> list[Array]:
+    if start.cores is not None:
+        return fit_ranks(start.cores, plan.ranks, rng)
+    if plan.init == "random":
+        return random_start(maps.dims, plan.ranks, rng)
+    if plan.init == "dual":
+        return dual_start(engine, maps, plan.ranks, plan.alpha, start.seed, rng)
+    return linear_start(engine, maps, plan.ranks, plan.alpha, get_loss(plan.loss).quadratic, rng, linear_gram)
+
+
+def _sweep(
+    engine: Engine,
+    plan: Settings,
+    progress: Progress,
+    rng: np.random.Generator,
+    report: Report,
+    checkpoint: Checkpoint | None,
+    validation: _Validation | None,
+) -> tuple[Sequence[Array], str]:
+    """Make the sweeps of a plan, or what is left of them, and return the cores with the reason to stop."""
+    history = progress.history  # grows
+    if progress.stop_reason is not None:
+        return progress.cores, progress.stop_reason
+    solver = CoreSolver(plan.solver, get_loss(plan.loss).quadratic)
+    states = sweep_train(
+        engine,
+        progress.cores,
+        alpha=plan.alpha,
+        solver=solver,
+        max_sweeps=plan.max_sweeps - len(history),
+        tol=plan.tol,
+        rng=rng,
+        position=progress.position,
+    )
+    state = next(states)
+    for following in states:
+        record = {"sweep": len(history) + 1, "n_rows": engine.n_rows, "loss": following.loss}
+        record |= {"objective": following.objective, "decrease": state.objective - following.objective}
+        history.append({**record, "ranks": following.ranks, "seconds": following.seconds})
+        state = following
+        if checkpoint is not None:
+            cores = [np.ascontiguousarray(core) for core in state.cores]
+            random_state = dict(rng.bit_generator.state)
+            checkpoint.save(Progress(cores, state.position, state.stop_reason, history, random_state))
+        if validation is not None:
+            history[-1]["validation_loss"] = validation.look(state.cores, state.position)
+        if report(history[-1], state.cores):
+            state = replace(state, stop_reason="stopped")
+        elif validation is not None and validation.n_worse >= plan.patience:
+            state = replace(state, stop_reason=state.stop_reason or "validation")
+        if state.stop_reason is not None:
+            break
+    best = None if validation is None else validation.cores
+    return best or state.cores, str(state.stop_reason)
+
+
 @dataclass
-class _Learner:
-    """One train in progress: which rows the sweeps see, and what is reported and kept after each of them."""
+class _Validation:
+    """Validation rows, and the train with their lowest loss so far; ``n_worse`` sweeps did not lower it."""
 
-    _engine: Engine
-    _plan: Settings
-    _maps: MapList
-    _given: Start
-    _report: Report | None
-    _linear_gram: Array | None
-    _validation: Engine | None
-    _checkpoint: Checkpoint | None = None
+    engine: Engine
+    loss: float = math.inf
+    cores: tuple[Array, ...] = ()
+    n_worse: int = 0
 
-    def __post_init__(self) -> None:
-        self._quadratic = get_loss(self._plan.loss).quadratic
-        # Given cores are better than what a sample of the rows would make of them.
-        self.begin(sampled=self._plan.sampling == "auto" and self._given.cores is None)
-
-    def begin(self, sampled: bool) -> None:
-        """Forget all sweeps, and show samples of the rows to the next ones or not."""
-        plan, self._sampled = self._plan, sampled
-        self._before: Progress | None = None
-        self._best: tuple[float, tuple[Array, ...]] = math.inf, ()  # loss of the validation rows, and its cores
-        self._since_best = 0
-        self._rng = np.random.default_rng(self._given.seed)
-        self.history: list[dict[str, Any]] = []
-        self._stages = [(1.0, plan.max_sweeps)]
-        if sampled:
-            self._stages = sweep_samples(self._engine.n_distinct, plan.n_unknowns(self._maps.dims), plan.max_sweeps)
-
-    def resume(self, checkpoint: Checkpoint) -> None:
-        """Keep the state in this file from now on, and continue from its present state."""
-        self._checkpoint, may_sample, before = checkpoint, self._sampled, checkpoint.load()
-        if before is None:
-            return
-        self.begin(before.sampled)
-        planned = before.stage < len(self._stages) and before.n_sweeps <= self._stages[before.stage][1]
-        if not planned or (self._sampled and not may_sample):
-            raise checkpoint.unusable("it has made sweeps that the plan of this fit does not have")
-        self._before, self.history = before, before.history
-        self._rng.bit_generator.state = before.random_state
-        if self._report is not None:
-            for record in self.history:
-                self._report(record, before.cores)
-
-    def _first_cores(self) -> list[Array]:
-        plan, rng = self._plan, self._rng
-        if self._given.cores is not None:
-            return fit_ranks(self._given.cores, plan.ranks, rng)
-        if plan.init == "random":
-            return random_start(self._maps.dims, plan.ranks, rng)
-        if plan.init == "dual":
-            return dual_start(self._engine, self._maps, plan.ranks, plan.alpha, self._given.seed, rng)
-        return linear_start(self._engine, self._maps, plan.ranks, plan.alpha, self._quadratic, rng, self._linear_gram)
-
-    def run(self) -> tuple[Sequence[Array], str | None] | None:
-        """Sweep in all stages, over more and more rows, and return the cores with the reason to stop.
-
-        None if what was learned from a sample of the rows does not hold for more of them.
-        """
-        before = self._before
-        if before is None:
-            cores, position, reason = self._first_cores(), 0, None
-        else:
-            cores, position, reason = before.cores, before.position, before.stop_reason
-        for stage, (fraction, n_sweeps) in enumerate(self._stages):
-            done = 0
-            if before is not None and stage <= before.stage:
-                if stage < before.stage or reason is not None:  # all sweeps of this stage are done
-                    continue
-                done = before.n_sweeps
-            whole = nullcontext(self._engine)
-            with whole if fraction == 1.0 else self._engine.sample(fraction, self._given.seed) as rows:
-                state = self._sweep(rows, cores, stage, n_sweeps, position, done)
-            if state is None:
-                return None
-            cores, position, reason = list(state.cores), state.position, state.stop_reason
-        return self._best[1] or cores, reason
-
-    def _sweep(
-        self, rows: Engine, cores: list[Array], stage: int, n_sweeps: int, position: int, done: int
-    ) -> SweepState | None:
-        """Make the sweeps of a stage, or what is left of them, and return where the train stands.
-
-        None if what was learned from a sample of the rows does not hold for more of them.
-        """
-        plan, whole = self._plan, self._stages[stage][0] == 1.0
-        states = sweep_train(
-            rows,
-            cores,
-            alpha=plan.alpha,
-            solver=CoreSolver(plan.solver, self._quadratic),
-            max_sweeps=n_sweeps - done,
-            tol=plan.tol if whole else 0.0,
-            rng=self._rng,
-            position=position,
-        )
-        state: SweepState = next(states)  # type: ignore[assignment]  # a stream begins with the start
-        # Random cores are not a model; any other start may be better than the result of the sweeps.
-        if self._validation is not None and whole and done == 0 and (plan.init != "random" or self._given.cores):
-            self._validate(state)
-        if stage > 0 and done == 0 and not still_holds(self.history[-1]["objective"], state.objective):
-            return None
-        for following in states:
-            if isinstance(following, CoreUpdate):
-                continue
-            record = {"sweep": len(self.history) + 1, "n_rows": rows.n_rows, "loss": following.loss}
-            record |= {"objective": following.objective, "decrease": state.objective - following.objective}
-            self.history.append({**record, "ranks": following.ranks, "seconds": following.seconds})
-            state = following
-            if self._checkpoint is not None:
-                self._checkpoint.save(
-                    Progress(
-                        cores=[np.ascontiguousarray(core) for core in state.cores],
-                        position=state.position,
-                        sampled=self._sampled,
-                        stage=stage,
-                        n_sweeps=done + state.sweep,
-                        stop_reason=state.stop_reason,
-                        history=self.history,
-                        random_state=dict(self._rng.bit_generator.state),
-                    )
-                )
-            if self._validation is not None:
-                self.history[-1]["validation_loss"] = self._validate(state, whole)
-            if self._report is not None and self._report(self.history[-1], state.cores):
-                return replace(state, stop_reason="stopped")
-            if whole and self._validation is not None and self._since_best >= plan.patience:
-                return state if state.stop_reason else replace(state, stop_reason="validation")
-        return state
-
-    def _validate(self, state: SweepState, counts: bool = True) -> float:
-        """Loss of the validation rows; if it counts, the best train so far is remembered."""
-        assert self._validation is not None
-        self._validation.place(list(state.cores), state.position)
-        loss = self._validation.mean_loss()
-        if counts:
-            self._since_best += 1
-            if loss < self._best[0]:
-                self._best, self._since_best = (loss, state.cores), 0
+    def look(self, cores: Sequence[Array], position: int) -> float:
+        """Return the loss of the rows for a train that is orthogonal on both sides of a core."""
+        self.engine.place(list(cores), position)
+        loss = self.engine.mean_loss()
+        self.n_worse += 1
+        if loss < self.loss:
+            self.loss, self.cores, self.n_worse = loss, tuple(cores), 0
         return loss

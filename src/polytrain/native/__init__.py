@@ -1,16 +1,15 @@
 """Compiled products with rows of data, if there was a C compiler when the package was built.
 
-Without a library `is_here` is False, and callers do the same in NumPy. The environment variable POLYTRAIN_NATIVE=0 and
-the context `switched_off` do without it, too. Calls let other threads run. Rows are the last axis and contiguous; lines
-may be apart by any stride. All arrays of a call have one dtype, float32 or float64.
+Without a library, or with the environment variable POLYTRAIN_NATIVE=0, `is_here` is False, and callers do the same in
+NumPy. Calls let other threads run. Rows are the last axis and contiguous; lines may be apart by any stride. All arrays
+of a call have one dtype, float32 or float64.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,6 @@ from typing import Any
 import numpy as np
 
 from polytrain.arrays import Array
-
-__all__ = [
-    *("DenseRows", "LocalRows", "Trains", "conjugate_gradients", "dense_moments"),
-    *("interpolate", "is_here", "knot_tables", "local_width", "switched_off"),
-]
 
 # Version of the interface; a library with another one was built from other sources.
 _INTERFACE = 3
@@ -45,20 +39,8 @@ _SIGNATURES: dict[str, list[Any]] = {
 }
 
 
-class _Switch:
-    """Whether the library may be used."""
-
-    on = os.environ.get("POLYTRAIN_NATIVE", "1") != "0"
-
-
-@contextmanager
-def switched_off() -> Iterator[None]:
-    """Enter a context in which everything is done by NumPy, in this process."""
-    before, _Switch.on = _Switch.on, False
-    try:
-        yield
-    finally:
-        _Switch.on = before
+#: Whether the library may be used, in this process.
+enabled = os.environ.get("POLYTRAIN_NATIVE", "1") != "0"
 
 
 def _library(folder: Path) -> ctypes.CDLL | None:
@@ -94,8 +76,8 @@ def _routines() -> dict[tuple[str, str], Callable[..., int]]:
 
 
 def is_here() -> bool:
-    """Whether there is a library, and nobody has switched it off."""
-    return _Switch.on and bool(_routines())
+    """Whether there is a library, and it is enabled."""
+    return enabled and bool(_routines())
 
 
 def _place(array: Array | None) -> int | None:
@@ -217,15 +199,15 @@ def conjugate_gradients(
     Shapes: gradient (n, a, b), curvature (N,) -> step (n * a, b), and its scores (N,), both float64.
     """
     n_rows, n_near, n, n_far, _ = rows.sizes
-    step, ray = np.empty((n * n_near, n_far)), np.empty(n_rows)
+    step, scores = np.empty((n * n_near, n_far)), np.empty(n_rows)
     there = np.concatenate([vectors.ravel() for vectors in eigenvectors])
     back = np.concatenate([vectors.T.ravel() for vectors in eigenvectors])
     eigenvalues, gradient = np.ascontiguousarray(eigenvalues), np.ascontiguousarray(gradient)
     arrays = _place(rows.knots), _place(curvature), _place(there), _place(back), _place(eigenvalues)
     routine = _routines()["conjugate_gradients", curvature.dtype.char]
-    failed = routine(*rows.sizes, *rows.lines, *arrays, *limits, _place(gradient), _place(step), _place(ray))
+    failed = routine(*rows.sizes, *rows.lines, *arrays, *limits, _place(gradient), _place(step), _place(scores))
     _check("conjugate_gradients", failed)
-    return step, ray
+    return step, scores
 
 
 def dense_moments(near: Array, functions: Array, far: Array, weights: Array) -> Array:

@@ -62,8 +62,6 @@ def _trials(trials: Any) -> dict[str, Any]:
 def _convergence(estimator: Any, names: Any) -> dict[str, Any]:
     last = {names[record["train"]]: record["objective"] for record in estimator.history_}
     note = f"It stopped because {_REASONS.get(estimator.stop_reason_, estimator.stop_reason_)}."
-    if len({record.get("n_rows") for record in estimator.history_}) > 1:
-        note += " The first sweeps saw a part of the rows, so that their objectives compare only roughly."
     return picture(
         "Convergence",
         "Objective after the last sweep: " + "; ".join(f"{name} {value:.4g}" for name, value in last.items()),

@@ -23,8 +23,6 @@ from polytrain.rows.dask_blocks import is_dask
 from polytrain.rows.rows import Arrays
 from polytrain.texts import short_list, shown
 
-__all__ = ["check_arrays", "check_block", "check_bytes", "check_more", "check_offset", "to_rates"]
-
 _check_pair = partial(check_X_y, dtype=COMPUTE_DTYPES)
 
 

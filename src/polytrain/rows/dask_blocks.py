@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-__all__ = ["FEW_BYTES", "aligned_blocks", "block_bytes", "is_dask", "is_dask_frame", "join_blocks", "lazy_blocks"]
-
 #: Rows of at most this size, that of a usual partition, are brought here and fitted as arrays.
 FEW_BYTES = 32 << 20
 

@@ -24,8 +24,6 @@ from polytrain.rows.dask_blocks import FEW_BYTES, aligned_blocks, block_bytes, i
 from polytrain.rows.rows import Rows
 from polytrain.sources import SourcePartitions, is_source
 
-__all__ = ["given_validation", "hold_out", "open_fit"]
-
 
 @contextmanager
 def open_fit(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss: str | None) -> Iterator[Rows]:
@@ -37,7 +35,7 @@ def open_fit(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, loss:
     told = ("n_features_in_", "feature_names_in_")
     before = {name: value for name, value in vars(estimator).items() if name in told}
     try:
-        # Even a sum has other last digits on several threads, and how many there are depends on other fits, too.
+        # The last digits of a sum depend on the number of threads, which depends on other fits.
         with one_blas_thread(), _open(estimator, X, y, sample_weight, loss) as rows:
             yield rows
     except BaseException:
@@ -144,14 +142,10 @@ def _open_partitions(
     """Open rows in partitions that look like this; one more pass reads columns that are more than numbers."""
     columns = None
     if needs_encoding(like, categorical_features):
-        parts = runner.collect(map_raw(partial(_read_columns, categorical_features=categorical_features)))
-        columns = Columns.merge([part for part in parts if part is not None])
+        read = map_raw(lambda raw: Columns.fit_part(raw[0], categorical_features) if len(raw[0]) else None)
+        columns = Columns.merge([part for part in runner.collect(read) if part is not None])
     check = partial(check_block, loss=loss, columns=columns)
     return Rows(map_raw, check, loss is None, names, columns, runner, max_bytes)
-
-
-def _read_columns(raw: Any, categorical_features: Any) -> Columns | None:
-    return Columns.fit_part(raw[0], categorical_features) if len(raw[0]) else None
 
 
 # --- rows to validate with --------------------------------------------------------------------------------------------

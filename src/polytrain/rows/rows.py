@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.columns import Columns
+from polytrain.learning.distinct import row_keys
 from polytrain.learning.engines.tasks import Runner
-from polytrain.learning.placed import Budget, PlacedRows
-from polytrain.learning.sampling import row_keys
+from polytrain.learning.placed import PlacedRows
 from polytrain.learning.targets import PlacedBlock
 from polytrain.maps import ColumnSummary, MapList
 from polytrain.rows.summary import (
@@ -26,8 +26,6 @@ from polytrain.rows.summary import (
     summarise,
     target_hashes,
 )
-
-__all__ = ["Arrays", "Rows", "Scored", "positive_rows"]
 
 #: Checked features (N, d), labels (N,) or targets (N,) or (N, outputs), and weights (N,).
 Arrays = tuple[NDArray, NDArray, NDArray]
@@ -65,19 +63,6 @@ def _chosen(raw: Any, check: Check, is_inside: Callable[[NDArray, NDArray], NDAr
     return X, y, weights * (is_inside(row_hashes(X), y) == wanted)
 
 
-def _in_part(hashes: NDArray, y: NDArray, start: int, stop: int, n_parts: int) -> NDArray:
-    number = hashes % np.uint64(n_parts)
-    return (number >= start) & (number < stop)
-
-
-def _part_numbers(X: NDArray, y: NDArray, weights: NDArray, n_parts: int) -> NDArray:
-    return np.unique(row_hashes(X) % np.uint64(n_parts))
-
-
-def _in_fraction(hashes: NDArray, y: NDArray, fraction: float) -> NDArray:
-    return target_hashes(hashes, y) / 2.0**64 < fraction
-
-
 def _place(X: NDArray, y: NDArray, weights: NDArray, maps: MapList, summary: Summary) -> PlacedBlock:
     columns = maps.place(X.astype(summary.dtype, copy=False))
     return PlacedBlock(columns, _targets(y, summary), weights / summary.largest_weight, row_keys(columns))
@@ -86,10 +71,6 @@ def _place(X: NDArray, y: NDArray, weights: NDArray, maps: MapList, summary: Sum
 def _score(X: NDArray, y: NDArray, weights: NDArray, scores: Callable[[NDArray], NDArray], summary: Summary) -> Scored:
     values = scores(X.astype(summary.dtype, copy=False)).T
     return Scored(values, _targets(y, summary), weights / summary.largest_weight, row_hashes(X))
-
-
-def _present_labels(X: NDArray, y: NDArray, weights: NDArray, summary: Summary) -> NDArray:
-    return np.unique(_targets(y, summary)) if summary.target is None else np.zeros(min(len(y), 1), dtype=int)
 
 
 def _targets(y: NDArray, summary: Summary) -> NDArray:
@@ -182,19 +163,26 @@ class Rows:
 
         The hash of a row says to which part it belongs: equal rows are together, wherever they are.
         """
-        in_part = partial(_in_part, start=start, stop=stop, n_parts=n_parts)
-        return self._with_summary(self.summary, partial(_chosen, check=self._check, is_inside=in_part, wanted=inside))
+
+        def is_inside(hashes: NDArray, y: NDArray) -> NDArray:
+            number = hashes % np.uint64(n_parts)
+            return (number >= start) & (number < stop)
+
+        return self._with_summary(self.summary, partial(_chosen, check=self._check, is_inside=is_inside, wanted=inside))
 
     def part_numbers(self, n_parts: int) -> list[int]:
         """Return the numbers of the parts that have any rows, ascending."""
-        return np.unique(np.concatenate(self._collect(_part_numbers, n_parts))).tolist()
+        numbers = self._collect(lambda X, y, weights: np.unique(row_hashes(X) % np.uint64(n_parts)))
+        return np.unique(np.concatenate(numbers)).tolist()
 
     def set_apart(self, fraction: float) -> tuple[Rows, Rows]:
         """Return all rows but about this fraction of them, and that fraction, with summaries of their own.
 
         The hash of a row and its targets, which are numbers, says to which side it belongs.
         """
-        chosen = partial(_chosen, check=self._check, is_inside=partial(_in_fraction, fraction=fraction))
+        chosen = partial(
+            _chosen, check=self._check, is_inside=lambda hashes, y: target_hashes(hashes, y) / 2.0**64 < fraction
+        )
         outside, inside = (self._with_summary(None, partial(chosen, wanted=wanted)) for wanted in (False, True))
         return outside, inside
 
@@ -204,12 +192,17 @@ class Rows:
 
     def present_labels(self) -> NDArray:
         """Return the indices of the labels that any rows have; for numbers, 0 if there are any rows."""
-        return np.unique(np.concatenate(self._collect(_present_labels, self.summary)))
+        summary = self.summary
+
+        def present(X: NDArray, y: NDArray, weights: NDArray) -> NDArray:
+            return np.unique(_targets(y, summary)) if summary.target is None else np.zeros(min(len(y), 1), dtype=int)
+
+        return np.unique(np.concatenate(self._collect(present)))
 
     def place(self, maps: MapList) -> PlacedRows:
         """Place the columns of all rows where they are: the second pass over them."""
         partitions = self._map(_place, maps, self.summary)
         if self._runner is None:
             return PlacedRows(partitions[0])
-        budget = Budget(self._max_bytes, self.summary.n_rows, self.summary.dtype.itemsize)
-        return PlacedRows(runner=self._runner, partitions=partitions, budget=budget)
+        summary = self.summary
+        return PlacedRows(None, self._runner, partitions, self._max_bytes / summary.n_rows, summary.dtype.itemsize)

@@ -13,8 +13,6 @@ from polytrain.checks import check_weight_range
 from polytrain.maps import ColumnSummary
 from polytrain.texts import short_list
 
-__all__ = ["RowSketch", "Summary", "column_summaries", "row_hashes", "sketch_rows", "summarise", "target_hashes"]
-
 
 @dataclass(frozen=True)
 class TargetSummary:
@@ -125,9 +123,8 @@ def summarise(X: NDArray, y: NDArray, weights: NDArray, classify: bool) -> Summa
     """Summarise the rows of one partition, all of which have positive weight."""
     largest, least = float(weights.max(initial=0.0)), float(weights.min(initial=np.inf))
     weights = weights / largest
-    labels: NDArray = np.zeros(0)
-    label_weights: NDArray = np.zeros(0)
-    target = None
+    none: NDArray = np.zeros(0)
+    labels, label_weights, target = none, none, None
     if classify and len(y):
         labels, index = np.unique(y, return_inverse=True)
         label_weights = np.bincount(index, weights)

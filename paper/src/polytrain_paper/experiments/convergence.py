@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from polytrain.learning.core_solvers import CoreSolver
-from polytrain.learning.engines import LocalEngine
+from polytrain.learning.engines import Engine, LocalEngine
 from polytrain.learning.losses import get_loss
 from polytrain.learning.problem import ProblemRows
 from polytrain.learning.start import linear_start, random_start
-from polytrain.learning.sweep import CoreUpdate, sweep_train
+from polytrain.learning.sweep import sweep_train
 from polytrain.learning.threads import one_blas_thread
 from polytrain.maps import MapList, PolynomialMap
 from polytrain.tensor import clip_ranks
@@ -74,6 +76,19 @@ def objective_per_update(
             cores = random_start(maps.dims, ranks, rng)
         else:
             cores = linear_start(engine, maps, ranks, alpha, kind.quadratic, rng)
-        solver = CoreSolver("auto", kind.quadratic)
-        stream = sweep_train(engine, cores, alpha=alpha, solver=solver, max_sweeps=n_sweeps, tol=0.0, rng=rng)
-        return [step.objective for step in stream if isinstance(step, CoreUpdate) or step.sweep == 0]
+        solver = _RecordingSolver("auto", kind.quadratic, [])
+        states = sweep_train(engine, cores, alpha=alpha, solver=solver, max_sweeps=n_sweeps, tol=0.0, rng=rng)
+        start, *_ = states
+        return [start.objective, *solver.objectives]
+
+
+@dataclass(frozen=True)
+class _RecordingSolver(CoreSolver):
+    """A solver that records the objective after each update."""
+
+    objectives: list[float]
+
+    def update(self, rows: Engine, core: NDArray, alpha: float) -> NDArray:
+        core = super().update(rows, core, alpha)
+        self.objectives.append(rows.mean_loss() + 0.5 * alpha * float(np.vdot(core, core)))
+        return core

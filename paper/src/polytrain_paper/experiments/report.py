@@ -75,22 +75,8 @@ def describe_run(settings: Settings, rows: Sequence[Mapping[str, Any]]) -> list[
         f"{max(settings.alphas):g} to {min(settings.alphas):g}, {sweeps} each from the linear start.",
         f"Fits: {starts} start, at most {settings.max_sweeps} one-way sweeps, stop at a relative change of "
         f"{settings.tol:g}, one train per class, seed {settings.seed}.",
-        _describe_sampling(rows),
         "The test set was used for nothing but the test errors.",
     ]
-
-
-def _describe_sampling(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Say which training rows the sweeps saw; those that a part had misled were forgotten and are not spoken of."""
-    n_rows = max(row["n_rows"] for row in rows)
-    sampled = [row["fewest_rows"] for row in rows if row["fewest_rows"] < row["n_rows"]]
-    if not sampled:
-        return f"Every sweep that led to these figures saw all {n_rows} training rows."
-    fits = "every fit" if len(sampled) == len(rows) else f"{len(sampled)} of {len(rows)} fits"
-    return (
-        f"In {fits} the first sweeps of all trains or some saw a part of the {n_rows} training rows, {min(sampled)} or "
-        "more; all other sweeps that led to these figures saw all."
-    )
 
 
 def markdown_page(

@@ -21,7 +21,7 @@ from polytrain_paper.experiments.paper_tables import LOSS_NAMES
 __all__ = ["COLUMNS", "JobStore", "markdown_table", "rows_as_csv"]
 
 #: Fields of a row in results.json and results.csv. Errors are fractions, times in seconds; ``n_rows`` are the training
-#: rows, ``fewest_rows`` the least of them that a sweep saw.
+#: rows.
 COLUMNS = (
     "dataset",
     "features",
@@ -37,7 +37,6 @@ COLUMNS = (
     "fit_seconds",
     "n_parameters",
     "n_rows",
-    "fewest_rows",
     "paper_train_error",
     "paper_test_error",
     "paper_seconds",

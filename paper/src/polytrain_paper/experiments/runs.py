@@ -111,7 +111,6 @@ class Reproduction:
             init="linear",
             max_sweeps=settings.cv_sweeps,
             tol=settings.tol,
-            sampling="auto",
             random_state=settings.seed,
             **_PAPER,
         )
@@ -144,7 +143,6 @@ class Reproduction:
             init=spec.init,
             max_sweeps=settings.max_sweeps,
             tol=settings.tol,
-            sampling=None if spec.init == "random" else "auto",  # the paper shows all rows to every sweep
             random_state=settings.seed,
             n_jobs=self._n_jobs,
             **_PAPER,
@@ -166,7 +164,6 @@ class Reproduction:
             "fit_seconds": seconds,
             "n_parameters": model.n_parameters_,
             "n_rows": len(data.X_train),
-            "fewest_rows": min(record["n_rows"] for record in model.history_),
             "paper_train_error": paper.train_error if paper else None,
             "paper_test_error": paper.test_error if paper else None,
             "paper_seconds": paper.seconds if paper else None,

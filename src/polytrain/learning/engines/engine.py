@@ -1,7 +1,7 @@
-"""The questions that the sweep and the core solvers may ask about the rows, and what is known without asking.
+"""The questions that the sweep and the core solvers may ask about the rows, and the answers that are remembered.
 
-Engines differ in where the rows live and how a question reaches them. The rest is here: at which core the train stands,
-which loss is known, and which moments are still valid.
+Engines differ in where the rows live and how a question reaches them. The rest is here: which core is the present one,
+and which loss and moments are still valid.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class CoreRows(ABC):
     """The rows as one core problem sees them: scores are ``offset + C vec(core)``."""
 
     n_rows: int
-    # The loss at the present scores, if it is known, and at those that were tried last.
+    # The loss at the present scores, None until it is computed, and at those that were tried last.
     _loss_here: float | None = None
     _loss_tried: float
 
@@ -42,17 +42,6 @@ class CoreRows(ABC):
     def _tell(self, question: str, *arguments: Any) -> None:
         """Ask without waiting for an answer."""
 
-    def _unknown(self, need: Need) -> Need:
-        """Return what must be asked, without what is known."""
-        return need
-
-    def _completed(self, need: Need, facts: Facts) -> Facts:
-        """Add what is known to the sum of all answers."""
-        return facts
-
-    def _probe(self, length: float, core: Array) -> float:
-        return float(add_up(self._ask("try_step", length)))
-
     # --- what may be asked --------------------------------------------------------------------------------------------
 
     def score(self, core: Array) -> None:
@@ -60,25 +49,21 @@ class CoreRows(ABC):
         self._tell("score", core)
         self._loss_here = None
 
+    @abstractmethod
     def facts(self, need: Need) -> Facts:
-        """Answer everything that a solver needs at the present scores in one round."""
-        if self._loss_here is not None and not any(need):
-            return Facts(self._loss_here)
-        facts = add_up(self._ask("facts", self._unknown(need)))
-        self._loss_here = facts.loss
-        return self._completed(need, facts)
+        """Return everything that a solver needs at the present scores, in one pass over the rows."""
 
     def mean_loss(self) -> float:
         """Weighted mean of the loss at the present scores."""
         return self.facts(LOSS).loss
 
     def set_direction(self, step: Array) -> None:
-        """Lay the ray, a direction in which the scores may move, along this step: C vec(step)."""
+        """Set the search direction of the scores to that of this step: C vec(step)."""
         self._tell("set_direction", step)
 
     def try_step(self, length: float, core: Array) -> float:
-        """Mean loss at ``length`` along the ray, where the scores are those of this core."""
-        self._loss_tried = self._probe(length, core)
+        """Mean loss at ``length`` along the search direction, where the scores are those of this core."""
+        self._loss_tried = float(add_up(self._ask("try_step", length, core)))
         return self._loss_tried
 
     def accept(self) -> None:
@@ -95,9 +80,9 @@ class Position(NamedTuple):
 
 
 class Engine(CoreRows):
-    """Rows with the environments of a train, standing at one core; ``maps`` has one map per column.
+    """Rows with the environments of a train at its present core; ``maps`` has one map per column.
 
-    ``n_distinct`` is the number of different rows: it does not change when rows are repeated.
+    ``n_distinct`` is the number of distinct rows: it does not change when rows are repeated.
     """
 
     n_distinct: int
@@ -116,81 +101,75 @@ class Engine(CoreRows):
         """Return a digest of the rows, their targets, weights and offset."""
 
     @abstractmethod
-    def sample(self, fraction: float, seed: int) -> Engine:
-        """Return an engine on a random sample of the rows, as ``polytrain.learning.sampling`` chooses them."""
-
-    @abstractmethod
     def gather(self, fraction: float, seed: int) -> ProblemRows:
         """Bring a random sample of the rows, or all of them if ``fraction`` is 1, to the memory of this process."""
 
     def linear(self, gram: Array | None = None) -> LinearRows:
-        """Open the core problem of the linear model; ``gram`` is its Gram matrix, if that is known."""
+        """Open the core problem of the linear model; ``gram`` is its Gram matrix, if it was computed before."""
         return LinearRows(self, gram)
 
     # --- along the train ----------------------------------------------------------------------------------------------
 
     def place(self, cores: list[Array], position: int = 0) -> None:
-        """Build the environments of a train that is orthogonal on both sides of a core, and stand at that core."""
+        """Build the environments of a train at a core, on both sides of which it is orthogonal."""
         self._ranks = [core.shape[0] for core in cores] + [1]
         self._moments.clear()
-        self._stand(self._turned(len(cores) - 1, to_right=False))
+        self._set_position(self._position(len(cores) - 1, to_right=False))
         for core in reversed(cores[position + 1 :]):
             self.move(core, to_right=False)
-        self._stand(self._turned(0, to_right=True))
+        self._set_position(self._position(0, to_right=True))
         for core in cores[:position]:
             self.move(core, to_right=True)
-        self._stand(self._turned(position, self._at.to_right))
+        self._set_position(self._position(position, self._at.to_right))
         self.score(cores[position])
 
-    def _turned(self, site: int, to_right: bool) -> Position:
+    def _position(self, site: int, to_right: bool) -> Position:
         """Position at a core: at either end of the train the next move can only go back."""
         return Position(site, (to_right or site == 0) and site < len(self._dims) - 1)
 
-    def _stand(self, at: Position) -> None:
+    def _set_position(self, at: Position) -> None:
         self._at = at
-        self._tell("stand", *at)
+        self._tell("set_position", *at)
 
     def move(self, core: Array, to_right: bool) -> None:
-        """Absorb the core stood at, orthogonal in this direction, into an environment and stand at the next core."""
+        """Absorb the present core, orthogonal in this direction, into an environment and go to the next core."""
         site = self._at.site
         if self._at.to_right != to_right:
-            self._stand(Position(site, to_right))
+            self._set_position(Position(site, to_right))
         bond = site + 1 if to_right else site
         self._ranks[bond] = core.shape[2 if to_right else 0]
         self._moments.pop(bond, None)
-        following = self._turned(site + 1 if to_right else site - 1, to_right)
+        following = self._position(site + 1 if to_right else site - 1, to_right)
         self._tell("move", core, *following)
         self._at = following
 
-    # --- at the core stood at -----------------------------------------------------------------------------------------
+    # --- at the present core ------------------------------------------------------------------------------------------
 
     @property
     def n_products(self) -> int:
-        """Size of the product rule of the column stood at: how many moments an exact solution takes."""
+        """Size of the product rule of the present column: how many moments an exact solution takes."""
         return self._maps[self._at.site].products.size
 
-    def _unknown(self, need: Need) -> Need:
-        if not (need.middle and self._loss.quadratic):
-            return need
-        site = self._at.site
-        return need._replace(left=site not in self._moments, right=site + 1 not in self._moments)
-
-    def _completed(self, need: Need, facts: Facts) -> Facts:
-        loss, gradient, gram, left, middle, right = facts
-        site, known = self._at.site, self._moments
+    def facts(self, need: Need) -> Facts:
+        if self._loss_here is not None and not any(need):
+            return Facts(self._loss_here)
+        site, moments = self._at.site, self._moments
+        if need.middle and self._loss.quadratic:
+            need = need._replace(left=site not in moments, right=site + 1 not in moments)
+        loss, gradient, gram, left, middle, right = add_up(self._ask("facts", need))
+        self._loss_here = loss
         if need.gram:
             shape = self._ranks[site], self._dims[site], self._ranks[site + 1]
             gram = gram_from_moments(gram, shape, self._maps[site].products.table)
         if need.middle:
             if left is not None:
-                known[site] = left
+                moments[site] = left
             if right is not None:
-                known[site + 1] = right
-            left, right = known[site], known[site + 1]
-            # The Kronecker product of three means, times the total curvature.
-            middle, mass = middle
-            if mass > 0:
-                middle, right = middle / mass, right / mass
+                moments[site + 1] = right
+            left, right = moments[site], moments[site + 1]
+            # The Kronecker product of three means, times the total curvature, which is that of the constant function.
+            if middle[0, 0] > 0:
+                middle, right = middle / middle[0, 0], right / middle[0, 0]
         return Facts(loss, gradient, gram, left, middle, right)
 
     def product(self, step: Array) -> Array:
@@ -199,30 +178,31 @@ class Engine(CoreRows):
         return total
 
     def local_factors(self) -> LocalFactors:
-        """Bring environments, functions and curvatures at the core stood at to this process; for few rows."""
+        """Bring environments, functions and curvatures at the present core to this process; for few rows."""
         return LocalFactors.join(self._ask("local_factors"))
 
-    def descend(self, nearly: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
-        """Solve a Newton system in one question, and lay the ray along the step.
+    def descend(self, preconditioner: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
+        """Solve a Newton system in one question, and search along the step.
 
         ``limits`` are those of `native.conjugate_gradients`. None where rows are in several places: then it takes a
         question for every product.
         """
         return None
 
-    def clear_ray(self) -> None:
-        """Lay the ray at zero."""
-        self._tell("clear_ray")
+    def clear_direction(self) -> None:
+        """Set the search direction to zero."""
+        self._tell("clear_direction")
 
-    def walk(self, length: float) -> None:
-        """Add ``length`` times the C vec(step) of the last product to the ray: no second pass over the rows."""
-        self._tell("walk", length)
+    def extend_direction(self, length: float) -> None:
+        """Add ``length`` times the C vec(step) of the last product to the direction: no second pass over the rows."""
+        self._tell("extend_direction", length)
 
 
 class LinearRows(CoreRows):
     """The core problem of the linear model: a core of shape (1, 1 + all linear functions, 1), the bias first.
 
-    ``gram`` is the Gram matrix, if it is known: with a quadratic loss all problems on the same weighted rows share it.
+    ``gram`` is the Gram matrix, if it was computed before: with a quadratic loss, problems on the same weighted rows
+    share it.
     """
 
     def __init__(self, engine: Engine, gram: Array | None = None) -> None:
@@ -238,8 +218,7 @@ class LinearRows(CoreRows):
     def _tell(self, question: str, *arguments: Any) -> None:
         self._engine._tell("linear", question, *arguments)
 
-    def _unknown(self, need: Need) -> Need:
-        return need if self._gram is None else need._replace(gram=False)
-
-    def _completed(self, need: Need, facts: Facts) -> Facts:
-        return facts._replace(gram=self._gram.copy()) if need.gram and self._gram is not None else facts
+    def facts(self, need: Need) -> Facts:
+        gram = self._gram if need.gram else None
+        facts: Facts = add_up(self._ask("facts", need if gram is None else need._replace(gram=False)))
+        return facts if gram is None else facts._replace(gram=gram.copy())

@@ -7,7 +7,6 @@ processes map. The pure tasks of ``tasks.py`` take 1.25 to 1.35 times as long: t
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ from functools import partial
 from operator import methodcaller
 from typing import Any
 
+import joblib
 import numpy as np
 
 from polytrain.arrays import Array
@@ -24,7 +24,6 @@ from polytrain.learning.helpers import Helper, Shared, answer_calls, borrow_help
 from polytrain.learning.kronecker import KroneckerHessian
 from polytrain.learning.losses import Loss
 from polytrain.learning.problem import ProblemRows
-from polytrain.learning.sampling import DistinctRows
 from polytrain.maps import MapList
 
 # Rows per block: few enough for a block's arrays to stay in cache, enough to make the overhead of a call small beside
@@ -32,8 +31,6 @@ from polytrain.maps import MapList
 # on who works on them, and answers are added in the order of the blocks: results are the same to the last bit for any
 # number of processes.
 _BLOCK_ROWS = 8000
-# Helpers tell engines, such as that of a sample, apart by a number.
-_numbers = itertools.count()
 
 
 def row_ranges(n_rows: int) -> list[slice]:
@@ -41,17 +38,6 @@ def row_ranges(n_rows: int) -> list[slice]:
     n_blocks = -(-n_rows // _BLOCK_ROWS)
     bounds = np.linspace(0, n_rows, n_blocks + 1).astype(int)
     return [slice(start, stop) for start, stop in itertools.pairwise(bounds)]
-
-
-def hash_rows(rows: ProblemRows) -> str:
-    """Digest of columns, targets, weights and offset, with their types and shapes."""
-    digest = hashlib.sha256()
-    for array in (rows.columns, rows.target, rows.weights, rows.offset):
-        if array is not None:
-            digest.update(f"{array.dtype.str} {array.shape}".encode())
-            for line in np.atleast_2d(array):
-                digest.update(np.ascontiguousarray(line).data)
-    return digest.hexdigest()
 
 
 def make_blocks(rows: ProblemRows, loss: Loss, maps: MapList, first: int = 0, step: int = 1) -> list[TrainBlock]:
@@ -62,64 +48,40 @@ def make_blocks(rows: ProblemRows, loss: Loss, maps: MapList, first: int = 0, st
 
 
 class LocalEngine(Engine):
-    """A train on rows whose weights sum to 1; each of the ``helpers`` has every n-th block of them.
+    """A train on rows whose weights sum to 1; each of the ``helpers`` has every n-th block of them."""
 
-    ``sample`` says which sample of the rows of the helpers these are, see `ProblemRows.sample`.
-    """
-
-    def __init__(
-        self,
-        rows: ProblemRows,
-        loss: Loss,
-        maps: MapList,
-        helpers: Sequence[Helper] = (),
-        sample: tuple[float, int, DistinctRows] | None = None,
-    ) -> None:
+    def __init__(self, rows: ProblemRows, loss: Loss, maps: MapList, helpers: Sequence[Helper] = ()) -> None:
         super().__init__(loss, maps)
         self._rows, self.n_rows = rows, rows.n_rows
         self._distinct = rows.distinct()
         self.n_distinct = self._distinct.n_rows
-        self._helpers, self._number = helpers, next(_numbers)
-        self._order(False, "open", sample)
+        self._helpers = helpers
         self._blocks = make_blocks(rows, loss, maps, 0, len(helpers) + 1)
 
-    def __exit__(self, *error: object) -> None:
-        self._order(False, "close")
-
-    def _order(self, wanted: bool, question: str, *arguments: Any) -> None:
-        for helper in self._helpers:
-            helper.send((wanted, (self._number, question, arguments)))
-
     def _ask(self, question: str, *arguments: Any) -> list[Any]:
-        if self._helpers:
-            self._order(True, question, *arguments)
+        for helper in self._helpers:
+            helper.send((True, (question, *arguments)))
         shares = [list(map(methodcaller(question, *arguments), self._blocks))]
-        if not self._helpers:
-            return shares[0]
         for helper in self._helpers:
             watch(helper.connection)
-            shares.append(helper.receive().get())
+            shares.append(helper.answer())
         return [answer for answers in itertools.zip_longest(*shares) for answer in answers][: sum(map(len, shares))]
 
     def _tell(self, question: str, *arguments: Any) -> None:
-        if self._helpers:
-            self._order(False, question, *arguments)
+        for helper in self._helpers:
+            helper.send((False, (question, *arguments)))
         for block in self._blocks:
             getattr(block, question)(*arguments)
 
-    def descend(self, nearly: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
+    def descend(self, preconditioner: KroneckerHessian, gradient: Array, *limits: float) -> Array | None:
         alone = len(self._blocks) == 1 and not self._helpers
-        return self._blocks[0].descend(nearly, gradient, *limits) if alone else None
+        return self._blocks[0].descend(preconditioner, gradient, *limits) if alone else None
 
     def fingerprint(self) -> str:
-        return hash_rows(self._rows)
+        return str(joblib.hash(self._rows))
 
     def gather(self, fraction: float, seed: int) -> ProblemRows:
         return self._rows if fraction >= 1.0 else self._rows.sample(fraction, seed, self._distinct).normalised()
-
-    def sample(self, fraction: float, seed: int) -> LocalEngine:
-        sample, rows = (fraction, seed, self._distinct), self.gather(fraction, seed)
-        return LocalEngine(rows, self._loss, self._maps, self._helpers, sample)
 
 
 @contextmanager
@@ -143,23 +105,12 @@ def open_engine(rows: ProblemRows | Engine, loss: Loss, maps: MapList, n_process
                 helper.send(None)
 
 
-# --- in a helper ------------------------------------------------------------------------------------------------------
-
-
 def _share(first: int, step: int, rows: ProblemRows, loss: Loss, maps: MapList) -> Callable[..., list[Any]]:
-    """Return the function that answers questions of engines about every ``step``-th block."""
-    opened: dict[int, list[TrainBlock]] = {}
+    """Return the function that answers an engine's questions about every ``step``-th block, in a helper."""
+    blocks = make_blocks(rows, loss, maps, first, step)
 
-    def answer(number: int, question: str, arguments: tuple[Any, ...]) -> list[Any]:
-        if question == "open":
-            (sample,) = arguments
-            chosen = rows if sample is None else rows.sample(*sample).normalised()
-            opened[number] = make_blocks(chosen, loss, maps, first, step)
-        elif question == "close":
-            del opened[number]
-        else:
-            with np.errstate(over="ignore", invalid="ignore"):
-                return list(map(methodcaller(question, *arguments), opened[number]))
-        return []
+    def answer(question: str, *arguments: Any) -> list[Any]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return list(map(methodcaller(question, *arguments), blocks))
 
     return answer

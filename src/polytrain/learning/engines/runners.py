@@ -7,12 +7,11 @@ import mmap
 import pickle
 import tempfile
 import weakref
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any
-
-__all__ = ["Arena", "ClusterRunner", "SpillRunner"]
 
 # Results of at most this many bytes stay in memory.
 _SMALL = 1 << 16
@@ -54,32 +53,29 @@ class ClusterRunner:
 
 
 class _Stored:
-    """Handle of a result in memory or on disk, which is removed together with its handle."""
+    """Handle of a result: its pickle, and then the memory of its arrays; or where these are on disk."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, buffers: Buffers, size: int, used: int) -> None:
+        self.buffers, self.size = buffers, size
+        self.used = used  # grows from use to use
+        self.stretch: _Stretch | None = None
 
 
 class SpillRunner:
     """Tasks in this process; the least recently used results beyond ``max_bytes`` of memory go to a temporary file.
 
-    Use it as a context manager: the end removes what waits on disk.
+    Use it as a context manager: the end removes what waits on disk. A result is deleted with its handle.
     """
 
     def __init__(self, max_bytes: int) -> None:
-        self._max_bytes, self._n_bytes = max_bytes, 0
-        self._numbers = itertools.count()
-        # A result is its pickle, and then the memory of its arrays, which are not copied.
-        self._in_memory: OrderedDict[int, tuple[Buffers, int]] = OrderedDict()
-        self._on_disk: dict[int, _Stretch] = {}
+        self._max_bytes, self._numbers = max_bytes, itertools.count()
+        self._in_memory: weakref.WeakSet[_Stored] = weakref.WeakSet()
         self._arena = Arena()
 
     def __enter__(self) -> SpillRunner:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._in_memory.clear()
-        self._on_disk.clear()
         self._arena.close()
 
     def map(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
@@ -92,34 +88,24 @@ class SpillRunner:
         """Return a handle for a value; a small value is its own handle."""
         arrays: list[pickle.PickleBuffer] = []
         content = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
-        buffers: Buffers = [content, *(array.raw() for array in arrays)]
+        buffers: Buffers = [content, *(array.raw() for array in arrays)]  # not copied
         size = sum(map(len, buffers))
         if size <= _SMALL:
             return value
-        handle = _Stored(next(self._numbers))
-        weakref.finalize(handle, self._forget, handle.number)
-        self._in_memory[handle.number] = buffers, size
-        self._n_bytes += size
-        while self._n_bytes > self._max_bytes and len(self._in_memory) > 1:
-            oldest, (buffers, size) = self._in_memory.popitem(last=False)
-            self._n_bytes -= size
-            self._on_disk[oldest] = self._arena.write(buffers)
+        handle = _Stored(buffers, size, next(self._numbers))
+        self._in_memory.add(handle)
+        while sum(stored.size for stored in self._in_memory) > self._max_bytes and len(self._in_memory) > 1:
+            oldest = min(self._in_memory, key=attrgetter("used"))
+            self._in_memory.remove(oldest)
+            oldest.stretch, oldest.buffers = self._arena.write(oldest.buffers), ()
         return handle
 
     def _load(self, handle: Any) -> Any:
         if not isinstance(handle, _Stored):
             return handle
-        if handle.number in self._in_memory:
-            self._in_memory.move_to_end(handle.number)
-            buffers, _ = self._in_memory[handle.number]
-        else:
-            buffers = self._on_disk[handle.number].read()
+        handle.used = next(self._numbers)
+        buffers = handle.buffers if handle.stretch is None else handle.stretch.read()
         return pickle.loads(buffers[0], buffers=buffers[1:])
-
-    def _forget(self, number: int) -> None:
-        if number in self._in_memory:
-            self._n_bytes -= self._in_memory.pop(number)[1]
-        self._on_disk.pop(number, None)
 
 
 @contextmanager
@@ -127,7 +113,7 @@ def _remedy(action: str) -> Iterator[None]:
     """Add the remedy to an error of the disk."""
     try:
         yield
-    except (OSError, ValueError) as error:  # the latter from a file that somebody cut
+    except (OSError, ValueError) as error:  # the latter for a file that was truncated
         why = getattr(error, "strerror", None) or str(error)
         raise OSError(
             f"cannot {action} in {tempfile.gettempdir()}: {why}. Rows that do not fit in memory wait there during a "
