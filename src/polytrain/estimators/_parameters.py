@@ -159,28 +159,40 @@ def _number(value: Any) -> float:
         return float("inf")
 
 
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _require(is_valid: Any, name: str, value: Any, wanted: str) -> None:
+    if not is_valid:
+        raise ValueError(f"{name} must be {wanted}, got {shown(value)}.")
+
+
 def check_count(name: str, value: Any, least: int, also: str = "") -> int:
     """Return ``value`` as an int of at least ``least``; ``also`` says what else would do."""
     if type(value) is int and value >= least:  # nearly always: the checks below take a while for a million columns
         return value
-    if not _is_integer(value) or value < least:
-        kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
-        raise ValueError(f"{name} must be {also}{kind}, got {shown(value)}.")
+    kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
+    _require(_is_integer(value) and value >= least, name, value, also + kind)
     return int(value)
 
 
 def check_nonnegative(name: str, value: Any, also: str = "") -> float:
     """Return ``value`` as a finite float that is not negative; ``also`` says what else would do."""
-    if not 0 <= _number(value) < np.inf:
-        raise ValueError(f"{name} must be {also}a finite number that is not negative, got {shown(value)}.")
+    _require(0 <= _number(value) < np.inf, name, value, f"{also}a finite number that is not negative")
     return float(value)
 
 
 def check_between(name: str, value: Any, low: float, high: float, also: str = "") -> float:
     """Return ``value`` as a float between two others; ``also`` says what else would do."""
-    if not low < _number(value) < high:
-        raise ValueError(f"{name} must be {also}a number between {low:g} and {high:g}, got {shown(value)}.")
+    _require(low < _number(value) < high, name, value, f"{also}a number between {low:g} and {high:g}")
     return float(value)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
+    """Return ``value``, which must be one of the named choices."""
+    _require(isinstance(value, str | type(None)) and value in choices, name, value, f"one of {list(choices)}")
+    return value
 
 
 def is_sequence(value: Any) -> bool:
@@ -189,8 +201,8 @@ def is_sequence(value: Any) -> bool:
     return is_list and getattr(value, "ndim", 1) > 0
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def _per_feature(name: str, given: Any, n_features: int, check: Callable[[str, Any], Any]) -> list[Any]:
@@ -204,16 +216,11 @@ def _per_feature(name: str, given: Any, n_features: int, check: Callable[[str, A
     return [check(f"{name}[{k}]", entry) for k, entry in enumerate(given)]
 
 
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
-
-
 def _check_relevance(relevance: Any, n_features: int) -> Any:
     """Return "auto", None, or a factor per feature."""
     if relevance is None or _is_auto(relevance):
         return relevance
-    if not is_sequence(relevance):
-        raise ValueError(f"relevance must be 'auto', None or one number per feature, got {shown(relevance)}.")
+    _require(is_sequence(relevance), "relevance", relevance, "'auto', None or one number per feature")
     factors = tuple(_per_feature("relevance", relevance, n_features, _check_factor))
     if not any(factors):
         raise ValueError("relevance must have a factor above 0: without any column there is nothing to learn from.")
@@ -238,13 +245,6 @@ def _check_ranks(rank: Any, n_features: int) -> Any:
     return [check_count(f"rank[{k}]", value, 1) for k, value in enumerate(rank)]
 
 
-def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
-    """Return ``value``, which must be one of the named choices."""
-    if not isinstance(value, str | type(None)) or value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {shown(value)}.")
-    return value
-
-
 def make_settings(
     parameters: dict[str, Any],
     n_features: int,
@@ -257,8 +257,7 @@ def make_settings(
     degree, basis, bandwidth = (parameters[name] for name in ("degree", "basis", "bandwidth"))
     also = "" if is_sequence(degree) else "a list with one degree per feature, or "
     degrees = _per_feature("degree", degree, n_features, partial(check_count, least=1, also=also))
-    if max(degrees) > _MOST_DEGREE:
-        raise ValueError(f"degree must be at most {_MOST_DEGREE}, got {shown(degree)}.")
+    _require(max(degrees) <= _MOST_DEGREE, "degree", degree, f"at most {_MOST_DEGREE}")
     if not (bandwidth is None or _is_auto(bandwidth)):
         bandwidth = check_between("bandwidth", bandwidth, 0.0, 1e6, "'auto', None or ")
     bases = _per_feature("basis", basis, n_features, partial(check_choice, choices=["auto", *basis_names()]))
@@ -268,10 +267,10 @@ def make_settings(
     for name, choices in (("scale", ["minmax", None]), ("solver", SOLVERS), ("sampling", ["auto", None])):
         check_choice(name, parameters[name], choices)
     init, alpha = parameters["init"], parameters["alpha"]
-    has_trains = is_sequence(init) and all(isinstance(train, TensorTrain) or is_sequence(train) for train in init)
-    is_known = init in INITS if isinstance(init, str) else isinstance(init, TensorTrain) or (has_trains and len(init))
-    if not is_known:
-        raise ValueError(f"init must be one of {list(INITS)}, a TensorTrain or a list of them, got {shown(init)}.")
+    is_known = init in INITS if isinstance(init, str) else isinstance(init, TensorTrain)
+    if is_sequence(init) and len(init):
+        is_known = all(isinstance(train, TensorTrain) or (is_sequence(train) and len(train)) for train in init)
+    _require(is_known, "init", init, f"one of {list(INITS)}, a TensorTrain or a list of them")
     sweeps, relevance = parameters["max_sweeps"], _check_relevance(parameters["relevance"], n_features)
     patience = check_count("n_iter_no_change", parameters["n_iter_no_change"], 1)
     return Settings(
@@ -302,14 +301,8 @@ def given_starts(init: Any, n_trains: int, dims: tuple[int, ...]) -> list[Sequen
         init = [init]
     if len(init) != n_trains:
         raise ValueError(f"init has {len(init)} trains but this fit learns {n_trains}; give one train for each.")
-    trains: list[Sequence[NDArray]] = []
-    for index, train in enumerate(init):
-        if not isinstance(train, TensorTrain):
-            if len(train) != len(dims):
-                raise ValueError(
-                    f"init[{index}] has {len(train)} cores but there are {len(dims)} features; give one each."
-                )
-            train = TensorTrain(train)
+    trains = [train if isinstance(train, TensorTrain) else TensorTrain(train) for train in init]
+    for index, train in enumerate(trains):
         if train.dims != dims:
             raise ValueError(
                 f"init[{index}] has dimensions {train.dims} but degree asks for {dims}; "
@@ -317,29 +310,24 @@ def given_starts(init: Any, n_trains: int, dims: tuple[int, ...]) -> list[Sequen
             )
         if not all(np.isfinite(core).all() for core in train.cores):
             raise ValueError(f"init[{index}] contains NaN or infinity; a start needs finite cores.")
-        trains.append(train.cores)
-    return trains
+    return [train.cores for train in trains]
 
 
 def check_parameters(parameters: dict[str, Any]) -> None:
     """Check the parameters that are not about rows, whether they matter for this fit or not."""
     for name in {"warm_start", "early_stopping", "clip"} & parameters.keys():
-        if not isinstance(parameters[name], np.bool_ | Integral) or parameters[name] not in (0, 1):
-            raise ValueError(f"{name} must be True or False, got {shown(parameters[name])}.")
+        value = parameters[name]
+        _require(isinstance(value, np.bool_ | Integral) and value in (0, 1), name, value, "True or False")
     verbose, n_jobs, seed = parameters["verbose"], parameters["n_jobs"], parameters["random_state"]
     check_count("verbose", int(verbose) if isinstance(verbose, bool) else verbose, 0, "True, False or ")
-    if n_jobs is not None and (not _is_integer(n_jobs) or n_jobs == 0):
-        raise ValueError(f"n_jobs must be None or an integer other than 0, got {shown(n_jobs)}.")
-    is_state = seed is None or isinstance(seed, np.random.RandomState)
-    if not is_state and not (_is_integer(seed) and 0 <= seed < 1 << 32):
-        raise ValueError(
-            f"random_state must be None, a RandomState or an integer from 0 to 2**32 - 1, got {shown(seed)}."
-        )
-    folder = parameters["checkpoint"]
-    if folder is not None and (not isinstance(folder, str | os.PathLike) or not os.fspath(folder)):
-        raise ValueError(f"checkpoint must be None or the path of a folder, got {shown(folder)}.")
+    is_count = n_jobs is None or (_is_integer(n_jobs) and n_jobs != 0)
+    _require(is_count, "n_jobs", n_jobs, "None or an integer other than 0")
+    is_seed = seed is None or isinstance(seed, np.random.RandomState) or (_is_integer(seed) and 0 <= seed < 1 << 32)
+    _require(is_seed, "random_state", seed, "None, a RandomState or an integer from 0 to 2**32 - 1")
+    folder, forgetting = parameters["checkpoint"], parameters["forgetting"]
+    is_path = folder is None or (isinstance(folder, str | os.PathLike) and os.fspath(folder))
+    _require(is_path, "checkpoint", folder, "None or the path of a folder")
     check_between("validation_fraction", parameters["validation_fraction"], 0.0, 1.0)
     if parameters.get("calibration_fraction") is not None:
         check_between("calibration_fraction", parameters["calibration_fraction"], 0.0, 1.0, "None or ")
-    if check_nonnegative("forgetting", parameters["forgetting"]) >= 1.0:
-        raise ValueError(f"forgetting must be less than 1, got {shown(parameters['forgetting'])}.")
+    _require(0 <= _number(forgetting) < 1, "forgetting", forgetting, "at least 0 and less than 1")
