@@ -6,7 +6,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial, update_wrapper
@@ -23,7 +23,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.checks import check_columns, check_mass
-from polytrain.choice import Choice, Chosen, MapMaker, Settings, Task, choose
+from polytrain.choice import Choice, Chosen, Settings, Task, choose
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
 from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._learning import Goal, fit_trains
@@ -56,14 +56,13 @@ from polytrain.tensor import TensorTrain
 
 # Entries of a record that are losses.
 _LOSSES = ("loss", "objective", "decrease", "validation_loss")
+_LARGEST_SEED = np.iinfo(np.int32).max
 
 
-def _rescaled(record: dict, target_size: float, degree: int) -> dict:
-    """Bring the losses of a record from divided targets back to the original units."""
-    if target_size == 1.0:
-        return record
-    unit = target_size**degree
-    return {**record, **{key: record[key] * unit for key in _LOSSES if key in record}}
+def _reported(record: dict, maps: MapList, size: float, degree: int) -> dict:
+    """Return the record of a sweep in the units of the target, with the ranks of all columns."""
+    losses = {key: record[key] * size**degree for key in _LOSSES if key in record}
+    return {**record, **losses, "ranks": maps.widened_ranks(record["ranks"])}
 
 
 def _check_missing(rows: Rows, bases: Sequence[str]) -> None:
@@ -96,9 +95,8 @@ def _warn_of_levels(rows: Rows, maps: MapList) -> None:
             )
 
 
-def _divided(trains: Sequence[Sequence[NDArray]], sizes: NDArray) -> list[list[NDArray]]:
-    """Trains for targets that were divided by these sizes."""
-    return [[cores[0] / size, *cores[1:]] for cores, size in zip(trains, sizes.tolist(), strict=True)]
+def _multiplied(trains: Sequence[Sequence[NDArray]], factors: NDArray) -> list[list[NDArray]]:
+    return [[cores[0] * factor, *cores[1:]] for cores, factor in zip(trains, factors.tolist(), strict=True)]
 
 
 @contextmanager
@@ -196,109 +194,107 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
     def _block_targets(self) -> Sequence[Target]:
         """Say what is to be learned from one more block of rows, one entry per train."""
 
-    def _fit_rows(
-        self, rows: Rows, loss: str, validation: Rows | None = None, maps: MapList | None = None, is_block: bool = False
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        loss: str,
+        held_out: tuple[Any, Any, Any] = (None, None, None),
+        *,
+        is_block: bool = False,
+        maps: MapList | None = None,
+        prepare: Callable[[Rows], Rows] | None = None,
     ) -> None:
-        """Learn from rows, wherever they are; once all is done, store what came of it."""
-        rows, apart = self._set_apart(rows)
-        summary, goal = rows.summary, self._goal(rows, loss)
-        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=len(goal.targets)).tolist()
-        parameters, stops_early = self.get_params(deep=False), validation is not None
-        settings = make_settings(parameters, summary.n_features, loss, rows.is_category, stops_early, goal.joint)
-        settings = replace(settings, groups=self._groups(rows, stops_early))
-        if is_block and isinstance(settings.relevance, str):  # other columns may matter in later blocks
-            settings = replace(settings, relevance=None)
-        if maps is None:
-            _check_missing(rows, settings.bases)
-        else:
-            settings = replace(settings, maps=_checked_maps(maps, summary.n_features))
-        with _remedy_for_overflow(summary.n_features):
-            if self._is_warm:
-                choice = self._last_choice(settings, rows, goal, seeds)
+        """Learn from rows, wherever they are; once all is done, store the results.
+
+        ``held_out`` are features, targets and weights of rows to validate with. The first block of a stream may come
+        with maps, and with a function that prepares its rows.
+        """
+        check_parameters(self.get_params(deep=False))
+        with open_fit(self, X, y, sample_weight, self._number_loss(loss)) as rows:
+            rows, validation = self._split(rows if prepare is None else prepare(rows), loss, *held_out)
+            rows, apart = self._set_apart(rows)
+            goal = self._goal(rows, loss)
+            n_trains, sizes, degree = len(goal.targets), goal.sizes, get_loss(loss).degree
+            seeds = check_random_state(self.random_state).randint(_LARGEST_SEED, size=n_trains).tolist()
+            settings = self._settings(rows, goal, loss, validation is not None)
+            if is_block and isinstance(settings.relevance, str):  # other columns may matter in later blocks
+                settings = replace(settings, relevance=None)
+            if maps is None:
+                _check_missing(rows, settings.bases)
             else:
-                choice = choose(self._task(settings, rows, goal, seeds, goal.calibrates))
+                settings = replace(settings, maps=_checked_maps(maps, rows.summary.n_features))
+            with _remedy_for_overflow(rows.summary.n_features):
+                task = Task(settings, rows, goal.targets, goal.guides, seeds, self.n_jobs, goal.calibrates)
+                choice = self._last_choice(task) if self._is_warm else choose(task)
                 self._show_choice(choice)
-            _warn_of_levels(rows, choice.maps.whole)
-            ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
-            held_out, decision = choice.held_out, goal.ends.get("decision")
-            if held_out is not None and decision is not None:
-                scored = held_out.scores, held_out.label_weights, held_out.n_distinct
-                ends |= fit_probabilities(*scored, goal.targets, decision)
+                maps = choice.maps
+                _warn_of_levels(rows, maps.whole)
+                ends = {"feature_names": rows.feature_names, "columns": rows.columns_of_any_type, **goal.ends}
+                scored, decision = choice.held_out, goal.ends.get("decision")
+                if scored is not None and decision is not None:
+                    weights = scored.label_weights
+                    ends |= fit_probabilities(scored.scores, weights, scored.n_distinct, goal.targets, decision)
 
-            def make(*trains: Sequence[NDArray]) -> FittedModel:
-                return FittedModel(loss, choice.maps, trains, **ends)
+                def attributes(cores: Sequence[NDArray]) -> dict | None:
+                    return {"model_": FittedModel(loss, maps, [cores], **ends).widened()} if n_trains == 1 else None
 
-            callbacks = FitCallbacks(
-                self, lambda cores: {"model_": make(cores).widened()} if len(goal.targets) == 1 else None
-            )
-            sizes, degree = goal.sizes, get_loss(loss).degree
+                callbacks = FitCallbacks(self, attributes)
 
-            def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
-                record = {**record, "ranks": choice.maps.widened_ranks(record["ranks"])}
-                return callbacks.sweep_done(train, _rescaled(record, float(sizes[train]), degree), cores)
+                def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
+                    return callbacks.sweep_done(train, _reported(record, maps, float(sizes[train]), degree), cores)
 
-            measure = self._measures(choice)
-            starts = [*map(Start, seeds, self._starts(choice, goal), self._checkpoints(len(seeds)))]
-            options = {"n_jobs": self.n_jobs, "verbose": int(self.verbose), "watch": watch, "measure": measure}
-            results, plan = fit_trains(rows, validation, choice, goal, starts, **options)
-        model = replace(make(*(result.cores for result in results)), loss=plan.loss)
-        if measure:
-            before, moments = self.model_ if self._is_warm else None, [result.moments for result in results]
-            model = fit_uncertainty(model, choice, moments, rows, apart, before)
-        plan = replace(plan, rank=choice.maps.widened_ranks(plan.ranks))
-        self.model_, self.plan_, self.choice_ = model.widened(), plan, Chosen.of(choice)
-        self._remember_sweeps(results, goal.sizes)
-        for record in self.history_:
-            record["ranks"] = choice.maps.widened_ranks(record["ranks"])
-        self.stream_ = Stream(float(summary.n_rows), float(summary.n_rows))
-        self.n_features_in_ = self.model_.n_columns
-        if rows.column_names is not None:
-            self.feature_names_in_ = np.asarray(rows.column_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        callbacks.end(lambda: {"model_": self.model_})
+                measure = self._measures(choice)
+                starts = [*map(Start, seeds, self._starts(choice, goal), self._checkpoints(n_trains))]
+                options = {"n_jobs": self.n_jobs, "verbose": int(self.verbose), "watch": watch, "measure": measure}
+                results, plan = fit_trains(rows, validation, choice, goal, starts, **options)
+            model = FittedModel(plan.loss, maps, [result.cores for result in results], **ends)
+            if measure:
+                before, moments = self.model_ if self._is_warm else None, [result.moments for result in results]
+                model = fit_uncertainty(model, choice, moments, rows, apart, before)
+            self.model_, self.choice_ = model.widened(), Chosen.of(choice)
+            self.plan_ = replace(plan, rank=maps.widened_ranks(plan.ranks))
+            self._remember_sweeps(results, sizes, maps)
+            self.stream_ = Stream(float(rows.summary.n_rows), float(rows.summary.n_rows))
+            self.n_features_in_ = self.model_.n_columns
+            if rows.column_names is not None:
+                self.feature_names_in_ = np.asarray(rows.column_names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            callbacks.end(lambda: {"model_": self.model_})
 
-    def _remember_sweeps(self, results: Sequence[TrainResult], sizes: NDArray) -> None:
-        """Store what is to be known about the sweeps."""
+    def _remember_sweeps(self, results: Sequence[TrainResult], sizes: NDArray, maps: MapList) -> None:
         degree = get_loss(self.plan_.loss).degree
         self.history_ = [
-            {"train": index, **_rescaled(record, float(size), degree)}
-            for index, (result, size) in enumerate(zip(results, sizes, strict=True))
+            {"train": index, **_reported(record, maps, float(sizes[index]), degree)}
+            for index, result in enumerate(results)
             for record in result.history
         ]
         self.n_iter_ = max(len(result.history) for result in results)
         self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
 
-    def _open(self, X: Any, y: Any, sample_weight: Any, loss: str) -> AbstractContextManager[Rows]:
-        """Check parameters, and open what is given to a fit."""
-        check_parameters(self.get_params(deep=False))
-        return open_fit(self, X, y, sample_weight, self._number_loss(loss))
-
     def _number_loss(self, loss: str) -> str | None:
         """The loss, which limits the targets, of a regression; None for classification."""
         return loss if is_regressor(self) else None
 
-    def _split(
-        self, rows: Rows, loss: str, X_val: Any, y_val: Any, sample_weight_val: Any
-    ) -> tuple[Rows, str, Rows | None]:
-        """Rows to learn from, the loss, and rows that say when to stop, if there are to be any."""
-        if X_val is not None:
-            return rows, loss, given_validation(rows, X_val, y_val, sample_weight_val, self._number_loss(loss))
-        if not self.early_stopping:
-            return rows, loss, None
-        learned, held_out = hold_out(rows, float(self.validation_fraction))
-        return learned, loss, held_out
+    def _split(self, rows: Rows, loss: str, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Rows | None]:
+        """Return rows to learn from, and rows to validate with: those given, those held out, or none."""
+        if X is not None:
+            return rows, given_validation(rows, X, y, sample_weight, self._number_loss(loss))
+        return hold_out(rows, float(self.validation_fraction)) if self.early_stopping else (rows, None)
 
-    def _groups(self, rows: Rows, stops_early: bool) -> tuple[tuple[int, ...], ...] | None:
-        """Which features may act together; None for all."""
-        columns = rows.columns_of_any_type
-        n_columns, sources = rows.summary.n_features, None
+    def _settings(self, rows: Rows, goal: Goal, loss: str, stops_early: bool) -> Settings:
+        """Check the parameters that depend on the rows."""
+        parameters, n_features = self.get_params(deep=False), rows.summary.n_features
+        settings = make_settings(parameters, n_features, loss, rows.is_category, stops_early, goal.joint)
+        columns, n_columns, sources = rows.columns_of_any_type, n_features, None
         if columns is not None:
             n_columns, sources = columns.n_columns, columns.sources.tolist()
         groups = allowed_groups(self.interaction_cst, n_columns, rows.column_names, sources)
         if groups is not None:
-            check_no_conflict(self.get_params(deep=False), self._is_warm, stops_early)
-        return groups
+            check_no_conflict(parameters, self._is_warm, stops_early)
+        return replace(settings, groups=groups)
 
     def _learn_block(
         self, X: Any, y: Any, sample_weight: Any, maps: MapList | None, prepare: Callable[[Rows], Rows] | None = None
@@ -311,8 +307,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             )
         is_first, loss = not hasattr(self, "model_"), self._learning_loss()
         if is_first:
-            with self._open(X, y, sample_weight, loss) as first:
-                self._fit_rows(first if prepare is None else prepare(first), loss, maps=maps, is_block=True)
+            self._fit(X, y, sample_weight, loss, is_block=True, maps=maps, prepare=prepare)
         check_parameters(self.get_params(deep=False))
         check_columns(self, X)
         model, classes, targets = self.model_, self.model_.classes, self._block_targets()
@@ -337,7 +332,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             if stream.X is None:  # these rows stand for those of the past, too, with labels that the model expects
                 past = stream.seen / (stream.seen + mass)
                 labels = past * expected_labels(model, X, targets) + (1.0 - past) * labels
-        seeds = rng.integers(np.iinfo(np.int32).max, size=len(targets)).tolist()
+        seeds = rng.integers(_LARGEST_SEED, size=len(targets)).tolist()
         with _remedy_for_overflow(model.n_features):
             results = go_on(model, plan, targets, rows, stream, seeds)
         model = model.with_trains([result.cores for result in results]).with_targets(y)
@@ -345,7 +340,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         if model.calibrated:
             model = recalibrated(model, stream, targets)
         self.model_, self.plan_, self.stream_ = model, plan, stream
-        self._remember_sweeps(results, model.size if classes is None else np.ones(len(results)))
+        self._remember_sweeps(results, model.size if classes is None else np.ones(len(results)), model.maps)
 
     def _set_apart(self, rows: Rows) -> tuple[Rows, Rows | None]:
         """Rows to learn from, and rows that are kept for calibration, if any are."""
@@ -355,54 +350,46 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         """Whether second moments are wanted of every train, for the uncertainty of predictions."""
         return False
 
-    def _task(self, settings: Settings, rows: Rows, goal: Goal, seeds: Sequence[int], calibrate: bool) -> Task:
-        return Task(
-            settings=settings,
-            rows=rows,
-            targets=goal.targets,
-            guides=goal.guides,
-            seeds=seeds,
-            n_jobs=self.n_jobs,
-            calibrate=calibrate,
-        )
-
-    def _last_choice(self, settings: Settings, rows: Rows, goal: Goal, seeds: Sequence[int]) -> Choice:
+    def _last_choice(self, task: Task) -> Choice:
         """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in.
 
         Where scores become log-odds, it takes alpha and scores of left-out rows from a choice in these maps that knows
         nothing of the last cores: these may have learned from the very rows.
         """
-        kept, before = self.model_.maps, self.plan_
-        calibrate = goal.calibrates
+        settings, calibrates, kept, before = task.settings, task.calibrate, self.model_.maps, self.plan_
+        self._check_warm_start(task)
         if settings.joint and self.model_.calibrated:  # classes are learned by themselves, as the last fit has chosen
-            settings, calibrate = replace(settings, loss=before.loss, joint=False), True
-        if rows.columns_of_any_type != self.model_.columns:
+            settings, calibrates = replace(settings, loss=before.loss, joint=False), True
+        if settings.rank == "auto":
+            settings = replace(settings, rank=list(before.ranks[1:-1]) or 1)
+        plan = settings.settled(kept.dims, alpha=before.alpha if settings.alpha == "auto" else settings.alpha)
+        known = {name: getattr(self.choice_, name) for name in ("basis", "bandwidth", "relevances")}
+        if not calibrates:
+            return Choice(kept, plan, **known)
+        anew = choose(replace(task, settings=replace(settings, max_sweeps="auto", maps=kept), calibrate=True))
+        return replace(anew, plan=replace(plan, alpha=anew.plan.alpha), starts=None, **known)
+
+    def _check_warm_start(self, task: Task) -> None:
+        """Refuse rows and parameters that ask for other maps than those of the last fit."""
+        settings, kept = task.settings, self.model_.maps
+        if task.rows.columns_of_any_type != self.model_.columns:
             raise ValueError(
                 "warm_start=True, but the columns of these rows have other types or levels than those of the last fit. "
                 "Keep them, or set warm_start=False."
             )
-        open_now = replace(settings, alpha=before.alpha if settings.alpha == "auto" else settings.alpha)
-        if settings.rank == "auto":
-            open_now = replace(open_now, rank=list(before.ranks[1:-1]) or 1)
-        bases = [m.basis if basis == "auto" else basis for m, basis in zip(kept, settings.bases, strict=False)]
-        bases += list(settings.bases[len(bases) :])
-        maker = MapMaker(bases, settings.degrees, settings.scale, rows.columns, self.choice_.relevances)
-        maps = maker(None, None if settings.bandwidth == "auto" else settings.bandwidth).whole
-        if _looks(kept) != _looks(maps):
+        if len(kept) != len(settings.bases):
             raise ValueError(
-                f"warm_start=True, but the last fit has {len(kept)} columns with the maps {_named(kept)} and this one "
-                f"asks for {len(maps)} with {_named(maps)}. Keep features, degree, basis and scale, or set "
-                "warm_start=False."
+                f"warm_start=True, but the last fit has {len(kept)} features and this one {len(settings.bases)}. Keep "
+                "them, or set warm_start=False."
             )
-        known = {name: getattr(self.choice_, name) for name in ("basis", "bandwidth", "relevances")}
-        last = Choice(kept, open_now.settled(kept.dims), **known)
-        if not calibrate:
-            return last
-        afresh = replace(open_now, alpha=settings.alpha, max_sweeps="auto", maps=kept)
-        anew = choose(self._task(afresh, rows, goal, seeds, calibrate))
-        self._show_choice(anew)
-        plan = replace(last.plan, alpha=anew.plan.alpha)
-        return replace(last, plan=plan, reasons=anew.reasons, tried=anew.tried, held_out=anew.held_out)
+        for k, (m, basis, degree) in enumerate(zip(kept, settings.bases, settings.degrees, strict=True)):
+            is_same = m.needs_values or (m.n == degree + 1 and (m.range is None) == (settings.scale is None))
+            if basis not in ("auto", m.basis) or not is_same:
+                raise ValueError(
+                    f"warm_start=True, but the last fit has {m.n} functions of the basis {m.basis!r} and the range "
+                    f"{m.range} for feature {k}, and this one asks for basis={basis!r}, degree={degree} and "
+                    f"scale={settings.scale!r}. Keep these parameters, or set warm_start=False."
+                )
 
     def _show_choice(self, choice: Choice) -> None:
         """Log what was chosen, and with ``verbose`` of 2 or more what was tried."""
@@ -416,20 +403,19 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
 
     def _starts(self, choice: Choice, goal: Goal) -> Sequence[Any]:
         """Cores to start from, one entry per train; None where the plan's start is to be used."""
-        n_trains = len(goal.targets)
-        if self._is_warm:
-            if self.model_.n_trains != n_trains:
+        n_trains, fitted = len(goal.targets), self.model_ if self._is_warm else None
+        if fitted is not None:
+            if fitted.n_trains != n_trains:
                 raise ValueError(
-                    f"warm_start=True, but the last fit has {self.model_.n_trains} trains and this one needs "
-                    f"{n_trains}. Keep the number of outputs, or set warm_start=False."
+                    f"warm_start=True, but the last fit has {fitted.n_trains} trains and this one needs {n_trains}. "
+                    "Keep the number of outputs, or set warm_start=False."
                 )
-            if self.model_.classes is not None:  # what the scores became afterwards is not the trains' business
-                return self.model_.cores
-            return _divided([train.cores for train in self.model_.trains], goal.sizes)
+            # What the scores of a classifier became afterwards is not the trains' business.
+            return fitted.cores if fitted.classes is not None else _multiplied(fitted.cores, fitted.size / goal.sizes)
         if choice.starts is not None:
             return choice.starts
         if choice.plan.init == "given":
-            return _divided(given_starts(self.init, n_trains, choice.maps.dims), goal.sizes)
+            return _multiplied(given_starts(self.init, n_trains, choice.maps.dims), 1.0 / goal.sizes)
         return [None] * n_trains
 
     def _checkpoints(self, n_trains: int) -> list[Path | None]:
@@ -529,18 +515,3 @@ def _checked_maps(maps: Any, n_features: int) -> MapList:
     if len(maps) != n_features:
         raise ValueError(f"maps are about {len(maps)} features, but X has {n_features}.")
     return maps
-
-
-def _looks(maps: MapList) -> list[tuple[str, str, int, bool]]:
-    """What the parameters decide about maps: all but what was fitted to values, as the number of functions may be."""
-    return [(m.kind, m.basis, 0 if m.needs_values else m.n, m.range is not None) for m in maps]
-
-
-def _named(maps: MapList) -> str:
-    """Different looks of maps as text, such as "power with 3 functions, scaled"."""
-    looks = dict.fromkeys(
-        f"{basis} with {n} functions, {'scaled' if scaled else 'not scaled'}" if n else basis
-        for _, basis, n, scaled in _looks(maps)
-    )
-    shown = list(looks)
-    return "; ".join(shown if len(shown) <= 3 else [*shown[:3], "..."])

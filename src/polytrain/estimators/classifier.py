@@ -174,9 +174,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         TensorTrainClassifier
             The fitted estimator.
         """
-        loss = self._learning_loss()
-        with self._open(X, y, sample_weight, loss) as rows:
-            self._fit_rows(*self._split(rows, loss, X_val, y_val, sample_weight_val))
+        self._fit(X, y, sample_weight, self._learning_loss(), (X_val, y_val, sample_weight_val))
         return self
 
     @learns_in_blocks

@@ -162,8 +162,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         loss = self._learning_loss()
         y, sample_weight = self._with_offset(get_loss(loss), X, y, sample_weight, offset)
         y_val, sample_weight_val = self._with_offset(get_loss(loss), X_val, y_val, sample_weight_val, offset_val)
-        with self._open(X, y, sample_weight, loss) as rows:
-            self._fit_rows(*self._split(rows, loss, X_val, y_val, sample_weight_val))
+        self._fit(X, y, sample_weight, loss, (X_val, y_val, sample_weight_val))
         return self
 
     @learns_in_blocks
