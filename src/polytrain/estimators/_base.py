@@ -492,17 +492,12 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
 
 def _map_blocks(function: Callable[[Any], NDArray], X: Any, like: NDArray) -> Any:
     """Apply a function to every block of a Dask collection, lazily; ``like`` has the type and width of its results."""
-    import dask.array as da
-    from dask import delayed
-
-    blocks = lazy_blocks(X, "X", sizes_needed=False)
-    sizes = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * len(blocks)
-    lazy = delayed(partial(_of_block, function, like[:0]), pure=True)
-    results = [
-        da.from_delayed(lazy(block), shape=(size, *like.shape[1:]), dtype=like.dtype)
-        for block, size in zip(blocks, sizes, strict=True)
-    ]
-    return da.concatenate(results)
+    question = partial(_of_block, function, like[:0])
+    if is_dask_frame(X):
+        return X.map_partitions(question, meta=like[:0])
+    lazy_blocks(X, "X", sizes_needed=False)  # refuses chunks of columns
+    chunks = (X.chunks[0], *((n,) for n in like.shape[1:]))
+    return X.map_blocks(question, chunks=chunks, drop_axis=None if like.ndim == 2 else 1, meta=like[:0])
 
 
 def _of_block(function: Callable[[Any], NDArray], nothing: NDArray, rows: Any) -> NDArray:
