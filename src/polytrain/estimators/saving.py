@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from joblib import cpu_count
@@ -41,8 +40,8 @@ _MAX_DEPTH = 3
 _PLAN = {
     "rank": tuple[int, ...],
     "alpha": float,
-    "init": str,
-    "solver": str,
+    "init": Literal[(*INITS, "given")],
+    "solver": Literal[SOLVERS],
     "max_sweeps": int,
     "tol": float,
     "sampling": str | None,
@@ -50,8 +49,9 @@ _PLAN = {
     "joint": bool,
 }
 # Columns of the history.
-_COUNTS = {"train", "sweep", "n_rows", "ranks"}
-_LOSSES = {"loss", "objective", "decrease", "validation_loss"}
+_HISTORY = dict.fromkeys(("train", "sweep", "n_rows", "ranks"), np.int64) | dict.fromkeys(
+    ("loss", "objective", "decrease", "seconds", "validation_loss"), np.float64
+)
 
 
 def save(estimator: Any, path: str | os.PathLike[str], *, table: dict[str, Any] | None = None) -> None:
@@ -149,10 +149,8 @@ def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
     plan = model.plan_ = Settings(fitted.loss, **read_entries("the plan", document.take("plan", dict), _PLAN))
     if len(plan.ranks) != fitted.n_features + 1 or min(plan.ranks) < 1 or math.isnan(plan.alpha + plan.tol):
         raise ValueError("the plan is not plausible.")
-    allowed = {"solver": SOLVERS, "init": (*INITS, "given"), "sampling": ("auto", None)}
-    for key, known in allowed.items():
-        if getattr(plan, key) not in known:
-            raise ValueError(f"{key} of the plan is {getattr(plan, key)!r:.60}, which is none of {list(known)}.")
+    if plan.sampling not in ("auto", None):
+        raise ValueError(f"sampling of the plan is {plan.sampling!r:.60}, which is not plausible.")
     model.choice_ = read_value("the choice", document.take("choice", dict), Chosen)
     model.history_ = _read_history(document, fitted.n_features + 1, fitted.n_trains)
     model.n_iter_ = max(Counter(record["train"] for record in model.history_).values(), default=0)
@@ -242,12 +240,9 @@ def _read_parameters(document: Document, estimator: Any) -> dict[str, Any]:
 
 
 def _describe_history(history: Sequence[dict[str, Any]]) -> dict[str, NDArray]:
-    """Return an array for each entry of the records: integers, floats or tuples of integers."""
+    """Return an array for each entry of the records."""
     names = list(history[0]) if history else []
-    columns = {f"history.{name}": np.array([record[name] for record in history]) for name in names}
-    return {
-        name: column.astype(np.float64 if column.dtype.kind == "f" else np.int64) for name, column in columns.items()
-    }
+    return {f"history.{name}": np.array([record[name] for record in history], dtype=_HISTORY[name]) for name in names}
 
 
 def _read_history(document: Document, n_bonds: int, n_trains: int) -> list[dict[str, Any]]:
@@ -255,19 +250,18 @@ def _read_history(document: Document, n_bonds: int, n_trains: int) -> list[dict[
     columns = document.tensors("history.")
     if not columns:
         return []
-    needed = {*_COUNTS, *_LOSSES, "seconds"}
-    if not needed - {"validation_loss"} <= columns.keys() <= needed:
-        raise ValueError(f"the history should have the columns {sorted(needed)}, not {str(list(columns))[:200]}.")
+    if not _HISTORY.keys() - {"validation_loss"} <= columns.keys() <= _HISTORY.keys():
+        raise ValueError(f"the history should have the columns {list(_HISTORY)}, not {str(list(columns))[:200]}.")
     n_records = columns["train"].size
     for name, column in columns.items():
         shape = (n_records, n_bonds) if name == "ranks" else (n_records,)
-        if column.dtype != (np.int64 if name in _COUNTS else np.float64) or column.shape != shape or not n_records:
+        if column.dtype != _HISTORY[name] or column.shape != shape or not n_records:
             raise ValueError(f"the column {name!r} of the history has type {column.dtype} and shape {column.shape}.")
-        if (name in _COUNTS and (column < (name == "ranks")).any()) or np.isnan(column).any():
-            raise ValueError(f"the column {name!r} of the history holds negative counts or NaN.")
-        if name in _LOSSES:  # squared losses of huge targets may exceed the largest float
-            columns[name] = np.clip(column, -sys.float_info.max, sys.float_info.max)
-    if (columns["train"] >= n_trains).any() or not np.isfinite(columns["seconds"]).all():
-        raise ValueError("the history is about trains that are not there, or infinitely many seconds.")
+        if not np.isfinite(column).all() or (column.dtype == np.int64 and column.min() < (name == "ranks")):
+            raise ValueError(
+                f"the column {name!r} of the history holds negative counts, or numbers that are not finite."
+            )
+    if columns["train"].max() >= n_trains:
+        raise ValueError("the history is about trains that are not there.")
     lists = [map(tuple, column.tolist()) if column.ndim == 2 else column.tolist() for column in columns.values()]
     return [dict(zip(columns, record, strict=True)) for record in zip(*lists, strict=True)]
