@@ -159,24 +159,29 @@ def _shares(weights: ArrayLike | None, n_models: int) -> NDArray:
     return given / given.sum()
 
 
+def _facts(model: Any, fitted: FittedModel) -> dict[str, Any]:
+    """Facts that averaged models must have in common, so that their scores mean the same."""
+    classes, decision = fitted.classes, fitted.decision
+    return {
+        "kind": "regressor" if classes is None else "classifier",
+        "loss": _loss_name(fitted.loss),
+        "calibration": fitted.calibrated,
+        "number of outputs": None if fitted.one_output else fitted.n_trains,
+        "classes": None if classes is None else classes.tolist(),
+        "decision": None if decision is None else decision.name,
+        "number of columns": fitted.n_columns,
+        "names of columns": list(getattr(model, "feature_names_in_", ())) or None,
+    }
+
+
 def _check_alike(models: Sequence[Any], fitted: Sequence[FittedModel]) -> None:
-    """Refuse models whose scores do not mean the same, or whose trains speak of other functions."""
-    questions = (
-        ("kind", "", lambda model, one: "classifier" if one.classes is not None else "regressor"),
-        ("loss", ", so that their scores have another unit", lambda model, one: _loss_name(one.loss)),
-        ("calibration", ", so that their scores have another unit", lambda model, one: one.calibrated),
-        ("number of outputs", "", lambda model, one: None if one.one_output else one.n_trains),
-        ("classes", "", lambda model, one: None if one.classes is None else one.classes.tolist()),
-        ("decision", "", lambda model, one: None if one.decision is None else one.decision.name),
-        ("number of columns", "", lambda model, one: one.n_columns),
-        ("names of columns", "", lambda model, one: list(getattr(model, "feature_names_in_", ())) or None),
-    )
+    """Refuse models whose scores do not mean the same, or whose trains are about different functions."""
+    wanted = _facts(models[0], fitted[0])
     for index in range(1, len(fitted)):
-        for what, why, answer in questions:
-            one, other = answer(models[0], fitted[0]), answer(models[index], fitted[index])
-            if one != other:
+        for what, value in _facts(models[index], fitted[index]).items():
+            if value != wanted[what]:
                 raise ValueError(
-                    f"models[0] and models[{index}] differ in their {what}{why}: {one!r:.200} and {other!r:.200}. "
+                    f"models[0] and models[{index}] differ in their {what}: {wanted[what]!r:.200} and {value!r:.200}. "
                     "Average models of one kind only."
                 )
         if fitted[index].columns != fitted[0].columns:
@@ -213,7 +218,6 @@ def _merged(
         added.append(total.ranks)
         trains.append(rounded)
     shift = shares @ np.array([model.shift for model in models])
-    shift.setflags(write=False)  # as all arrays of a fitted model
     limits = None
     if all(model.limits is not None for model in models):
         low, high = zip(*(model.limits for model in models), strict=True)

@@ -115,7 +115,7 @@ class FittedModel:
         if self.maps.whole is self.maps:
             return self
         cores = [self.maps.widened(train, pass_by) for train in self.cores]
-        uncertainty = None if self.uncertainty is None else self.uncertainty.widened(self.maps, cores)
+        uncertainty = None if self.uncertainty is None else self.uncertainty.widened(self.maps)
         return replace(self, maps=self.maps.whole, cores=cores, uncertainty=uncertainty)
 
     def __reduce__(self) -> tuple[Any, ...]:
