@@ -36,7 +36,7 @@ from polytrain.estimators._parameters import (
 )
 from polytrain.estimators._probabilities import expected_labels, fit_probabilities, recalibrated
 from polytrain.estimators._streaming import Stream, go_on
-from polytrain.estimators._uncertainty import fit_uncertainty
+from polytrain.estimators._uncertainty import fit_uncertainty, set_apart
 from polytrain.explain import feature_importances
 from polytrain.learning.losses import get_loss
 from polytrain.learning.settings import Start
@@ -199,8 +199,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         X: Any,
         y: Any,
         sample_weight: Any,
-        loss: str,
-        held_out: tuple[Any, Any, Any] = (None, None, None),
+        validation_rows: tuple[Any, Any, Any] = (None, None, None),
         *,
         is_block: bool = False,
         maps: MapList | None = None,
@@ -208,13 +207,20 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
     ) -> None:
         """Learn from rows, wherever they are; once all is done, store the results.
 
-        ``held_out`` are features, targets and weights of rows to validate with. The first block of a stream may come
-        with maps, and with a function that prepares its rows.
+        ``validation_rows`` are features, targets and weights. The first block of a stream may come with maps, and with
+        a function that prepares its rows.
         """
         check_parameters(self.get_params(deep=False))
-        with open_fit(self, X, y, sample_weight, self._number_loss(loss)) as rows:
-            rows, validation = self._split(rows if prepare is None else prepare(rows), loss, *held_out)
-            rows, apart = self._set_apart(rows)
+        loss, validation, apart = self._learning_loss(), None, None
+        number_loss = loss if is_regressor(self) else None
+        with open_fit(self, X, y, sample_weight, number_loss) as rows:
+            rows = rows if prepare is None else prepare(rows)
+            if validation_rows[0] is not None:
+                validation = given_validation(rows, *validation_rows, number_loss)
+            elif self.early_stopping:
+                rows, validation = hold_out(rows, float(self.validation_fraction))
+            if getattr(self, "calibration_fraction", None) is not None:
+                rows, apart = set_apart(rows, float(self.calibration_fraction))
             goal = self._goal(rows, loss)
             n_trains, sizes, degree = len(goal.targets), goal.sizes, get_loss(loss).degree
             seeds = check_random_state(self.random_state).randint(_LARGEST_SEED, size=n_trains).tolist()
@@ -245,14 +251,16 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
                 def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
                     return callbacks.sweep_done(train, _reported(record, maps, float(sizes[train]), degree), cores)
 
-                measure = self._measures(choice)
+                before = self.model_ if self._is_warm else None
+                left_out = apart is not None or choice.held_out is not None
+                left_out |= before is not None and before.uncertainty is not None
+                measure = number_loss is not None and get_loss(choice.plan.loss).has_noise and left_out
                 starts = [*map(Start, seeds, self._starts(choice, goal), self._checkpoints(n_trains))]
                 options = {"n_jobs": self.n_jobs, "verbose": int(self.verbose), "watch": watch, "measure": measure}
                 results, plan = fit_trains(rows, validation, choice, goal, starts, **options)
             model = FittedModel(plan.loss, maps, [result.cores for result in results], **ends)
             if measure:
-                before, moments = self.model_ if self._is_warm else None, [result.moments for result in results]
-                model = fit_uncertainty(model, choice, moments, rows, apart, before)
+                model = fit_uncertainty(model, choice, [result.moments for result in results], rows, apart, before)
             self.model_, self.choice_ = model.widened(), Chosen.of(choice)
             self.plan_ = replace(plan, rank=maps.widened_ranks(plan.ranks))
             self._remember_sweeps(results, sizes, maps)
@@ -273,16 +281,6 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         ]
         self.n_iter_ = max(len(result.history) for result in results)
         self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
-
-    def _number_loss(self, loss: str) -> str | None:
-        """The loss, which limits the targets, of a regression; None for classification."""
-        return loss if is_regressor(self) else None
-
-    def _split(self, rows: Rows, loss: str, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Rows | None]:
-        """Return rows to learn from, and rows to validate with: those given, those held out, or none."""
-        if X is not None:
-            return rows, given_validation(rows, X, y, sample_weight, self._number_loss(loss))
-        return hold_out(rows, float(self.validation_fraction)) if self.early_stopping else (rows, None)
 
     def _settings(self, rows: Rows, goal: Goal, loss: str, stops_early: bool) -> Settings:
         """Check the parameters that depend on the rows."""
@@ -305,14 +303,14 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
                 f"partial_fit takes one block of rows, got X of type {type(X).__name__}, which yields many. Pass its "
                 "blocks one by one, or call fit."
             )
-        is_first, loss = not hasattr(self, "model_"), self._learning_loss()
+        is_first, number_loss = not hasattr(self, "model_"), self._learning_loss() if is_regressor(self) else None
         if is_first:
-            self._fit(X, y, sample_weight, loss, is_block=True, maps=maps, prepare=prepare)
+            self._fit(X, y, sample_weight, is_block=True, maps=maps, prepare=prepare)
         check_parameters(self.get_params(deep=False))
         check_columns(self, X)
         model, classes, targets = self.model_, self.model_.classes, self._block_targets()
         known = model.n_trains if classes is None else classes
-        X, y, weights = check_more(X, y, sample_weight, self._number_loss(loss), model.columns, model.n_features, known)
+        X, y, weights = check_more(X, y, sample_weight, number_loss, model.columns, model.n_features, known)
         mass = check_mass(sample_weight, len(X))
         codes = y if classes is None else np.searchsorted(classes, y)
         rows = X, y, weights = positive_rows(X, codes, weights * (mass / weights.sum()))
@@ -341,14 +339,6 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             model = recalibrated(model, stream, targets)
         self.model_, self.plan_, self.stream_ = model, plan, stream
         self._remember_sweeps(results, model.size if classes is None else np.ones(len(results)), model.maps)
-
-    def _set_apart(self, rows: Rows) -> tuple[Rows, Rows | None]:
-        """Rows to learn from, and rows that are kept for calibration, if any are."""
-        return rows, None
-
-    def _measures(self, choice: Choice) -> bool:
-        """Whether second moments are wanted of every train, for the uncertainty of predictions."""
-        return False
 
     def _last_choice(self, task: Task) -> Choice:
         """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in.

@@ -26,18 +26,12 @@ def allowed_groups(
     """Return the groups of features that may act together; None if all may.
 
     ``sources`` is the column that each feature comes from: features of one column may always act together.
-
-    >>> allowed_groups([{"a", "c"}], 4, ["a", "b", "c", "d"])
-    ((0, 2), (1, 3))
-    >>> allowed_groups("no_interactions", 2)
-    ((0,), (1,))
     """
     if interaction_cst is None:
         return None
     groups = _column_groups(interaction_cst, n_columns, names)
-    rest = set(range(n_columns)).difference(*groups)
-    if rest:
-        groups = [*groups, rest]
+    if rest := set(range(n_columns)).difference(*groups):
+        groups.append(rest)
     if any(len(group) == n_columns for group in groups):
         return None
     _check_number(interaction_cst, sum(len(group) > 1 for group in groups), n_columns)
@@ -56,29 +50,24 @@ def _check_number(interaction_cst: Any, n_groups: int, n_columns: int) -> None:
 
 
 def _column_groups(interaction_cst: Any, n_columns: int, names: Sequence[str] | None) -> list[set[int]]:
-    if isinstance(interaction_cst, str):
-        if interaction_cst == "no_interactions":
-            return [{k} for k in range(n_columns)]
-        if interaction_cst == "pairwise":
-            _check_number(interaction_cst, n_columns * (n_columns - 1) // 2, n_columns)
-            return [set(pair) for pair in combinations(range(n_columns), min(2, n_columns))]
-        raise ValueError(f"interaction_cst must not be {interaction_cst!r}. {_REMEDY}")
+    if isinstance(interaction_cst, str) and interaction_cst == "no_interactions":
+        return [{k} for k in range(n_columns)]
+    if isinstance(interaction_cst, str) and interaction_cst == "pairwise":
+        _check_number(interaction_cst, n_columns * (n_columns - 1) // 2, n_columns)
+        return [set(pair) for pair in combinations(range(n_columns), min(2, n_columns))]
     if not _is_collection(interaction_cst):
         raise ValueError(f"interaction_cst must not be {shown(interaction_cst)}. {_REMEDY}")
-    groups = list(interaction_cst)
-    if not groups:
+    if not len(interaction_cst):
         raise ValueError(f"interaction_cst has no groups. {_REMEDY}")
-    return [_group(number, group, n_columns, names) for number, group in enumerate(groups)]
-
-
-def _group(number: int, group: Any, n_columns: int, names: Sequence[str] | None) -> set[int]:
-    where = f"interaction_cst[{number}]"
-    if not _is_collection(group):
-        raise ValueError(f"{where} is {shown(group)}, which is not a group of columns. {_REMEDY}")
-    columns = [column_number(where, entry, names, n_columns) for entry in group]
-    if not columns:
-        raise ValueError(f"{where} is empty. Name at least one column, or leave the group out.")
-    return set(columns)
+    groups = []
+    for number, group in enumerate(interaction_cst):
+        where = f"interaction_cst[{number}]"
+        if not _is_collection(group):
+            raise ValueError(f"{where} is {shown(group)}, which is not a group of columns. {_REMEDY}")
+        if not len(group):
+            raise ValueError(f"{where} is empty. Name at least one column, or leave the group out.")
+        groups.append({column_number(where, entry, names, n_columns) for entry in group})
+    return groups
 
 
 def _is_collection(value: Any) -> bool:
@@ -86,7 +75,7 @@ def _is_collection(value: Any) -> bool:
 
 
 def check_no_conflict(parameters: dict[str, Any], is_warm: bool, stops_early: bool) -> None:
-    """Refuse parameters that speak of one train, where a fit learns a sum of trains over groups of columns."""
+    """Refuse parameters that are about one train, where a fit learns a sum of trains over groups of columns."""
     rank, init, folder = parameters["rank"], parameters["init"], parameters["checkpoint"]
     conflicts = {
         f"rank gives one number per bond, got {shown(rank)}, but with interaction_cst every group of columns has "

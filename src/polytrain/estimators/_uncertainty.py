@@ -22,6 +22,21 @@ from polytrain.uncertainty import TrainUncertainty, Uncertainty, blocks_of_value
 Moments = Sequence[Sequence[CoreMoments]]
 
 
+def set_apart(rows: Rows, fraction: float) -> tuple[Rows, Rows]:
+    """Return rows to learn from, and about this fraction of them for calibration."""
+    learned, apart = rows.set_apart(fraction)
+    for side, use in ((learned, "to learn from"), (apart, "for calibration")):
+        try:
+            _ = side.summary
+        except ValueError:
+            if rows.summary.n_rows:  # it raises what is wrong with all of them
+                raise ValueError(
+                    f"calibration_fraction={fraction} leaves no row {use}, of {rows.summary.n_rows}. Change it, or "
+                    "fit with more rows."
+                ) from None
+    return learned, apart
+
+
 def fit_uncertainty(
     model: FittedModel,
     choice: Choice,

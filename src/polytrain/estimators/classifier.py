@@ -174,7 +174,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         TensorTrainClassifier
             The fitted estimator.
         """
-        self._fit(X, y, sample_weight, self._learning_loss(), (X_val, y_val, sample_weight_val))
+        self._fit(X, y, sample_weight, (X_val, y_val, sample_weight_val))
         return self
 
     @learns_in_blocks

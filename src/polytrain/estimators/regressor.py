@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.checks import check_weights
-from polytrain.choice import Choice
 from polytrain.estimators._base import TrainModel, learns_in_blocks
 from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
@@ -159,10 +158,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         TensorTrainRegressor
             The fitted estimator.
         """
-        loss = self._learning_loss()
-        y, sample_weight = self._with_offset(get_loss(loss), X, y, sample_weight, offset)
-        y_val, sample_weight_val = self._with_offset(get_loss(loss), X_val, y_val, sample_weight_val, offset_val)
-        self._fit(X, y, sample_weight, loss, (X_val, y_val, sample_weight_val))
+        y, sample_weight = self._with_offset(X, y, sample_weight, offset)
+        y_val, sample_weight_val = self._with_offset(X_val, y_val, sample_weight_val, offset_val)
+        self._fit(X, y, sample_weight, (X_val, y_val, sample_weight_val))
         return self
 
     @learns_in_blocks
@@ -210,8 +208,8 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         >>> model.stream_.n_blocks, bool(model.score(X, X[:, 0] * X[:, 1]) > 0.99)
         (10, True)
         """
-        y, weights = self._with_offset(get_loss(self._learning_loss()), X, y, sample_weight, offset)
-        self._learn_block(X, y, weights, maps)
+        y, sample_weight = self._with_offset(X, y, sample_weight, offset)
+        self._learn_block(X, y, sample_weight, maps)
         return self
 
     def _block_targets(self) -> Sequence[NumberTarget]:
@@ -227,8 +225,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         check_between("epsilon", self.epsilon, 0.0, 1e30)
         return get_loss(self.loss).tuned(self.get_params(deep=False)).spec
 
-    @staticmethod
-    def _with_offset(loss: Loss, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Any]:
+    def _with_offset(self, X: Any, y: Any, sample_weight: Any, offset: Any, loss: str | None = None) -> tuple[Any, Any]:
         """Targets and weights that mean the same without an offset."""
         if offset is None:
             return y, sample_weight
@@ -237,7 +234,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
                 f"X is a {type(X).__name__} that yields its targets, so offset cannot be given beside it. Divide the "
                 "targets by the exposure, and for loss='poisson' give exposures as weights."
             )
-        return to_rates(loss, y, sample_weight, offset)
+        return to_rates(get_loss(loss or self._learning_loss()), y, sample_weight, offset)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -285,37 +282,6 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         found = [spread(column - centre, sketch.weights) for column, centre in zip(values.T, mean, strict=True)]
         return mean, np.where(np.array(found) > _LEAST_SPREAD * most, found, most)
 
-    def _set_apart(self, rows: Rows) -> tuple[Rows, Rows | None]:
-        fraction = self.calibration_fraction
-        if fraction is None:
-            return rows, None
-        learned, apart = rows.set_apart(float(fraction))
-        for side, use in ((learned, "to learn from"), (apart, "for calibration")):
-            try:
-                _ = side.summary
-            except ValueError:
-                if rows.summary.n_rows:  # it raises what is wrong with all of them
-                    raise ValueError(
-                        f"calibration_fraction={fraction} leaves no row {use}, of {rows.summary.n_rows}. Change it, or "
-                        "fit with more rows."
-                    ) from None
-        return learned, apart
-
-    def _measures(self, choice: Choice) -> bool:
-        has_left_out = self.calibration_fraction is not None or choice.held_out is not None
-        goes_on = self._is_warm and self.model_.uncertainty is not None
-        return get_loss(choice.plan.loss).has_noise and (has_left_out or goes_on)
-
-    @overload
-    def predict(self, X: ArrayLike, return_std: Literal[False] = False, offset: ArrayLike | None = None) -> NDArray: ...
-    @overload
-    def predict(
-        self, X: ArrayLike, return_std: Literal[True], offset: ArrayLike | None = None
-    ) -> tuple[NDArray, NDArray]: ...
-    @overload
-    def predict(
-        self, X: ArrayLike, return_std: bool, offset: ArrayLike | None = None
-    ) -> NDArray | tuple[NDArray, NDArray]: ...
     def predict(
         self, X: ArrayLike, return_std: bool = False, offset: ArrayLike | None = None
     ) -> NDArray | tuple[NDArray, NDArray]:
@@ -444,7 +410,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         """
         check_is_fitted(self, "model_")
         loss = get_loss(self.model_.loss)
-        y, sample_weight = self._with_offset(loss, X, y, sample_weight, offset)
+        y, sample_weight = self._with_offset(X, y, sample_weight, offset, loss.spec)
         if loss.link != "log":
             return super().score(X, y, sample_weight)
         targets = np.asarray(y, dtype=np.float64)

@@ -1,4 +1,6 @@
-"""Decisions: m classes -> binary problems, and the scores of their trains -> classes.
+"""Decisions: which binary problems to learn, and how their scores become classes.
+
+A new decision is one subclass of `Decision`, and one entry in ``_DECISIONS`` at the end.
 
 Conventions
 -----------
@@ -6,7 +8,7 @@ Conventions
 learns to tell the classes with code 1 from those with code -1 and never sees those with code 0. Train scores have
 shape (n_trains, N); decisions and log-probabilities have shape (N, m) and a larger value means more likely.
 
-A decision also writes itself in ONNX and in C, so that a new one is one class.
+A decision also writes itself in ONNX and in C.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from scipy.special import expit
 
 from polytrain.export_writers import CWriter, GraphWriter
 
-__all__ = ["BinaryCode", "Decision", "OneVsOne", "OneVsRest", "Softmax", "TwoClasses"]
+__all__ = [
+    *("BinaryCode", "Decision", "OneVsOne", "OneVsRest", "Softmax", "TwoClasses", "decision_names", "get_decision"),
+]
 
 
 class Decision(ABC):
@@ -388,3 +392,35 @@ class BinaryCode(_Vote):
         for (int t = 0; t < N_TRAINS; t++)
             probabilities[c] += log_sigmoid((REAL)code[t * NAME_N_CLASSES + c] * values[t]);
     }"""
+
+
+_DECISIONS: dict[str, Decision] = {decision.name: decision for decision in (OneVsRest(), OneVsOne(), BinaryCode())}
+
+
+def decision_names() -> list[str]:
+    """Return the names that an estimator's ``decision`` may have.
+
+    Examples
+    --------
+    >>> from polytrain.decisions import decision_names
+    >>> decision_names()
+    ['one-vs-rest', 'one-vs-one', 'binary-code']
+    """
+    return list(_DECISIONS)
+
+
+def get_decision(name: str, n_classes: int) -> Decision:
+    """Return the decision of this name for ``n_classes`` classes. Between two classes there is only one.
+
+    Examples
+    --------
+    >>> from polytrain.decisions import get_decision
+    >>> get_decision("one-vs-one", 3), get_decision("one-vs-one", 2)
+    (OneVsOne(), TwoClasses())
+    """
+    decisions = _DECISIONS | {Softmax.name: Softmax()}  # which comes with a loss, rather than by name
+    if n_classes == 2 and name in (*decisions, TwoClasses.name):
+        return TwoClasses()
+    if name not in decisions:
+        raise ValueError(f"decision must be one of {list(_DECISIONS)}, got {name!r}.")
+    return decisions[name]
