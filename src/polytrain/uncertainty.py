@@ -159,22 +159,6 @@ class TrainUncertainty:
     noise: float
     left_out: LeftOutErrors
 
-    @classmethod
-    def fit(
-        cls,
-        moments: Sequence[CoreMoments],
-        alpha: float,
-        n_learned: int,
-        errors: NDArray,
-        left_out_leverages: NDArray,
-        weights: NDArray,
-    ) -> TrainUncertainty:
-        """Find noise and bounds from different rows that were not learned from; ``n_learned`` others were."""
-        noise, stretch = fit_noise(errors, 2.0 / n_learned * left_out_leverages, weights)
-        reach = 2.0 * stretch / n_learned
-        left_out = LeftOutErrors.of(errors / np.sqrt(1.0 + reach * left_out_leverages), weights)
-        return cls(tuple(moments), alpha, reach, noise, left_out)
-
     def widths(self, cores: Sequence[NDArray], values: Sequence[NDArray]) -> NDArray:
         """The root of 1 + leverage of some rows, (N,): the standard deviation in units of that of the noise."""
         with np.errstate(over="ignore", invalid="ignore"):  # far from all training rows it may be infinite
@@ -201,17 +185,6 @@ class Uncertainty:
         every = [tuple(maps.widened(own.moments, _no_moments)) if own.moments else () for own in self.trains]
         trains = (replace(own, moments=moments) for own, moments in zip(self.trains, every, strict=True))
         return replace(self, trains=tuple(trains))
-
-    def with_moments(
-        self, moments: Sequence[Sequence[CoreMoments]], alpha: float, factors: Sequence[float]
-    ) -> Uncertainty:
-        """The same errors for trains that were learned anew, for targets divided by further ``factors``."""
-        trains = []
-        for own, measured, factor in zip(self.trains, moments, factors, strict=True):
-            left_out = replace(own.left_out, errors=own.left_out.errors / factor)
-            noise = own.noise / (factor * factor)
-            trains.append(replace(own, moments=tuple(measured), alpha=alpha, noise=noise, left_out=left_out))
-        return Uncertainty(tuple(trains), guaranteed=False)
 
 
 def blocks_of_values(maps: MapList, X: NDArray) -> Iterator[tuple[slice, list[NDArray]]]:

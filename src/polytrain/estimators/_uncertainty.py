@@ -16,7 +16,7 @@ from polytrain.models import FittedModel
 from polytrain.rows import Rows
 from polytrain.rows.rows import Scored
 from polytrain.rows.summary import target_hashes
-from polytrain.uncertainty import TrainUncertainty, Uncertainty, blocks_of_values, leverages
+from polytrain.uncertainty import LeftOutErrors, TrainUncertainty, Uncertainty, blocks_of_values, fit_noise, leverages
 
 #: Moments of every core, for every train.
 Moments = Sequence[Sequence[CoreMoments]]
@@ -45,28 +45,32 @@ def fit_uncertainty(
     apart: Rows | None,
     before: FittedModel | None,
 ) -> FittedModel:
-    """Return the model with what is known about its uncertainty, from rows ``apart`` or those that the choice left out.
+    """Return the model with its uncertainty, from rows ``apart`` or those that the choice left out.
 
     A warm start goes on from the model ``before``, whose errors it keeps where there are none.
     """
-    alpha = choice.plan.alpha
+    alpha, trains = choice.plan.alpha, []
     if apart is None and choice.held_out is None:
         if before is None or before.uncertainty is None:
             return model
-        factors = (model.size / before.size).tolist()
-        return replace(model, uncertainty=before.uncertainty.with_moments(moments, alpha, factors))
+        factors = (model.size / before.size).tolist()  # targets may be divided by other numbers than before
+        for own, measured, factor in zip(before.uncertainty.trains, moments, factors, strict=True):
+            left_out, noise = replace(own.left_out, errors=own.left_out.errors / factor), own.noise / factor**2
+            trains.append(TrainUncertainty(tuple(measured), alpha, own.reach, noise, left_out))
+        return replace(model, uncertainty=Uncertainty(tuple(trains), guaranteed=False))
     # Numbers that overflow make an infinite uncertainty, and that is right.
     with np.errstate(over="ignore", invalid="ignore"):
         question = partial(_scores_and_leverages, model, moments, alpha)
         errors, heights, weights = _left_out(model, question, choice.held_out if apart is None else apart)
         if not len(weights) or not (np.isfinite(errors).all() and np.isfinite(heights).all()):
             return model
-        n_learned = rows.sketch.n_distinct
-        trains = tuple(
-            TrainUncertainty.fit(measured, alpha, n_learned, own_errors, own_heights, weights)
-            for measured, own_errors, own_heights in zip(moments, errors.T, heights.T, strict=True)
-        )
-    return replace(model, uncertainty=Uncertainty(trains, guaranteed=apart is not None))
+        for measured, own_errors, own_heights in zip(moments, errors.T, heights.T, strict=True):
+            factor = 2.0 / rows.sketch.n_distinct
+            noise, stretch = fit_noise(own_errors, factor * own_heights, weights)
+            reach = stretch * factor
+            left_out = LeftOutErrors.of(own_errors / np.sqrt(1.0 + reach * own_heights), weights)
+            trains.append(TrainUncertainty(tuple(measured), alpha, reach, noise, left_out))
+    return replace(model, uncertainty=Uncertainty(tuple(trains), guaranteed=apart is not None))
 
 
 def _left_out(

@@ -78,10 +78,6 @@ def _describe_maps(maps: MapList) -> tuple[dict[str, Any], dict[str, Array]]:
     described: dict[str, Any] = {}
     tensors: dict[str, Array] = {}
     for kind, columns in maps.groups:
-        if KINDS.get(kind.kind) is not kind:
-            raise ModelFileError(
-                f"maps of the kind {kind.kind!r} are not in the table of kinds, so a file cannot hold them."
-            )
         members = maps.members(columns)
         described[kind.kind] = [feature_map.basis for feature_map in members]
         tensors |= {f"map.{kind.kind}.{name}": array for name, array in kind.pack(members).items()}
@@ -152,12 +148,17 @@ def _read_trains(cores: Array, dims: tuple[int, ...], ranks: Array) -> tuple[tup
     padded = len(ranks) * float(np.sum(widest[:-1] * np.array(dims) * widest[1:]))
     if padded > max(_FREE_PADDING, _LARGEST_PADDING * cores.size):
         raise ValueError(f"the ranks of the trains differ so much that stacking them takes {padded:.3g} numbers.")
-    stops = np.cumsum(sizes.ravel()).astype(np.int64).tolist()
     shapes = zip(ranks[:, :-1].ravel().tolist(), cycle(dims), ranks[:, 1:].ravel().tolist(), strict=False)
     # Parts of one array that nobody can write to: a copy of each would take more time and memory than its numbers.
     cores.setflags(write=False)
-    parts = tuple(cores[a:b].reshape(shape) for a, b, shape in zip([0, *stops], stops, shapes, strict=False))
+    parts = tuple(_cut(cores, list(shapes)))
     return tuple(parts[first : first + len(dims)] for first in range(0, len(parts), len(dims)))
+
+
+def _cut(numbers: Array, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+    """Return the arrays of these shapes that lie one after another."""
+    stops = np.cumsum([prod(shape) for shape in shapes], dtype=np.int64).tolist()
+    return [numbers[a:b].reshape(shape) for a, b, shape in zip([0, *stops], stops, shapes, strict=False)]
 
 
 def _read_maps(document: Document, n_features: int) -> MapList:
@@ -352,10 +353,9 @@ def _read_moments(moments: Array, ranks: Array, trains: Sequence[Sequence[Array]
         if not (1 <= left <= a and 1 <= right <= b):
             raise ValueError("the ranks of the moments are not plausible.")
         shapes += [(left, a), (n, n), (right, b), (left,), (n,), (right,)]
-    stops = np.cumsum([prod(shape) for shape in shapes], dtype=np.int64).tolist()
-    if len(moments) != (stops[-1] if stops else 0):
+    if len(moments) != sum(map(prod, shapes)):
         raise ValueError(f"the uncertainty has {len(moments)} moments, which do not fit the trains.")
-    parts = [moments[a:b].reshape(shape).copy() for a, b, shape in zip([0, *stops], stops, shapes, strict=False)]
+    parts = _cut(moments, shapes)
     if any(part.ndim == 1 and (part < 0).any() for part in parts):
         raise ValueError("a second moment is negative.")
     return [CoreMoments(*parts[first : first + 6]) for first in range(0, len(parts), 6)]
