@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -13,7 +14,7 @@ from functools import partial, update_wrapper
 from numbers import Integral
 from pathlib import Path
 from types import MethodType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -37,6 +38,7 @@ from polytrain.estimators._parameters import (
 from polytrain.estimators._probabilities import expected_labels, fit_probabilities, recalibrated
 from polytrain.estimators._streaming import Stream, go_on
 from polytrain.estimators._uncertainty import fit_uncertainty, set_apart
+from polytrain.estimators._warm_start import last_choice
 from polytrain.explain import feature_importances
 from polytrain.learning.losses import get_loss
 from polytrain.learning.settings import Start
@@ -63,6 +65,17 @@ def _reported(record: dict, maps: MapList, size: float, degree: int) -> dict:
     """Return the record of a sweep in the units of the target, with the ranks of all columns."""
     losses = {key: record[key] * size**degree for key in _LOSSES if key in record}
     return {**record, **losses, "ranks": maps.widened_ranks(record["ranks"])}
+
+
+def _sweeps(results: Sequence[TrainResult], maps: MapList, sizes: NDArray, degree: int) -> dict[str, Any]:
+    """Return the attributes that tell about the sweeps of all trains."""
+    history = [
+        {"train": index, **_reported(record, maps, size, degree)}
+        for index, (result, size) in enumerate(zip(results, sizes.tolist(), strict=True))
+        for record in result.history
+    ]
+    stop_reason = max((result.stop_reason for result in results), key=STOP_REASONS.index)
+    return {"history_": history, "stop_reason_": stop_reason}
 
 
 def _check_missing(rows: Rows, bases: Sequence[str]) -> None:
@@ -93,10 +106,6 @@ def _warn_of_levels(rows: Rows, maps: MapList) -> None:
                 UserWarning,
                 stacklevel=2,
             )
-
-
-def _multiplied(trains: Sequence[Sequence[NDArray]], factors: NDArray) -> list[list[NDArray]]:
-    return [[cores[0] * factor, *cores[1:]] for cores, factor in zip(trains, factors.tolist(), strict=True)]
 
 
 @contextmanager
@@ -149,6 +158,11 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
     _doc_link_template = "https://polytrain.readthedocs.io/en/stable/generated/polytrain.{estimator_name}.html"
 
     model_: FittedModel
+    plan_: Settings
+    choice_: Chosen
+    stream_: Stream
+    history_: list[dict[str, Any]]
+    stop_reason_: str
 
     @property
     def trains_(self) -> list[TensorTrain]:
@@ -233,7 +247,8 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
                 settings = replace(settings, maps=_checked_maps(maps, rows.summary.n_features))
             with _remedy_for_overflow(rows.summary.n_features):
                 task = Task(settings, rows, goal.targets, goal.guides, seeds, self.n_jobs, goal.calibrates)
-                choice = self._last_choice(task) if self._is_warm else choose(task)
+                before = self.model_ if self._is_warm else None
+                choice = last_choice(before, self.plan_, self.choice_, task, sizes) if before else choose(task)
                 self._show_choice(choice)
                 maps = choice.maps
                 _warn_of_levels(rows, maps.whole)
@@ -251,7 +266,6 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
                 def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
                     return callbacks.sweep_done(train, _reported(record, maps, float(sizes[train]), degree), cores)
 
-                before = self.model_ if self._is_warm else None
                 left_out = apart is not None or choice.held_out is not None
                 left_out |= before is not None and before.uncertainty is not None
                 measure = number_loss is not None and get_loss(choice.plan.loss).has_noise and left_out
@@ -261,26 +275,23 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             model = FittedModel(plan.loss, maps, [result.cores for result in results], **ends)
             if measure:
                 model = fit_uncertainty(model, choice, [result.moments for result in results], rows, apart, before)
-            self.model_, self.choice_ = model.widened(), Chosen.of(choice)
-            self.plan_ = replace(plan, rank=maps.widened_ranks(plan.ranks))
-            self._remember_sweeps(results, sizes, maps)
-            self.stream_ = Stream(float(rows.summary.n_rows), float(rows.summary.n_rows))
-            self.n_features_in_ = self.model_.n_columns
-            if rows.column_names is not None:
-                self.feature_names_in_ = np.asarray(rows.column_names, dtype=object)
-            elif hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
+            plan = replace(plan, rank=maps.widened_ranks(plan.ranks))
+            stream = Stream(float(rows.summary.n_rows), float(rows.summary.n_rows))
+            sweeps = _sweeps(results, maps, sizes, degree)
+            results = {"model_": model.widened(), "plan_": plan, "choice_": Chosen.of(choice), "stream_": stream}
+            self._keep(rows.column_names, **results, **sweeps)
             callbacks.end(lambda: {"model_": self.model_})
 
-    def _remember_sweeps(self, results: Sequence[TrainResult], sizes: NDArray, maps: MapList) -> None:
-        degree = get_loss(self.plan_.loss).degree
-        self.history_ = [
-            {"train": index, **_reported(record, maps, float(sizes[index]), degree)}
-            for index, result in enumerate(results)
-            for record in result.history
-        ]
-        self.n_iter_ = max(len(result.history) for result in results)
-        self.stop_reason_ = max((result.stop_reason for result in results), key=STOP_REASONS.index)
+    def _keep(self, column_names: Any, **results: Any) -> Self:
+        """Store the results of a fit, by the names of the attributes."""
+        self.__dict__.update(results)
+        self.n_iter_ = max(Counter(record["train"] for record in self.history_).values(), default=0)
+        self.n_features_in_ = self.model_.n_columns
+        if column_names is not None:
+            self.feature_names_in_ = np.asarray(column_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
 
     def _settings(self, rows: Rows, goal: Goal, loss: str, stops_early: bool) -> Settings:
         """Check the parameters that depend on the rows."""
@@ -337,49 +348,9 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         stream.remember(rows, self.forgetting, rng, labels)
         if model.calibrated:
             model = recalibrated(model, stream, targets)
-        self.model_, self.plan_, self.stream_ = model, plan, stream
-        self._remember_sweeps(results, model.size if classes is None else np.ones(len(results)), model.maps)
-
-    def _last_choice(self, task: Task) -> Choice:
-        """A warm start keeps what the last fit has chosen, and the maps that its cores were learned in.
-
-        Where scores become log-odds, it takes alpha and scores of left-out rows from a choice in these maps that knows
-        nothing of the last cores: these may have learned from the very rows.
-        """
-        settings, calibrates, kept, before = task.settings, task.calibrate, self.model_.maps, self.plan_
-        self._check_warm_start(task)
-        if settings.joint and self.model_.calibrated:  # classes are learned by themselves, as the last fit has chosen
-            settings, calibrates = replace(settings, loss=before.loss, joint=False), True
-        if settings.rank == "auto":
-            settings = replace(settings, rank=list(before.ranks[1:-1]) or 1)
-        plan = settings.settled(kept.dims, alpha=before.alpha if settings.alpha == "auto" else settings.alpha)
-        known = {name: getattr(self.choice_, name) for name in ("basis", "bandwidth", "relevances")}
-        if not calibrates:
-            return Choice(kept, plan, **known)
-        anew = choose(replace(task, settings=replace(settings, max_sweeps="auto", maps=kept), calibrate=True))
-        return replace(anew, plan=replace(plan, alpha=anew.plan.alpha), starts=None, **known)
-
-    def _check_warm_start(self, task: Task) -> None:
-        """Refuse rows and parameters that ask for other maps than those of the last fit."""
-        settings, kept = task.settings, self.model_.maps
-        if task.rows.columns_of_any_type != self.model_.columns:
-            raise ValueError(
-                "warm_start=True, but the columns of these rows have other types or levels than those of the last fit. "
-                "Keep them, or set warm_start=False."
-            )
-        if len(kept) != len(settings.bases):
-            raise ValueError(
-                f"warm_start=True, but the last fit has {len(kept)} features and this one {len(settings.bases)}. Keep "
-                "them, or set warm_start=False."
-            )
-        for k, (m, basis, degree) in enumerate(zip(kept, settings.bases, settings.degrees, strict=True)):
-            is_same = m.needs_values or (m.n == degree + 1 and (m.range is None) == (settings.scale is None))
-            if basis not in ("auto", m.basis) or not is_same:
-                raise ValueError(
-                    f"warm_start=True, but the last fit has {m.n} functions of the basis {m.basis!r} and the range "
-                    f"{m.range} for feature {k}, and this one asks for basis={basis!r}, degree={degree} and "
-                    f"scale={settings.scale!r}. Keep these parameters, or set warm_start=False."
-                )
+        sizes, degree = model.size if classes is None else np.ones(len(results)), get_loss(plan.loss).degree
+        sweeps = _sweeps(results, model.maps, sizes, degree)
+        self._keep(getattr(self, "feature_names_in_", None), model_=model, plan_=plan, stream_=stream, **sweeps)
 
     def _show_choice(self, choice: Choice) -> None:
         """Log what was chosen, and with ``verbose`` of 2 or more what was tried."""
@@ -393,20 +364,12 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
 
     def _starts(self, choice: Choice, goal: Goal) -> Sequence[Any]:
         """Cores to start from, one entry per train; None where the plan's start is to be used."""
-        n_trains, fitted = len(goal.targets), self.model_ if self._is_warm else None
-        if fitted is not None:
-            if fitted.n_trains != n_trains:
-                raise ValueError(
-                    f"warm_start=True, but the last fit has {fitted.n_trains} trains and this one needs {n_trains}. "
-                    "Keep the number of outputs, or set warm_start=False."
-                )
-            # What the scores of a classifier became afterwards is not the trains' business.
-            return fitted.cores if fitted.classes is not None else _multiplied(fitted.cores, fitted.size / goal.sizes)
         if choice.starts is not None:
             return choice.starts
         if choice.plan.init == "given":
-            return _multiplied(given_starts(self.init, n_trains, choice.maps.dims), 1.0 / goal.sizes)
-        return [None] * n_trains
+            trains, sizes = given_starts(self.init, len(goal.targets), choice.maps.dims), goal.sizes.tolist()
+            return [[train[0] / size, *train[1:]] for train, size in zip(trains, sizes, strict=True)]
+        return [None] * len(goal.targets)
 
     def _checkpoints(self, n_trains: int) -> list[Path | None]:
         """One file per train, in a folder that is made if need be."""

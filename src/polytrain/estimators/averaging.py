@@ -230,15 +230,14 @@ def _merged(
 def _estimator(models: Sequence[Any], fitted: FittedModel, merge: Merge) -> Any:
     """An estimator like the first of the models that holds the merged one."""
     first = models[0]
-    estimator = clone(first)
-    estimator.model_, estimator.merge_ = fitted, merge
     weight = float(sum(model.stream_.seen for model in models))
-    estimator.stream_ = Stream(weight, weight)
-    estimator.plan_ = replace(first.plan_, rank=merge.ranks)
-    chosen = first.choice_
-    estimator.choice_ = replace(chosen, rank=max(merge.ranks), reasons=(str(merge),), tried=())
-    estimator.history_, estimator.n_iter_, estimator.stop_reason_ = [], 0, first.stop_reason_
-    estimator.n_features_in_ = fitted.n_columns
-    if hasattr(first, "feature_names_in_"):
-        estimator.feature_names_in_ = first.feature_names_in_
-    return estimator
+    return clone(first)._keep(
+        getattr(first, "feature_names_in_", None),
+        model_=fitted,
+        plan_=replace(first.plan_, rank=merge.ranks),
+        choice_=replace(first.choice_, rank=max(merge.ranks), reasons=(str(merge),), tried=()),
+        stream_=Stream(weight, weight),
+        history_=[],
+        stop_reason_=first.stop_reason_,
+        merge_=merge,
+    )

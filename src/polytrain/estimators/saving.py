@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
@@ -139,26 +138,29 @@ def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
     fitted = read_fitted(document)
     estimator = _ESTIMATORS[fitted.estimator_name]
     model = estimator(**_read_parameters(document, estimator))
-    model.model_, model.n_features_in_ = fitted, fitted.n_columns
+    names = None
     if document.take("has_column_names", bool):
         columns = fitted.columns
         names = fitted.feature_names if columns is None else [column.name for column in columns.columns]
         if names is None:
             raise ValueError("the names of the columns are missing.")
-        model.feature_names_in_ = np.array(names, dtype=object)
-    plan = model.plan_ = Settings(fitted.loss, **read_entries("the plan", document.take("plan", dict), _PLAN))
+    plan = Settings(fitted.loss, **read_entries("the plan", document.take("plan", dict), _PLAN))
     if len(plan.ranks) != fitted.n_features + 1 or min(plan.ranks) < 1 or math.isnan(plan.alpha + plan.tol):
         raise ValueError("the plan is not plausible.")
     if plan.sampling not in ("auto", None):
         raise ValueError(f"sampling of the plan is {plan.sampling!r:.60}, which is not plausible.")
-    model.choice_ = read_value("the choice", document.take("choice", dict), Chosen)
-    model.history_ = _read_history(document, fitted.n_features + 1, fitted.n_trains)
-    model.n_iter_ = max(Counter(record["train"] for record in model.history_).values(), default=0)
-    model.stop_reason_ = document.take("stop_reason", str)
-    weights = read_value("the weight of the past", document.take("seen", list), tuple[float, ...])
-    if len(weights) != 2 or math.isnan(sum(weights)):
-        raise ValueError(f"the weight of the past is {str(weights)[:60]}.")
-    model.stream_ = Stream(*weights)
+    seen = read_value("the weight of the past", document.take("seen", list), tuple[float, float])
+    if math.isnan(sum(seen)):
+        raise ValueError("the weight of the past is null.")
+    model._keep(
+        names,
+        model_=fitted,
+        plan_=plan,
+        choice_=read_value("the choice", document.take("choice", dict), Chosen),
+        stream_=Stream(*seen),
+        history_=_read_history(document, fitted.n_features + 1, fitted.n_trains),
+        stop_reason_=document.take("stop_reason", str),
+    )
     table = document.take("table", dict, type(None))
     document.check_empty()
     return model, table
