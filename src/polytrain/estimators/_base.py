@@ -275,11 +275,14 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             model = FittedModel(plan.loss, maps, [result.cores for result in results], **ends)
             if measure:
                 model = fit_uncertainty(model, choice, [result.moments for result in results], rows, apart, before)
-            plan = replace(plan, rank=maps.widened_ranks(plan.ranks))
-            stream = Stream(float(rows.summary.n_rows), float(rows.summary.n_rows))
-            sweeps = _sweeps(results, maps, sizes, degree)
-            results = {"model_": model.widened(), "plan_": plan, "choice_": Chosen.of(choice), "stream_": stream}
-            self._keep(rows.column_names, **results, **sweeps)
+            self._keep(
+                rows.column_names,
+                model_=model.widened(),
+                plan_=replace(plan, rank=maps.widened_ranks(plan.ranks)),
+                choice_=Chosen.of(choice),
+                stream_=Stream(float(rows.summary.n_rows), float(rows.summary.n_rows)),
+                **_sweeps(results, maps, sizes, degree),
+            )
             callbacks.end(lambda: {"model_": self.model_})
 
     def _keep(self, column_names: Any, **results: Any) -> Self:
