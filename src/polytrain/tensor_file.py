@@ -112,9 +112,7 @@ def read_header(stream: BinaryIO, n_bytes: int, max_header_bytes: int) -> Header
     for name, place in sorted(places.items(), key=lambda item: (item[1].start, item[1].stop)):
         size = DTYPES[place.dtype].itemsize * prod(place.shape)
         if place.start != end or place.stop != end + size or place.stop > n_left:
-            raise ValueError(
-                f"the bytes {place.start} to {place.stop} of {name} do not fit its shape {place.shape} or the file."
-            )
+            raise ValueError(f"the bytes {place.start} to {place.stop} of {name} do not fit its shape or the file.")
         end = place.stop
     if end != n_left:
         raise ValueError(f"{n_left - end} bytes follow the last tensor.")

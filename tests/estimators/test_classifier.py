@@ -301,7 +301,9 @@ def test_wrong_init(iris):
     train = TensorTrain.random((3, 3, 3, 3), 2, random_state=0)
     with pytest.raises(ValueError, match="init has 1 trains but this fit learns 3"):
         power_classifier(init=train).fit(X, y)
-    with pytest.raises(ValueError, match=r"init\[0\] has dimensions \(3, 3, 3, 3\) but degree asks for \(2, 2, 2, 2\)"):
+    with pytest.raises(
+        ValueError, match=r"init\[0\] has dimensions \(3, 3, 3, 3\), but the functions of the maps are \(2, 2, 2, 2\)"
+    ):
         power_classifier(degree=1, init=[train] * 3).fit(X, y)
     broken = [np.full((1, 3, 1), np.nan)] * 4
     with pytest.raises(ValueError, match=r"init\[1\] contains NaN"):

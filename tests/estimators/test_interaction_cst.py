@@ -14,7 +14,7 @@ from polytrain import (
     TensorTrainClassifier,
     TensorTrainRegressor,
 )
-from polytrain.estimators._constraints import allowed_groups
+from polytrain.estimators._parameters import allowed_groups
 from polytrain.explain import sobol_indices
 from polytrain.sources import open_rows
 

@@ -173,7 +173,7 @@ def test_overflow_of_raw_features_proposes_scaling(diabetes, solver):
     ("parameters", "message"),
     [
         ({"decision": ["one-vs-rest"]}, r"decision must be one of"),
-        ({"basis": ["power"]}, r"basis has 1 entries but X has 4 features"),
+        ({"basis": ["power"]}, r"basis has 1 entries, but X has 4 features"),
         ({"basis": ["power", "sine", "power", "power"]}, r"basis\[1\] must be one of .*, got 'sine'"),
         ({"basis": 3}, r"basis must be one of"),
         ({"init": [None] * 3}, r"init must be one of .*a TensorTrain or a list of them, got \[None, None, None\]"),

@@ -26,7 +26,6 @@ from sklearn.utils.validation import check_is_fitted
 from polytrain.checks import check_columns, check_mass
 from polytrain.choice import Choice, Chosen, Settings, Task, choose
 from polytrain.estimators._callbacks import CallbackSupportMixin, FitCallbacks
-from polytrain.estimators._constraints import allowed_groups, check_no_conflict
 from polytrain.estimators._learning import Goal, fit_trains
 from polytrain.estimators._parameters import (
     SharedParameters,
@@ -224,7 +223,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         ``validation_rows`` are features, targets and weights. The first block of a stream may come with maps, and with
         a function that prepares its rows.
         """
-        check_parameters(self.get_params(deep=False))
+        check_parameters(self)
         loss, validation, apart = self._learning_loss(), None, None
         number_loss = loss if is_regressor(self) else None
         with open_fit(self, X, y, sample_weight, number_loss) as rows:
@@ -238,7 +237,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             goal = self._goal(rows, loss)
             n_trains, sizes, degree = len(goal.targets), goal.sizes, get_loss(loss).degree
             seeds = check_random_state(self.random_state).randint(_LARGEST_SEED, size=n_trains).tolist()
-            settings = self._settings(rows, goal, loss, validation is not None)
+            settings = make_settings(self, rows, loss, validation is not None, goal.joint)
             if is_block and isinstance(settings.relevance, str):  # other columns may matter in later blocks
                 settings = replace(settings, relevance=None)
             if maps is None:
@@ -296,18 +295,6 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
             del self.feature_names_in_
         return self
 
-    def _settings(self, rows: Rows, goal: Goal, loss: str, stops_early: bool) -> Settings:
-        """Check the parameters that depend on the rows."""
-        parameters, n_features = self.get_params(deep=False), rows.summary.n_features
-        settings = make_settings(parameters, n_features, loss, rows.is_category, stops_early, goal.joint)
-        columns, n_columns, sources = rows.columns_of_any_type, n_features, None
-        if columns is not None:
-            n_columns, sources = columns.n_columns, columns.sources.tolist()
-        groups = allowed_groups(self.interaction_cst, n_columns, rows.column_names, sources)
-        if groups is not None:
-            check_no_conflict(parameters, self._is_warm, stops_early)
-        return replace(settings, groups=groups)
-
     def _learn_block(
         self, X: Any, y: Any, sample_weight: Any, maps: MapList | None, prepare: Callable[[Rows], Rows] | None = None
     ) -> None:
@@ -320,7 +307,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         is_first, number_loss = not hasattr(self, "model_"), self._learning_loss() if is_regressor(self) else None
         if is_first:
             self._fit(X, y, sample_weight, is_block=True, maps=maps, prepare=prepare)
-        check_parameters(self.get_params(deep=False))
+        check_parameters(self)
         check_columns(self, X)
         model, classes, targets = self.model_, self.model_.classes, self._block_targets()
         known = model.n_trains if classes is None else classes
@@ -379,15 +366,9 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         if self.checkpoint is None:
             return [None] * n_trains
         if self.early_stopping:
-            raise ValueError(
-                "checkpoint and early_stopping=True exclude each other: the file keeps the last state of a train, and "
-                "not its best one. Set one of them to its default."
-            )
+            raise ValueError("checkpoint and early_stopping=True exclude each other. Set one of them to its default.")
         if not isinstance(self.random_state, Integral):
-            raise ValueError(
-                f"checkpoint needs an integer random_state, got {self.random_state!r}: "
-                "a fit that starts from other random numbers cannot be resumed."
-            )
+            raise ValueError(f"checkpoint needs an integer random_state, got {self.random_state!r:.60}.")
         folder = Path(self.checkpoint)
         folder.mkdir(parents=True, exist_ok=True)
         return [folder / f"train-{index:03d}.safetensors" for index in range(n_trains)]

@@ -96,9 +96,7 @@ def class_weights(given: Any, classes: NDArray, totals: NDArray) -> NDArray:
     known = dict.fromkeys(classes.tolist())
     missing = [label for label in given if label not in known]
     if missing:
-        raise ValueError(
-            f"class_weight names classes that y does not have: {short_list(missing)}; y has {short_list(known)}."
-        )
+        raise ValueError(f"class_weight names classes that y lacks: {short_list(missing)}; y has {short_list(known)}.")
     for label, weight in given.items():
         check_between(f"class_weight[{label!r}]", weight, 0.0, np.inf)
     weights = np.array([float(given.get(label, 1.0)) for label in known])

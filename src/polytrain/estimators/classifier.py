@@ -217,10 +217,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         if is_first and known is None:
             raise ValueError("classes must be passed on the first call to partial_fit: all labels that will ever come.")
         if not is_first and known is not None and not np.array_equal(known, self.classes_):
-            raise ValueError(
-                f"classes={short_list(known)} is not what the first call of partial_fit, or fit, was "
-                f"given: {short_list(self.classes_)}."
-            )
+            raise ValueError(f"classes are {short_list(self.classes_)} since the first call, got {short_list(known)}.")
         self._learn_block(X, y, sample_weight, maps, partial(self._with_classes, known=known))
         return self
 
@@ -229,9 +226,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         summary, among = rows.summary, set(known.tolist())
         strange = [label for label in summary.labels.tolist() if label not in among]
         if strange:
-            raise ValueError(
-                f"y has labels that are not in classes: {short_list(strange)}; classes are {short_list(known)}."
-            )
+            raise ValueError(f"y has the labels {short_list(strange)}, but classes are {short_list(known)}.")
         weights = np.zeros(len(known))
         weights[np.searchsorted(known, summary.labels)] = summary.label_weights
         for code in self._check_decision(known).code(len(known)):
@@ -291,10 +286,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
                 "a classifier needs at least two classes."
             )
         if self.loss == _JOINT and self.decision != OneVsRest.name:
-            raise ValueError(
-                f"loss={_JOINT!r} learns one train per class, all of them together, so decision must be "
-                f"{OneVsRest.name!r}, got {self.decision!r}."
-            )
+            raise ValueError(f"loss={_JOINT!r} needs decision={OneVsRest.name!r}, got {self.decision!r}.")
         has_softmax = self.loss in (_JOINT, "auto") and self.decision == OneVsRest.name
         decision = get_decision(Softmax.name if has_softmax else self.decision, len(classes))
         if self._is_warm and not (np.array_equal(self.classes_, classes) and self.decision_.name == decision.name):

@@ -260,9 +260,7 @@ def _read_history(document: Document, n_bonds: int, n_trains: int) -> list[dict[
         if column.dtype != _HISTORY[name] or column.shape != shape or not n_records:
             raise ValueError(f"the column {name!r} of the history has type {column.dtype} and shape {column.shape}.")
         if not np.isfinite(column).all() or (column.dtype == np.int64 and column.min() < (name == "ranks")):
-            raise ValueError(
-                f"the column {name!r} of the history holds negative counts, or numbers that are not finite."
-            )
+            raise ValueError(f"history.{name} holds negative counts, or numbers that are not finite.")
     if columns["train"].max() >= n_trains:
         raise ValueError("the history is about trains that are not there.")
     lists = [map(tuple, column.tolist()) if column.ndim == 2 else column.tolist() for column in columns.values()]

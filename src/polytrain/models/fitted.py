@@ -216,9 +216,7 @@ class FittedModel:
         for k, feature_map in enumerate(self.maps):
             if not feature_map.takes_missing and np.isnan(rows[:, k]).any():
                 name = k if self.feature_names is None else repr(self.feature_names[k])
-                raise ValueError(
-                    f"X contains NaN in feature {name}, which had none in training and cannot take it. Impute."
-                )
+                raise ValueError(f"X contains NaN in feature {name}, which had none in training. Impute.")
         return rows
 
     @cached_property
