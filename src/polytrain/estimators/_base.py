@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial, update_wrapper
+from functools import partial
 from numbers import Integral
 from pathlib import Path
-from types import MethodType
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +20,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from polytrain.checks import check_columns, check_mass
@@ -119,34 +119,17 @@ def _remedy_for_overflow(n_features: int) -> Iterator[None]:
         ) from error
 
 
-class Conditional:
-    """A method that a model does not always have: ``obstacle(model)`` says why not, or is None.
-
-    scikit-learn's ``available_if`` would keep the reason in the cause of the AttributeError, where few look.
-    """
-
-    def __init__(self, obstacle: Callable[[Any], str | None], function: Callable) -> None:
-        self._obstacle, self._function = obstacle, function
-        update_wrapper(self, function)  # type: ignore[arg-type]
-
-    def __get__(self, model: Any, owner: type | None = None) -> Any:
-        if model is None:
-            return self._function
-        obstacle = self._obstacle(model)
-        if obstacle is not None:
-            raise AttributeError(f"{type(model).__name__} has no {self._function.__name__} with {obstacle}")
-        return MethodType(self._function, model)
-
-
-def _no_blocks(model: Any) -> str | None:
+def _has_partial_fit(model: Any) -> bool:
     if model.interaction_cst is not None:
-        return "interaction_cst: sweeps over one more block of rows would let any columns interact. Or use fit."
+        raise AttributeError("with interaction_cst, partial_fit would let any columns interact. Use fit.")
     if isinstance(getattr(model, "class_weight", None), str):
-        return f"class_weight={model.class_weight!r}, which needs all rows at once; give a dict of weights. Or use fit."
-    return None
+        raise AttributeError(
+            f"class_weight={model.class_weight!r} needs all rows at once. Use fit, or give a dict of weights."
+        )
+    return True
 
 
-learns_in_blocks = partial(Conditional, _no_blocks)
+learns_in_blocks = available_if(_has_partial_fit)
 
 
 class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
@@ -318,7 +301,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         stream = Stream(0.0, mass) if is_first else deepcopy(self.stream_)
         entropy = [int(self.random_state)] if isinstance(self.random_state, Integral) else []
         rng = np.random.default_rng([stream.n_blocks, *entropy])
-        labels = np.eye(len(classes))[y] if model.calibrated and classes is not None else None
+        labels = np.eye(len(classes))[y] if model.calibrated and classes is not None else np.zeros(0)
         if is_first:
             stream.remember(rows, self.forgetting, rng, labels)
             self.stream_ = stream
@@ -326,11 +309,11 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         plan = self.plan_
         if isinstance(self.alpha, str):  # it was chosen for the first rows; noise does not shrink with more of them
             plan = replace(plan, alpha=self.choice_.alpha * stream.first / (stream.seen + mass))
-        if labels is not None:
+        if model.calibrated:
             stream.remember_scores(model.values(X), labels * weights[:, None])
-            if stream.X is None:  # these rows stand for those of the past, too, with labels that the model expects
-                past = stream.seen / (stream.seen + mass)
-                labels = past * expected_labels(model, X, targets) + (1.0 - past) * labels
+        if not len(stream.X):  # of a model file or an average: these rows stand for those of the past, too
+            stream.X, stream.y, stream.weights = X, y, weights * (stream.seen / weights.sum())
+            stream.labels = expected_labels(model, X, targets) if model.calibrated else labels
         seeds = rng.integers(_LARGEST_SEED, size=len(targets)).tolist()
         with _remedy_for_overflow(model.n_features):
             results = go_on(model, plan, targets, rows, stream, seeds)

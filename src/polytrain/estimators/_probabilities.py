@@ -57,10 +57,8 @@ def recalibrated(model: FittedModel, stream: Stream, targets: Sequence[Target]) 
     from rows that were scored before they were learned from, once there are enough. Where scores lie is another matter:
     the shifts suit the present scores and the labels of all rows of the memory, also where blocks had one class each.
     """
-    if stream.X is None or stream.labels is None:
-        return model
     sizes = model.size
-    if stream.scores is not None and stream.scored is not None and _n_rows(stream.scored) >= _ENOUGH_SCORES:
+    if _n_rows(stream.scored) >= _ENOUGH_SCORES:
         found = fit_probabilities(stream.scores, stream.scored, _n_rows(stream.scored), targets, model.decision)
         sizes = found["size"]
     labels = stream.labels * stream.weights[:, None]

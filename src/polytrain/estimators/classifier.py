@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from polytrain.checks import check_weight_range
 from polytrain.decisions import Decision, OneVsRest, Softmax, decision_names, get_decision
-from polytrain.estimators._base import Conditional, TrainModel, learns_in_blocks
+from polytrain.estimators._base import TrainModel, learns_in_blocks
 from polytrain.estimators._callbacks import with_callbacks
 from polytrain.estimators._learning import Goal
 from polytrain.estimators._parameters import check_choice
@@ -31,20 +32,17 @@ __all__ = ["TensorTrainClassifier"]
 _JOINT = "multinomial"
 
 
-def _no_log_odds(model: Any) -> str | None:
+def _has_log_odds(model: Any) -> bool:
     if hasattr(model, "model_"):
         has_log_odds = model.model_.has_probabilities
     else:
         has_log_odds = model.loss not in loss_names("classification") or get_loss(model.loss).link == "logit"
-    if has_log_odds:
-        return None
-    return (
-        f"loss={model.loss!r}: its scores are not log-odds. Use loss='auto', 'logistic' or 'multinomial', or wrap the "
-        "model in sklearn.calibration.CalibratedClassifierCV."
-    )
-
-
-_needs_log_odds = partial(Conditional, _no_log_odds)
+    if not has_log_odds:
+        raise AttributeError(
+            f"loss={model.loss!r}: its scores are not log-odds. Use loss='auto', 'logistic' or 'multinomial', or wrap "
+            "the model in sklearn.calibration.CalibratedClassifierCV."
+        )
+    return True
 
 
 class TensorTrainClassifier(ClassifierMixin, TrainModel):
@@ -329,7 +327,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """
         return self._ask(FittedModel.predict, X)
 
-    @_needs_log_odds
+    @available_if(_has_log_odds)
     def predict_log_proba(self, X: ArrayLike) -> NDArray:
         """Return the logarithm of the probability of every class.
 
@@ -345,7 +343,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         """
         return self._ask(FittedModel.log_probabilities, X)
 
-    @_needs_log_odds
+    @available_if(_has_log_odds)
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Return the probability of every class; not there for ``loss="squared"``.
 
