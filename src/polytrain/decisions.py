@@ -20,7 +20,6 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import expit
 
 from polytrain.export_writers import CWriter, GraphWriter
 
@@ -41,9 +40,9 @@ class Decision(ABC):
     def code(self, n_classes: int) -> NDArray:
         """Return the code matrix of shape (n_trains, m)."""
 
-    @abstractmethod
     def n_trains(self, n_classes: int) -> int:
-        """Return the number of trains without forming the code matrix."""
+        """Return the number of trains; where there may be many, without forming the code matrix."""
+        return len(self.code(n_classes))
 
     def decide(self, scores: NDArray, n_classes: int) -> NDArray:
         """Return a number per row and class whose largest entry is the decision."""
@@ -69,21 +68,17 @@ class Decision(ABC):
         ]
         return tuple(" vs ".join(pair) for pair in sides)
 
-    def n_decided(self, n_classes: int) -> int:
-        """Return the number of entries per row that `decide` returns."""
-        return n_classes
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
     # --- exports ------------------------------------------------------------------------------------------------------
 
     def add_decision(self, graph: GraphWriter, scores: str, n_classes: int) -> str:
-        """Write `decide` into an ONNX graph. Shapes: scores (N, n_trains) -> (N, `n_decided`)."""
+        """Write `decide` into an ONNX graph. Shapes: scores (N, n_trains) -> (N, m), or (N, 1) for two classes."""
         return scores
 
     def add_choice(self, graph: GraphWriter, decided: str) -> str:
-        """Write `choose` into an ONNX graph. Shapes: decided (N, `n_decided`) -> (N,), int64."""
+        """Write `choose` into an ONNX graph. Shapes: (N, m) or (N, 1) -> (N,), int64."""
         return graph.add("ArgMax", decided, axis=1, keepdims=0)
 
     @abstractmethod
@@ -135,12 +130,6 @@ class TwoClasses(Decision):
     def code(self, n_classes: int) -> NDArray:
         return np.array([[-1.0, 1.0]])
 
-    def n_trains(self, n_classes: int) -> int:
-        return 1
-
-    def n_decided(self, n_classes: int) -> int:
-        return 1
-
     def decide(self, scores: NDArray, n_classes: int) -> NDArray:
         """Return the score itself, shape (N,)."""
         return scores[0]
@@ -150,11 +139,6 @@ class TwoClasses(Decision):
 
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
         return -np.logaddexp(0.0, np.stack([scores[0], -scores[0]], axis=1))
-
-    def probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
-        """Return probabilities that sum to 1 to the last bit."""
-        positive = expit(scores[0])
-        return np.stack([1.0 - positive, positive], axis=1)
 
     def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
         return (names[1],)

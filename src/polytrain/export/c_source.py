@@ -238,7 +238,7 @@ class _Source(CWriter):
             f"enum {{ NAME_N_FEATURES = {model.n_features} }};",
         ]
         if model.decision is not None:
-            n_scores = model.decision.n_decided(n_classes)
+            n_scores = n_classes if n_classes > 2 else 1
             lines.append(f"enum {{ NAME_N_CLASSES = {n_classes}, NAME_N_SCORES = {n_scores} }};")
             lines.append("extern const char *const NAME_class_names[NAME_N_CLASSES];")
         elif not model.one_output:

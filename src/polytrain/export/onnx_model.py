@@ -107,7 +107,7 @@ def _convert_model(model: FittedModel, dtype: np.dtype, opset: int) -> Any:
         outputs = [helper.make_tensor_value_info("variable", kind, [None, model.n_trains])]
     else:
         labels, second = _label_array(model.classes), "probabilities" if model.has_probabilities else "scores"
-        width = len(labels) if model.has_probabilities else model.decision.n_decided(len(labels))
+        width = len(labels) if model.has_probabilities or len(labels) > 2 else 1
         _add_outputs(graph, model, "X", dtype, ["label", second], labels)
         label_kind = onnx_type(object if labels.dtype.kind in "UO" else labels.dtype)
         outputs = [
