@@ -252,8 +252,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
                 left_out |= before is not None and before.uncertainty is not None
                 measure = number_loss is not None and get_loss(choice.plan.loss).has_noise and left_out
                 starts = [*map(Start, seeds, self._starts(choice, goal), self._checkpoints(n_trains))]
-                options = {"n_jobs": self.n_jobs, "verbose": int(self.verbose), "watch": watch, "measure": measure}
-                results, plan = fit_trains(rows, validation, choice, goal, starts, **options)
+                results, plan = fit_trains(self, rows, validation, choice, goal, starts, watch, measure)
             model = FittedModel(plan.loss, maps, [result.cores for result in results], **ends)
             if measure:
                 model = fit_uncertainty(model, choice, [result.moments for result in results], rows, apart, before)

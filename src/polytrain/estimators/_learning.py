@@ -45,14 +45,12 @@ class Goal:
 
 
 def fit_trains(
+    estimator: Any,
     rows: Rows,
     validation: Rows | None,
     choice: Choice,
     goal: Goal,
     starts: Sequence[Start],
-    *,
-    n_jobs: int | None,
-    verbose: int,
     watch: Report,
     measure: bool,
 ) -> tuple[list[TrainResult], Settings]:
@@ -60,7 +58,6 @@ def fit_trains(
     plan, maps, targets = choice.plan, choice.maps, goal.targets
     placed = rows.place(maps)
     watched = None if validation is None else validation.place(maps)
-    options: dict[str, Any] = {"n_jobs": n_jobs, "measure": measure, "validation": watched, "parts": choice.parts}
     results: list[TrainResult] = []
     for stage in range(_MOST_REFINEMENTS + 1):
         current, following = plan, starts
@@ -73,8 +70,9 @@ def fit_trains(
             is_linear = current.max_sweeps == 0 and current.init == "linear"  # it is solved anew
             pairs = zip(starts, results, strict=True)
             following = [start.following(None if is_linear else result.following, stage) for start, result in pairs]
-        with SweepProgress(len(starts), current.max_sweeps, verbose, watch) as progress:
-            later = train(placed, maps, current, targets, following, report=progress.sweep_done, **options)
+        with SweepProgress(len(starts), current.max_sweeps, int(estimator.verbose), watch) as progress:
+            options: dict[str, Any] = {"n_jobs": estimator.n_jobs, "report": progress.sweep_done, "measure": measure}
+            later = train(placed, maps, current, targets, following, **options, validation=watched, parts=choice.parts)
         pasts = [result.history for result in results] if results else [[]] * len(later)
         results = [
             replace(result, history=[*past, *result.later_history(len(past))])

@@ -109,12 +109,7 @@ def _resampled(weights: NDArray, count: int, rng: np.random.Generator) -> tuple[
 
 
 def go_on(
-    model: FittedModel,
-    plan: Settings,
-    targets: Sequence[Target],
-    rows: Arrays,
-    stream: Stream,
-    seeds: Sequence[int],
+    model: FittedModel, plan: Settings, targets: Sequence[Target], rows: Arrays, stream: Stream, seeds: Sequence[int]
 ) -> list[TrainResult]:
     """Learn from a block, given the past, which does not change; the alpha of the plan is that for all rows so far."""
     loss, maps = get_loss(plan.loss), model.maps

@@ -38,12 +38,7 @@ def set_apart(rows: Rows, fraction: float) -> tuple[Rows, Rows]:
 
 
 def fit_uncertainty(
-    model: FittedModel,
-    choice: Choice,
-    moments: Moments,
-    rows: Rows,
-    apart: Rows | None,
-    before: FittedModel | None,
+    model: FittedModel, choice: Choice, moments: Moments, rows: Rows, apart: Rows | None, before: FittedModel | None
 ) -> FittedModel:
     """Return the model with its uncertainty, from rows ``apart`` or those that the choice left out.
 

@@ -383,11 +383,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
             )
 
     def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
     ) -> float:
         """Return how much of the targets' variance is explained, or of their deviance for "poisson" and "gamma".
 

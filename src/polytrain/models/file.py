@@ -33,17 +33,7 @@ _CHUNK = 1 << 20
 
 
 class ModelFileError(ValueError):
-    """A file that is not a valid model file, or a model that cannot be written as one.
-
-    Examples
-    --------
-    >>> import polytrain
-    >>> try:
-    ...     polytrain.load("setup.cfg")
-    ... except (polytrain.ModelFileError, FileNotFoundError) as error:
-    ...     print("refused")
-    refused
-    """
+    """A file that is not a valid model file, or a model that cannot be written as one."""
 
 
 def _checksum(header: bytes, body: Any) -> str:
