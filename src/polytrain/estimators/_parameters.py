@@ -229,14 +229,13 @@ def _check_relevance(relevance: Any, n_features: int) -> Any:
     if relevance is None or _is_auto(relevance):
         return relevance
     _require(is_sequence(relevance), "relevance", relevance, "'auto', None or one number per feature")
-    factors = tuple(_per_feature("relevance", relevance, n_features, _check_factor))
+    check = partial(check_between, low=0.0, high=1e6, also="0 or ")
+    factors = tuple(
+        _per_feature("relevance", relevance, n_features, lambda name, v: 0.0 if _number(v) == 0 else check(name, v))
+    )
     if not any(factors):
         raise ValueError("relevance must have a factor above 0: without any column there is nothing to learn from.")
     return factors
-
-
-def _check_factor(name: str, value: Any) -> float:
-    return 0.0 if _number(value) == 0 else check_between(name, value, 0.0, 1e6, "0 or ")
 
 
 def _check_ranks(rank: Any, n_features: int) -> Any:

@@ -137,15 +137,24 @@ def average(
         raise TypeError("an average needs fitted estimators, not their model_.")
     fitted = [fitted_model(model, "an average") for model in models]
     _check_alike(models, fitted)
-    shares = _shares(weights, len(fitted))
     limit = check_nonnegative("tolerance", tolerance)
     largest = None if max_rank is None else check_count("max_rank", max_rank, 1)
     # Rounding would let columns interact that must not.
     is_constrained = any(model.interaction_cst is not None for model in models)
-    model, merge = _merged(fitted, shares, limit, largest, is_constrained)
+    averaged, merge = _merged(fitted, _shares(weights, len(fitted)), limit, largest, is_constrained)
     if int(verbose):
         show(f"merged: {merge}")
-    return _estimator(models, model, merge)
+    first, weight = models[0], float(sum(model.stream_.seen for model in models))
+    return clone(first)._keep(
+        getattr(first, "feature_names_in_", None),
+        model_=averaged,
+        plan_=replace(first.plan_, rank=merge.ranks),
+        choice_=replace(first.choice_, rank=max(merge.ranks), reasons=(str(merge),), tried=()),
+        stream_=Stream(weight, weight),
+        history_=[],
+        stop_reason_=first.stop_reason_,
+        merge_=merge,
+    )
 
 
 def _shares(weights: ArrayLike | None, n_models: int) -> NDArray:
@@ -218,26 +227,8 @@ def _merged(
         added.append(total.ranks)
         trains.append(rounded)
     shift = shares @ np.array([model.shift for model in models])
-    limits = None
-    if all(model.limits is not None for model in models):
-        low, high = zip(*(model.limits for model in models), strict=True)
-        limits = np.array([np.min(low, axis=0), np.max(high, axis=0)])
+    low, high = zip(*(model.limits for model in models), strict=True)
+    limits = np.array([np.min(low, axis=0), np.max(high, axis=0)])
     ranks = tuple(np.max([train.ranks for train in trains], axis=0).tolist())
     merge = Merge(tuple(shares.tolist()), tuple(np.max(added, axis=0).tolist()), ranks, tuple(errors))
     return replace(models[0].with_trains([train.cores for train in trains]), shift=shift, limits=limits), merge
-
-
-def _estimator(models: Sequence[Any], fitted: FittedModel, merge: Merge) -> Any:
-    """An estimator like the first of the models that holds the merged one."""
-    first = models[0]
-    weight = float(sum(model.stream_.seen for model in models))
-    return clone(first)._keep(
-        getattr(first, "feature_names_in_", None),
-        model_=fitted,
-        plan_=replace(first.plan_, rank=merge.ranks),
-        choice_=replace(first.choice_, rank=max(merge.ranks), reasons=(str(merge),), tried=()),
-        stream_=Stream(weight, weight),
-        history_=[],
-        stop_reason_=first.stop_reason_,
-        merge_=merge,
-    )

@@ -261,7 +261,7 @@ class _Source(CWriter):
         ]
         if model.rescales:
             lines += [self.table("size", model.size), self.table("shift", model.shift)]
-        if model.limits is not None:
+        if model.is_limited:
             lines += [self.table("lowest", model.limits[0]), self.table("highest", model.limits[1]), _LIMITED]
         return "\n".join([*lines, ""])
 
@@ -283,7 +283,7 @@ class _Source(CWriter):
     def _score(self) -> str:
         score = "left[0] * size[t] + shift[t]" if self._model.rescales else "left[0]"
         score = f"EXP({score})" if self._model.link == "log" else score
-        return score if self._model.limits is None else f"limited({score}, t)"
+        return f"limited({score}, t)" if self._model.is_limited else score
 
     def _classification(self, decision: Decision, n_classes: int) -> list[str]:
         pieces = [decision.c_decision(self, n_classes), _CLASS.replace("CHOICE", decision.c_choice())]

@@ -60,8 +60,8 @@ class FittedModel:
         How the columns of a table became the features, if these are not the columns themselves.
     uncertainty : Uncertainty or None
         How sure the predictions of a regressor are, if that is known.
-    limits : ndarray of shape (2, n_trains), or None
-        Smallest and largest prediction of each output of a regressor; None for no limits.
+    limits : ndarray of shape (2, n_trains)
+        Smallest and largest prediction of each output of a regressor; infinite for no limits.
 
     Examples
     --------
@@ -87,17 +87,15 @@ class FittedModel:
     calibrated: bool = False
     columns: Columns | None = None
     uncertainty: Uncertainty | None = None
-    limits: Array | None = None
+    limits: Array = field(default_factory=lambda: np.array([[-np.inf], [np.inf]]))
 
     def __post_init__(self) -> None:
         cores = tuple(tuple(_frozen(core, np.float64) for core in train) for train in self.cores)
-        shift, size = (np.broadcast_to(own, len(cores)).copy() for own in (self.shift, self.size))
         classes = None if self.classes is None else _frozen(self.classes, self.classes.dtype)
         names = None if self.feature_names is None else tuple(map(str, self.feature_names))
         vars(self).update(cores=cores, classes=classes, feature_names=names)
-        vars(self).update(shift=_frozen(shift, np.float64), size=_frozen(size, np.float64))
-        if self.limits is not None:
-            vars(self).update(limits=_frozen(self.limits, np.float64))
+        for name, shape in (("shift", len(cores)), ("size", len(cores)), ("limits", (2, len(cores)))):
+            vars(self)[name] = _frozen(np.broadcast_to(getattr(self, name), shape).copy(), np.float64)
 
     def with_trains(self, trains: Sequence[Sequence[Array]]) -> FittedModel:
         """Return the same model with other trains, given by their cores, for targets divided by ``size``."""
@@ -105,8 +103,6 @@ class FittedModel:
 
     def with_targets(self, y: Array) -> FittedModel:
         """Return the same model with limits that also suit these training targets, (N,) or (N, outputs)."""
-        if self.limits is None:
-            return self
         low, high = prediction_limits(y.min(axis=0), y.max(axis=0))
         return replace(self, limits=np.array([np.minimum(self.limits[0], low), np.maximum(self.limits[1], high)]))
 
@@ -178,6 +174,11 @@ class FittedModel:
         return self.classes is None or self.calibrated
 
     @property
+    def is_limited(self) -> bool:
+        """Whether predictions have limits."""
+        return bool(np.isfinite(self.limits).all())
+
+    @property
     def n_columns(self) -> int:
         """Number of columns that rows have before they become features."""
         return self.n_features if self.columns is None else self.columns.n_columns
@@ -245,10 +246,10 @@ class FittedModel:
 
     def predict(self, X: Array, n_threads: int = 1) -> Array:
         """Labels (N,), numbers (N,), or numbers (N, n_outputs) of checked rows."""
-        return self._answer(self._predicted if self.limits is None else self._limited, X, n_threads)
+        return self._answer(self._limited if self.is_limited else self._predicted, X, n_threads)
 
     def _limited(self, scores: Array) -> Array:
-        low, high = self.limits  # type: ignore[misc]
+        low, high = self.limits
         predicted = self._predicted(scores)
         limited: Array = np.clip(predicted, low, high)
         with np.errstate(over="ignore", invalid="ignore"):

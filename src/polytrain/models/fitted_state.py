@@ -54,7 +54,6 @@ def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, Array
         "maps": maps,
         "one_output": model.one_output,
         "calibrated": model.calibrated,
-        "limited": model.limits is not None,
         "columns": None if columns is None else columns.to_json(),
         "feature_names": None if names is None or columns is not None else list(names),
         "decision": None if model.decision is None else model.decision.name,
@@ -68,7 +67,7 @@ def describe_fitted(model: FittedModel) -> tuple[dict[str, Any], dict[str, Array
         **map_tensors,
         **label_tensors,
         **_describe_uncertainty(model.uncertainty),
-        **({} if model.limits is None else {"limits": model.limits}),
+        **({"limits": model.limits} if model.classes is None else {}),
     }
     return document, tensors
 
@@ -182,7 +181,7 @@ def _read_maps(document: Document, n_features: int) -> MapList:
 def _read_ends(document: Document, n_trains: int) -> dict[str, Any]:
     """Return the fields of a model that turn scores into answers."""
     shift, size = (document.tensor(name, (np.float64,), (n_trains,)) for name in ("shift", "size"))
-    one_output, calibrated, limited = (document.take(name, bool) for name in ("one_output", "calibrated", "limited"))
+    one_output, calibrated = document.take("one_output", bool), document.take("calibrated", bool)
     name, labels = document.take("decision", str, type(None)), document.take("classes", dict, type(None))
     if not (np.isfinite(shift).all() and np.isfinite(size).all() and (size > 0).all()):
         raise ValueError("shift and size of the target should be finite, and the size positive.")
@@ -194,15 +193,14 @@ def _read_ends(document: Document, n_trains: int) -> dict[str, Any]:
             raise ValueError("a regressor is not calibrated.")
         if one_output and n_trains != 1:
             raise ValueError(f"a regressor of one output has one train, not {n_trains}.")
-        if limited:
-            low, high = ends["limits"] = document.tensor("limits", (np.float64,), (2, n_trains))
-            if not (low <= high).all():
-                raise ValueError("the limits of predictions are not plausible.")
+        low, high = ends["limits"] = document.tensor("limits", (np.float64,), (2, n_trains))
+        if not (low <= high).all():
+            raise ValueError("the limits of predictions are not plausible.")
         return ends
     if not calibrated and (shift.any() or (size != 1.0).any()):
         raise ValueError("a classifier's scores are neither shifted nor scaled, unless it is calibrated.")
-    if not one_output or limited:
-        raise ValueError("a classifier has one output, and no limits.")
+    if not one_output:
+        raise ValueError("a classifier has one output.")
     classes = _read_labels(labels, document)
     decision = get_decision(name, len(classes))
     needed = decision.n_trains(len(classes))
