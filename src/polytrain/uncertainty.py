@@ -46,7 +46,7 @@ def leverages(
 
 
 def _leverage(at: CoreMoments, alpha: float, left: NDArray, functions: NDArray, right: NDArray) -> NDArray:
-    """The part of one core, (N,)."""
+    """Return the term of one core, (N,)."""
     spectrum = damped_spectrum(at.left_sizes, at.middle_sizes, at.right_sizes, alpha)
     left, functions, right = np.square(at.left @ left), np.square(at.middle @ functions), np.square(at.right @ right)
     inner = (1.0 / spectrum).reshape(-1, len(right)) @ right
@@ -159,11 +159,6 @@ class TrainUncertainty:
     noise: float
     left_out: LeftOutErrors
 
-    def widths(self, cores: Sequence[NDArray], values: Sequence[NDArray]) -> NDArray:
-        """The root of 1 + leverage of some rows, (N,): the standard deviation in units of that of the noise."""
-        with np.errstate(over="ignore", invalid="ignore"):  # far from all training rows it may be infinite
-            return np.sqrt(1.0 + self.reach * leverages(cores, self.moments, self.alpha, values))
-
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
@@ -173,12 +168,13 @@ class Uncertainty:
     guaranteed: bool
 
     def widths(self, cores: Sequence[Sequence[NDArray]], maps: MapList, X: NDArray) -> NDArray:
-        """See `TrainUncertainty.widths`, for rows X (N, d) and all trains, (n_trains, N)."""
-        blocks = [
-            [own.widths(train, values) for own, train in zip(self.trains, cores, strict=True)]
-            for _, values in blocks_of_values(maps, X)
-        ]
-        return np.concatenate(blocks, axis=1) if blocks else np.empty((len(self.trains), 0))
+        """Return the root of 1 + leverage of rows X (N, d), (n_trains, N): deviations in units of that of the noise."""
+        found = np.empty((len(self.trains), len(X)))
+        with np.errstate(over="ignore", invalid="ignore"):  # far from all training rows it may be infinite
+            for rows, values in blocks_of_values(maps, X):
+                for index, (own, train) in enumerate(zip(self.trains, cores, strict=True)):
+                    found[index, rows] = 1.0 + own.reach * leverages(train, own.moments, own.alpha, values)
+        return np.sqrt(found)
 
     def widened(self, maps: MapList) -> Uncertainty:
         """The same for trains of all columns, of which ``maps`` leave some out: these change nothing."""

@@ -231,8 +231,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
             if not weights[code != 0].any():
                 raise ValueError(
                     f"the first block has no rows of the classes {known[code != 0].tolist()}, which "
-                    f"decision={self.decision!r} compares. Begin with rows of one of them, or use "
-                    f"decision={OneVsRest.name!r}."
+                    f"decision={self.decision!r} compares. Begin with rows of one of them."
                 )
         return rows.with_labels(known, weights)
 

@@ -55,9 +55,8 @@ def write_model_file(path: str | os.PathLike[str], document: dict[str, Any], ten
         raise ModelFileError(f"the model cannot be stored: {error}") from error
     if len(header) - 8 > MAX_HEADER_BYTES:
         raise ModelFileError(
-            f"names, labels, levels and parameters of the model take {len(header)} bytes of text, more than the "
-            f"{MAX_HEADER_BYTES} that a model file may hold. Shorten the names, leave out columns that "
-            "only identify rows, or use pickle."
+            f"the names, labels, levels and parameters take {len(header)} bytes of text, more than the "
+            f"{MAX_HEADER_BYTES} of a model file. Shorten the names, leave out columns, or use pickle."
         )
     digest = _checksum(header, body).encode()
     write_atomically(path, [header[: _DIGEST.start], digest, header[_DIGEST.stop :], *body])

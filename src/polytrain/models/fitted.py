@@ -298,9 +298,8 @@ class FittedModel:
     def _uncertainty(self) -> Uncertainty:
         if self.uncertainty is None:
             raise ValueError(
-                "nothing is known about the uncertainty of this model: it is an average or has gone on learning by "
-                "partial_fit, or no rows were left out of its fit because all settings were given. Fit "
-                "TensorTrainRegressor with calibration_fraction=0.2, or leave rank or alpha at 'auto'."
+                "the uncertainty of this model is not known: it is an average, has learned by partial_fit, or all of its "
+                "settings were given. Fit TensorTrainRegressor with calibration_fraction=0.2, or leave alpha at 'auto'."
             )
         return self.uncertainty
 
