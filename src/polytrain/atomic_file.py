@@ -1,4 +1,4 @@
-"""Write files that nobody ever sees half of."""
+"""Write files atomically: readers see the old or the new content, never a part."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     temporary = path.with_name(f".{path.name[:_MAX_LETTERS]}.{secrets.token_hex(8)}")
     old = path.stat() if path.exists() else None
     try:
-        # As many may read the new file as may read the old one, and never more.
+        # At no time may more users read the new file than the old one.
         with open(temporary, "xb", opener=partial(os.open, mode=0o666 if old is None else 0o600)) as stream:
             if old is not None and os.name == "posix":
                 _let_in(stream.fileno(), old)

@@ -61,7 +61,7 @@ class Decision(ABC):
         return np.exp(self.log_probabilities(scores, n_classes))
 
     def train_names(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return what a high score of each train speaks for, given the names of the classes."""
+        """Return the meaning of a high score of each train, given the names of the classes."""
         sides = [
             ["/".join(name for name, sign in zip(names, row, strict=True) if sign == side) for side in (1, -1)]
             for row in self.code(len(names))
@@ -359,7 +359,7 @@ class BinaryCode(_Vote):
         return -self.n_trains(n_classes)  # so that votes are minus the Hamming distance
 
     def log_probabilities(self, scores: NDArray, n_classes: int) -> NDArray:
-        """Take bits as independent, and normalise over the code words in use."""
+        """Treat bits as independent, and normalise over the code words in use."""
         code = self.code(n_classes)
         agree, differ = -np.logaddexp(0.0, -scores.T), -np.logaddexp(0.0, scores.T)
         return _normalised(agree @ (code > 0) + differ @ (code < 0))

@@ -1,4 +1,4 @@
-"""Text of strangers in messages and on pages: harmless, and short."""
+"""Make untrusted text harmless and short, for messages and pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sure predictions of numbers are: standard deviations and intervals.
+"""The uncertainty of predictions of numbers: standard deviations and intervals.
 
 Leverages (a Laplace approximation) are large where the training rows say little, the noise is the variance of errors on
 rows that were not learned from, and conformal intervals hold a given share of these errors.
@@ -85,7 +85,7 @@ def fit_noise(errors: NDArray, leverages: NDArray, weights: NDArray) -> tuple[fl
     return float(noises[best]) * size * size, _STRETCHES[best]
 
 
-# Number of errors that are kept, of equal shares of the weight the largest: intervals become no narrower.
+# Number of errors that are kept, the largest of equal shares of the weight: intervals become no narrower.
 _MOST_KEPT = 1024
 # Sums of weights that should be equal differ by at most this.
 _ROUNDING = 1e-9

@@ -1,4 +1,4 @@
-"""What classifier and regressor share: from checked rows to a fitted model, and from that to scores."""
+"""The base of classifier and regressor: from rows to a fitted model, and from that to predictions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _reported(record: dict, maps: MapList, size: float, degree: int) -> dict:
 
 
 def _sweeps(results: Sequence[TrainResult], maps: MapList, sizes: NDArray, degree: int) -> dict[str, Any]:
-    """Return the attributes that tell about the sweeps of all trains."""
+    """Return the fitted attributes about the sweeps of all trains."""
     history = [
         {"train": index, **_reported(record, maps, size, degree)}
         for index, (result, size) in enumerate(zip(results, sizes.tolist(), strict=True))
@@ -78,7 +78,7 @@ def _sweeps(results: Sequence[TrainResult], maps: MapList, sizes: NDArray, degre
 
 
 def _check_missing(rows: Rows, bases: Sequence[str]) -> None:
-    """Refuse missing values in columns whose functions do not know them."""
+    """Refuse missing values in columns whose basis cannot take them."""
     for k in np.flatnonzero(rows.summary.has_missing).tolist():
         if bases[k] != "auto" and not map_kind(bases[k]).takes_missing:
             name = k if rows.feature_names is None else repr(rows.feature_names[k])
@@ -109,7 +109,7 @@ def _warn_of_levels(rows: Rows, maps: MapList) -> None:
 
 @contextmanager
 def _remedy_for_overflow(n_features: int) -> Iterator[None]:
-    """Say what helps where numbers become too large."""
+    """Add a remedy to errors about numbers that become too large."""
     try:
         yield
     except (FloatingPointError, np.linalg.LinAlgError) as error:
@@ -148,7 +148,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
 
     @property
     def trains_(self) -> list[TensorTrain]:
-        """The learned polynomials; a list of your own, the model does not change with it."""
+        """The learned trains, in a new list: changes of it do not change the model."""
         return list(self.model_.trains)
 
     @property
@@ -158,7 +158,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
 
     @property
     def relevances_(self) -> NDArray:
-        """Factor of the bandwidth of every feature: how much it may matter."""
+        """Factor of the bandwidth of every feature."""
         check_is_fitted(self, "choice_")
         factors = self.choice_.relevances
         return np.ones(len(self.maps_)) if factors is None else np.array(factors)
@@ -170,7 +170,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
 
     @property
     def feature_importances_(self) -> NDArray:
-        """Importance of every column, which sum to 1; see `polytrain.explain.feature_importances`."""
+        """Importances of the columns, which sum to 1; see `polytrain.explain.feature_importances`."""
         check_is_fitted(self, "model_")
         try:
             return feature_importances(self).importances
@@ -184,11 +184,11 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _goal(self, rows: Rows, loss: str) -> Goal:
-        """Check targets and say what is to be learned."""
+        """Check targets and return what to learn."""
 
     @abstractmethod
     def _block_targets(self) -> Sequence[Target]:
-        """Say what is to be learned from one more block of rows, one entry per train."""
+        """Return what to learn from one more block of rows, one entry per train."""
 
     def _fit(
         self,
@@ -201,7 +201,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         maps: MapList | None = None,
         prepare: Callable[[Rows], Rows] | None = None,
     ) -> None:
-        """Learn from rows, wherever they are; once all is done, store the results.
+        """Learn from rows in memory, on disk or on a cluster; store the results at the end.
 
         ``validation_rows`` are features, targets and weights. The first block of a stream may come with maps, and with
         a function that prepares its rows.
@@ -280,7 +280,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
     def _learn_block(
         self, X: Any, y: Any, sample_weight: Any, maps: MapList | None, prepare: Callable[[Rows], Rows] | None = None
     ) -> None:
-        """Learn from one more block of rows, see `polytrain.estimators._streaming`; fit to the first, once prepared."""
+        """Learn from one more block of rows, see `polytrain.estimators._streaming`; the first block is a fit."""
         if is_source(X):
             raise ValueError(
                 f"partial_fit takes one block of rows, got X of type {type(X).__name__}, which yields many. Pass its "
@@ -325,7 +325,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         self._keep(getattr(self, "feature_names_in_", None), model_=model, plan_=plan, stream_=stream, **sweeps)
 
     def _show_choice(self, choice: Choice) -> None:
-        """Log what was chosen, and with ``verbose`` of 2 or more what was tried."""
+        """Log the choice, and with ``verbose`` of 2 or more all trials."""
         if int(self.verbose) and choice.reasons:
             tried = [f"tried:\n{Chosen.of(choice).table()}"] if int(self.verbose) > 1 else []
             show(*tried, f"chosen: {'; '.join(choice.reasons)}")
@@ -335,7 +335,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         return bool(self.warm_start) and hasattr(self, "model_")
 
     def _starts(self, choice: Choice, goal: Goal) -> Sequence[Any]:
-        """Cores to start from, one entry per train; None where the plan's start is to be used."""
+        """Return cores to start from, one entry per train; None for the start that the plan names."""
         if choice.starts is not None:
             return choice.starts
         if choice.plan.init == "given":
@@ -344,7 +344,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         return [None] * len(goal.targets)
 
     def _checkpoints(self, n_trains: int) -> list[Path | None]:
-        """One file per train, in a folder that is made if need be."""
+        """Return one file per train, in a folder that is created if needed."""
         if self.checkpoint is None:
             return [None] * n_trains
         if self.early_stopping:
@@ -391,10 +391,10 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         save(self, path)
 
     def _ask(self, question: Callable[[FittedModel, NDArray, int], NDArray], X: Any) -> NDArray:
-        """Check rows and ask the fitted model about them; of a Dask collection, once it is computed."""
+        """Check rows and return what the fitted model answers; lazily for a Dask collection."""
         check_is_fitted(self, "model_")
         if is_dask(X):
-            # What can be known of rows that are not there yet: numbers and names of columns.
+            # Before rows are computed, only the number and the names of columns can be checked.
             check_columns(self, X._meta if is_dask_frame(X) else X)
             like = question(self.model_, np.zeros((1, self.model_.n_features)), 1)
             return _map_blocks(partial(self._ask, question), X, like)

@@ -27,7 +27,7 @@ _REMEDY = (
     "Give None, 'no_interactions', 'pairwise', or a list of groups, each a list, tuple or set of numbers or names of "
     "columns."
 )
-# Every group is learned in turn, round after round.
+# Every group is learned in turn, in several rounds.
 _MOST_GROUPS = 1000
 
 INITS = ("auto", "linear", "random", "dual")
@@ -160,7 +160,7 @@ class SharedParameters:
 
 
 def _number(value: Any) -> float:
-    """The value as a float; NaN for what is not a number, and infinity for what is too large for a float."""
+    """Return the value as a float: NaN if it is not a number, infinity if it is too large for a float."""
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
         return float("nan")
     try:
@@ -179,7 +179,7 @@ def _require(is_valid: Any, name: str, value: Any, wanted: str) -> None:
 
 
 def check_count(name: str, value: Any, least: int, also: str = "") -> int:
-    """Return ``value`` as an int of at least ``least``; ``also`` says what else would do."""
+    """Return ``value`` as an int of at least ``least``; ``also`` names other accepted values."""
     if type(value) is int and value >= least:  # nearly always: the checks below take a while for a million columns
         return value
     kind = "a positive integer" if least == 1 else f"an integer of at least {least}"
@@ -188,13 +188,13 @@ def check_count(name: str, value: Any, least: int, also: str = "") -> int:
 
 
 def check_nonnegative(name: str, value: Any, also: str = "") -> float:
-    """Return ``value`` as a finite float that is not negative; ``also`` says what else would do."""
+    """Return ``value`` as a finite float that is not negative; ``also`` names other accepted values."""
     _require(0 <= _number(value) < np.inf, name, value, f"{also}a finite number that is not negative")
     return float(value)
 
 
 def check_between(name: str, value: Any, low: float, high: float, also: str = "") -> float:
-    """Return ``value`` as a float between two others; ``also`` says what else would do."""
+    """Return ``value`` as a float between two others; ``also`` names other accepted values."""
     _require(low < _number(value) < high, name, value, f"{also}a number between {low:g} and {high:g}")
     return float(value)
 
@@ -216,7 +216,7 @@ def _is_auto(value: Any) -> bool:
 
 
 def _per_feature(name: str, given: Any, n_features: int, check: Callable[[str, Any], Any]) -> list[Any]:
-    """One checked entry per feature, of a sequence or of a single value for all."""
+    """Return one checked entry per feature, given a sequence or a single value for all."""
     if not is_sequence(given):
         return [check(name, given)] * n_features
     if len(given) != n_features:
@@ -239,7 +239,7 @@ def _check_relevance(relevance: Any, n_features: int) -> Any:
 
 
 def _check_ranks(rank: Any, n_features: int) -> Any:
-    """Return "auto", or one rank, or those of all bonds."""
+    """Return "auto", one rank, or the ranks of all bonds."""
     if _is_auto(rank):
         return rank
     if not is_sequence(rank):
@@ -253,7 +253,7 @@ def _check_ranks(rank: Any, n_features: int) -> Any:
 
 
 def make_settings(estimator: Any, rows: Rows, loss: str, stops_early: bool, joint: bool) -> Settings:
-    """Check an estimator's parameters and return what they settle and what they leave open."""
+    """Check the parameters that depend on the rows, and return them as settings."""
     n_features, columns, sources = rows.summary.n_features, rows.columns_of_any_type, None
     degree, basis, init = estimator.degree, estimator.basis, estimator.init
     alpha, bandwidth, sweeps = estimator.alpha, estimator.bandwidth, estimator.max_sweeps
@@ -318,7 +318,7 @@ def given_starts(init: Any, n_trains: int, dims: tuple[int, ...]) -> list[Sequen
 
 
 def check_parameters(estimator: Any) -> None:
-    """Check the parameters that are not about rows, whether they matter for this fit or not."""
+    """Check the parameters that do not depend on the rows, whether this fit needs them or not."""
     for name in ("warm_start", "early_stopping", "clip"):
         value = getattr(estimator, name, True)
         _require(isinstance(value, np.bool_ | Integral) and value in (0, 1), name, value, "True or False")
@@ -343,9 +343,9 @@ def check_parameters(estimator: Any) -> None:
 def allowed_groups(
     interaction_cst: Any, n_columns: int, names: Sequence[str] | None = None, sources: Sequence[int] | None = None
 ) -> tuple[tuple[int, ...], ...] | None:
-    """Return the groups of features that may act together; None if all may.
+    """Return the groups of features that may interact; None if all may.
 
-    ``sources`` is the column that each feature comes from: features of one column may always act together.
+    ``sources`` is the column that each feature comes from: features of one column may always interact.
     """
     if interaction_cst is None:
         return None

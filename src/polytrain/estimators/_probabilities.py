@@ -1,4 +1,4 @@
-"""Weights of classes, and how scores become probabilities."""
+"""Class weights, and the calibration of probabilities."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def fit_probabilities(
     decision: Any,
     sizes: NDArray | None = None,
 ) -> dict[str, Any]:
-    """What becomes of the scores (N, n_trains) of rows with these weights at their labels (N, m).
+    """Calibrate scores (N, n_trains) of rows with these weights at their labels (N, m); return fields of `FittedModel`.
 
-    Where sizes (n_trains,) are given, they stay, and the shifts alone are found.
+    Given sizes (n_trains,) stay; then only the shifts are fitted.
     """
     codes = [target.wanted(np.arange(labels.shape[1]))[0] for target in targets]
     weights = labels * _factors(targets, labels.shape[1])  # those of the fit: a class may lack rows that were held out
@@ -51,7 +51,7 @@ def fit_probabilities(
 
 
 def recalibrated(model: FittedModel, stream: Stream, targets: Sequence[Target]) -> FittedModel:
-    """Calibrate a model by what a stream remembers.
+    """Calibrate a model with the rows that a stream remembers.
 
     The trains have learned from the rows of the memory, so that their scores there lie too far apart: the sizes come
     from rows that were scored before they were learned from, once there are enough. Where scores lie is another matter:
@@ -67,24 +67,24 @@ def recalibrated(model: FittedModel, stream: Stream, targets: Sequence[Target]) 
 
 
 def expected_labels(model: FittedModel, X: NDArray, targets: Sequence[Target]) -> NDArray:
-    """Which part of every row (N, m) has which label, as the model expects it, weights of classes aside."""
+    """Return the probabilities (N, m) of the labels of every row under the model, without the class weights."""
     chances = model.probabilities(X)
     parts = chances / _factors(targets, chances.shape[1])
     return parts / parts.sum(axis=1, keepdims=True)
 
 
 def _n_rows(labels: NDArray) -> float:
-    """Weight of rows in units of a row; small weights count as rows, since the unit of weights is often arbitrary."""
+    """Return the weight of rows, at least their number: the unit of small weights is often arbitrary."""
     return max(float(labels.sum()), float(len(labels)))
 
 
 def _factors(targets: Sequence[Target], n_classes: int) -> NDArray:
-    """Weights of the classes in the fit, (m,)."""
+    """Return the weights of the classes in the fit, (m,)."""
     return np.max([target.wanted(np.arange(n_classes))[1] for target in targets], axis=0)
 
 
 def class_weights(given: Any, classes: NDArray, totals: NDArray) -> NDArray:
-    """Weight of every class, shape (m,), given the total weight of its rows."""
+    """Return the weight of every class, (m,), given the total weight of its rows."""
     if given is None:
         return np.ones(len(classes))
     if isinstance(given, str) and given == "balanced":

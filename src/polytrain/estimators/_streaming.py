@@ -1,8 +1,8 @@
-"""Learn on from one block of rows after another, without the rows of the past.
+"""Learn from one block of rows after another, without the rows of the past.
 
-What is kept of the past is the model itself, how much it weighs, and a memory of some rows without their targets'
+The past is kept as the model itself, its weight, and a memory of some rows without their targets'
 noise: on these rows the present scores are the target, with the curvature that the loss has there. So the past enters
-every core problem as a quadratic around the last model, with the Gram matrix of rows that really were: whatever the
+every core problem as a quadratic around the last model, with the Gram matrix of real rows: whatever the
 gauge of the train, and with all correlations between columns.
 
 With f the last model, n_new the weight of a block and n_past that of the past, a block's objective is
@@ -39,7 +39,7 @@ _NO_ROWS = np.zeros(0)
 
 @dataclass
 class Stream:
-    """What is known of the past besides the model.
+    """What `partial_fit` keeps of the past besides the model.
 
     Attributes
     ----------
@@ -51,8 +51,8 @@ class Stream:
     X, y, weights : ndarray
         The memory: rows that stand for all, with targets or indices of labels.
     labels : ndarray of shape (k, n_classes)
-        Which part of every row of the memory has which label, for the calibration of probabilities. A row may stand
-        for rows of an earlier fit, too, whose labels are those that the model expects.
+        Share of each label in every row of the memory, for the calibration of probabilities. Rows may also stand for
+        those of an earlier fit; then the shares are probabilities under the model.
     scores, scored : ndarray of shape (q, n_trains) and (q, n_classes)
         Scores of the last rows before they were learned from, and the weights of these rows at their labels.
     """
@@ -68,7 +68,7 @@ class Stream:
     scored: NDArray = field(default_factory=lambda: _NO_ROWS)
 
     def remember(self, rows: Arrays, forgetting: float, rng: np.random.Generator, labels: NDArray = _NO_ROWS) -> None:
-        """Take the rows of a block into the memory, with the parts of their labels, and forget a part of all."""
+        """Add the rows of a block to the memory, with the shares of their labels, and forget a part of all rows."""
         X, y, weights = rows
         if len(self.X):
             X, y, weights = (np.concatenate(pair) for pair in zip((self.X, self.y, self.weights), rows, strict=True))
@@ -111,7 +111,7 @@ def _resampled(weights: NDArray, count: int, rng: np.random.Generator) -> tuple[
 def go_on(
     model: FittedModel, plan: Settings, targets: Sequence[Target], rows: Arrays, stream: Stream, seeds: Sequence[int]
 ) -> list[TrainResult]:
-    """Learn from a block, given the past, which does not change; the alpha of the plan is that for all rows so far."""
+    """Learn from a block, given the past, which does not change; the plan has the alpha for all rows so far."""
     loss, maps = get_loss(plan.loss), model.maps
     new = _placed(model, *rows)
     past = _placed(model, stream.X, stream.y, stream.weights)
@@ -131,7 +131,7 @@ def go_on(
         problem = _joined(target.problem(new), _of_past(loss, target, own.wanted(past.y)[1] > 0, past, score))
         if len(problem.weights):
             result = learn_train(own_plan, maps, problem.normalised(), Start(seed, trains[index]))
-        else:  # a pair of classes that no row is of
+        else:  # no row has either of two classes
             result = TrainResult(tuple(trains[index]), [], "max_sweeps")
         trains[index] = result.cores
         results.append(result)

@@ -1,4 +1,4 @@
-"""From rows that were not learned from to the uncertainty of a fitted regressor."""
+"""Fit the uncertainty of a regressor to rows that it has not learned from."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def set_apart(rows: Rows, fraction: float) -> tuple[Rows, Rows]:
 def fit_uncertainty(
     model: FittedModel, choice: Choice, moments: Moments, rows: Rows, apart: Rows | None, before: FittedModel | None
 ) -> FittedModel:
-    """Return the model with its uncertainty, from rows ``apart`` or those that the choice left out.
+    """Return the model with its uncertainty, from rows ``apart`` or from those that the choice left out.
 
     A warm start goes on from the model ``before``, whose errors it keeps where there are none.
     """
@@ -53,7 +53,7 @@ def fit_uncertainty(
             left_out, noise = replace(own.left_out, errors=own.left_out.errors / factor), own.noise / factor**2
             trains.append(TrainUncertainty(tuple(measured), alpha, own.reach, noise, left_out))
         return replace(model, uncertainty=Uncertainty(tuple(trains), guaranteed=False))
-    # Numbers that overflow make an infinite uncertainty, and that is right.
+    # Overflow makes the uncertainty infinite, which is right.
     with np.errstate(over="ignore", invalid="ignore"):
         question = partial(_scores_and_leverages, model, moments, alpha)
         errors, heights, weights = _left_out(model, question, choice.held_out if apart is None else apart)
@@ -73,7 +73,7 @@ def _left_out(
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Errors and leverages (N, n_trains) of different rows that were not learned from, and their weights (N,).
 
-    ``left_out`` are rows that the model scores, or a `HeldOut`, whose scores were said without these rows.
+    ``left_out`` are rows that the model scores, or a `HeldOut`, which has scores of models without these rows.
     """
     is_held_out = isinstance(left_out, HeldOut)
     seen = Scored.merge(rows.scored(question) for rows in (left_out.rows if is_held_out else [left_out]))
@@ -87,7 +87,7 @@ def _left_out(
         scores = left_out.scores[order[place]]
     y = seen.y if seen.y.ndim == 2 else seen.y[:, None]
     errors = (y - model.shift) / model.size - scores
-    # Rows that are alike are one row with all of their weight: repetition makes nobody surer.
+    # Equal rows are one row with all of their weight: repetition adds no certainty.
     _, first, place = np.unique(target_hashes(seen.hashes, seen.y)[kept], return_index=True, return_inverse=True)
     weights = np.bincount(place, seen.weights[kept], minlength=len(first))
     return errors[kept][first], heights[kept][first], weights

@@ -11,7 +11,7 @@ from polytrain.models import FittedModel
 
 
 def last_choice(model: FittedModel, plan: Settings, chosen: Chosen, task: Task, sizes: NDArray) -> Choice:
-    """Keep what the last fit has chosen, and the maps that its cores were learned in.
+    """Return the choice of the last fit, with its maps and cores.
 
     Where scores become log-odds, alpha and scores of left-out rows are from a choice in these maps that knows nothing
     of the last cores: these may have learned from the very rows.
@@ -23,7 +23,7 @@ def last_choice(model: FittedModel, plan: Settings, chosen: Chosen, task: Task, 
     if settings.rank == "auto":
         settings = replace(settings, rank=list(plan.ranks[1:-1]) or 1)
     last = settings.settled(model.maps.dims, alpha=plan.alpha if settings.alpha == "auto" else settings.alpha)
-    # What the scores of a classifier became afterwards is not the trains' business.
+    # The trains of a classifier do not depend on how its scores were calibrated.
     factors = model.size / sizes if model.classes is None else sizes
     starts = [[train[0] * factor, *train[1:]] for train, factor in zip(model.cores, factors.tolist(), strict=True)]
     known = {"starts": starts, **{name: getattr(chosen, name) for name in ("basis", "bandwidth", "relevances")}}

@@ -1,4 +1,4 @@
-"""The average of fitted models as one model: their trains are added, and the sum is rounded."""
+"""Average fitted models into one: their trains are added, and the sum is rounded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from polytrain.texts import short_list
 
 __all__ = ["Merge", "average"]
 
-# Relative errors of coefficients below this are no choice of anybody.
+# Smaller relative errors of coefficients are rounding errors.
 _ROUNDING = 1e-12
 _SAME_MAPS = (
     "Trains can be added only if they are about the same functions of the same columns: fit one model, and the others "
@@ -32,18 +32,18 @@ _SAME_MAPS = (
 
 @dataclass(frozen=True)
 class Merge:
-    """How models became one.
+    """Facts about an average of models.
 
     Attributes
     ----------
     weights : tuple of float
-        Part of every model; they sum to 1.
+        Share of every model; they sum to 1.
     added_ranks : tuple of int
         Ranks of the sum before it was rounded, the largest of all trains.
     ranks : tuple of int
         Ranks after it.
     errors : tuple of float
-        Of every train, the norm of the coefficients that rounding cut off, relative to the norm of the sum.
+        For every train, the norm of the coefficients that rounding cut off, relative to the norm of the sum.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def average(
 
 
 def _shares(weights: ArrayLike | None, n_models: int) -> NDArray:
-    """Weights that sum to 1, shape (n_models,)."""
+    """Return weights that sum to 1, (n_models,)."""
     given = np.ones(n_models) if weights is None else np.asarray(weights, dtype=np.float64)
     if given.shape != (n_models,):
         raise ValueError(f"weights must be {n_models} numbers, one per model, got shape {given.shape}.")
@@ -206,7 +206,7 @@ def _check_alike(models: Sequence[Any], fitted: Sequence[FittedModel]) -> None:
 
 
 def _loss_name(spec: str) -> tuple[Any, ...]:
-    """What a loss is about, without what suits the residuals of one fit only."""
+    """Return the name and the parameters of a loss, without the scale that suits the residuals of one fit."""
     loss = get_loss(spec)
     return loss.name, *(astuple(loss)[:-1] if is_dataclass(loss) else ())
 
@@ -214,7 +214,7 @@ def _loss_name(spec: str) -> tuple[Any, ...]:
 def _merged(
     models: Sequence[FittedModel], shares: NDArray, tolerance: float, max_rank: int | None, exact: bool
 ) -> tuple[FittedModel, Merge]:
-    """The weighted mean of all scores as one model; if it is to be exact, it is not rounded."""
+    """Return the weighted mean of all scores as one model, rounded unless it must be exact."""
     # In units of the first model: trains of classifiers that are not calibrated stay in units of 1, to the last bit.
     factors = [share * model.size / models[0].size for share, model in zip(shares.tolist(), models, strict=True)]
     trains, errors, added = [], [], []

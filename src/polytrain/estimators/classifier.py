@@ -220,7 +220,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         return self
 
     def _with_classes(self, rows: Rows, known: Any) -> Rows:
-        """The first block, which need not have rows of all classes."""
+        """Return the first block with all classes, some of which may have no rows."""
         summary, among = rows.summary, set(known.tolist())
         strange = [label for label in summary.labels.tolist() if label not in among]
         if strange:
@@ -275,7 +275,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         return {"auto": "squared", _JOINT: "logistic"}.get(loss, loss)
 
     def _check_decision(self, classes: NDArray) -> Decision:
-        """Return the decision; classes and decision must fit it, and the last fit where there is a warm start."""
+        """Return the decision; refuse classes and parameters that do not fit it or the last fit of a warm start."""
         check_choice("decision", self.decision, decision_names())
         if len(classes) < 2:
             raise ValueError(
@@ -344,7 +344,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
 
     @available_if(_has_log_odds)
     def predict_proba(self, X: ArrayLike) -> NDArray:
-        """Return the probability of every class; not there for ``loss="squared"``.
+        """Return the probability of every class; not available for ``loss="squared"``.
 
         Parameters
         ----------

@@ -29,7 +29,7 @@ from polytrain.tensor import TensorTrain
 
 __all__ = ["TensorTrainRegressor"]
 
-# Where outliers must not lead: maps are chosen by targets that are no further from their middle than so many spreads.
+# Maps are chosen by targets that are clipped at this many spreads from their middle: outliers must not lead.
 _LARGEST_GUIDE = 2.0
 # A spread that is less than this part of the largest distance is that of targets most of which are the same.
 _LEAST_SPREAD = 1e-6
@@ -226,7 +226,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         return get_loss(self.loss).tuned(self.get_params(deep=False)).spec
 
     def _with_offset(self, X: Any, y: Any, sample_weight: Any, offset: Any, loss: str | None = None) -> tuple[Any, Any]:
-        """Targets and weights that mean the same without an offset."""
+        """Return targets and weights that have the same loss without an offset."""
         if offset is None:
             return y, sample_weight
         if y is None:
@@ -245,12 +245,12 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
 
     @property
     def intercept_(self) -> float | NDArray:
-        """Where scores begin: the weighted mean of the target, for the squared loss."""
+        """Best constant score: the weighted mean of the target, for the squared loss."""
         shift = self.model_.shift
         return float(shift[0]) if self.model_.one_output else shift
 
     def _goal(self, rows: Rows, loss: str) -> Goal:
-        """Let every output begin at the best constant, and give it size one where the loss allows it."""
+        """Start every output at the best constant, and scale it to size one where the loss allows it."""
         target: Any = rows.summary.target  # never None for numbers
         kind, largest = get_loss(loss), target.largest
         ends: dict[str, Any] = {"one_output": target.one_output}
@@ -272,9 +272,9 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         return Goal(learned, targets, {**ends, "shift": np.array(starts)})
 
     def _middle(self, rows: Rows, kind: Loss) -> tuple[NDArray, NDArray]:
-        """Where a constant model begins, and a spread that outliers do not change, of targets divided by the largest.
+        """Return the best constant, and a spread that outliers do not change, of targets divided by the largest.
 
-        Both are those of a sample of the rows, and of its different rows only.
+        Both are computed on the different rows of a sample.
         """
         sketch, most = rows.sketch, rows.summary.target.spread  # type: ignore[union-attr]
         values = sketch.sums / sketch.weights[:, None]
@@ -285,7 +285,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     def predict(
         self, X: ArrayLike, return_std: bool = False, offset: ArrayLike | None = None
     ) -> NDArray | tuple[NDArray, NDArray]:
-        """Return the prediction for every row, and how far targets are off it.
+        """Return the prediction for every row, and its standard deviation if asked.
 
         Parameters
         ----------
@@ -374,7 +374,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         return self._ask(partial(FittedModel.intervals, coverage=level), X)
 
     def _check_noise(self, what: str) -> None:
-        """Refuse what the loss has no answer to."""
+        """Refuse losses that have no standard deviations."""
         loss = get_loss(self.model_.loss)
         if not loss.has_noise:
             raise ValueError(
@@ -385,7 +385,7 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
     ) -> float:
-        """Return how much of the targets' variance is explained, or of their deviance for "poisson" and "gamma".
+        """Return the explained part of the targets' variance, or of their deviance for "poisson" and "gamma".
 
         Parameters
         ----------

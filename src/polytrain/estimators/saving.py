@@ -1,4 +1,4 @@
-"""Fitted estimators in model files, and back: the fitted model, parameters, and what is known about the fit.
+"""Save estimators in model files and load them: the fitted model, the parameters, and facts about the fit.
 
 `_rebuild` raises ``ValueError`` without the name of the file; `load` adds the name.
 """
@@ -35,7 +35,7 @@ _ESTIMATORS: dict[str, Any] = {kind.__name__: kind for kind in (TensorTrainClass
 _LONGEST_LIST = 1000
 # Parameters that are lists of lists are nested twice.
 _MAX_DEPTH = 3
-# What a file holds of the plan: its loss is that of the fitted model.
+# Entries of the plan in a file; the loss is that of the fitted model.
 _PLAN = {
     "rank": tuple[int, ...],
     "alpha": float,
@@ -170,7 +170,7 @@ def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
 
 
 def _is_stored(name: str, value: Any) -> bool:
-    """Whether a file holds this parameter: trains to start from and random states are for one fit on one machine."""
+    """Whether a file holds this parameter: given trains, random states and folders belong to one fit."""
     own = name == "checkpoint" or (name == "init" and not isinstance(value, str))
     return not own and not isinstance(value, np.random.RandomState)
 
@@ -206,7 +206,7 @@ def _describe_parameter(name: str, value: Any, tensors: dict[str, NDArray]) -> A
 
 
 def _read_parameters(document: Document, estimator: Any) -> dict[str, Any]:
-    """Constructor parameters; those that the file lacks keep their defaults. The next fit checks their values."""
+    """Return constructor parameters; missing ones keep their defaults. The next fit checks their values."""
     stored = document.take("parameters", dict)
     unknown = [name for name in stored if name not in estimator._get_param_names()]
     if unknown:
@@ -228,7 +228,7 @@ def _read_parameters(document: Document, estimator: Any) -> dict[str, Any]:
             raise ValueError("class_weight should hold pairs of a label and a weight.")
         check_hashes((label for label, _ in weights), "class_weight")
         parameters["class_weight"] = dict(weights)
-    # What a file must not decide for the next fit on this machine: where to write, and how many processes to start.
+    # A file must not decide where the next fit on this machine writes, nor how many processes it starts.
     parameters.pop("checkpoint", None)
     n_jobs = parameters.get("n_jobs")
     if n_jobs is not None and (type(n_jobs) is not int or n_jobs == 0):

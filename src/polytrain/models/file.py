@@ -63,7 +63,7 @@ def write_model_file(path: str | os.PathLike[str], document: dict[str, Any], ten
 
 
 def read_model_file(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, dict[str, Array]]:
-    """Read a file's document and arrays. Nothing in them has been checked but their form."""
+    """Read a file's document and arrays; only their form has been checked."""
     with open(path, "rb", opener=_open_file) as stream:
         n_bytes = os.fstat(stream.fileno()).st_size
         if n_bytes > max_bytes:
@@ -84,7 +84,7 @@ def read_model_file(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, 
 
 @contextmanager
 def naming(path: str | os.PathLike[str], what: str = "is not a valid model file") -> Iterator[None]:
-    """Make errors about the content of a file say which file it is, and what is the matter with it."""
+    """Add the name of the file and what is wrong with it to errors about its content."""
     try:
         yield
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -117,7 +117,7 @@ def _check_header(path: str | os.PathLike[str], header: Header) -> None:
 class Document:
     """The document and arrays of a file; readers take every entry once, with the type it should have.
 
-    Errors are ``ValueError`` without the name of the file; whoever opened it adds the name.
+    Errors are ``ValueError`` without the name of the file; the caller adds it.
     """
 
     def __init__(self, content: Any, tensors: dict[str, Array]) -> None:

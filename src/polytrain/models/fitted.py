@@ -1,4 +1,4 @@
-"""What a fit leaves behind: one immutable object that predictions, explanations, exports and model files all read."""
+"""The fitted model: one immutable object that predictions, explanations, exports and model files read."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FAR = 0.5
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """Maps, trains and what becomes of their scores. Nothing in it changes.
+    """Maps, trains, and how their scores become predictions. Immutable.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class FittedModel:
     columns : Columns or None
         How the columns of a table became the features, if these are not the columns themselves.
     uncertainty : Uncertainty or None
-        How sure the predictions of a regressor are, if that is known.
+        Uncertainty of the predictions of a regressor, if known.
     limits : ndarray of shape (2, n_trains)
         Smallest and largest prediction of each output of a regressor; infinite for no limits.
 
@@ -115,7 +115,7 @@ class FittedModel:
         return replace(self, maps=self.maps.whole, cores=cores, uncertainty=uncertainty)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A pickle does not keep arrays read-only, and need not keep what is cached: it is made anew.
+        # Pickles do not keep arrays read-only, and need not keep the caches.
         return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
     @property
@@ -149,7 +149,7 @@ class FittedModel:
 
     @cached_property
     def train_names(self) -> tuple[str, ...]:
-        """What a high score of each train speaks for."""
+        """Meaning of a high score of each train."""
         if self.classes is not None and self.decision is not None:
             return self.decision.train_names([str(label) for label in self.classes])
         if self.one_output:
@@ -158,7 +158,7 @@ class FittedModel:
 
     @property
     def link(self) -> str:
-        """What becomes of scores: "identity", "log", "logit" or "softmax"."""
+        """Link of the scores: "identity", "log", "logit" or "softmax"."""
         if self.classes is not None and isinstance(self.decision, Softmax) and self.has_probabilities:
             return "softmax"
         return "logit" if self.has_probabilities else get_loss(self.loss).link
@@ -170,7 +170,7 @@ class FittedModel:
 
     @property
     def rescales(self) -> bool:
-        """Whether a score is another number than the value of its train, by ``size`` and ``shift``."""
+        """Whether ``size`` and ``shift`` change the values of trains."""
         return self.classes is None or self.calibrated
 
     @property
@@ -180,12 +180,12 @@ class FittedModel:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns that rows have before they become features."""
+        """Number of columns of raw rows."""
         return self.n_features if self.columns is None else self.columns.n_columns
 
     @property
     def takes_missing(self) -> bool:
-        """Whether some map knows missing values."""
+        """Whether some map takes missing values."""
         return any(feature_map.takes_missing for feature_map in self.maps)
 
     def encode(self, X: Any, estimator: Any) -> Array:
@@ -272,7 +272,7 @@ class FittedModel:
         return numbers[0] if self.one_output else np.ascontiguousarray(numbers.T)
 
     def deviations(self, X: Array, n_threads: int = 1) -> Array:
-        """Standard deviations of what is predicted for checked rows, shaped like it."""
+        """Standard deviations of checked rows, shaped like predictions."""
         known = self._uncertainty
         noise = np.sqrt([train.noise for train in known.trains])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -298,8 +298,8 @@ class FittedModel:
     def _uncertainty(self) -> Uncertainty:
         if self.uncertainty is None:
             raise ValueError(
-                "the uncertainty of this model is not known: it is an average, has learned by partial_fit, or all of its "
-                "settings were given. Fit TensorTrainRegressor with calibration_fraction=0.2, or leave alpha at 'auto'."
+                "the uncertainty of this model is not known: it is an average, has learned by partial_fit, or had all "
+                "settings given. Fit TensorTrainRegressor with calibration_fraction=0.2, or leave alpha at 'auto'."
             )
         return self.uncertainty
 
@@ -349,7 +349,7 @@ def prediction_limits(low: Array, high: Array) -> Array:
 
 
 def pass_by(before: Array | None) -> Array:
-    """Core of a column that is not needed, behind another one."""
+    """Return the core of a column that is not needed, given the core before it."""
     rank = 1 if before is None else before.shape[2]
     return np.eye(rank)[:, None]
 
@@ -364,7 +364,7 @@ def _frozen(array: Array, dtype: Any) -> Array:
 
 
 def fitted_model(estimator: Any, what: str = "this") -> FittedModel:
-    """Return the fitted model of an estimator, or raise an error that says why there is none."""
+    """Return the fitted model of an estimator, or raise an error if there is none."""
     if isinstance(estimator, FittedModel):
         return estimator
     if not hasattr(type(estimator), "trains_"):

@@ -120,7 +120,7 @@ def read_fitted(document: Document) -> FittedModel:
 
 
 def _read_columns(document: Document, maps: MapList) -> tuple[Columns | None, Sequence[str] | None]:
-    """Return how columns of any type become the features, if they do, and the names of the features."""
+    """Return the columns of any type, if there are any, and the names of the features."""
     described, names = document.take("columns", list, type(None)), document.take("feature_names", list, type(None))
     if described is None:
         if names is not None and (len(names) != len(maps) or not all(isinstance(name, str) for name in names)):
@@ -136,7 +136,7 @@ def _read_columns(document: Document, maps: MapList) -> tuple[Columns | None, Se
 
 
 def _read_trains(cores: Array, dims: tuple[int, ...], ranks: Array) -> tuple[tuple[Array, ...], ...]:
-    """Check that sizes fit and that stacking does not blow them up, then cut the cores."""
+    """Check that sizes fit and that stacking takes little more memory, then cut the cores."""
     ends = ranks[:, [0, -1]]
     if not len(ranks) or ranks.min() < 1 or ranks.max() > cores.size or (ends != 1).any():
         raise ValueError("the ranks are not plausible.")
@@ -179,7 +179,7 @@ def _read_maps(document: Document, n_features: int) -> MapList:
 
 
 def _read_ends(document: Document, n_trains: int) -> dict[str, Any]:
-    """Return the fields of a model that turn scores into answers."""
+    """Return the fields of a model that turn scores into predictions."""
     shift, size = (document.tensor(name, (np.float64,), (n_trains,)) for name in ("shift", "size"))
     one_output, calibrated = document.take("one_output", bool), document.take("calibrated", bool)
     name, labels = document.take("decision", str, type(None)), document.take("classes", dict, type(None))
