@@ -73,8 +73,7 @@ def _sweeps(results: Sequence[TrainResult], maps: MapList, sizes: NDArray, degre
         for index, (result, size) in enumerate(zip(results, sizes.tolist(), strict=True))
         for record in result.history
     ]
-    stop_reason = max((result.stop_reason for result in results), key=STOP_REASONS.index)
-    return {"history_": history, "stop_reason_": stop_reason}
+    return {"history_": history, "stop_reason_": max((r.stop_reason for r in results), key=STOP_REASONS.index)}
 
 
 def _check_missing(rows: Rows, bases: Sequence[str]) -> None:
@@ -83,8 +82,7 @@ def _check_missing(rows: Rows, bases: Sequence[str]) -> None:
         if bases[k] != "auto" and not map_kind(bases[k]).takes_missing:
             name = k if rows.feature_names is None else repr(rows.feature_names[k])
             raise ValueError(
-                f"X contains NaN in feature {name}, which the basis {bases[k]!r} cannot take. Use basis='auto' or "
-                "one of the bases that know missing values, such as 'spline', or impute."
+                f"X contains NaN in feature {name}, which the basis {bases[k]!r} cannot take. Use 'auto', or impute."
             )
 
 
@@ -123,9 +121,7 @@ def _has_partial_fit(model: Any) -> bool:
     if model.interaction_cst is not None:
         raise AttributeError("with interaction_cst, partial_fit would let any columns interact. Use fit.")
     if isinstance(getattr(model, "class_weight", None), str):
-        raise AttributeError(
-            f"class_weight={model.class_weight!r} needs all rows at once. Use fit, or give a dict of weights."
-        )
+        raise AttributeError(f"class_weight={model.class_weight!r} needs all rows at once. Use fit, or a dict.")
     return True
 
 
@@ -248,9 +244,8 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
                 def watch(train: int, record: dict, cores: Sequence[NDArray]) -> bool:
                     return callbacks.sweep_done(train, _reported(record, maps, float(sizes[train]), degree), cores)
 
-                left_out = apart is not None or choice.held_out is not None
-                left_out |= before is not None and before.uncertainty is not None
-                measure = number_loss is not None and get_loss(choice.plan.loss).has_noise and left_out
+                knows_errors = apart or choice.held_out or (before and before.uncertainty)
+                measure = bool(number_loss and get_loss(choice.plan.loss).has_noise and knows_errors)
                 starts = [*map(Start, seeds, self._starts(choice, goal), self._checkpoints(n_trains))]
                 results, plan = fit_trains(self, rows, validation, choice, goal, starts, watch, measure)
             model = FittedModel(plan.loss, maps, [result.cores for result in results], **ends)
@@ -283,8 +278,7 @@ class TrainModel(SharedParameters, CallbackSupportMixin, BaseEstimator, ABC):
         """Learn from one more block of rows, see `polytrain.estimators._streaming`; the first block is a fit."""
         if is_source(X):
             raise ValueError(
-                f"partial_fit takes one block of rows, got X of type {type(X).__name__}, which yields many. Pass its "
-                "blocks one by one, or call fit."
+                f"partial_fit takes one block of rows, got X of type {type(X).__name__}. Pass its blocks, or call fit."
             )
         is_first, number_loss = not hasattr(self, "model_"), self._learning_loss() if is_regressor(self) else None
         if is_first:

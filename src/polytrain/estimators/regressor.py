@@ -333,16 +333,13 @@ class TensorTrainRegressor(RegressorMixin, TrainModel):
         enough rows that were *not learned from* have targets within their interval: with n of them, the
         ceil((n + 1) coverage)-th smallest multiple that a row needs.
 
-        With ``calibration_fraction`` this is split conformal prediction, and has a guarantee. If training rows and a
-        new row are exchangeable, for example drawn independently from one distribution, of equal weight, and no two of
-        them equal, then the target of the new row is in its interval with a probability of at least ``coverage``, and,
-        if no two multiples are equal, of at most ``coverage + 1 / (n + 1)``. The probability is over training rows and
-        new row together: it is an average over fits, not a promise for one fit or for one place. For several outputs it
-        holds for each of them.
+        With ``calibration_fraction`` this is split conformal prediction: if training rows and a new row are
+        exchangeable, of equal weight, and no two of them equal, then the target of the new row is in its interval with
+        a probability of at least ``coverage``, on average over fits. For several outputs it holds for each of them.
 
-        Without it, the rows were left out one by one or in one part while settings were chosen. All rows are learned
-        from and the intervals are as a rule narrower, but there is no such guarantee: the settings were chosen by the
-        same rows, and the final model has learned from them. See the guide "How sure is it?" for measurements.
+        Without it, the rows were left out one by one or in one part while settings were chosen, and the final model has
+        learned from them. Intervals are as a rule narrower, but there is no such guarantee. See the guide "How sure is
+        it?" for details and measurements.
 
         Parameters
         ----------

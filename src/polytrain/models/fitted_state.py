@@ -293,9 +293,8 @@ def _describe_uncertainty(known: Uncertainty | None) -> dict[str, Array]:
     """Return the arrays; none if the uncertainty is not known."""
     if known is None:
         return {}
-    trains = known.trains
+    trains, errors = known.trains, [train.left_out for train in known.trains]
     cores = [core for train in trains for core in train.moments]
-    errors = [train.left_out for train in trains]
     found: dict[str, Array] = {
         "guaranteed": np.array([known.guaranteed]),
         "numbers": np.array([(train.alpha, train.reach, train.noise) for train in trains]),
