@@ -246,7 +246,7 @@ def _check_ranks(rank: Any, n_features: int) -> Any:
         return check_count("rank", rank, 1, "'auto', a list with one rank per bond, or ")
     if len(rank) != n_features - 1:
         raise ValueError(
-            f"rank has {len(rank)} entries but {n_features} features have {n_features - 1} bonds; give one rank for each."
+            f"rank has {len(rank)} entries but {n_features} features have {n_features - 1} bonds; give one for each."
         )
     return [check_count(f"rank[{k}]", value, 1) for k, value in enumerate(rank)]
 
