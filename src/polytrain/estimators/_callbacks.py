@@ -48,13 +48,8 @@ class FitCallbacks:
             self._train.call_on_fit_task_begin(estimator=self._estimator)
         sweep = self._train.subcontext(task_name="sweep")
         sweep.call_on_fit_task_begin(estimator=self._estimator)
-        return bool(
-            sweep.call_on_fit_task_end(
-                estimator=self._estimator,
-                metadata={"record": record},
-                reconstruction_attributes=lambda: self._attributes(cores),
-            )
-        )
+        result = {"metadata": {"record": record}, "reconstruction_attributes": lambda: self._attributes(cores)}
+        return bool(sweep.call_on_fit_task_end(estimator=self._estimator, **result))
 
     def train_done(self) -> None:
         """End the sweeps of a train."""

@@ -137,11 +137,11 @@ def average(
         raise TypeError("an average needs fitted estimators, not their model_.")
     fitted = [fitted_model(model, "an average") for model in models]
     _check_alike(models, fitted)
-    limit = check_nonnegative("tolerance", tolerance)
+    tolerance = check_nonnegative("tolerance", tolerance)
     largest = None if max_rank is None else check_count("max_rank", max_rank, 1)
     # Rounding would let columns interact that must not.
     is_constrained = any(model.interaction_cst is not None for model in models)
-    averaged, merge = _merged(fitted, _shares(weights, len(fitted)), limit, largest, is_constrained)
+    averaged, merge = _merged(fitted, _shares(weights, len(fitted)), tolerance, largest, is_constrained)
     if int(verbose):
         show(f"merged: {merge}")
     first, weight = models[0], float(sum(model.stream_.seen for model in models))
