@@ -60,8 +60,7 @@ class SharedParameters:
     relevance : "auto", None, or array-like of shape (n_features,), default="auto"
         How much each column may matter, for bases that have a bandwidth: a factor of the bandwidth per column, 0
         for columns that are not used. "auto" learns the factors from rows that are left out, and keeps them equal where
-        those rows gain nothing. None keeps
-        them equal, as `partial_fit` does with "auto".
+        those rows gain nothing. None keeps them equal, as `partial_fit` does with "auto".
     degree : int or sequence of int, default=2
         Largest power of each feature, for "power", "chebyshev" and "legendre"; a sequence gives one per feature.
     scale : {"minmax"} or None, default="minmax"

@@ -271,8 +271,7 @@ class TensorTrainClassifier(ClassifierMixin, TrainModel):
         "auto" is the squared loss, whose scores become log-odds, and "multinomial" the logistic one, given the others.
         """
         check_choice("loss", self.loss, ["auto", _JOINT, *loss_names("classification")])
-        loss: str = self.loss
-        return {"auto": "squared", _JOINT: "logistic"}.get(loss, loss)
+        return str({"auto": "squared", _JOINT: "logistic"}.get(self.loss, self.loss))
 
     def _check_decision(self, classes: NDArray) -> Decision:
         """Return the decision; refuse classes and parameters that do not fit it or the last fit of a warm start."""

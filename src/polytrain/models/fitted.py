@@ -344,8 +344,7 @@ def prediction_limits(low: Array, high: Array) -> Array:
     """Limits of predictions, (2, outputs), for training targets in this range."""
     beyond, most = _BEYOND * high - _BEYOND * low, np.finfo(np.float64).max
     with np.errstate(over="ignore"):
-        limits: Array = np.clip([low - beyond, high + beyond], -most, most)
-    return limits
+        return np.clip(np.array([low - beyond, high + beyond]), -most, most)
 
 
 def pass_by(before: Array | None) -> Array:
