@@ -344,7 +344,8 @@ def prediction_limits(low: Array, high: Array) -> Array:
     """Limits of predictions, (2, outputs), for training targets in this range."""
     beyond, most = _BEYOND * high - _BEYOND * low, np.finfo(np.float64).max
     with np.errstate(over="ignore"):
-        return np.clip(np.array([low - beyond, high + beyond]), -most, most)
+        limits: Array = np.clip([low - beyond, high + beyond], -most, most)
+    return limits
 
 
 def pass_by(before: Array | None) -> Array:

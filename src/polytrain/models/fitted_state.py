@@ -311,8 +311,7 @@ def _read_uncertainty(document: Document, trains: Sequence[Sequence[Array]]) -> 
     tensors = document.tensors("uncertainty.")
     if not tensors:
         return None
-    arrays = Document({}, tensors)
-    n_trains, n_cores = len(trains), len(trains[0])
+    arrays, n_trains, n_cores = Document({}, tensors), len(trains), len(trains[0])
     guaranteed = arrays.tensor("guaranteed", (np.bool_,), (1,))
     numbers = arrays.tensor("numbers", (np.float64,), (n_trains, 3))
     counts = arrays.tensor("counts", (np.int64,), (n_trains, 3))
