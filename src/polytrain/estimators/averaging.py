@@ -108,11 +108,6 @@ def average(
         cut off, ``choice_.reasons`` says it in words and stays in model files. ``history_`` is empty; settings in
         ``plan_`` other than the ranks, and ``stop_reason_``, are those of the first model.
 
-    Raises
-    ------
-    ValueError
-        If the models differ in what they are about.
-
     Examples
     --------
     >>> from copy import deepcopy

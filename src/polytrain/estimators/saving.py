@@ -166,9 +166,6 @@ def _rebuild(document: Document) -> tuple[Any, dict[str, Any] | None]:
     return model, table
 
 
-# --- parameters -------------------------------------------------------------------------------------------------------
-
-
 def _is_stored(name: str, value: Any) -> bool:
     """Whether a file holds this parameter: given trains, random states and folders belong to one fit."""
     own = name == "checkpoint" or (name == "init" and not isinstance(value, str))
@@ -236,9 +233,6 @@ def _read_parameters(document: Document, estimator: Any) -> dict[str, Any]:
     if n_jobs is not None and n_jobs > cpu_count():
         parameters["n_jobs"] = cpu_count()
     return parameters
-
-
-# --- history of the fit -----------------------------------------------------------------------------------------------
 
 
 def _describe_history(history: Sequence[dict[str, Any]]) -> dict[str, NDArray]:

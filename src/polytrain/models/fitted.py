@@ -189,21 +189,10 @@ class FittedModel:
         return any(feature_map.takes_missing for feature_map in self.maps)
 
     def encode(self, X: Any, estimator: Any) -> Array:
-        """Check rows as ``estimator.predict`` takes them and return their features.
+        """Check raw rows (N, n_columns) for ``estimator`` and return their features (N, n_features), float64 or 32.
 
-        This is the only way from raw rows to the checked rows that all other methods take.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (N, n_columns)
-            Raw rows.
-        estimator : TensorTrainClassifier or TensorTrainRegressor
-            The estimator of this model: its ``n_features_in_`` and ``feature_names_in_`` are compared with X.
-
-        Returns
-        -------
-        ndarray of shape (N, n_features), float64 or float32
-            NaN is only in columns whose maps take missing values.
+        This is the only way from raw rows to the checked rows that all other methods take. Their numbers and names of
+        columns are compared with those of the estimator. NaN is only in columns whose maps take missing values.
         """
         rows: Array
         if self.columns is None and not self.takes_missing:
