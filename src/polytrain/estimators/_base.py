@@ -79,10 +79,11 @@ def _sweeps(results: Sequence[TrainResult], maps: MapList, sizes: NDArray, degre
 def _check_missing(rows: Rows, bases: Sequence[str]) -> None:
     """Refuse missing values in columns whose basis cannot take them."""
     for k in np.flatnonzero(rows.summary.has_missing).tolist():
-        if bases[k] != "auto" and not map_kind(bases[k]).takes_missing:
+        basis = bases[k]
+        if basis != "auto" and not map_kind(basis).takes_missing:
             name = k if rows.feature_names is None else repr(rows.feature_names[k])
             raise ValueError(
-                f"X contains NaN in feature {name}, which the basis {bases[k]!r} cannot take. Use 'auto', or impute."
+                f"X contains NaN in feature {name}, which the basis {basis!r} cannot take. Use basis='auto' or impute."
             )
 
 
