@@ -23,9 +23,7 @@ from scipy.sparse import csr_array
 
 from polytrain.export_writers import CWriter, GraphWriter
 
-__all__ = [
-    *("BinaryCode", "Decision", "OneVsOne", "OneVsRest", "Softmax", "TwoClasses", "decision_names", "get_decision"),
-]
+__all__ = ["BinaryCode", "Decision", "OneVsOne", "OneVsRest", "Softmax", "TwoClasses", "decision_names", "get_decision"]
 
 
 class Decision(ABC):
